@@ -1,0 +1,97 @@
+"""What a kernel gets and what it returns: the contract between lowering and the writers of inner loops.
+
+A kernel is a Python function that writes the C of one heavy operator for one shape on one instruction set:
+
+    conv(shape: ConvShape, weights: np.ndarray, tail: Tail, ...) -> KernelCode
+
+It packs the weights into exactly the order in which its loops read them. Activations are channels last
+(N, H, W, C); a 1-D operator has H = 1, a matrix product [M, K] x [K, N] is a 1x1 convolution over M pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ConvShape:
+    """Geometry of a 2-D convolution or pooling, channels last. All sizes in elements."""
+
+    batch: int
+    in_h: int
+    in_w: int
+    in_c: int
+    out_h: int
+    out_w: int
+    out_c: int
+    kernel_h: int = 1
+    kernel_w: int = 1
+    stride_h: int = 1
+    stride_w: int = 1
+    dilation_h: int = 1
+    dilation_w: int = 1
+    pad_top: int = 0
+    pad_left: int = 0
+    groups: int = 1
+    x_strides: tuple[int, int, int, int] | None = None
+    """Element strides (n, h, w, c) of the input where it is not dense channels last (a fused transpose)."""
+
+    @property
+    def strides(self) -> tuple[int, int, int, int]:
+        if self.x_strides is not None:
+            return self.x_strides
+        return (self.in_h * self.in_w * self.in_c, self.in_w * self.in_c, self.in_c, 1)
+
+    @property
+    def macs(self) -> int:
+        taps = self.kernel_h * self.kernel_w * (self.in_c // self.groups)
+        return self.batch * self.out_h * self.out_w * self.out_c * taps
+
+
+class Tail(Protocol):
+    """What becomes of an accumulator: bias, activation, residual, requantisation and the store to `y`."""
+
+    def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
+        """C statements that finish the accumulator(s) and store them.
+
+        acc: C expression of the accumulator (a scalar for lanes == 1, else a vector of `lanes` channels).
+        index: C expressions of (n, y, x, channel) of the first element, channel being the fastest in memory.
+        """
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A constant that the kernel reads through the parameter `name`."""
+
+    name: str
+    data: np.ndarray
+    align: int = 4
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Memory that the kernel needs while it runs; planned together with the tensors."""
+
+    name: str
+    nbytes: int
+    align: int = 4
+    ctype: str = "int8_t"
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """C of one kernel. The body reads `x`, writes `y` through the tail and names its constants and scratch."""
+
+    body: str
+    constants: tuple[Packed, ...] = ()
+    scratch: tuple[Scratch, ...] = ()
+    includes: frozenset[str] = frozenset()
+    helpers: tuple[str, ...] = ()
+    """Texts of static inline functions that the body calls; equal texts are emitted once per model."""
+    slack: int | None = None
+    """Where `y` may lie over `x`: address(y) - address(x) <= slack bytes. None: they must not overlap."""
+    note: str = ""
+    """What the schedule is, for the comment above the function: blocking, loads per MAC."""
