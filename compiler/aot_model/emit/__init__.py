@@ -1,0 +1,1 @@
+"""From a Program and its MemoryPlan to files: C source, header, metadata, depfile, report."""

@@ -1,0 +1,294 @@
+"""Expressions as C text.
+
+A value used more than once becomes a `const` local, so that the text says what is computed once. Sub-expressions of
+a `?:` stay inside it: the guarded load of a padded or concatenated tensor must not run when its guard does not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, bounds, walk
+from aot_model.ir.scalar_ops import SCALAR_OPS
+from aot_model.ir.types import DType
+
+# C operator precedence; a text of lower precedence than its place needs parentheses.
+_ATOM, _UNARY, _MUL, _ADD, _SHIFT, _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 16, 15, 13, 12, 11, 10, 9, 8, 5, 3
+_PRECEDENCE = {"*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
+               "!=": _EQUAL, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1}  # fmt: skip
+
+_IDENTITY = {"add": 0, "mul": 1, "and": True, "or": False}
+
+
+def float_literal(value: float, dtype: DType) -> str:
+    """A C literal with the same bits."""
+    suffix = "f" if dtype is not DType.FLOAT64 else ""
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    if suffix:
+        import numpy as np
+
+        text = str(np.float32(value))
+    else:
+        text = repr(float(value))
+    if "." not in text and "e" not in text:
+        text += ".0"
+    return text + suffix
+
+
+def int_literal(value: int, dtype: DType) -> str:
+    """A C literal of the type, the smallest value of a type included."""
+    if dtype is DType.BOOL:
+        return "true" if value else "false"
+    if dtype is DType.UINT64:
+        return f"UINT64_C({value})"
+    if dtype is DType.INT64:
+        return f"(-INT64_C({2**63 - 1}) - 1)" if value == -(2**63) else f"INT64_C({value})"
+    if dtype is DType.UINT32:
+        return f"{value}u"
+    if value == -(2**31):
+        return f"(-{2**31 - 1} - 1)"
+    return str(value)
+
+
+def literal(value: int | float | bool, dtype: DType) -> str:
+    return float_literal(float(value), dtype) if dtype.is_float else int_literal(int(value), dtype)
+
+
+class CWriter:
+    """Writes the statements that compute expressions. `address` gives the C text of an element in memory."""
+
+    def __init__(self, address: Callable[[Cell, str], str], indent: int = 1) -> None:
+        self.lines: list[str] = []
+        self.indent = indent
+        self.headers: set[str] = set()
+        self._address = address
+        self._names: dict[Expr, str] = {}
+        self._count = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.indent + text)
+
+    def compute(self, *roots: Expr) -> list[str]:
+        """Emit locals for what is shared or folded, and return the texts of the roots."""
+        for node in _hoistable(roots):
+            if node in self._names:
+                continue
+            if isinstance(node, Reduce):
+                self._fold(node)
+            else:
+                name = self._local(node.dtype)
+                self.line(f"const {_value_type(node.dtype)} {name} = {self.text(node)};")
+                self._names[node] = name
+        return [self.text(r) for r in roots]
+
+    def _local(self, dtype: DType) -> str:
+        self._count += 1
+        return f"t{self._count - 1}"
+
+    def _fold(self, node: Reduce) -> None:
+        outer, name = dict(self._names), self._local(node.dtype)
+        c_type = _value_type(node.dtype)
+        start = _IDENTITY.get(node.op)
+        if start is None:
+            low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
+            start = high if node.op == "min" else low
+        self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
+        self.headers.add("math.h")
+        self.open_loops(node.over)
+        (body,) = self.compute(node.body)
+        self.line(f"{name} = {self._combine(node, name, body)};")
+        self.close_loops(len(node.over))
+        self._names = outer
+        self._names[node] = name
+
+    def _combine(self, node: Reduce, name: str, body: str) -> str:
+        infix = SCALAR_OPS[node.op].infix
+        if infix is None:
+            return f"aot_model_{node.op}_{node.dtype.label}({name}, {body})"
+        if node.dtype.is_integer and node.dtype.bits < 32:
+            return f"({node.dtype.c_type})({name} {infix} ({body}))"
+        if node.dtype.is_integer and node.dtype.kind == "int":
+            unsigned = f"uint{node.dtype.bits}_t"
+            return f"({node.dtype.c_type})(({unsigned}){name} {infix} ({unsigned})({body}))"
+        return f"{name} {infix} ({body})" if infix != "+" else f"{name} + {body}"
+
+    def open_loops(self, over: Sequence[Var]) -> None:
+        for v in over:
+            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; ++{v.name}) {{")
+            self.indent += 1
+
+    def close_loops(self, count: int) -> None:
+        for _ in range(count):
+            self.indent -= 1
+            self.line("}")
+
+    # --- texts ------------------------------------------------------------------------------------------------------
+
+    def text(self, x: Expr, place: int = 0) -> str:
+        """C text of an expression, in parentheses where its place needs them."""
+        text, precedence = self._render(x)
+        return f"({text})" if precedence < place else text
+
+    def _render(self, x: Expr) -> tuple[str, int]:
+        if x in self._names:
+            return self._names[x], _ATOM
+        if isinstance(x, Const):
+            text = literal(x.value, x.dtype)
+            if text.lstrip("-") in ("INFINITY", "NAN"):
+                self.headers.add("math.h")
+            return text, _UNARY if text.startswith("-") else _ATOM
+        if isinstance(x, (Var, Leaf)):
+            return x.name, _ATOM
+        if isinstance(x, Cell):
+            return self._address(x, self.text(x.position)), _ATOM
+        assert isinstance(x, Call), x
+        special = _SPECIAL.get(x.op)
+        return special(self, x) if special else self._operation(x)
+
+    def _operation(self, x: Call) -> tuple[str, int]:
+        op = SCALAR_OPS[x.op]
+        if op.infix:
+            return self._infix(x, op.infix, op.wrap)
+        template = op.c_float if x.args[0].dtype.is_float else op.c_int
+        assert template is not None, f"{x.op} on {x.args[0].dtype.label}"
+        dtype = x.args[0].dtype
+        d = dtype.label if not (dtype.is_integer and dtype.bits < 32) else "int32"
+        self.headers.add("aot_model/scalar.h" if "aot_model_" in template else "math.h" if dtype.is_float else "stdint.h")
+        args = [self.text(a, 0 if template.count("(") and not template.startswith(("-", "!")) else _UNARY) for a in x.args]
+        if "/" in template or "*" in template:
+            args = [self.text(a, _UNARY) for a in x.args]
+        names = {"t": x.dtype.c_type, "u": f"uint{x.dtype.bits}_t", "d": d, "f": "" if dtype is DType.FLOAT64 else "f"}
+        text = template.format(*args, **names)
+        narrow = x.dtype.is_integer and x.dtype.bits < 32 and not text.startswith(f"({x.dtype.c_type})")
+        if narrow:
+            return f"({x.dtype.c_type}){text}", _UNARY
+        return text, _MUL if "/" in template else _UNARY
+
+    def _infix(self, x: Call, infix: str, wrap: bool) -> tuple[str, int]:
+        level = _PRECEDENCE[infix]
+        a, b = x.args
+        dtype = x.dtype
+        if wrap and dtype.is_integer:
+            low, high = _exact_bounds(x)
+            least, most = DType.INT32.limits if dtype.bits < 32 else dtype.limits
+            fits = low is not None and high is not None and least <= low and high <= most
+            if not fits:
+                u = f"uint{max(dtype.bits, 32)}_t"
+                return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY
+        # C adds and multiplies from the left: the right operand needs parentheses at its own level.
+        text = f"{self.text(a, level)} {infix} {self.text(b, level + 1)}"
+        if dtype.is_integer and dtype.bits < 32 and infix not in ("<", "<=", "==", "!="):
+            return f"({dtype.c_type})({text})", _UNARY
+        return text, level
+
+    def _sum(self, x: Call) -> tuple[str, int]:
+        base = x.args[-1]
+        assert isinstance(base, Const)
+        parts: list[str] = []
+        for atom, factor in zip(x.args[:-1:2], x.args[1::2], strict=False):
+            assert isinstance(factor, Const)
+            c = int(factor.value)
+            body = self.text(atom, _ADD + 1) if abs(c) == 1 else f"{self.text(atom, _MUL)} * {abs(c)}"
+            sign = "-" if c < 0 else "+"
+            parts.append(f"{sign} {body}" if parts else (f"-{self.text(atom, _UNARY)}" if c == -1 else f"-{body}" if c < 0 else body))
+        if base.value:
+            parts.append(f"{'-' if base.value < 0 else '+'} {abs(int(base.value))}" if parts else str(base.value))
+        return " ".join(parts), _MUL if len(parts) == 1 and x.args[1] is not x.args[-1] else _ADD
+
+    def _idiv(self, x: Call) -> tuple[str, int]:
+        low, _ = bounds(x.args[0])
+        n = self.text(x.args[1])
+        if low is not None and low >= 0:
+            return f"{self.text(x.args[0], _MUL)} / {n}", _MUL
+        self.headers.add("aot_model/scalar.h")
+        return f"aot_model_floordiv({self.text(x.args[0])}, {n})", _ATOM
+
+    def _imod(self, x: Call) -> tuple[str, int]:
+        low, _ = bounds(x.args[0])
+        n = self.text(x.args[1])
+        if low is not None and low >= 0:
+            return f"{self.text(x.args[0], _MUL)} % {n}", _MUL
+        self.headers.add("aot_model/scalar.h")
+        return f"aot_model_floormod({self.text(x.args[0])}, {n})", _ATOM
+
+    def _select(self, x: Call) -> tuple[str, int]:
+        c, a, b = x.args
+        text = f"{self.text(c, _SELECT + 1)} ? {self.text(a, _SELECT + 1)} : {self.text(b, _SELECT)}"
+        if x.dtype.is_integer and x.dtype.bits < 32:
+            return f"({x.dtype.c_type})({text})", _UNARY
+        return text, _SELECT
+
+    def _cast(self, x: Call) -> tuple[str, int]:
+        (a,) = x.args
+        source, target = a.dtype, x.dtype
+        if target is DType.BOOL:
+            return f"{self.text(a, _EQUAL + 1)} != {literal(0, source)}", _EQUAL
+        if source.is_float and target.is_integer:
+            self.headers.add("aot_model/scalar.h")
+            return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
+        return f"({target.c_type}){self.text(a, _UNARY)}", _UNARY
+
+
+_SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
+    "isum": CWriter._sum,
+    "idiv": CWriter._idiv,
+    "imod": CWriter._imod,
+    "select": CWriter._select,
+    "cast": CWriter._cast,
+}
+
+
+def _exact_bounds(x: Call) -> tuple[int | None, int | None]:
+    """Range of the mathematical result of add, sub or mul, before any wrap."""
+    (a, b), (c, d) = bounds(x.args[0]), bounds(x.args[1])
+    if a is None or b is None or c is None or d is None:
+        return None, None
+    if x.op == "add":
+        return a + c, b + d
+    if x.op == "sub":
+        return a - d, b - c
+    corners = [p * q for p in (a, b) for q in (c, d)]
+    return min(corners), max(corners)
+
+
+def _value_type(dtype: DType) -> str:
+    return dtype.c_type
+
+
+def _hoistable(roots: Sequence[Expr]) -> list[Expr]:
+    """Reductions, and operations read more than once that run whatever the conditions say; children first."""
+    uses: dict[Expr, int] = {}
+    order: list[Expr] = []
+
+    def visit(node: Expr) -> None:
+        uses[node] = uses.get(node, 0) + 1
+        if uses[node] > 1:
+            return
+        if not isinstance(node, Reduce):
+            guarded = isinstance(node, Call) and node.op in ("select", "and", "or")
+            for position, child in enumerate(node.children):
+                if position == 0 or not guarded or _always_in_range(child):
+                    visit(child)
+        order.append(node)
+
+    for root in roots:
+        visit(root)
+    return [n for n in order if isinstance(n, Reduce) or (uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))]
+
+
+def _always_in_range(x: Expr) -> bool:
+    """Whether all loads of x may run without the guard around x."""
+    for node in walk(x):
+        if isinstance(node, Cell):
+            low, high = bounds(node.position)
+            if low is None or high is None or low < 0 or high >= node.value.type.elements:
+                return False
+    return True
+
+
+def _is_index(x: Expr) -> bool:
+    return isinstance(x, Call) and x.op in ("isum", "idiv", "imod")

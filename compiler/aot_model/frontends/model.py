@@ -1,0 +1,37 @@
+"""What a frontend returns, and the choice of the frontend by the file's content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aot_model.errors import fail
+from aot_model.ir.graph import Graph
+
+
+@dataclass
+class Model:
+    """A model as read: the graph, files that it came from, and notes for the user."""
+
+    graph: Graph
+    sources: tuple[Path, ...]
+    sha256: str
+    notes: list[str] = field(default_factory=list)
+    format: str = "onnx"
+
+
+def read_model(path: Path, dims: Mapping[str, int] | None = None) -> Model:
+    """Read an ONNX or TFLite file. CompileError E1xx to E3xx with everything that is wrong with it."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path), hint="check the path") from None
+    if head[4:8] == b"TFL3":
+        from aot_model.frontends.tflite import read_tflite
+
+        return read_tflite(path)
+    from aot_model.frontends.onnx import read_onnx
+
+    return read_onnx(path, dims or {})

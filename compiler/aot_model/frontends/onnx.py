@@ -1,0 +1,369 @@
+"""ONNX: from a ModelProto to a Graph.
+
+Functions of the model are inlined, old opsets brought to the newest (onnx_opsets.py), shapes inferred by our operators
+while nodes are added, and what is constant is folded on the way, so that shapes computed in the graph are known when a
+Reshape asks for them. A symbolic leading dimension is bound to 1, with a note; others need --dim.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.checker
+import onnx.external_data_helper
+import onnx.inliner
+import onnx.numpy_helper
+from google.protobuf.message import DecodeError
+
+from aot_model.errors import CompileError, Problem, fail
+from aot_model.frontends.model import Model
+from aot_model.frontends.onnx_opsets import modernise
+from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
+from aot_model.passes.fold_constants import folded
+
+_AI_ONNX = ("", "ai.onnx")
+
+
+def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
+    """The model in a file. CompileError with all problems."""
+    data = _read(path)
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise fail("E102", f"not an ONNX model: {error}", where=str(path)) from None
+    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
+        raise fail("E102", "not an ONNX model: it has no graph", where=str(path))
+    sources = [path, *_load_external(proto, path)]
+    if proto.functions:
+        try:
+            proto = onnx.inliner.inline_local_functions(proto)
+        except Exception as error:
+            raise fail("E102", f"the model's functions cannot be inlined: {error}", where=str(path)) from None
+    digest = hashlib.sha256(data)
+    for extra in sources[1:]:
+        digest.update(extra.read_bytes())
+    importer = _Importer(proto, str(path), dims)
+    graph = importer.run()
+    return Model(graph, tuple(sources), digest.hexdigest(), importer.notes)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path)) from None
+
+
+def _tensors(graph: onnx.GraphProto) -> list[onnx.TensorProto]:
+    found = list(graph.initializer)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                found.append(attribute.t)
+            found.extend(attribute.tensors)
+            for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+                found.extend(_tensors(body))
+    return found
+
+
+def external_files(proto: onnx.ModelProto, path: Path) -> dict[str, Path]:
+    """Location -> file of external data. CompileError E103 for a path that leaves the model's folder."""
+    files: dict[str, Path] = {}
+    problems = []
+    folder = path.parent.resolve()
+    for tensor in _tensors(proto.graph):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        entries = {e.key: e.value for e in tensor.external_data}
+        location = entries.get("location", "")
+        target = (folder / location).resolve()
+        if not location or "\0" in location or not target.is_relative_to(folder):
+            problems.append(Problem("E103", f"external data of '{_short(tensor.name)}' is at '{_short(location)}', outside the model's folder", str(path)))
+        elif not target.is_file():
+            problems.append(Problem("E103", f"external data '{_short(location)}' of '{_short(tensor.name)}' is missing", str(path), "copy it beside the model"))
+        else:
+            files[location] = path.parent / location
+    if problems:
+        raise CompileError(dict.fromkeys(problems))
+    return files
+
+
+def _load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
+    """Read external data into the tensors; the files that it came from."""
+    files = external_files(proto, path)
+    for tensor in _tensors(proto.graph):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            try:
+                onnx.external_data_helper.load_external_data_for_tensor(tensor, str(path.parent))
+            except Exception as error:
+                raise fail("E103", f"external data of '{_short(tensor.name)}' cannot be read: {error}", where=str(path)) from None
+            tensor.data_location = onnx.TensorProto.DEFAULT
+            del tensor.external_data[:]
+    return list(files.values())
+
+
+def _short(text: str) -> str:
+    """A name from the model, safe to show."""
+    clean = "".join(c if c.isprintable() else "?" for c in text)
+    return clean if len(clean) <= 80 else clean[:77] + "..."
+
+
+class _Importer:
+    """The state of one import."""
+
+    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int]) -> None:
+        load_all()
+        self.proto = proto
+        self.where = where
+        self.dims = dict(dims)
+        self.used_dims: set[str] = set()
+        self.opsets = {o.domain: o.version for o in proto.opset_import}
+        self.notes: list[str] = []
+        self.problems: list[Problem] = []
+
+    def run(self) -> Graph:
+        self._check_operators(self.proto.graph)
+        graph = Graph(self.proto.graph.name or "model")
+        initial = {t.name for t in self.proto.graph.initializer}
+        scope: dict[str, Value] = {}
+        for info in self.proto.graph.input:
+            if info.name not in initial:
+                value = self._input(info)
+                if value is not None:
+                    graph.inputs.append(value)
+                    scope[info.name] = value
+        unknown = set(self.dims) - self.used_dims
+        if unknown:
+            names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
+            has = f"it has: {', '.join(map(_short, names))}" if names else "it has none"
+            self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
+        self._raise()
+        self._body(self.proto.graph, graph, scope)
+        self._raise()
+        return graph
+
+    def _raise(self) -> None:
+        if self.problems:
+            raise CompileError(dict.fromkeys(self.problems))
+
+    def _problem(self, code: str, message: str, node: onnx.NodeProto | None = None, hint: str = "") -> None:
+        where = self.where
+        if node is not None:
+            where += f": node '{_short(node.name or (node.output[0] if node.output else '?'))}' ({_short(node.op_type)})"
+        self.problems.append(Problem(code, message, where, hint))
+
+    # --- inputs -----------------------------------------------------------------------------------------------------
+
+    def _input(self, info: onnx.ValueInfoProto) -> Value | None:
+        kind = info.type.WhichOneof("value")
+        if kind != "tensor_type":
+            self._problem("E202", f"input '{_short(info.name)}' is a {(kind or 'value without a type').replace('_type', '')}, not a tensor")
+            return None
+        dtype = self._dtype(info.type.tensor_type.elem_type, f"input '{_short(info.name)}'")
+        if dtype is None:
+            return None
+        if not info.type.tensor_type.HasField("shape"):
+            self._problem("E203", f"input '{_short(info.name)}' has no shape", hint="export the model with a shape for it")
+            return None
+        shape = []
+        for position, dim in enumerate(info.type.tensor_type.shape.dim):
+            extent = self._dimension(dim, position, info.name)
+            if extent is None:
+                return None
+            shape.append(extent)
+        return Value(info.name, TensorType(dtype, tuple(shape)))
+
+    def _dimension(self, dim: Any, position: int, name: str) -> int | None:
+        if dim.HasField("dim_value") and dim.dim_value > 0:
+            return int(dim.dim_value)
+        if dim.HasField("dim_value") and dim.dim_value == 0 and not dim.dim_param:
+            return 0
+        label = dim.dim_param
+        key = label if label in self.dims else f"{name}:{position}"
+        if key in self.dims:
+            self.used_dims.add(key)
+            return self.dims[key]
+        if position == 0:
+            note = f"dimension 0 ('{_short(label)}') of input '{_short(name)}' is bound to 1; use --dim {_short(label or key)}=N for another"
+            self.notes.append(note)
+            return 1
+        self._problem(
+            "E203", f"dimension {position} ('{_short(label)}') of input '{_short(name)}' is dynamic",
+            hint=f"bind it: --dim {_short(label) if label else _short(key)}=N",
+        )  # fmt: skip
+        return None
+
+    def _dtype(self, code: int, what: str) -> DType | None:
+        try:
+            return DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+        except (KeyError, TypeError, ValueError):
+            name = onnx.TensorProto.DataType.Name(code) if code in onnx.TensorProto.DataType.values() else str(code)
+            self._problem("E202", f"{what} has element type {name}, which is not supported")
+            return None
+
+    # --- nodes ------------------------------------------------------------------------------------------------------
+
+    def _check_operators(self, graph: onnx.GraphProto) -> None:
+        """Name every operator that nobody knows, before anything else."""
+        missing: dict[str, list[str]] = {}
+        pending = [graph]
+        while pending:
+            for node in pending.pop().node:
+                domain = "" if node.domain in _AI_ONNX else node.domain
+                if node.op_type != "Constant" and self._class(domain, node.op_type) is None:
+                    label = f"{domain}.{node.op_type}" if domain else node.op_type
+                    missing.setdefault(_short(label), []).append(_short(node.name or (node.output[0] if node.output else "?")))
+                pending.extend(a.g for a in node.attribute if a.HasField("g"))
+        for label, names in sorted(missing.items()):
+            listed = ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+            self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
+        self._raise()
+
+    def _class(self, domain: str, name: str) -> type[Operator] | None:
+        return OPERATORS.get((domain, name)) if domain != "aot" else None
+
+    def _body(self, source: onnx.GraphProto, graph: Graph, scope: dict[str, Value]) -> None:
+        for tensor in source.initializer:
+            value = self._tensor(tensor, tensor.name)
+            if value is not None:
+                scope[tensor.name] = value
+        if source.sparse_initializer:
+            self._problem("E202", "sparse initialisers are not supported", hint="store them dense")
+        for node in source.node:
+            self._node(node, graph, scope)
+        for info in source.output:
+            if info.name in scope:
+                graph.outputs.append(scope[info.name])
+            elif not self.problems:
+                self._problem("E102", f"output '{_short(info.name)}' is not computed by any node")
+
+    def _tensor(self, tensor: onnx.TensorProto, name: str) -> Value | None:
+        if self._dtype(tensor.data_type, f"constant '{_short(name)}'") is None:
+            return None
+        try:
+            return constant(name, np.array(onnx.numpy_helper.to_array(tensor)))
+        except Exception as error:
+            self._problem("E102", f"constant '{_short(name)}' is damaged: {_short(str(error))}")
+            return None
+
+    def _node(self, proto: onnx.NodeProto, graph: Graph, scope: dict[str, Value]) -> None:
+        absent = [n for n in proto.input if n and n not in scope]
+        if absent:
+            if not self.problems:
+                self._problem("E102", f"reads '{_short(absent[0])}', which nothing computes before it", proto)
+            return
+        if proto.op_type == "Constant" and proto.domain in _AI_ONNX:
+            value = self._constant_node(proto)
+            if value is not None:
+                scope[proto.output[0]] = value
+            return
+        inputs = [scope[n] if n else None for n in proto.input]
+        domain = "" if proto.domain in _AI_ONNX else proto.domain
+        try:
+            attributes = self._attributes(proto, scope)
+            version = self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1)
+            name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output))
+            cls = self._class(domain, name)
+            assert cls is not None
+            op = _make(cls, attributes)
+            types = op.infer(inputs)
+        except OperatorError as error:
+            self._problem(error.code, str(error), proto, error.hint)
+            return
+        except (TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+            self._problem("E301", f"attributes or inputs do not fit: {_short(str(error))}", proto)
+            return
+        if any(t.nbytes > 2**31 - 1 for t in types):
+            self._problem("E202", f"result {max(types, key=lambda t: t.nbytes)} is larger than 2 GB", proto)
+            return
+        wanted = [n for n in proto.output]
+        if len(wanted) > len(types):
+            self._problem("E202", f"has {len(wanted)} outputs; {len(types)} are supported", proto)
+            return
+        label = proto.name or (wanted[0] if wanted else proto.op_type)
+        outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(wanted, types, strict=False))]
+        node = Node(op, inputs, outputs, label)
+        data = folded(node)
+        if data is not None:
+            outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=True)]
+        else:
+            graph.nodes.append(node)
+        scope.update({n: v for n, v in zip(wanted, outputs, strict=True) if n})
+
+    def _constant_node(self, proto: onnx.NodeProto) -> Value | None:
+        name = proto.output[0] if proto.output else "constant"
+        for a in proto.attribute:
+            if a.name == "value":
+                return self._tensor(a.t, name)
+            if a.name in ("value_float", "value_floats"):
+                return constant(name, np.asarray(a.f if a.name == "value_float" else list(a.floats), dtype=np.float32))
+            if a.name in ("value_int", "value_ints"):
+                return constant(name, np.asarray(a.i if a.name == "value_int" else list(a.ints), dtype=np.int64))
+        self._problem("E202", "this form of constant is not supported", proto)
+        return None
+
+    def _attributes(self, proto: onnx.NodeProto, scope: dict[str, Value]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for a in proto.attribute:
+            if a.type == onnx.AttributeProto.GRAPH:
+                result[a.name] = self._subgraph(a.g, scope)
+            elif a.type == onnx.AttributeProto.TENSOR:
+                value = self._tensor(a.t, a.name)
+                result[a.name] = None if value is None else value.data
+            else:
+                raw = onnx.helper.get_attribute_value(a)
+                result[a.name] = _plain(raw)
+        return result
+
+    def _subgraph(self, source: onnx.GraphProto, scope: dict[str, Value]) -> Graph:
+        """The body of a control-flow operator; its inputs get their types from the operator's rule when they have none."""
+        body = Graph(source.name or "body")
+        inner = dict(scope)
+        for info in source.input:
+            value = self._input(info)
+            if value is not None:
+                body.inputs.append(value)
+                inner[info.name] = value
+        self._body(source, body, inner)
+        return body
+
+
+def _plain(raw: Any) -> Any:
+    if isinstance(raw, bytes):
+        return raw.decode("utf-8", "replace")
+    if isinstance(raw, (list, tuple)) or type(raw).__name__.startswith("Repeated"):
+        return tuple(_plain(v) for v in raw)
+    return raw
+
+
+def _make(cls: type[Operator], attributes: dict[str, Any]) -> Operator:
+    """The operator with ONNX attributes; OperatorError for one that it does not know or that is missing."""
+    known = {f.name: f for f in fields(cls)}
+    given: dict[str, Any] = {}
+    for name, value in attributes.items():
+        if name not in known:
+            raise OperatorError(f"attribute '{_short(name)}' is not supported", "E202")
+        if str(known[name].type).startswith("DType") and isinstance(value, int):
+            value = DType.of(onnx.helper.tensor_dtype_to_np_dtype(value))
+        given[name] = value
+    missing = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
+    if missing:
+        raise OperatorError(f"attribute '{missing[0]}' is missing")
+    return cls(**given)
+
+
+def _nearest(label: str) -> str:
+    import difflib
+
+    names = [f"{d}.{n}" if d else n for d, n in OPERATORS if d != "aot"]
+    near = difflib.get_close_matches(label, names, 1, 0.75)
+    return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"

@@ -1,0 +1,114 @@
+"""Old forms of ONNX operators brought to the newest: attributes that became inputs, defaults that changed.
+
+One row for each change: operator, last opset of the old form, how to rewrite (attributes, inputs).
+Source: ONNX operator changelog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from aot_model.ir.graph import Value, constant
+from aot_model.ir.types import DType
+from aot_model.ops.registry import OperatorError
+
+Attributes = dict[str, Any]
+Inputs = list[Value | None]
+Rewrite = Callable[[Attributes, Inputs], None]
+
+
+def _ints(name: str, position: int) -> Rewrite:
+    """An attribute of integers that became an input."""
+
+    def rewrite(attributes: Attributes, inputs: Inputs) -> None:
+        if name in attributes:
+            while len(inputs) < position:
+                inputs.append(None)
+            inputs[position:] = [constant(name, np.asarray(attributes.pop(name), dtype=np.int64)), *inputs[position + 1 :]]
+
+    return rewrite
+
+
+def _floats(name: str, position: int) -> Rewrite:
+    """A float attribute that became an input of the first input's type."""
+
+    def rewrite(attributes: Attributes, inputs: Inputs) -> None:
+        if name in attributes and inputs[0] is not None:
+            while len(inputs) <= position:
+                inputs.append(None)
+            inputs[position] = constant(name, np.asarray(attributes.pop(name), dtype=inputs[0].dtype.numpy))
+
+    return rewrite
+
+
+def _drop(*names: str) -> Rewrite:
+    def rewrite(attributes: Attributes, inputs: Inputs) -> None:
+        for name in names:
+            attributes.pop(name, None)
+
+    return rewrite
+
+
+def _all(*rewrites: Rewrite) -> Rewrite:
+    def rewrite(attributes: Attributes, inputs: Inputs) -> None:
+        for one in rewrites:
+            one(attributes, inputs)
+
+    return rewrite
+
+
+def _broadcast(attributes: Attributes, inputs: Inputs) -> None:
+    """Opset 6 and before: `axis` says where the second input's shape begins."""
+    axis = attributes.pop("axis", None)
+    attributes.pop("broadcast", None)
+    attributes.pop("consumed_inputs", None)
+    a, b = inputs[0], inputs[1]
+    if axis is not None and a is not None and b is not None:
+        if b.data is None:
+            raise OperatorError("broadcasting by axis is supported for constants only", "E202", "convert the model to opset 7 or later")
+        tail = a.type.rank - axis % max(a.type.rank, 1) - b.type.rank
+        inputs[1] = constant(b.name, b.data.reshape(b.shape + (1,) * max(tail, 0)))
+
+
+def _cast_to(attributes: Attributes, inputs: Inputs) -> None:
+    if isinstance(attributes.get("to"), str):
+        attributes["to"] = DType.of(attributes["to"].lower().replace("float", "float32") if attributes["to"] == "FLOAT" else attributes["to"].lower())
+
+
+def _pad_list(attributes: Attributes, inputs: Inputs) -> None:
+    if "paddings" in attributes:
+        attributes["pads"] = attributes.pop("paddings")
+
+
+_REDUCTIONS = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+
+_TABLE: list[tuple[str, int, Rewrite]] = [
+    *((name, 6, _broadcast) for name in ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Less", "Greater", "Equal")),
+    *((name, 17, _ints("axes", 1)) for name in _REDUCTIONS),
+    ("ReduceSum", 12, _ints("axes", 1)), ("Squeeze", 12, _ints("axes", 1)), ("Unsqueeze", 12, _ints("axes", 1)),
+    ("Split", 12, _ints("split", 1)), ("Clip", 10, _all(_floats("min", 1), _floats("max", 2))),
+    ("Pad", 10, _all(_pad_list, _ints("pads", 1), _floats("value", 2))), ("Reshape", 4, _ints("shape", 1)),
+    ("Slice", 9, _all(_ints("starts", 1), _ints("ends", 2), _ints("axes", 3))), ("TopK", 9, _ints("k", 1)),
+    ("Cast", 5, _cast_to), ("Cast", 99, _drop("saturate", "round_mode")), ("BatchNormalization", 8, _drop("spatial", "is_test", "consumed_inputs")),
+    ("Dropout", 11, _drop("ratio", "is_test")), ("Concat", 3, lambda a, i: a.setdefault("axis", 1)),
+    *((name, 5, _drop("consumed_inputs")) for name in ("Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Exp", "Log", "Sqrt", "LeakyRelu", "PRelu", "Elu",
+      "Selu", "HardSigmoid", "Clip", "Sum", "Max", "Min", "Mean", "Floor", "Ceil", "Reciprocal")),
+]  # fmt: skip
+
+
+def modernise(domain: str, name: str, version: int, attributes: Attributes, inputs: Inputs, outputs: int) -> tuple[str, Attributes, Inputs]:
+    """(name, attributes, inputs) of the newest form of an operator used at an opset version."""
+    if domain:
+        return name, attributes, inputs
+    for row, last, rewrite in _TABLE:
+        if row == name and version <= last:
+            rewrite(attributes, inputs)
+    if name in ("Softmax", "LogSoftmax", "Hardmax") and version <= 12:
+        attributes.setdefault("axis", 1)
+        name = f"{name}Flattened"
+    if name == "Split" and version <= 17 and len(inputs) < 2:
+        attributes.setdefault("num_outputs", outputs)
+    return name, attributes, inputs

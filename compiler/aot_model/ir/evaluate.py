@@ -1,0 +1,103 @@
+"""Expressions computed with numpy: constant folding, tables for one-input functions, and the reference of the tests."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from aot_model.ir.expr import Call, Const, Expr, Leaf, Load, Reduce, Var, walk
+from aot_model.ir.scalar_ops import SCALAR_OPS
+from aot_model.ir.types import DType
+
+_FOLDS: dict[str, Any] = {
+    "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
+    "and": np.logical_and, "or": np.logical_or,
+}  # fmt: skip
+
+
+def convert(x: Any, dtype: DType) -> Any:
+    """A cast as the generated C does it: floats truncate towards zero and saturate, NaN becomes 0; integers wrap."""
+    x = np.asarray(x)
+    if dtype is DType.BOOL:
+        return x != 0
+    if dtype.is_integer and x.dtype.kind not in "iub":
+        low, high = dtype.limits
+        wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        clipped = np.clip(np.trunc(wide), float(low), float(high))
+        exact = np.where(clipped >= float(high), 0.0, clipped)
+        return np.where(clipped >= float(high), high, exact.astype(np.int64 if low < 0 else np.uint64)).astype(dtype.numpy)
+    return x.astype(dtype.numpy)
+
+
+def evaluate(x: Expr, index: tuple[Expr, ...], shape: tuple[int, ...], leaves: dict[Expr, Any] | None = None) -> np.ndarray:
+    """All elements of a tensor whose element at `index` is x. Loads read the data of constants.
+
+    index: one variable per dimension (or the constant 0 where the extent is 1). leaves: arrays for Leaf expressions.
+    """
+    env: dict[Expr, Any] = dict(leaves or {})
+    rank = len(shape)
+    for d, v in enumerate(index):
+        if isinstance(v, Var):
+            env[v] = np.arange(shape[d], dtype=np.int64).reshape([-1 if k == d else 1 for k in range(rank)])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = _eval(x, env)
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(result, dtype=x.dtype.numpy), shape))
+
+
+def _eval(x: Expr, env: dict[Expr, Any]) -> Any:
+    order = list(walk_outside_reductions(x, env))
+    for node in order:
+        env[node] = _apply(node, env)
+    return env[x]
+
+
+def walk_outside_reductions(x: Expr, known: dict[Expr, Any]) -> list[Expr]:
+    """Sub-expressions to compute, children first, not entering bodies of reductions."""
+    result: list[Expr] = []
+    seen: set[Expr] = set(known)
+    stack: list[tuple[Expr, bool]] = [(x, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            result.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if not isinstance(node, Reduce):
+                stack.extend((c, False) for c in reversed(node.children))
+    return result
+
+
+def _apply(node: Expr, env: dict[Expr, Any]) -> Any:
+    if isinstance(node, Const):
+        return np.asarray(node.value, dtype=node.dtype.numpy)
+    if isinstance(node, Load):
+        assert node.value.data is not None, f"{node.value} is not a constant"
+        return node.value.data[tuple(np.clip(env[i], 0, n - 1) for i, n in zip(node.index, node.value.shape, strict=True))]
+    if isinstance(node, Reduce):
+        return _fold(node, env)
+    assert isinstance(node, Call), f"free expression {node}"
+    args = [env[a] for a in node.args]
+    if node.op == "isum":
+        return sum((a * int(f) for a, f in zip(args[:-1:2], args[1::2], strict=False)), start=np.int64(args[-1]))
+    if node.op == "cast":
+        return convert(args[0], node.dtype)
+    result = SCALAR_OPS[node.op].numpy(*args)
+    return np.asarray(result).astype(node.dtype.numpy)
+
+
+def _fold(node: Reduce, env: dict[Expr, Any]) -> Any:
+    """A reduction: its variables become new leading axes of the arrays, which the fold removes."""
+    rank = max((np.ndim(v) for v in env.values()), default=0)
+    inner = {k: v for k, v in env.items() if not any(isinstance(s, Var) and s in node.over for s in walk(k))}
+    count = len(node.over)
+    for d, v in enumerate(node.over):
+        inner[v] = np.arange(v.extent, dtype=np.int64).reshape([-1 if k == d else 1 for k in range(count)] + [1] * rank)
+    body = np.asarray(_eval(node.body, inner))
+    extents = tuple(v.extent for v in node.over)
+    full = np.broadcast_to(body, np.broadcast_shapes(body.shape, extents + (1,) * rank))
+    fold = _FOLDS[node.op]
+    return fold.reduce(full, axis=tuple(range(count)), dtype=node.dtype.numpy) if node.op in ("add", "mul") else fold.reduce(full, axis=tuple(range(count)))

@@ -1,0 +1,173 @@
+"""The Graph: typed values in single static assignment, nodes in topological order.
+
+    Graph ── inputs, outputs: Value
+       └──── nodes: Node(op, inputs, outputs)      op: an Operator of ops/, whose fields are the attributes
+    Value ── type, quantisation, constant data     written once: by a node, or it is an input or a constant
+
+Passes change a graph in place through `replace` and `prune`; `verify` says whether it is still one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aot_model.ir.types import DType, Quantisation, TensorType
+
+if TYPE_CHECKING:
+    from aot_model.ops.registry import Operator
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor. `data` makes it a constant; `state` makes it memory that lasts between runs."""
+
+    name: str
+    type: TensorType
+    data: np.ndarray | None = None
+    quantisation: Quantisation | None = None
+    state: bool = False
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def is_const(self) -> bool:
+        return self.data is not None
+
+    def __str__(self) -> str:
+        kind = "const " if self.is_const else ""
+        return f"%{self.name}: {kind}{self.type}"
+
+
+def constant(name: str, data: np.ndarray, quantisation: Quantisation | None = None) -> Value:
+    """A constant value of an array (made contiguous)."""
+    array = np.asarray(data)
+    if not array.flags["C_CONTIGUOUS"]:
+        array = array.copy()
+    return Value(name, TensorType(DType.of(array.dtype), array.shape), array, quantisation)
+
+
+@dataclass(eq=False)
+class Node:
+    """One application of an operator. An absent optional input is None."""
+
+    op: Operator
+    inputs: list[Value | None]
+    outputs: list[Value]
+    name: str = ""
+
+    @property
+    def kind(self) -> str:
+        return self.op.name
+
+    def input(self, index: int) -> Value | None:
+        """The input at `index`, None when absent or beyond the end."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def __str__(self) -> str:
+        outs = ", ".join(map(str, self.outputs))
+        ins = ", ".join("_" if v is None else f"%{v.name}" for v in self.inputs)
+        attrs = ", ".join(
+            f"{f.name}={getattr(self.op, f.name)!r}"
+            for f in fields(self.op)
+            if not isinstance(getattr(self.op, f.name), Graph) and getattr(self.op, f.name) != f.default
+        )
+        return f"{outs} = {self.op.name}({ins}){' {' + attrs + '}' if attrs else ''}"
+
+
+@dataclass(eq=False)
+class Graph:
+    """A network, or the body of a control-flow operator (which may read values of the graph around it)."""
+
+    name: str
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        head = f"graph {self.name}({', '.join(map(str, self.inputs))})"
+        body = "".join(f"  {node}\n" for node in self.nodes)
+        return f"{head}\n{body}  return {', '.join('%' + v.name for v in self.outputs)}\n"
+
+    def producers(self) -> dict[Value, Node]:
+        """The node that writes each value."""
+        return {v: n for n in self.nodes for v in n.outputs}
+
+    def uses(self) -> dict[Value, list[Node]]:
+        """The nodes that read each value, once per read; bodies of control flow count as their node."""
+        result: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in read_values(node):
+                result.setdefault(value, []).append(node)
+        return result
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Every reader of `old` reads `new`, in bodies of control flow as well; outputs likewise."""
+        for node in self.nodes:
+            node.inputs = [new if v is old else v for v in node.inputs]
+            for body in subgraphs(node):
+                body.replace(old, new)
+        self.outputs = [new if v is old else v for v in self.outputs]
+
+    def prune(self) -> bool:
+        """Remove nodes of which nothing is read. True when something went."""
+        live = set(self.outputs)
+        kept: list[Node] = []
+        for node in reversed(self.nodes):
+            if any(v in live for v in node.outputs) or node.op.effects:
+                kept.append(node)
+                live.update(read_values(node))
+        kept.reverse()
+        changed = len(kept) != len(self.nodes)
+        self.nodes = kept
+        return changed
+
+    def verify(self, outer: Iterable[Value] = ()) -> None:
+        """AssertionError when the graph is not in SSA form, not in order, or a type is not what its operator says."""
+        known = set(self.inputs) | set(outer)
+        for node in self.nodes:
+            for value in node.inputs:
+                assert value is None or value.is_const or value.state or value in known, f"{node}: {value} is read before it is written"
+            for body in subgraphs(node):
+                body.verify(known)
+            types = node.op.infer([None if v is None else v for v in node.inputs])
+            assert len(types) >= len(node.outputs), f"{node}: {len(types)} results"
+            for out, expected in zip(node.outputs, types, strict=False):
+                assert out not in known, f"{node}: {out} is written twice"
+                assert out.type == expected, f"{node}: {out} should be {expected}"
+                known.add(out)
+        for value in self.outputs:
+            assert value in known or value.is_const or value.state, f"output {value} is never written"
+
+
+def subgraphs(node: Node) -> Iterator[Graph]:
+    """The bodies of a control-flow node."""
+    for f in fields(node.op):
+        attribute = getattr(node.op, f.name)
+        if isinstance(attribute, Graph):
+            yield attribute
+
+
+def read_values(node: Node) -> Iterator[Value]:
+    """Values that a node reads, captures of its bodies included."""
+    for value in node.inputs:
+        if value is not None:
+            yield value
+    for body in subgraphs(node):
+        inner = set(body.inputs) | {v for n in body.nodes for v in n.outputs}
+        for value in body.outputs:
+            if value not in inner and not value.is_const:
+                yield value
+        for child in body.nodes:
+            for value in read_values(child):
+                if value not in inner and not value.is_const:
+                    yield value

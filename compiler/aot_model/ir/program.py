@@ -1,0 +1,178 @@
+"""The Program: C functions, the buffers that they read and write, and the order of the calls.
+
+    Program ── buffers: Buffer       named memory: input, output, constant, workspace or state
+       ├────── functions: Function   C text with pointer parameters; equal functions are shared by layers
+       └────── body: Step            Call(function, arguments) in order, with bounded Loop and Branch around them
+
+The memory planner sees buffers and steps only; the emitter turns the Program and its MemoryPlan into files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from aot_model.ir.types import DType, Quantisation, TensorType
+
+
+class Role(Enum):
+    INPUT = "input"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+    WORKSPACE = "workspace"
+    STATE = "state"
+
+
+@dataclass(eq=False)
+class Buffer:
+    """A piece of memory. `view_of` = (parent, byte offset) makes it a window of another buffer."""
+
+    name: str
+    type: TensorType
+    role: Role
+    data: np.ndarray | None = None
+    align: int = 4
+    view_of: tuple[Buffer, int] | None = None
+    quantisation: Quantisation | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes if self.data is not None else self.type.nbytes
+
+    def root(self) -> tuple[Buffer, int]:
+        """The buffer that owns the memory, and the byte offset of this one in it."""
+        if self.view_of is None:
+            return self, 0
+        parent, offset = self.view_of
+        owner, base = parent.root()
+        return owner, base + offset
+
+
+class Access(Enum):
+    READ = "read"
+    WRITE = "write"
+    SCRATCH = "scratch"
+
+
+@dataclass(frozen=True)
+class Param:
+    """A pointer parameter: its name in the body, element type and what the function does with it."""
+
+    name: str
+    dtype: DType
+    access: Access
+    c_type: str | None = None
+
+    @property
+    def element(self) -> str:
+        return self.c_type or self.dtype.c_type
+
+
+@dataclass(frozen=True)
+class Function:
+    """C text of one function. Two functions with equal fields are one in the output."""
+
+    name: str
+    params: tuple[Param, ...]
+    body: str
+    includes: frozenset[str] = frozenset()
+    helpers: tuple[str, ...] = ()
+    note: str = ""
+    external: bool = False
+    """The body is elsewhere (a library's function): `body` is the declaration, or empty when an include has it."""
+    fallible: bool = False
+    """It returns int32_t, 0 for success, and the return is checked."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The output may lie over the input: address(output) - address(input) <= slack bytes, if the input dies here."""
+
+    input: int
+    output: int
+    slack: int
+
+
+@dataclass(eq=False)
+class Call:
+    """One call. `arguments` are positional; layer, op, macs and shapes are for reports and comments."""
+
+    function: Function
+    arguments: tuple[Buffer, ...]
+    overlaps: tuple[Overlap, ...] = ()
+    layer: str = ""
+    op: str = ""
+    macs: int = 0
+    shapes: str = ""
+
+    def buffers(self, *access: Access) -> Iterator[Buffer]:
+        for param, argument in zip(self.function.params, self.arguments, strict=True):
+            if param.access in access:
+                yield argument
+
+
+@dataclass(eq=False)
+class Loop:
+    """`body` again and again: at most `limit` times, and only while `*condition` (a bool) holds, if there is one.
+
+    carried: (from, to) pairs copied after each turn by calls that are part of the body. `counter`, if any, is an
+    int64 that holds the number of the turn.
+    """
+
+    body: list[Step]
+    limit: int
+    limit_from: Buffer | None = None
+    condition: Buffer | None = None
+    counter: Buffer | None = None
+
+
+@dataclass(eq=False)
+class Branch:
+    """`then` where `*condition` holds, else `otherwise`."""
+
+    condition: Buffer
+    then: list[Step]
+    otherwise: list[Step]
+
+
+Step = Call | Loop | Branch
+
+
+@dataclass(eq=False)
+class Program:
+    """What is emitted: see the module's docstring. `notes` are told to the user."""
+
+    name: str
+    inputs: list[Buffer]
+    outputs: list[Buffer]
+    body: list[Step]
+    states: list[Buffer] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def calls(self) -> Iterator[Call]:
+        yield from walk_calls(self.body)
+
+    def constants(self) -> list[Buffer]:
+        """Constant buffers in the order of first use."""
+        seen: dict[Buffer, None] = {}
+        for call in self.calls():
+            for buffer in call.arguments:
+                owner, _ = buffer.root()
+                if owner.role is Role.CONSTANT:
+                    seen[owner] = None
+        return list(seen)
+
+
+def walk_calls(steps: list[Step]) -> Iterator[Call]:
+    """All calls in program order."""
+    for step in steps:
+        if isinstance(step, Call):
+            yield step
+        elif isinstance(step, Loop):
+            yield from walk_calls(step.body)
+        else:
+            yield from walk_calls(step.then)
+            yield from walk_calls(step.otherwise)

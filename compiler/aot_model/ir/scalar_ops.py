@@ -1,0 +1,152 @@
+"""The table of scalar operations: what each means in numpy and how it is written in C.
+
+One row per operation. In the C texts {0}, {1}, {2} are the operands (parenthesised where needed), {t} is the C type of
+the result, {f} the suffix of libm's names for its width ("f" for float). A row may have a text for floating point and
+one for integers. Integer texts must not overflow: `wrap` marks the operations that are computed in the unsigned type
+unless the ranges of the operands show that they cannot overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class ScalarOp:
+    """numpy meaning; C text for floats and integers; precedence of the text (see emit/c_expr.py); helper it needs."""
+
+    numpy: Callable[..., Array]
+    c_float: str | None = None
+    c_int: str | None = None
+    infix: str | None = None
+    wrap: bool = False
+    helper: str | None = None
+    """Name of a static inline function in runtime/include/aot_model/scalar.h that the text calls."""
+
+
+def _c_div(a: Array, b: Array) -> Array:
+    """Division as C does it: integers truncate towards zero; division by zero gives 0."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind not in "iu":
+        return a / b
+    safe = np.where(b == 0, 1, b)
+    quotient = np.abs(a.astype(np.int64)) // np.abs(safe.astype(np.int64)) if a.dtype != np.uint64 else a // safe
+    sign = np.where((a < 0) != (safe < 0), -1, 1)
+    return np.where(b == 0, 0, quotient * (sign if a.dtype != np.uint64 else 1)).astype(a.dtype)
+
+
+def _erf(x: Array) -> Array:
+    from math import erf
+
+    return np.vectorize(erf, otypes=[np.asarray(x).dtype])(x)
+
+
+def _fmod(a: Array, b: Array) -> Array:
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind in "iu":
+        return np.where(b == 0, 0, np.fmod(a, np.where(b == 0, 1, b)))
+    return np.fmod(a, b)
+
+
+def _mod(a: Array, b: Array) -> Array:
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind in "iu":
+        return np.where(b == 0, 0, np.mod(a, np.where(b == 0, 1, b)))
+    return np.mod(a, b)
+
+
+def _shift(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    def shifted(a: Array, b: Array) -> Array:
+        bits = np.asarray(a).dtype.itemsize * 8
+        return np.where(b >= bits, 0, f(a, np.minimum(b, bits - 1))).astype(np.asarray(a).dtype)
+
+    return shifted
+
+
+def _libm(name: str, numpy: Callable[..., Array]) -> ScalarOp:
+    return ScalarOp(numpy, c_float=f"{name}{{f}}({{0}})")
+
+
+def requantise(acc: Array, multiplier: Array, shift: Array) -> Array:
+    """Rounding of TensorFlow Lite Micro: doubling high multiply (ties up), then rounding shift (ties away from zero).
+
+    Source: the operator kernels' MultiplyByQuantizedMultiplier, "double rounding" form. `shift` > 0 is to the left.
+    """
+    acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
+    high = ((acc << np.maximum(shift, 0)) * multiplier + (1 << 30)) >> 31
+    right = np.maximum(-shift, 0)
+    mask = (np.int64(1) << right) - 1
+    threshold = (mask >> 1) + (high < 0)
+    return ((high >> right) + ((high & mask) > threshold)).astype(np.int32)
+
+
+def requantise_single(acc: Array, multiplier: Array, shift: Array) -> Array:
+    """Single rounding, ties up: (acc * multiplier + 2^(30 - shift)) >> (31 - shift). int16 activations use it."""
+    acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
+    total = 31 - shift
+    return ((acc * multiplier + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
+
+
+SCALAR_OPS: dict[str, ScalarOp] = {
+    # arithmetic
+    "add": ScalarOp(lambda a, b: a + b, infix="+", wrap=True),
+    "sub": ScalarOp(lambda a, b: a - b, infix="-", wrap=True),
+    "mul": ScalarOp(lambda a, b: a * b, infix="*", wrap=True),
+    "div": ScalarOp(_c_div, c_float="{0} / {1}", c_int="aot_model_div_{d}({0}, {1})"),
+    "mod": ScalarOp(_mod, c_float="aot_model_mod_{d}({0}, {1})", c_int="aot_model_mod_{d}({0}, {1})"),
+    "fmod": ScalarOp(_fmod, c_float="fmod{f}({0}, {1})", c_int="aot_model_rem_{d}({0}, {1})"),
+    "neg": ScalarOp(lambda a: -a, c_float="-{0}", c_int="({t})(0u - ({u}){0})"),
+    "abs": ScalarOp(np.abs, c_float="fabs{f}({0})", c_int="aot_model_abs_{d}({0})"),
+    "sign": ScalarOp(np.sign, c_float="aot_model_sign_{d}({0})", c_int="({t})(({0} > 0) - ({0} < 0))"),
+    "min": ScalarOp(np.minimum, c_float="aot_model_min_{d}({0}, {1})", c_int="aot_model_min_{d}({0}, {1})"),
+    "max": ScalarOp(np.maximum, c_float="aot_model_max_{d}({0}, {1})", c_int="aot_model_max_{d}({0}, {1})"),
+    "pow": ScalarOp(lambda a, b: np.power(a, b), c_float="pow{f}({0}, {1})", c_int="aot_model_ipow_{d}({0}, {1})"),
+    "fma": ScalarOp(lambda a, b, c: a * b + c, c_float="{0} * {1} + {2}"),
+    # libm
+    **{
+        op: _libm(name, fn)
+        for op, name, fn in [
+            ("exp", "exp", np.exp), ("log", "log", np.log), ("sqrt", "sqrt", np.sqrt), ("sin", "sin", np.sin),
+            ("cos", "cos", np.cos), ("tan", "tan", np.tan), ("asin", "asin", np.arcsin), ("acos", "acos", np.arccos),
+            ("atan", "atan", np.arctan), ("sinh", "sinh", np.sinh), ("cosh", "cosh", np.cosh), ("tanh", "tanh", np.tanh),
+            ("asinh", "asinh", np.arcsinh), ("acosh", "acosh", np.arccosh), ("atanh", "atanh", np.arctanh),
+            ("erf", "erf", _erf), ("floor", "floor", np.floor), ("ceil", "ceil", np.ceil), ("trunc", "trunc", np.trunc),
+            ("log1p", "log1p", np.log1p), ("expm1", "expm1", np.expm1),
+        ]
+    },
+    "rint": ScalarOp(np.rint, c_float="rint{f}({0})"),
+    "sigmoid": ScalarOp(
+        lambda x: (1 / (1 + np.exp(-np.abs(x)))) * np.where(x < 0, np.exp(-np.abs(x)), 1), c_float="aot_model_sigmoid_{d}({0})"
+    ),
+    "isnan": ScalarOp(np.isnan, c_float="isnan({0})", c_int="false"),
+    "isinf": ScalarOp(np.isinf, c_float="isinf({0})", c_int="false"),
+    # comparison and logic
+    "lt": ScalarOp(lambda a, b: a < b, infix="<"),
+    "le": ScalarOp(lambda a, b: a <= b, infix="<="),
+    "eq": ScalarOp(lambda a, b: a == b, infix="=="),
+    "and": ScalarOp(np.logical_and, infix="&&"),
+    "or": ScalarOp(np.logical_or, infix="||"),
+    "xor": ScalarOp(np.logical_xor, infix="!="),
+    "not": ScalarOp(np.logical_not, c_float="!{0}", c_int="!{0}"),
+    "select": ScalarOp(lambda c, a, b: np.where(c, a, b)),
+    "cast": ScalarOp(lambda a: a),
+    # bits
+    "bitand": ScalarOp(np.bitwise_and, infix="&"),
+    "bitor": ScalarOp(np.bitwise_or, infix="|"),
+    "bitxor": ScalarOp(np.bitwise_xor, infix="^"),
+    "bitnot": ScalarOp(np.bitwise_not, c_int="({t})~{0}"),
+    "shl": ScalarOp(_shift(np.left_shift), c_int="aot_model_shl_{d}({0}, {1})"),
+    "shr": ScalarOp(_shift(np.right_shift), c_int="aot_model_shr_{d}({0}, {1})"),
+    # quantised arithmetic
+    "requantise": ScalarOp(requantise, c_int="aot_model_requantise({0}, {1}, {2})"),
+    "requantise_single": ScalarOp(requantise_single, c_int="aot_model_requantise_single({0}, {1}, {2})"),
+    # index arithmetic (operands checked by the constructors in ir/expr.py)
+    "idiv": ScalarOp(lambda a, n: a // n),
+    "imod": ScalarOp(lambda a, n: a % n),
+}

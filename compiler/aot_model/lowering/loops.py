@@ -1,0 +1,125 @@
+"""Loop nests: the C function that stores a tensor expression.
+
+Adjacent loops are merged where no access needs a division for it, so an element-wise chain over a 4-D tensor is one
+loop over its elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aot_model.emit.c_expr import CWriter
+from aot_model.ir.expr import (
+    Call, Cell, Const, Expr, Reduce, Var, const, flatten, floordiv, mod, substitute, var, walk,
+)  # fmt: skip
+from aot_model.ir.graph import Value
+from aot_model.ir.program import Access, Function, Overlap, Param
+
+INDEX_NAMES = ("i", "j", "k", "l", "m", "n")
+
+
+@dataclass(frozen=True)
+class LoopNest:
+    """A function, and the values that are its arguments after the output."""
+
+    function: Function
+    reads: tuple[Value, ...]
+    overlaps: tuple[Overlap, ...]
+
+
+def index_variables(shape: Sequence[int], prefix: str = "d") -> tuple[Expr, ...]:
+    """One loop index for each dimension."""
+    return tuple(var(f"{prefix}{k}", n) for k, n in enumerate(shape))
+
+
+def loop_nest(name: str, out: Value, index: tuple[Expr, ...], position: Expr, element: Expr, note: str = "") -> LoopNest:
+    """The function that does out[position] = element for all values of the index variables.
+
+    position: where in `out` (elements) the element at `index` goes.
+    """
+    loops = [v for v in index if isinstance(v, Var)]
+    element, position = flatten(element), position
+    loops, position, element = _merge(loops, position, element)
+    renamed = _canonical_names(loops, element)
+    loops = [v for v in (renamed[v] for v in loops) if isinstance(v, Var)]
+    position, element = substitute(position, renamed), substitute(element, renamed)
+
+    reads = _memory_reads(element)
+    names = {v: f"x{k}" if len(reads) > 1 else "x" for k, v in enumerate(reads)}
+    writer = CWriter(lambda c, text: f"{names[c.value]}[{text}]")
+    writer.open_loops(loops)
+    (text,) = writer.compute(element)
+    writer.line(f"y[{writer.text(position)}] = {text};")
+    writer.close_loops(len(loops))
+    params = tuple(Param(names[v], v.dtype, Access.READ) for v in reads) + (Param("y", out.dtype, Access.WRITE),)
+    function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers), note=note)
+    return LoopNest(function, reads, tuple(_overlaps(reads, element, position, out)))
+
+
+def _merge(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], Expr, Expr]:
+    """Merge neighbouring loops as long as no index needs more divisions than before."""
+    k = len(loops) - 2
+    cost = _divisions(position, element)
+    while k >= 0:
+        outer, inner = loops[k], loops[k + 1]
+        joined = var(f"{outer.name}_{inner.name}", outer.extent * inner.extent)
+        mapping: dict[Expr, Expr] = {outer: floordiv(joined, inner.extent), inner: mod(joined, inner.extent)}
+        new_position, new_element = substitute(position, mapping), substitute(element, mapping)
+        if _divisions(new_position, new_element) <= cost and isinstance(joined, Var):
+            loops = [*loops[:k], joined, *loops[k + 2 :]]
+            position, element = new_position, new_element
+        k -= 1
+    return loops, position, element
+
+
+def _divisions(*expressions: Expr) -> int:
+    return len({n for x in expressions for n in walk(x) if isinstance(n, Call) and n.op in ("idiv", "imod")})
+
+
+def _canonical_names(loops: list[Var], element: Expr) -> dict[Expr, Expr]:
+    """Names that do not hang on where the expression came from, so that equal loops are equal text."""
+    mapping: dict[Expr, Expr] = {v: var(INDEX_NAMES[k] if k < len(INDEX_NAMES) else f"i{k}", v.extent) for k, v in enumerate(loops)}
+    count = 0
+    for node in walk(element):
+        if isinstance(node, Reduce):
+            for v in node.over:
+                if v not in mapping:
+                    mapping[v] = var(f"r{count}", v.extent)
+                    count += 1
+    return mapping
+
+
+def _memory_reads(element: Expr) -> tuple[Value, ...]:
+    """Values that an expression reads, in the order of reading."""
+    return tuple(dict.fromkeys(n.value for n in walk(element) if isinstance(n, Cell)))
+
+
+def _overlaps(reads: tuple[Value, ...], element: Expr, position: Expr, out: Value) -> list[Overlap]:
+    """Inputs that the output may overwrite: those read only at the element that is being written."""
+    if any(isinstance(n, Reduce) for n in walk(element)):
+        return []
+    result = []
+    for k, value in enumerate(reads):
+        if value.type.elements != out.type.elements:
+            continue
+        if all(n.position is position for n in walk(element) if isinstance(n, Cell) and n.value is value):
+            slack = min(0, (value.dtype.size - out.dtype.size) * out.type.elements)
+            result.append(Overlap(k, len(reads), slack))
+    return result
+
+
+def dense_position(index: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
+    """Position of the element at an index in a dense tensor."""
+    from aot_model.ops.movement import flatten_index
+
+    return flatten_index(index, shape)
+
+
+def constant_index(rank: int) -> tuple[Expr, ...]:
+    """The index of the only element of a tensor of one element."""
+    return tuple(const(0) for _ in range(rank))
+
+
+def is_zero(x: Expr) -> bool:
+    return isinstance(x, Const) and x.value == 0

@@ -1,0 +1,244 @@
+"""lower(graph, target) -> Program: decides what is stored, then walks the nodes in order and emits calls."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, add, const, load, mul
+from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.program import Buffer, Call, Function, Program, Role, Step
+from aot_model.ir.types import DType, TensorType, strides_of
+from aot_model.lowering.loops import LoopNest, dense_position, index_variables, loop_nest
+from aot_model.lowering.site import Site
+from aot_model.lowering.storage import stored_values
+from aot_model.lowering.tail import Chain, find_chain
+from aot_model.ops.movement import Concat, View
+from aot_model.ops.registry import Index, normal_axis
+from aot_model.targets.target import Target
+
+
+def lower(graph: Graph, target: Target) -> Program:
+    """The program of a graph for a target. Buffers have no addresses yet."""
+    lowering = Lowering(graph, target)
+    lowering.run()
+    states = [lowering.buffers[v] for v in lowering.states]
+    inputs = [lowering.buffers[v] for v in graph.inputs]
+    return Program(graph.name, inputs, lowering.outputs, lowering.steps, states)
+
+
+class Lowering:
+    """The state of one lowering: buffers of stored values and the steps so far."""
+
+    def __init__(self, graph: Graph, target: Target, outer: Lowering | None = None) -> None:
+        self.graph = graph
+        self.target = target
+        self.outer = outer
+        self.steps: list[Step] = []
+        self.buffers: dict[Value, Buffer] = {}
+        self.outputs: list[Buffer] = []
+        self.states: list[Value] = []
+        self._packed: dict[tuple[str, bytes, int], Buffer] = outer._packed if outer else {}
+        self._producer = graph.producers()
+        self._place = {n: k for k, n in enumerate(graph.nodes)}
+        self._chains = self._find_chains()
+        absorbed = {v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result}
+        self._absorbed = set(absorbed)
+        self.stored = stored_values(self._skeleton(), self.is_kernel, absorbed)
+        for chain in self._chains.values():
+            self.stored.add(chain.result)
+
+    # --- decisions --------------------------------------------------------------------------------------------------
+
+    def is_kernel(self, node: Node) -> bool:
+        """Whether a node becomes calls of its own rather than an expression."""
+        return node.op.has("lower") and (not node.op.has("express") or self.target.kernel_for(node) is not None)
+
+    def _find_chains(self) -> dict[Node, Chain]:
+        uses = self.graph.uses()
+        taken: set[Node] = set()
+        chains: dict[Node, Chain] = {}
+        for node in self.graph.nodes:
+            if self.is_kernel(node) and len(node.outputs) == 1:
+                chain = find_chain(self.graph, node, uses, self._place, taken)
+                taken.update(chain.nodes)
+                chains[node] = chain
+        return chains
+
+    def _skeleton(self) -> Graph:
+        """The graph as the storage decision sees it: a kernel's node together with its chain needs memory."""
+        return self.graph
+
+    # --- elements ---------------------------------------------------------------------------------------------------
+
+    def at(self, value: Value, index: Index) -> Expr:
+        """The element of a value: a literal, a load, or the expression of its producer."""
+        if value.data is not None:
+            if value.data.size == 1:
+                return const(value.data.reshape(-1)[0].item(), value.dtype)
+            return load(value, index)
+        node = self._producer.get(value)
+        if value in self.stored or node is None:
+            return load(value, index)
+        return node.op.express(self.at, node.inputs, index, node.outputs.index(value))
+
+    def element_of(self, chain: Chain, index: Index, start: Value, accumulator: Expr) -> Expr:
+        """The element of a chain's result, given that of its start at the same index."""
+        known: dict[Value, Expr] = {start: accumulator}
+
+        def at(value: Value, where: Index) -> Expr:
+            return known[value] if value in known else self.at(value, where)
+
+        for node in chain.nodes:
+            known[node.outputs[0]] = node.op.express(at, node.inputs, index, 0)
+        return known[chain.result]
+
+    # --- buffers ----------------------------------------------------------------------------------------------------
+
+    def buffer(self, value: Value) -> Buffer:
+        """The buffer of a value in memory."""
+        if value.data is not None:
+            return self.constant_buffer(value.name, value.data, value.dtype.size)
+        if value not in self.buffers:
+            if self.outer is not None and value not in self._producer:
+                return self.outer.buffer(value)
+            if value.state:
+                self.states.append(value)
+                self.buffers[value] = Buffer(value.name, value.type, Role.STATE, quantisation=value.quantisation)
+            else:
+                self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation)
+        return self.buffers[value]
+
+    def constant_buffer(self, name: str, data: np.ndarray, align: int) -> Buffer:
+        """A constant in flash; equal data is there once."""
+        key = (str(data.dtype), data.tobytes(), align)
+        if key not in self._packed:
+            self._packed[key] = Buffer(name, TensorType(DType.of(data.dtype), data.shape), Role.CONSTANT, np.ascontiguousarray(data), align)
+        return self._packed[key]
+
+    def add(self, step: Step) -> None:
+        self.steps.append(step)
+
+    # --- the walk ---------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        for value in self.graph.inputs:
+            self.buffers[value] = Buffer(value.name, value.type, Role.INPUT, quantisation=value.quantisation)
+        self._place_outputs()
+        ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
+        for node in self.graph.nodes:
+            if node in ends:
+                anchor = ends[node]
+                anchor.op.lower(Site(self, anchor, self._chains[anchor]))
+            elif node in self._chains or any(node in c.nodes for c in self._chains.values()):
+                continue
+            elif self.is_kernel(node):
+                node.op.lower(Site(self, node, Chain((), node.outputs[0])))
+            else:
+                for number, out in enumerate(node.outputs):
+                    if out in self.stored:
+                        self._store(node, number, out)
+        for value, buffer in self._copies:
+            self._copy(value, buffer)
+
+    def _place_outputs(self) -> None:
+        """Output buffers. A value that is an output twice, an input or a constant is copied at the end."""
+        self._copies: list[tuple[Value, Buffer]] = []
+        for value in self.graph.outputs:
+            buffer = Buffer(value.name, value.type, Role.OUTPUT, quantisation=value.quantisation)
+            self.outputs.append(buffer)
+            produced = value in self._producer and value not in self.buffers
+            if not produced:
+                self._copies.append((value, buffer))
+                continue
+            self.buffers[value] = buffer
+            self._forward(value, buffer)
+
+    def _forward(self, value: Value, buffer: Buffer) -> None:
+        """Where an output is only a view of a stored value, that value is computed in the output's memory."""
+        node = self._producer[value]
+        while isinstance(node.op, View):
+            source = node.inputs[0]
+            if source is None or source not in self.stored or source in self.buffers or source not in self._producer:
+                return
+            self.buffers[source] = Buffer(source.name, source.type, Role.WORKSPACE, view_of=(buffer, 0))
+            node = self._producer[source]
+
+    def _store(self, node: Node, number: int, out: Value) -> None:
+        """Bring an expression's value into memory: as a view where its elements are there already, else by a loop."""
+        if isinstance(node.op, Concat):
+            return self._store_concat(node, out)
+        index = index_variables(out.shape)
+        element = node.op.express(self.at, node.inputs, index, number)
+        if out.type.elements == 0:
+            self.buffer(out)
+            return None
+        if node.op.movement and out not in self.buffers and self._view(node, out, element, index):
+            return None
+        if isinstance(node.op, View) and out in self.buffers and self._is_alias(node, out):
+            return None
+        nest = loop_nest(node.kind.lower(), out, index, dense_position(index, out.shape), element)
+        self._call(node, nest, out)
+        return None
+
+    def _is_alias(self, node: Node, out: Value) -> bool:
+        source = node.inputs[0]
+        found = self.buffers.get(source) if source is not None else None
+        return found is not None and found.root()[0] is self.buffers[out].root()[0]
+
+    def _view(self, node: Node, out: Value, element: Expr, index: Index) -> bool:
+        """Make `out` a window of a stored value when it is a contiguous piece of it."""
+        from aot_model.ir.expr import Cell, flatten, sub
+
+        piece = flatten(element)
+        if not isinstance(piece, Cell) or piece.value.is_const or piece.value in self.graph.inputs and out in self.graph.outputs:
+            return False
+        offset = sub(piece.position, dense_position(index, out.shape))
+        from aot_model.ir.expr import Const
+
+        if not isinstance(offset, Const):
+            return False
+        parent = self.buffer(piece.value)
+        self.buffers[out] = Buffer(out.name, out.type, Role.WORKSPACE, view_of=(parent, int(offset.value) * out.dtype.size))
+        return True
+
+    def _store_concat(self, node: Node, out: Value) -> None:
+        """One loop for each piece, or none where the piece was computed in its place."""
+        axis = normal_axis(node.op.axis, out.type.rank)  # type: ignore[attr-defined]
+        strides = strides_of(out.shape)
+        begin = 0
+        for value in node.inputs:
+            assert value is not None
+            if value.type.elements:
+                index = index_variables(value.shape)
+                position: Expr = const(begin * strides[axis])
+                for i, stride in zip(index, strides, strict=True):
+                    position = add(position, mul(i, stride))
+                nest = loop_nest("concat", out, index, position, self.at(value, index))
+                self._call(node, nest, out)
+            begin += value.shape[axis]
+
+    def _call(self, node: Node, nest: LoopNest, out: Value) -> None:
+        arguments = (*(self.buffer(v) for v in nest.reads), self.buffer(out))
+        shapes = f"{', '.join(str(v.type) for v in nest.reads)} -> {out.type}"
+        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, 0, shapes))
+
+    def _copy(self, value: Value, buffer: Buffer) -> None:
+        index = index_variables(value.shape)
+        element = load(value, index) if value.data is not None else self.at(value, index)
+        nest = loop_nest("copy", value, index, dense_position(index, value.shape), element)
+        self.add(Call(nest.function, (*(self.buffer(v) for v in nest.reads), buffer), (), value.name, "Identity"))
+
+
+def shape_text(*types: TensorType) -> str:
+    """Shapes for comments and reports."""
+    return " -> ".join(map(str, types))
+
+
+def elements(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)
+
+
+def is_external(function: Function) -> bool:
+    return function.external

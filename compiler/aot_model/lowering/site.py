@@ -1,0 +1,96 @@
+"""The place where a kernel is put: one node, its fused tail, the target, and the program under construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aot_model.ir.expr import Expr
+from aot_model.ir.graph import Node, Value
+from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role
+from aot_model.ir.types import DType, TensorType
+from aot_model.kernels.base import KernelCode
+from aot_model.lowering.loops import dense_position, index_variables
+from aot_model.lowering.tail import Chain, FusedTail, accumulator_leaf
+
+if TYPE_CHECKING:
+    from aot_model.lowering.lower import Lowering
+    from aot_model.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Site:
+    """What `Operator.lower` and the kernels of a target see."""
+
+    lowering: Lowering
+    node: Node
+    chain: Chain
+
+    @property
+    def target(self) -> Target:
+        return self.lowering.target
+
+    def input(self, index: int) -> Value:
+        """An input of the node that must be there; it is in memory or constant."""
+        value = self.node.input(index)
+        assert value is not None
+        return value
+
+    @property
+    def result(self) -> Value:
+        """The value that the kernel stores: the end of the chain."""
+        return self.chain.result
+
+    def tail(self, coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]],
+             low: int | None = None, high: int | None = None) -> FusedTail:  # fmt: skip
+        """The fused tail over the accumulator of the node's first output, with its range if it is an integer."""
+        out = self.node.outputs[0]
+        index = index_variables(out.shape)
+        accumulator = accumulator_leaf(out.dtype, low, high)
+        element = self.lowering.element_of(self.chain, index, out, accumulator)
+        return FusedTail.of(element, accumulator, index, dense_position(index, self.result.shape), coordinates)
+
+    def emit(self, name: str, code: KernelCode, tail: FusedTail | None, shapes: str, macs: int, inputs: tuple[Value, ...] | None = None) -> None:
+        """Add a call of a kernel with parameters: x (x0, x1 …), tail inputs, constants, scratch, y."""
+        values = (self.input(0),) if inputs is None else inputs
+        params: list[Param] = []
+        arguments: list[Buffer] = []
+        for k, value in enumerate(values):
+            params.append(Param("x" if len(values) == 1 else f"x{k}", value.dtype, Access.READ))
+            arguments.append(self.lowering.buffer(value))
+        if tail is not None:
+            for value, label in tail.names.items():
+                params.append(Param(label, value.dtype, Access.READ))
+                arguments.append(self.lowering.buffer(value))
+        for packed in code.constants:
+            dtype = DType.of(packed.data.dtype)
+            params.append(Param(packed.name, dtype, Access.READ))
+            arguments.append(self.lowering.constant_buffer(f"{self.node.name}_{packed.name}", packed.data, packed.align))
+        for piece in code.scratch:
+            buffer = Buffer(f"{self.node.name}_{piece.name}", TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
+            params.append(Param(piece.name, DType.UINT8, Access.SCRATCH, piece.ctype))
+            arguments.append(buffer)
+        out = self.result
+        params.append(Param("y", out.dtype, Access.WRITE))
+        arguments.append(self.lowering.buffer(out))
+        headers = code.includes | (frozenset(tail.headers) if tail else frozenset())
+        function = Function(name, tuple(params), code.body, headers, code.helpers, code.note)
+        overlaps: tuple[Overlap, ...] = ()
+        if code.slack is not None:
+            overlaps = (Overlap(0, len(params) - 1, code.slack), *self._tail_overlaps(tail, len(values), len(params) - 1))
+        elif tail is not None:
+            overlaps = tuple(self._tail_overlaps(tail, len(values), len(params) - 1))
+        call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)
+        self.lowering.add(call)
+
+    def _tail_overlaps(self, tail: FusedTail | None, first: int, out: int) -> list[Overlap]:
+        """A residual that is read just where the result is stored may be overwritten by it."""
+        if tail is None:
+            return []
+        result = []
+        for k, value in enumerate(tail.names):
+            same = value.type.elements == self.result.type.elements and value.dtype.size == self.result.dtype.size
+            if same and tail.reads_in_place(value):
+                result.append(Overlap(first + k, out, 0))
+        return result

@@ -1,0 +1,67 @@
+"""Which values get memory, and which are computed where they are read.
+
+A value is *stored* when it is an output, when a kernel writes or reads it, or when computing it at every place of use
+would repeat work. Everything else is fused into its readers by substitution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aot_model.ir.graph import Graph, Node, Value, read_values
+
+MAX_FUSED_OPERATIONS = 48
+"""Longer expressions are cut: C compilers spill, and readers get lost."""
+
+
+def stored_values(graph: Graph, needs_memory: Callable[[Node], bool], absorbed: dict[Value, Node]) -> set[Value]:
+    """The values of a graph that live in memory.
+
+    needs_memory: whether a node is a call of its own that reads its inputs from memory and writes its outputs there.
+    absorbed: values that exist only inside the fused tail of a kernel.
+    """
+    uses = graph.uses()
+    stored: set[Value] = {v for v in graph.outputs if not v.is_const} | set(graph.inputs)
+    for node in graph.nodes:
+        if needs_memory(node):
+            stored.update(v for v in read_values(node) if not v.is_const)
+            stored.update(node.outputs)
+    weight: dict[Value, int] = {}
+    reducing: set[Value] = set()
+    for node in graph.nodes:
+        own = 0 if node.op.movement else 1
+        inputs = [v for v in node.inputs if v is not None and not v.is_const]
+        fused = [v for v in inputs if v not in stored and v in weight]
+        total = own + sum(weight[v] for v in fused)
+        for out in node.outputs:
+            if out in absorbed or out in stored:
+                continue
+            weight[out] = total
+            if node.op.reducing or any(v in reducing for v in fused):
+                reducing.add(out)
+            if _must_store(node, out, uses.get(out, []), weight[out], out in reducing):
+                stored.add(out)
+    return stored - set(absorbed)
+
+
+def _must_store(node: Node, out: Value, readers: list[Node], weight: int, reducing: bool) -> bool:
+    if weight > MAX_FUSED_OPERATIONS:
+        return True
+    if weight == 0:
+        return False
+    if len(readers) != 1:
+        return True
+    reader = readers[0]
+    same_shape = reader.op.elementwise and all(v.shape == out.shape for v in reader.outputs)
+    if reducing:
+        return not same_shape
+    return not (same_shape or reads_once(reader, out))
+
+
+def reads_once(reader: Node, value: Value) -> bool:
+    """Whether a reader reads every element of a value at most once."""
+    if reader.op.elementwise:
+        return all(v.type.elements == value.type.elements for v in reader.outputs)
+    if reader.op.name in ("Expand", "Tile", "Gather", "GatherND", "GatherElements", "Resize", "Pad"):
+        return sum(v.type.elements for v in reader.outputs) <= value.type.elements
+    return reader.op.movement or reader.op.reducing

@@ -1,0 +1,131 @@
+"""Fused tails: what becomes of an accumulator before it is stored.
+
+After a kernel's node follow its single readers as long as they are element-wise at the same shape and everything else
+that they read exists by then: bias, activation, residual addition, requantisation. The chain becomes one expression
+of the accumulator, and the kernel stores the end of the chain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aot_model.emit.c_expr import CWriter
+from aot_model.ir.expr import Cell, Expr, Leaf, bounds, const, flatten, leaf, substitute, walk
+from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.types import DType
+
+MAX_TAIL_NODES = 24
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The nodes after a kernel's node that its tail absorbs, in order. Empty: the accumulator itself is stored."""
+
+    nodes: tuple[Node, ...]
+    result: Value
+
+    @property
+    def inner(self) -> list[Value]:
+        """Values that never exist in memory."""
+        return [v for n in self.nodes for v in n.outputs if v is not self.result]
+
+
+def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], position: dict[Node, int], taken: set[Node]) -> Chain:
+    """The chain that a kernel's node may absorb. `position` is the place of each node in the order of the graph."""
+    value, chain = anchor.outputs[0], []
+    producer = graph.producers()
+    outputs = set(graph.outputs)
+    while len(chain) < MAX_TAIL_NODES and value not in outputs:
+        readers = uses.get(value, [])
+        reader = readers[0] if len(set(readers)) == 1 else None
+        if reader is None or reader in taken or not reader.op.elementwise or not reader.op.has("express"):
+            break
+        if len(reader.outputs) != 1 or reader.outputs[0].shape != anchor.outputs[0].shape:
+            break
+        others = [v for v in reader.inputs if v is not None and v is not value]
+        if any(_made_after(v, anchor, producer, position) for v in others):
+            break
+        chain.append(reader)
+        value = reader.outputs[0]
+    return Chain(tuple(chain), value)
+
+
+def _made_after(value: Value, anchor: Node, producer: dict[Value, Node], position: dict[Node, int]) -> bool:
+    node = producer.get(value)
+    return node is not None and position[node] > position[anchor]
+
+
+@dataclass(frozen=True)
+class FusedTail:
+    """A Tail (see kernels/base.py) over an expression. `coordinates` maps (n, y, x, channel) to the output's index."""
+
+    element: Expr
+    accumulator: Leaf
+    index: tuple[Expr, ...]
+    position: Expr
+    coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]]
+    names: dict[Value, str]
+    headers: set[str]
+
+    @staticmethod
+    def of(element: Expr, accumulator: Expr, index: tuple[Expr, ...], position: Expr,
+           coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]]) -> FusedTail:  # fmt: skip
+        """The tail of an expression with loads by index; its other inputs are named t0, t1, …"""
+        assert isinstance(accumulator, Leaf)
+        element = flatten(element)
+        reads = dict.fromkeys(n.value for n in walk(element) if isinstance(n, Cell))
+        names = {v: f"t{k}" for k, v in enumerate(reads)}
+        return FusedTail(element, accumulator, index, position, coordinates, names, set())
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the accumulator is stored as it is."""
+        return self.element is self.accumulator
+
+    def reads_in_place(self, value: Value) -> bool:
+        """Whether every read of a value is at the position of the store."""
+        cells = [n for n in walk(self.element) if isinstance(n, Cell) and n.value is value]
+        return all(n.position is self.position for n in cells)
+
+    def at(self, acc: str, index: tuple[str, str, str, str]) -> tuple[Expr, Expr]:
+        """(element, position) with the kernel's C texts put in."""
+        coords = self.coordinates(_leaves(index))
+        mapping: dict[Expr, Expr] = dict(zip(self.index, coords, strict=True))
+        position = substitute(self.position, mapping)
+        a = self.accumulator
+        mapping[a] = leaf(_atom(acc), a.dtype, a.low, a.high)
+        return substitute(self.element, mapping), position
+
+    def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
+        """C statements that finish one accumulator and store it; see kernels/base.py."""
+        assert lanes == 1, "a scalar tail"
+        element, position = self.at(acc, index)
+        writer = CWriter(lambda c, text: f"{self.names[c.value]}[{text}]", indent=0)
+        (text,) = writer.compute(element)
+        writer.line(f"y[{writer.text(position)}] = {text};")
+        self.headers.update(writer.headers)
+        body = " ".join(writer.lines)
+        return f"{{ {body} }}" if len(writer.lines) > 1 else body
+
+
+def _atom(text: str) -> str:
+    return text if re.fullmatch(r"[A-Za-z_0-9.\[\]]+", text) else f"({text})"
+
+
+def _leaves(index: tuple[str, str, str, str]) -> tuple[Expr, Expr, Expr, Expr]:
+    def one(text: str) -> Expr:
+        return const(int(text)) if re.fullmatch(r"-?\d+", text) else leaf(_atom(text), DType.INT32, 0, None)
+
+    n, y, x, c = index
+    return one(n), one(y), one(x), one(c)
+
+
+def accumulator_leaf(dtype: DType, low: int | None = None, high: int | None = None) -> Expr:
+    """The placeholder of an accumulator in a tail; integer accumulators have a proven range."""
+    return leaf("acc", dtype, low, high)
+
+
+def range_of(x: Expr) -> tuple[int | None, int | None]:
+    return bounds(x)

@@ -1,0 +1,396 @@
+"""Element-wise operators: y[i] = f(a[i], b[i], …) with numpy broadcasting.
+
+Most are rows of a table: name, arity, scalar meaning, type of the result (None: that of the first input).
+Source: ONNX operator specification, opsets 1 to 23.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, call, cast, const, select
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.registry import (
+    OPERATORS, At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required,
+)  # fmt: skip
+
+
+def one(x: Expr, value: float) -> Expr:
+    """A constant of the type of x."""
+    return const(value, x.dtype)
+
+
+def relu(x: Expr) -> Expr:
+    return call("max", x, one(x, 0))
+
+
+def clamp(x: Expr, low: Expr | None, high: Expr | None) -> Expr:
+    x = x if low is None else call("max", x, low)
+    return x if high is None else call("min", x, high)
+
+
+def _compare(op: str, swap: bool = False, negate: bool = False) -> Callable[..., Expr]:
+    def build(a: Expr, b: Expr) -> Expr:
+        result = call(op, *((b, a) if swap else (a, b)), dtype=DType.BOOL)
+        return call("not", result) if negate else result
+
+    return build
+
+
+def _simple(op: str) -> Callable[..., Expr]:
+    return lambda *args: call(op, *args)
+
+
+def _chain(op: str) -> Callable[..., Expr]:
+    """A variadic operator folded from the left."""
+
+    def build(*args: Expr) -> Expr:
+        total = args[0]
+        for x in args[1:]:
+            total = call(op, total, x)
+        return total
+
+    return build
+
+
+def _pow(a: Expr, b: Expr) -> Expr:
+    from aot_model.ir.expr import Const
+
+    if isinstance(b, Const) and a.dtype.is_float and b.value in (1, 2, 3):
+        return {1: a, 2: call("mul", a, a), 3: call("mul", call("mul", a, a), a)}[int(b.value)]
+    if isinstance(b, Const) and a.dtype.is_float and b.value == 0.5:
+        return call("sqrt", a)
+    if a.dtype.is_integer and b.dtype.is_float:
+        return cast(call("pow", cast(a, b.dtype), b), a.dtype)
+    return call("pow", a, cast(b, a.dtype))
+
+
+def _mean(*args: Expr) -> Expr:
+    return call("div", _chain("add")(*args), one(args[0], len(args)))
+
+
+def _softplus(x: Expr) -> Expr:
+    # log(1 + e^x) without overflow: max(x, 0) + log1p(e^-|x|)
+    return call("add", relu(x), call("log1p", call("exp", call("neg", call("abs", x)))))
+
+
+def _hard_swish(x: Expr) -> Expr:
+    gate = clamp(call("add", call("mul", x, one(x, 1 / 6)), one(x, 0.5)), one(x, 0), one(x, 1))
+    return call("mul", x, gate)
+
+
+def _mish(x: Expr) -> Expr:
+    return call("mul", x, call("tanh", _softplus(x)))
+
+
+_T = Callable[..., Expr]
+_TABLE: list[tuple[str, int, _T, DType | None]] = [
+    # name, arity (-1: one or more), meaning, result type
+    ("Add", 2, _simple("add"), None), ("Sub", 2, _simple("sub"), None), ("Mul", 2, _simple("mul"), None),
+    ("Div", 2, _simple("div"), None), ("Pow", 2, _pow, None), ("Neg", 1, _simple("neg"), None),
+    ("Abs", 1, _simple("abs"), None), ("Sign", 1, _simple("sign"), None), ("Identity", 1, lambda x: x, None),
+    ("Sqrt", 1, _simple("sqrt"), None), ("Exp", 1, _simple("exp"), None), ("Log", 1, _simple("log"), None),
+    ("Sin", 1, _simple("sin"), None), ("Cos", 1, _simple("cos"), None), ("Tan", 1, _simple("tan"), None),
+    ("Asin", 1, _simple("asin"), None), ("Acos", 1, _simple("acos"), None), ("Atan", 1, _simple("atan"), None),
+    ("Sinh", 1, _simple("sinh"), None), ("Cosh", 1, _simple("cosh"), None), ("Tanh", 1, _simple("tanh"), None),
+    ("Asinh", 1, _simple("asinh"), None), ("Acosh", 1, _simple("acosh"), None), ("Atanh", 1, _simple("atanh"), None),
+    ("Erf", 1, _simple("erf"), None), ("Floor", 1, _simple("floor"), None), ("Ceil", 1, _simple("ceil"), None),
+    ("Round", 1, _simple("rint"), None), ("Sigmoid", 1, _simple("sigmoid"), None), ("Relu", 1, relu, None),
+    ("Reciprocal", 1, lambda x: call("div", one(x, 1), x), None), ("Softplus", 1, _softplus, None),
+    ("Softsign", 1, lambda x: call("div", x, call("add", call("abs", x), one(x, 1))), None),
+    ("HardSwish", 1, _hard_swish, None), ("Mish", 1, _mish, None), ("IsNaN", 1, lambda x: call("isnan", x, dtype=DType.BOOL), DType.BOOL),
+    ("Min", -1, _chain("min"), None), ("Max", -1, _chain("max"), None), ("Sum", -1, _chain("add"), None),
+    ("Mean", -1, _mean, None), ("Equal", 2, _compare("eq"), DType.BOOL), ("Less", 2, _compare("lt"), DType.BOOL),
+    ("Greater", 2, _compare("lt", swap=True), DType.BOOL), ("LessOrEqual", 2, _compare("le"), DType.BOOL),
+    ("GreaterOrEqual", 2, _compare("le", swap=True), DType.BOOL), ("And", 2, _simple("and"), DType.BOOL),
+    ("Or", 2, _simple("or"), DType.BOOL), ("Xor", 2, _simple("xor"), DType.BOOL), ("Not", 1, _simple("not"), DType.BOOL),
+    ("BitwiseAnd", 2, _simple("bitand"), None), ("BitwiseOr", 2, _simple("bitor"), None),
+    ("BitwiseXor", 2, _simple("bitxor"), None), ("BitwiseNot", 1, _simple("bitnot"), None),
+]  # fmt: skip
+
+
+class Elementwise(Operator):
+    """A row of the table."""
+
+    arity: ClassVar[int]
+    meaning: ClassVar[_T]
+    result: ClassVar[DType | None]
+    elementwise: ClassVar[bool] = True
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        if self.arity >= 0 and len(inputs) != self.arity:
+            raise OperatorError(f"takes {self.arity} inputs, not {len(inputs)}")
+        values = [required(inputs, i) for i in range(len(inputs))]
+        if self.name != "Pow" and len({v.dtype for v in values}) != 1:
+            raise OperatorError(f"inputs have different types: {', '.join(str(v.type) for v in values)}")
+        return [TensorType(self.result or values[0].dtype, broadcast(*(v.shape for v in values)))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        args = [at(v, broadcast_index(v.shape, index)) for v in inputs if v is not None]
+        return type(self).meaning(*args)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return _samples(cls)
+
+
+def _samples(cls: type[Elementwise]) -> list[Sample]:
+    """Random values in the operator's domain, broadcasting, shape (), shape with a 1, odd sizes."""
+    rng = np.random.default_rng(len(cls.name))
+    logical = cls.name in ("And", "Or", "Xor", "Not")
+    bits = cls.name.startswith("Bitwise")
+    low, high = {"Sqrt": (0, 4), "Log": (0.1, 4), "Acosh": (1, 4), "Asin": (-1, 1), "Acos": (-1, 1),
+                 "Atanh": (-0.9, 0.9), "Pow": (0.1, 3)}.get(cls.name, (-3.0, 3.0))  # fmt: skip
+
+    def draw(shape: tuple[int, ...]) -> np.ndarray:
+        if logical:
+            return np.asarray(rng.integers(0, 2, shape), dtype=bool)
+        if bits:
+            return np.asarray(rng.integers(-99, 99, shape), dtype=np.int32)
+        return np.asarray(rng.uniform(low, high, shape), dtype=np.float32)
+
+    shapes: list[tuple[tuple[int, ...], ...]] = [((3, 5), (5,)), ((), ()), ((2, 1, 7), (3, 1)), ((1,), (1,)), ((4, 3), (4, 3))]
+    count = 3 if cls.arity < 0 else cls.arity
+    return [Sample(tuple(draw(s[min(i, 1)]) for i in range(count))) for s in shapes]
+
+
+def _declare(name: str, arity: int, meaning: _T, result: DType | None) -> None:
+    cls = type(name, (Elementwise,), {"__doc__": f"ONNX {name}.", "__module__": __name__})
+    cls.arity, cls.meaning, cls.result = arity, staticmethod(meaning), result
+    operator(name, elementwise=True)(cls)
+
+
+for _row in _TABLE:
+    _declare(*_row)
+
+
+def op(name: str) -> Operator:
+    """An element-wise operator without attributes, by name."""
+    return OPERATORS["", name]()
+
+
+class _Unary(Operator):
+    """One input, one output of the same type, meaning in `scalar`."""
+
+    def scalar(self, x: Expr) -> Expr:
+        raise NotImplementedError
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return self.scalar(at(required(inputs), index))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(7)
+        return [Sample((np.asarray(rng.uniform(-4, 4, s), dtype=np.float32),)) for s in [(3, 5), (), (1, 7)]]
+
+
+@operator("LeakyRelu", elementwise=True)
+class LeakyRelu(_Unary):
+    """x < 0 ? alpha * x : x."""
+
+    alpha: float = 0.01
+
+    def scalar(self, x: Expr) -> Expr:
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), call("mul", x, one(x, self.alpha)), x)
+
+
+@operator("Elu", elementwise=True)
+class Elu(_Unary):
+    """x < 0 ? alpha * (exp(x) - 1) : x."""
+
+    alpha: float = 1.0
+
+    def scalar(self, x: Expr) -> Expr:
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), call("mul", call("expm1", x), one(x, self.alpha)), x)
+
+
+@operator("Selu", elementwise=True)
+class Selu(_Unary):
+    """gamma * (x > 0 ? x : alpha * exp(x) - alpha)."""
+
+    alpha: float = 1.67326319217681884765625
+    gamma: float = 1.05070102214813232421875
+
+    def scalar(self, x: Expr) -> Expr:
+        negative = call("mul", call("expm1", x), one(x, self.alpha))
+        return call("mul", select(call("le", x, one(x, 0), dtype=DType.BOOL), negative, x), one(x, self.gamma))
+
+
+@operator("Celu", elementwise=True)
+class Celu(_Unary):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+
+    alpha: float = 1.0
+
+    def scalar(self, x: Expr) -> Expr:
+        inner = call("mul", call("expm1", call("div", x, one(x, self.alpha))), one(x, self.alpha))
+        return call("add", relu(x), call("min", inner, one(x, 0)))
+
+
+@operator("HardSigmoid", elementwise=True)
+class HardSigmoid(_Unary):
+    """max(0, min(1, alpha * x + beta))."""
+
+    alpha: float = 0.2
+    beta: float = 0.5
+
+    def scalar(self, x: Expr) -> Expr:
+        return clamp(call("add", call("mul", x, one(x, self.alpha)), one(x, self.beta)), one(x, 0), one(x, 1))
+
+
+@operator("ThresholdedRelu", elementwise=True)
+class ThresholdedRelu(_Unary):
+    """x > alpha ? x : 0."""
+
+    alpha: float = 1.0
+
+    def scalar(self, x: Expr) -> Expr:
+        return select(call("lt", one(x, self.alpha), x, dtype=DType.BOOL), x, one(x, 0))
+
+
+@operator("Shrink", elementwise=True)
+class Shrink(_Unary):
+    """x < -lambd ? x + bias : x > lambd ? x - bias : 0."""
+
+    bias: float = 0.0
+    lambd: float = 0.5
+
+    def scalar(self, x: Expr) -> Expr:
+        high = select(call("lt", one(x, self.lambd), x, dtype=DType.BOOL), call("sub", x, one(x, self.bias)), one(x, 0))
+        return select(call("lt", x, one(x, -self.lambd), dtype=DType.BOOL), call("add", x, one(x, self.bias)), high)
+
+
+@operator("Gelu", elementwise=True)
+class Gelu(_Unary):
+    """x / 2 * (1 + erf(x / sqrt 2)), or the tanh approximation."""
+
+    approximate: str = "none"
+
+    def scalar(self, x: Expr) -> Expr:
+        if self.approximate == "tanh":
+            cubic = call("mul", call("mul", call("mul", x, x), x), one(x, 0.044715))
+            inner = call("tanh", call("mul", call("add", x, cubic), one(x, math.sqrt(2 / math.pi))))
+        else:
+            inner = call("erf", call("mul", x, one(x, math.sqrt(0.5))))
+        return call("mul", call("mul", x, one(x, 0.5)), call("add", inner, one(x, 1)))
+
+
+@operator("Swish", elementwise=True)
+class Swish(_Unary):
+    """x * sigmoid(alpha * x)."""
+
+    alpha: float = 1.0
+
+    def scalar(self, x: Expr) -> Expr:
+        return call("mul", x, call("sigmoid", call("mul", x, one(x, self.alpha))))
+
+
+@operator("IsInf", elementwise=True)
+class IsInf(_Unary):
+    """Whether x is an infinity of a detected sign."""
+
+    detect_negative: int = 1
+    detect_positive: int = 1
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(DType.BOOL, required(inputs).shape)]
+
+    def scalar(self, x: Expr) -> Expr:
+        found = call("isinf", x, dtype=DType.BOOL)
+        if not self.detect_negative:
+            found = call("and", found, call("lt", one(x, 0), x, dtype=DType.BOOL))
+        if not self.detect_positive:
+            found = call("and", found, call("lt", x, one(x, 0), dtype=DType.BOOL))
+        return found
+
+
+@operator("Mod", elementwise=True)
+class Mod(Operator):
+    """Remainder with the sign of the divisor, or with that of the dividend (fmod)."""
+
+    fmod: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        a, b = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
+        return call("fmod" if self.fmod else "mod", a, b)
+
+
+@operator("BitShift", elementwise=True)
+class BitShift(Operator):
+    """Logical shift; by the width of the type or more gives 0."""
+
+    direction: str = "LEFT"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        a, b = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
+        return call("shl" if self.direction == "LEFT" else "shr", a, b)
+
+
+@operator("PRelu", elementwise=True)
+class PRelu(Operator):
+    """x < 0 ? slope * x : x, slope broadcast to x."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, slope = at(required(inputs), index), required(inputs, 1)
+        scaled = call("mul", x, at(slope, broadcast_index(slope.shape, index)))
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
+
+
+@operator("Clip", elementwise=True)
+class Clip(Operator):
+    """min(max(x, low), high); either bound may be absent."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        low, high = (inputs[i] if len(inputs) > i else None for i in (1, 2))
+        return clamp(
+            at(required(inputs), index),
+            None if low is None else at(low, broadcast_index(low.shape, index)),
+            None if high is None else at(high, broadcast_index(high.shape, index)),
+        )
+
+
+@operator("Where", elementwise=True)
+class Where(Operator):
+    """condition ? x : y."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        c, x, y = (required(inputs, i) for i in range(3))
+        return [TensorType(x.dtype, broadcast(c.shape, x.shape, y.shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        c, x, y = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, i) for i in range(3)))
+        return select(c, x, y)
+
+
+@operator("Cast", elementwise=True)
+class Cast(Operator):
+    """Conversion to another element type."""
+
+    to: DType = DType.FLOAT32
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(self.to, required(inputs).shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return cast(at(required(inputs), index), self.to)

@@ -1,0 +1,488 @@
+"""Operators that move elements: reshape, transpose, slice, concatenate, pad, gather, tile.
+
+They are index maps, so after fusion most of them cost nothing. Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, add, bounds, call, cast, const, floordiv, less, logical_and, mod, mul, select, sub
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType, strides_of
+from aot_model.ops.registry import (
+    At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, normal_axis, operator, required, static,
+)  # fmt: skip
+
+
+def flatten_index(index: Index, shape: tuple[int, ...]) -> Expr:
+    """Position of an index in a dense tensor."""
+    total: Expr = const(0)
+    for i, stride in zip(index, strides_of(shape), strict=True):
+        total = add(total, mul(i, stride))
+    return total
+
+
+def unflatten(position: Expr, shape: tuple[int, ...]) -> Index:
+    """Index in a dense tensor of the element at a position."""
+    result: list[Expr] = []
+    for extent, stride in zip(shape, strides_of(shape), strict=True):
+        result.append(const(0) if extent == 1 else mod(floordiv(position, stride), extent))
+    return tuple(result)
+
+
+def _ramp(*shape: int) -> np.ndarray:
+    return np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def ints(values: object) -> tuple[int, ...]:
+    return tuple(int(v) for v in np.asarray(values).ravel())
+
+
+class View(Operator):
+    """Same elements in the same order, another shape."""
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        shape = self.shape(inputs)
+        if math.prod(shape) != x.type.elements:
+            raise OperatorError(f"{x.type.elements} elements do not fit shape {shape}")
+        return [TensorType(x.dtype, shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        return at(x, unflatten(flatten_index(index, self.infer(inputs)[0].shape), x.shape))
+
+
+@operator("Reshape", movement=True)
+class Reshape(View):
+    """Shape from the second input; 0 copies a dimension (unless allowzero), -1 is inferred."""
+
+    allowzero: int = 0
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        x = required(inputs)
+        data = static(inputs, 1, "the shape")
+        if data is None:
+            raise OperatorError("the shape is missing")
+        wanted = list(ints(data))
+        for i, d in enumerate(wanted):
+            if d == 0 and not self.allowzero:
+                if i >= x.type.rank:
+                    raise OperatorError(f"dimension {i} of shape {wanted} copies a dimension that {x.type} does not have")
+                wanted[i] = x.shape[i]
+        if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
+            raise OperatorError(f"invalid shape {wanted}")
+        if -1 in wanted:
+            known = math.prod(d for d in wanted if d != -1)
+            wanted[wanted.index(-1)] = x.type.elements // known if known else 0
+        return tuple(wanted)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        cases = [((2, 3, 4), (4, -1)), ((2, 3, 4), (0, 12)), ((1,), ()), ((6,), (1, 6, 1)), ((2, 3), (3, 2))]
+        return [Sample((_ramp(*a), np.asarray(b, np.int64)), constants=frozenset({1})) for a, b in cases]
+
+
+@operator("ReshapeTo", domain="aot", movement=True)
+class ReshapeTo(View):
+    """Reshape to a shape that is an attribute."""
+
+    to: tuple[int, ...] = ()
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        return self.to
+
+
+@operator("Flatten", movement=True)
+class Flatten(View):
+    """[product of dimensions before axis, product of the rest]."""
+
+    axis: int = 1
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        shape = required(inputs).shape
+        axis = self.axis + len(shape) if self.axis < 0 else self.axis
+        return math.prod(shape[:axis]), math.prod(shape[axis:])
+
+
+@operator("Squeeze", movement=True)
+class Squeeze(View):
+    """Without the named axes of extent 1; without all of them when none is named."""
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        shape = required(inputs).shape
+        axes = static(inputs, 1, "the axes")
+        gone = {i for i, d in enumerate(shape) if d == 1} if axes is None else {normal_axis(a, len(shape)) for a in ints(axes)}
+        if any(shape[a] != 1 for a in gone):
+            raise OperatorError(f"cannot squeeze axes {sorted(gone)} of shape {shape}")
+        return tuple(d for i, d in enumerate(shape) if i not in gone)
+
+
+@operator("Unsqueeze", movement=True)
+class Unsqueeze(View):
+    """With new axes of extent 1 at the named places."""
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        shape = list(required(inputs).shape)
+        data = static(inputs, 1, "the axes")
+        axes = () if data is None else ints(data)
+        rank = len(shape) + len(axes)
+        for a in sorted(normal_axis(a, rank) for a in axes):
+            shape.insert(a, 1)
+        return tuple(shape)
+
+
+@operator("Transpose", movement=True)
+class Transpose(Operator):
+    """y.shape[k] = x.shape[perm[k]]; reversed axes without perm."""
+
+    perm: tuple[int, ...] | None = None
+
+    def permutation(self, rank: int) -> tuple[int, ...]:
+        perm = tuple(reversed(range(rank))) if self.perm is None else tuple(self.perm)
+        if sorted(perm) != list(range(rank)):
+            raise OperatorError(f"perm {perm} is not a permutation of {rank} axes")
+        return perm
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        return [TensorType(x.dtype, tuple(x.shape[p] for p in self.permutation(x.type.rank)))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        source: list[Expr] = [const(0)] * len(index)
+        for k, p in enumerate(self.permutation(x.type.rank)):
+            source[p] = index[k]
+        return at(x, tuple(source))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_ramp(2, 3, 4),), {"perm": p}) for p in [(0, 2, 1), (2, 1, 0), (1, 2, 0)]] + [Sample((_ramp(3, 1),))]
+
+
+@operator("Slice", movement=True)
+class Slice(Operator):
+    """x[start:end:step] for the named axes; start and end are clamped as the specification says."""
+
+    def _ranges(self, inputs: Inputs) -> list[tuple[int, int, int]]:
+        """(start, step, count) for every axis."""
+        x = required(inputs)
+        starts, ends = static(inputs, 1, "starts"), static(inputs, 2, "ends")
+        if starts is None or ends is None:
+            raise OperatorError("starts or ends is missing")
+        axes_data, steps_data = static(inputs, 3, "axes"), static(inputs, 4, "steps")
+        axes = range(len(ints(starts))) if axes_data is None else ints(axes_data)
+        steps = [1] * len(ints(starts)) if steps_data is None else ints(steps_data)
+        result = [(0, 1, d) for d in x.shape]
+        for start, end, axis, step in zip(ints(starts), ints(ends), axes, steps, strict=True):
+            a = normal_axis(axis, x.type.rank)
+            if step == 0:
+                raise OperatorError("a step of 0")
+            span = range(x.shape[a])[slice(start, None if step < 0 and end < -x.shape[a] else end, step)]
+            result[a] = (span.start, step, len(span))
+        return result
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(required(inputs).dtype, tuple(n for _, _, n in self._ranges(inputs)))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return at(required(inputs), tuple(add(mul(i, step), start) for i, (start, step, _) in zip(index, self._ranges(inputs), strict=True)))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        def case(x: np.ndarray, *parts: tuple[int, ...]) -> Sample:
+            return Sample((x, *(np.asarray(p, np.int64) for p in parts)), constants=frozenset(range(1, len(parts) + 1)))
+
+        x = _ramp(4, 5)
+        return [
+            case(x, (1,), (3,)), case(x, (0, -3), (4, 5), (0, 1), (2, 1)), case(x, (-1,), (-100,), (1,), (-1,)),
+            case(x, (3,), (0,), (1,), (-2,)), case(x, (1,), (2**62,), (-1,)), case(_ramp(1, 3), (0,), (1,), (0,)),
+        ]  # fmt: skip
+
+
+@operator("Concat", movement=True)
+class Concat(Operator):
+    """Inputs one after the other along an axis."""
+
+    axis: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        values = [required(inputs, i) for i in range(len(inputs))]
+        first = values[0]
+        a = normal_axis(self.axis, first.type.rank)
+        for v in values[1:]:
+            if v.dtype is not first.dtype or v.shape[:a] != first.shape[:a] or v.shape[a + 1 :] != first.shape[a + 1 :]:
+                raise OperatorError(f"cannot concatenate {first.type} and {v.type} along axis {a}")
+        return [TensorType(first.dtype, (*first.shape[:a], sum(v.shape[a] for v in values), *first.shape[a + 1 :]))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        values = [required(inputs, i) for i in range(len(inputs))]
+        a = normal_axis(self.axis, values[0].type.rank)
+        pieces: list[tuple[Expr, int]] = []
+        begin = 0
+        for v in values:
+            if v.shape[a]:
+                pieces.append((at(v, (*index[:a], sub(index[a], begin), *index[a + 1 :])), begin))
+            begin += v.shape[a]
+        result, limit = pieces[-1]
+        for piece, begin in reversed(pieces[:-1]):
+            result, limit = select(less(index[a], limit), piece, result), begin
+        return result
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_ramp(2, 3), _ramp(2, 1), _ramp(2, 4)), {"axis": 1}), Sample((_ramp(1, 3), _ramp(2, 3)), {"axis": -2}), Sample((_ramp(3),))]
+
+
+@operator("Split", movement=True)
+class Split(Operator):
+    """Consecutive pieces along an axis: sizes from the second input, or num_outputs equal ones (the last may be smaller)."""
+
+    axis: int = 0
+    num_outputs: int | None = None
+
+    def _sizes(self, inputs: Inputs) -> list[int]:
+        x = required(inputs)
+        extent = x.shape[normal_axis(self.axis, x.type.rank)]
+        data = static(inputs, 1, "the sizes")
+        if data is not None:
+            sizes = list(ints(data))
+        else:
+            count = self.num_outputs or 1
+            each = -(-extent // count)
+            sizes = [min(each, extent - k * each) for k in range(count)]
+        if sum(sizes) != extent or any(s < 0 for s in sizes):
+            raise OperatorError(f"pieces of {sizes} do not make {extent}")
+        return sizes
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        a = normal_axis(self.axis, x.type.rank)
+        return [TensorType(x.dtype, (*x.shape[:a], s, *x.shape[a + 1 :])) for s in self._sizes(inputs)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        a = normal_axis(self.axis, x.type.rank)
+        return at(x, (*index[:a], add(index[a], sum(self._sizes(inputs)[:output])), *index[a + 1 :]))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_ramp(2, 6),), {"axis": 1, "num_outputs": 3}, outputs=3),
+                Sample((_ramp(5), np.asarray([2, 3], np.int64)), constants=frozenset({1}), outputs=2)]  # fmt: skip
+
+
+@operator("Expand", movement=True)
+class Expand(Operator):
+    """Broadcast to the common shape of the input and the second input."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        shape = static(inputs, 1, "the shape")
+        return [TensorType(x.dtype, broadcast(x.shape, () if shape is None else ints(shape)))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        return at(x, broadcast_index(x.shape, index))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_ramp(3, 1), np.asarray(s, np.int64)), constants=frozenset({1})) for s in [(2, 3, 4), (1, 1), (3, 4)]]
+
+
+@operator("Tile", movement=True)
+class Tile(Operator):
+    """Repeats along every axis."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        repeats = static(inputs, 1, "repeats")
+        if repeats is None or len(ints(repeats)) != x.type.rank:
+            raise OperatorError(f"repeats do not fit {x.type}")
+        return [TensorType(x.dtype, tuple(d * r for d, r in zip(x.shape, ints(repeats), strict=True)))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        return at(x, tuple(mod(i, d) for i, d in zip(index, x.shape, strict=True)))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_ramp(2, 3), np.asarray(r, np.int64)), constants=frozenset({1})) for r in [(2, 2), (1, 1), (3, 1)]]
+
+
+@operator("Pad", movement=True)
+class Pad(Operator):
+    """Constant, edge, reflect or wrap padding; negative pads crop."""
+
+    mode: str = "constant"
+
+    def _pads(self, inputs: Inputs) -> list[tuple[int, int]]:
+        x = required(inputs)
+        data, axes_data = static(inputs, 1, "the pads"), static(inputs, 3, "the axes")
+        pads = () if data is None else ints(data)
+        axes = range(x.type.rank) if axes_data is None else [normal_axis(a, x.type.rank) for a in ints(axes_data)]
+        if len(pads) != 2 * len(axes):
+            raise OperatorError(f"{len(pads)} pads for {len(axes)} axes")
+        result = [(0, 0)] * x.type.rank
+        for k, a in enumerate(axes):
+            result[a] = (pads[k], pads[k + len(axes)])
+        return result
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        shape = tuple(d + b + e for d, (b, e) in zip(x.shape, self._pads(inputs), strict=True))
+        if any(d < 0 for d in shape):
+            raise OperatorError(f"pads leave shape {shape}")
+        return [TensorType(x.dtype, shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        source: list[Expr] = []
+        inside: Expr = const(True, DType.BOOL)
+        for i, extent, (before, after) in zip(index, x.shape, self._pads(inputs), strict=True):
+            j = sub(i, before)
+            if before <= 0 and after <= 0:
+                pass
+            elif self.mode == "constant":
+                inside = logical_and(inside, logical_and(less(const(-1), j), less(j, extent)))
+            elif self.mode == "edge":
+                j = call("min", call("max", j, const(0)), const(extent - 1))
+            elif self.mode == "wrap":
+                j = mod(j, extent)
+            else:
+                period = 2 * (extent - 1)
+                j = const(0) if period == 0 else mod(j, period)
+                j = call("min", j, sub(const(period), j)) if period else j
+            source.append(j)
+        element = at(x, tuple(source))
+        if self.mode != "constant":
+            return element
+        value = inputs[2] if len(inputs) > 2 else None
+        fill = const(0, x.dtype) if value is None else at(value, tuple(const(0) for _ in value.shape))
+        return select(inside, element, fill)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        def case(pads: tuple[int, ...], mode: str = "constant") -> Sample:
+            return Sample((_ramp(3, 4), np.asarray(pads, np.int64)), {"mode": mode}, frozenset({1}))
+
+        return [case((1, 0, 0, 2)), case((0, 0, 0, 0)), case((-1, 2, 1, -1)), case((2, 1, 1, 3), "edge"),
+                case((2, 3, 1, 2), "reflect"), case((1, 1, 1, 1), "wrap")]  # fmt: skip
+
+
+def bounded(i: Expr, extent: int) -> Expr:
+    """An index read from memory made safe: negative ones count from the end, what is out of range is clamped."""
+    low, high = bounds(i)
+    if low is not None and high is not None and low >= 0 and high < extent:
+        return i
+    i = cast(i, DType.INT32) if i.dtype.bits < 32 else i
+    wrapped = select(call("lt", i, const(0, i.dtype), dtype=DType.BOOL), call("add", i, const(extent, i.dtype)), i)
+    clamped = call("min", call("max", wrapped, const(0, i.dtype)), const(max(extent - 1, 0), i.dtype))
+    return cast(clamped, DType.INT32)
+
+
+@operator("Gather", movement=True)
+class Gather(Operator):
+    """y[.., i.., ..] = x[.., indices[i..], ..] along an axis. Indices out of range are clamped, never followed."""
+
+    axis: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, indices = required(inputs, 0), required(inputs, 1)
+        a = normal_axis(self.axis, x.type.rank)
+        return [TensorType(x.dtype, x.shape[:a] + indices.shape + x.shape[a + 1 :])]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, indices = required(inputs, 0), required(inputs, 1)
+        a = normal_axis(self.axis, x.type.rank)
+        picked = at(indices, index[a : a + indices.type.rank])
+        return at(x, (*index[:a], bounded(picked, x.shape[a]), *index[a + indices.type.rank :]))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = _ramp(4, 3)
+        cases = [(0, [0, 3, 1]), (1, [[0, 2], [-1, 1]]), (0, 2), (0, [-4])]
+        return [Sample((x, np.asarray(i, np.int64)), {"axis": a}, c) for a, i in cases for c in (frozenset(), frozenset({1}))]
+
+
+@operator("Shape")
+class Shape(Operator):
+    """The shape of the input, a constant."""
+
+    start: int = 0
+    end: int | None = None
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(DType.INT64, (len(required(inputs).shape[self.start : self.end]),))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        return [build.constant(np.asarray(required(inputs).shape[self.start : self.end], dtype=np.int64))]
+
+
+@operator("Size")
+class Size(Operator):
+    """The number of elements, a constant."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(DType.INT64, ())]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        return [build.constant(np.asarray(required(inputs).type.elements, dtype=np.int64))]
+
+
+@operator("ConstantOfShape", movement=True)
+class ConstantOfShape(Operator):
+    """A tensor of one repeated value."""
+
+    value: np.ndarray | None = None
+
+    def _fill(self) -> np.ndarray:
+        return np.zeros(1, np.float32) if self.value is None else np.asarray(self.value)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        shape = static(inputs, 0, "the shape")
+        return [TensorType(DType.of(self._fill().dtype), () if shape is None else ints(shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        fill = self._fill()
+        return const(fill.reshape(-1)[0].item(), DType.of(fill.dtype))
+
+
+@operator("Range")
+class Range(Operator):
+    """start, start + delta, …; the number of elements must be known at compile time."""
+
+    def _count(self, inputs: Inputs) -> int:
+        start, limit, delta = (static(inputs, i, w) for i, w in enumerate(("start", "limit", "delta")))
+        if start is None or limit is None or delta is None or float(delta) == 0:
+            raise OperatorError("start, limit or delta is missing, or delta is 0")
+        return max(math.ceil((float(limit) - float(start)) / float(delta)), 0)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(required(inputs).dtype, (self._count(inputs),))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        start, delta = at(required(inputs, 0), ()), at(required(inputs, 2), ())
+        return call("add", start, call("mul", cast(index[0], start.dtype), delta))
+
+
+@operator("Dropout", movement=True)
+class Dropout(Operator):
+    """The identity at inference; the mask is all true."""
+
+    seed: int | None = None
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        training = static(inputs, 2, "training_mode")
+        if training is not None and bool(training):
+            raise OperatorError("training_mode is not supported", "E202", "export the model for inference")
+        x = required(inputs)
+        return [x.type, TensorType(DType.BOOL, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return at(required(inputs), index) if output == 0 else const(True, DType.BOOL)

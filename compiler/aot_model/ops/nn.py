@@ -1,0 +1,468 @@
+"""Convolution, pooling and matrix products, channels last, and the ONNX operators that expand into them.
+
+Activations are (N, spatial…, C), weights (O, spatial…, I / group). Integer inputs give int32 accumulators, from which
+the zero points are subtracted: acc = sum((x - x_zero_point) * (w - w_zero_point)); requantisation follows in the tail.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, add, call, cast, const, floordiv, fresh, less, logical_and, mod, mul, reduce, select, sub
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.lowering.site import Site
+from aot_model.ops.elementwise import op
+from aot_model.ops.movement import ReshapeTo, Transpose
+from aot_model.ops.registry import (
+    At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, operator, required,
+)  # fmt: skip
+
+Ints = tuple[int, ...]
+
+
+def accumulator(dtype: DType) -> DType:
+    """The type in which products are summed."""
+    return DType.INT32 if dtype.is_integer else dtype
+
+
+def centred(x: Expr, zero_point: int) -> Expr:
+    """x - zero_point in the accumulator's type."""
+    wide = cast(x, accumulator(x.dtype))
+    return call("sub", wide, const(zero_point, wide.dtype)) if zero_point else wide
+
+
+def window(extent: int, kernel: int, stride: int, dilation: int, begin: int, end: int) -> int:
+    """Positions of a window along one axis."""
+    return (extent + begin + end - dilation * (kernel - 1) - 1) // stride + 1
+
+
+@operator("Convolution", domain="aot")
+class Convolution(Operator):
+    """y[n, p…, o] = sum over k…, i of x[n, p * stride + k * dilation - begin, group * I + i] * w[o, k…, i]."""
+
+    strides: Ints = (1, 1)
+    pads: Ints = (0, 0, 0, 0)
+    """Begins, then ends, one for each spatial axis."""
+    dilations: Ints = (1, 1)
+    group: int = 1
+    x_zero_point: int = 0
+    w_zero_point: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        d = x.type.rank - 2
+        if d < 1 or w.type.rank != x.type.rank:
+            raise OperatorError(f"input {x.type} and weights {w.type} do not fit each other")
+        if w.shape[-1] * self.group != x.shape[-1] or w.shape[0] % self.group:
+            raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.shape[-1]} input channels")
+        if len(self.strides) != d or len(self.dilations) != d or len(self.pads) != 2 * d or min(self.strides + self.dilations) < 1:
+            raise OperatorError(f"strides {self.strides}, dilations {self.dilations}, pads {self.pads} do not fit {d} spatial axes")
+        spatial = tuple(
+            window(x.shape[1 + k], w.shape[1 + k], self.strides[k], self.dilations[k], self.pads[k], self.pads[d + k]) for k in range(d)
+        )
+        if min(spatial) < 0:
+            raise OperatorError(f"the window is larger than the padded input {x.type}")
+        return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, w = required(inputs, 0), required(inputs, 1)
+        d = x.type.rank - 2
+        taps = tuple(fresh("k", w.shape[1 + k]) for k in range(d))
+        channel = fresh("c", w.shape[-1])
+        inside: Expr = const(True, DType.BOOL)
+        place: list[Expr] = [index[0]]
+        for k in range(d):
+            p = add(add(mul(index[1 + k], self.strides[k]), mul(taps[k], self.dilations[k])), -self.pads[k])
+            inside = logical_and(inside, logical_and(less(const(-1), p), less(p, x.shape[1 + k])))
+            place.append(p)
+        group = floordiv(index[-1], w.shape[0] // self.group)
+        place.append(add(mul(group, w.shape[-1]), channel))
+        product = call("mul", centred(at(x, tuple(place)), self.x_zero_point), centred(at(w, (index[-1], *taps, channel)), self.w_zero_point))
+        return reduce("add", (*taps, channel), select(inside, product, const(0, product.dtype)))
+
+    def lower(self, site: Site) -> None:
+        kernel = site.target.kernel_for(site.node)
+        assert kernel is not None
+        kernel.emit(site)
+
+    @property
+    def macs_per_output(self) -> int:
+        return 0
+
+
+@operator("ConvolutionTranspose", domain="aot")
+class ConvolutionTranspose(Operator):
+    """The gradient of Convolution by its input: each x adds w * x to a window of y. w is (O, spatial…, I / group)."""
+
+    strides: Ints = (1, 1)
+    pads: Ints = (0, 0, 0, 0)
+    dilations: Ints = (1, 1)
+    output_padding: Ints = (0, 0)
+    group: int = 1
+    x_zero_point: int = 0
+    w_zero_point: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        d = x.type.rank - 2
+        spatial = tuple(
+            self.strides[k] * (x.shape[1 + k] - 1) + self.output_padding[k] + (w.shape[1 + k] - 1) * self.dilations[k] + 1
+            - self.pads[k] - self.pads[d + k]
+            for k in range(d)
+        )  # fmt: skip
+        if w.shape[-1] * self.group != x.shape[-1] or min(spatial, default=1) < 1:
+            raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
+        return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, w = required(inputs, 0), required(inputs, 1)
+        d = x.type.rank - 2
+        taps = tuple(fresh("k", w.shape[1 + k]) for k in range(d))
+        channel = fresh("c", w.shape[-1])
+        inside: Expr = const(True, DType.BOOL)
+        place: list[Expr] = [index[0]]
+        for k in range(d):
+            reach = add(sub(index[1 + k], mul(taps[k], self.dilations[k])), self.pads[k])
+            p = floordiv(reach, self.strides[k])
+            hit = call("eq", mod(reach, self.strides[k]), const(0), dtype=DType.BOOL) if self.strides[k] > 1 else const(True, DType.BOOL)
+            inside = logical_and(inside, logical_and(hit, logical_and(less(const(-1), p), less(p, x.shape[1 + k]))))
+            place.append(p)
+        group = floordiv(index[-1], w.shape[0] // self.group)
+        place.append(add(mul(group, w.shape[-1]), channel))
+        product = call("mul", centred(at(x, tuple(place)), self.x_zero_point), centred(at(w, (index[-1], *taps, channel)), self.w_zero_point))
+        return reduce("add", (*taps, channel), select(inside, product, const(0, product.dtype)))
+
+    def lower(self, site: Site) -> None:
+        kernel = site.target.kernel_for(site.node)
+        assert kernel is not None
+        kernel.emit(site)
+
+
+@operator("Pool", domain="aot")
+class Pool(Operator):
+    """Maximum or average over windows, channels last. An average counts padding only with count_include_pad."""
+
+    mode: str = "max"
+    kernel: Ints = (1, 1)
+    strides: Ints = (1, 1)
+    pads: Ints = (0, 0, 0, 0)
+    dilations: Ints = (1, 1)
+    count_include_pad: int = 0
+    ceil_mode: int = 0
+
+    def _window(self, extent: int, k: int) -> int:
+        d = len(self.kernel)
+        span = extent + self.pads[k] + self.pads[d + k] - self.dilations[k] * (self.kernel[k] - 1) - 1
+        count = (-(-span // self.strides[k]) if self.ceil_mode else span // self.strides[k]) + 1
+        # A window that begins in the end padding is not counted (ONNX since opset 19).
+        if self.ceil_mode and (count - 1) * self.strides[k] >= extent + self.pads[k]:
+            count -= 1
+        return count
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        d = x.type.rank - 2
+        if d < 1 or any(len(v) != n for v, n in [(self.kernel, d), (self.strides, d), (self.dilations, d), (self.pads, 2 * d)]):
+            raise OperatorError(f"a {len(self.kernel)}-D window does not fit {x.type}")
+        spatial = tuple(self._window(x.shape[1 + k], k) for k in range(d))
+        if min(spatial) < 1:
+            raise OperatorError(f"the window {self.kernel} is larger than the padded input {x.type}")
+        return [TensorType(x.dtype, (x.shape[0], *spatial, x.shape[-1]))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        d = len(self.kernel)
+        taps = tuple(fresh("k", self.kernel[k]) for k in range(d))
+        inside: Expr = const(True, DType.BOOL)
+        place: list[Expr] = [index[0]]
+        for k in range(d):
+            p = add(add(mul(index[1 + k], self.strides[k]), mul(taps[k], self.dilations[k])), -self.pads[k])
+            inside = logical_and(inside, logical_and(less(const(-1), p), less(p, x.shape[1 + k])))
+            place.append(p)
+        element = at(x, (*place, index[-1]))
+        if self.mode == "max":
+            low = const(-math.inf if x.dtype.is_float else x.dtype.limits[0], x.dtype)
+            return reduce("max", taps, select(inside, element, low))
+        total = reduce("add", taps, select(inside, element, const(0, x.dtype)))
+        return call("div", total, self._count(x, index))
+
+    def _count(self, x: Value, index: Index) -> Expr:
+        """How many elements a window averages over."""
+        d = len(self.kernel)
+        total: Expr = const(1, x.dtype)
+        for k in range(d):
+            extent, n, dilation = x.shape[1 + k], self.kernel[k], self.dilations[k]
+            low, high = (-self.pads[k], extent + self.pads[d + k]) if self.count_include_pad else (0, extent)
+            start = add(mul(index[1 + k], self.strides[k]), -self.pads[k])
+            last = self.strides[k] * (self._window(extent, k) - 1) - self.pads[k] + dilation * (n - 1)
+            if -self.pads[k] >= low and last < high:
+                total = call("mul", total, const(n, x.dtype))
+                continue
+            # Taps t with low <= start + t * dilation < high.
+            first = call("max", floordiv(add(mul(start, -1), low + dilation - 1), dilation), const(0))
+            end = call("min", floordiv(add(mul(start, -1), high + dilation - 1), dilation), const(n))
+            total = call("mul", total, cast(call("sub", end, first), x.dtype))
+        return total
+
+    def lower(self, site: Site) -> None:
+        kernel = site.target.kernel_for(site.node)
+        assert kernel is not None
+        kernel.emit(site)
+
+
+@operator("MatMul")
+class MatMul(Operator):
+    """numpy.matmul."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        sa = a.shape if a.type.rank > 1 else (1, *a.shape)
+        sb = b.shape if b.type.rank > 1 else (*b.shape, 1)
+        if not a.shape or not b.shape or sa[-1] != sb[-2]:
+            raise OperatorError(f"cannot multiply {a.type} by {b.type}")
+        rows = (sa[-2],) if a.type.rank > 1 else ()
+        columns = (sb[-1],) if b.type.rank > 1 else ()
+        return [TensorType(accumulator(a.dtype), broadcast(sa[:-2], sb[:-2]) + rows + columns)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        a, b = required(inputs, 0), required(inputs, 1)
+        k = fresh("k", a.shape[-1])
+        column = (index[-1],) if b.type.rank > 1 else ()
+        rest = index[:-1] if b.type.rank > 1 else index
+        row = (rest[-1],) if a.type.rank > 1 else ()
+        batch = rest[:-1] if a.type.rank > 1 else rest
+        lead_a = _batch(a.shape[:-2], batch)
+        lead_b = _batch(b.shape[:-2], batch)
+        left = at(a, (*lead_a, *row, k))
+        right = at(b, (*lead_b, k, *column))
+        return reduce("add", (k,), call("mul", centred(left, 0), centred(right, 0)))
+
+    def lower(self, site: Site) -> None:
+        kernel = site.target.kernel_for(site.node)
+        assert kernel is not None
+        kernel.emit(site)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(5)
+
+        def draw(*shape: int) -> np.ndarray:
+            return np.asarray(rng.uniform(-1, 1, shape), dtype=np.float32)
+
+        shapes = [((3, 4), (4, 5)), ((1, 4), (4, 1)), ((4,), (4, 3)), ((2, 4), (4,)), ((4,), (4,)), ((2, 1, 3, 4), (5, 4, 2)), ((7, 17), (17, 33))]
+        return [Sample((draw(*a), draw(*b)), constants=c) for a, b in shapes for c in (frozenset(), frozenset({1}))]
+
+
+def _batch(shape: Ints, index: Index) -> Index:
+    tail = index[len(index) - len(shape) :]
+    return tuple(const(0) if extent == 1 else i for extent, i in zip(shape, tail, strict=True))
+
+
+for _cls in (Convolution, ConvolutionTranspose, Pool, MatMul):
+    _cls.reducing = True  # type: ignore[misc]
+
+
+# --- ONNX operators that expand ---------------------------------------------------------------------------------------
+
+
+def channels_last(build: Build, x: Value) -> Value:
+    rank = x.type.rank
+    return build(Transpose((0, *range(2, rank), 1)), x)
+
+
+def channels_first(build: Build, x: Value) -> Value:
+    rank = x.type.rank
+    return build(Transpose((0, rank - 1, *range(1, rank - 1))), x)
+
+
+def resolved_pads(auto_pad: str, pads: Ints | None, shape: Ints, kernel: Ints, strides: Ints, dilations: Ints) -> Ints:
+    """ONNX padding: explicit, VALID, or SAME_UPPER / SAME_LOWER."""
+    d = len(kernel)
+    if auto_pad in ("NOTSET", "VALID", ""):
+        return (0,) * (2 * d) if pads is None or auto_pad == "VALID" else tuple(pads)
+    begins, ends = [], []
+    for k in range(d):
+        out = -(-shape[k] // strides[k])
+        total = max((out - 1) * strides[k] + (kernel[k] - 1) * dilations[k] + 1 - shape[k], 0)
+        small = total // 2
+        begins.append(total - small if auto_pad == "SAME_LOWER" else small)
+        ends.append(small if auto_pad == "SAME_LOWER" else total - small)
+    return (*begins, *ends)
+
+
+def spatial(values: Ints | None, d: int) -> Ints:
+    return (1,) * d if values is None else tuple(values)
+
+
+@operator("Conv")
+class Conv(Operator):
+    """ONNX Conv, channels first."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _inner(self, x: Value, w: Value) -> Convolution:
+        d = x.type.rank - 2
+        if d < 1 or w.type.rank != x.type.rank:
+            raise OperatorError(f"input {x.type} and weights {w.type} do not fit each other")
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        if self.kernel_shape is not None and tuple(self.kernel_shape) != w.shape[2:]:
+            raise OperatorError(f"kernel_shape {tuple(self.kernel_shape)} is not that of the weights {w.type}")
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], w.shape[2:], strides, dilations)
+        return Convolution(strides, pads, dilations, self.group)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        inner = self._inner(x, w)
+        last = inner.infer([_typed(x, (0, *range(2, x.type.rank), 1)), _typed(w, (0, *range(2, w.type.rank), 1))])[0]
+        return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        y = build(self._inner(x, w), channels_last(build, x), channels_last(build, w))
+        if len(inputs) > 2 and inputs[2] is not None:
+            y = build(op("Add"), y, inputs[2])
+        return [channels_first(build, y)]
+
+
+def _typed(value: Value, perm: Ints) -> Value:
+    return Value(value.name, TensorType(value.dtype, tuple(value.shape[p] for p in perm)))
+
+
+@operator("ConvTranspose")
+class ConvTranspose(Operator):
+    """ONNX ConvTranspose, channels first; weights (I, O / group, spatial…)."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    output_padding: Ints | None = None
+    output_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _inner(self, x: Value, w: Value) -> ConvolutionTranspose:
+        d = x.type.rank - 2
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        extra = (0,) * d if self.output_padding is None else tuple(self.output_padding)
+        pads = (0,) * (2 * d) if self.pads is None else tuple(self.pads)
+        if self.output_shape is not None or self.auto_pad.startswith("SAME"):
+            begins, ends = [], []
+            for k in range(d):
+                wanted = self.output_shape[-d + k] if self.output_shape is not None else x.shape[2 + k] * strides[k]
+                total = strides[k] * (x.shape[2 + k] - 1) + extra[k] + (w.shape[2 + k] - 1) * dilations[k] + 1 - wanted
+                small = total // 2
+                upper = self.auto_pad == "SAME_UPPER"
+                begins.append(small if upper else total - small)
+                ends.append(total - small if upper else small)
+            pads = (*begins, *ends)
+        return ConvolutionTranspose(strides, pads, dilations, extra, self.group)
+
+    def _weights(self, build: Build, w: Value) -> Value:
+        """(I, O / g, k…) to (O, k…, I / g)."""
+        g, i, o, k = self.group, w.shape[0], w.shape[1], w.shape[2:]
+        split = build(ReshapeTo((g, i // g, o, *k)), w)
+        d = len(k)
+        moved = build(Transpose((0, 2, *range(3, 3 + d), 1)), split)
+        return build(ReshapeTo((g * o, *k, i // g)), moved)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        if x.type.rank < 3 or w.type.rank != x.type.rank or w.shape[0] != x.shape[1] or w.shape[0] % self.group:
+            raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
+        inner = self._inner(x, w)
+        out_c = w.shape[1] * self.group
+        weights = Value("w", TensorType(w.dtype, (out_c, *w.shape[2:], w.shape[0] // self.group)))
+        last = inner.infer([_typed(x, (0, *range(2, x.type.rank), 1)), weights])[0]
+        return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        y = build(self._inner(x, w), channels_last(build, x), self._weights(build, w))
+        if len(inputs) > 2 and inputs[2] is not None:
+            y = build(op("Add"), y, inputs[2])
+        return [channels_first(build, y)]
+
+
+class _Pooling(Operator):
+    """Common part of MaxPool and AveragePool."""
+
+    def _pool(self, x: Value) -> Pool:
+        raise NotImplementedError
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.type.rank < 3:
+            raise OperatorError(f"pooling needs a batch, channels and at least one spatial axis, not {x.type}")
+        last = self._pool(x).infer([_typed(x, (0, *range(2, x.type.rank), 1))])[0]
+        return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        return [channels_first(build, build(self._pool(x), channels_last(build, x)))]
+
+
+@operator("MaxPool")
+class MaxPool(_Pooling):
+    """ONNX MaxPool (its second output, the indices, in ops/pool_indices)."""
+
+    kernel_shape: Ints = ()
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    storage_order: int = 0
+    strides: Ints | None = None
+
+    def _pool(self, x: Value) -> Pool:
+        d = len(self.kernel_shape)
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
+        return Pool("max", tuple(self.kernel_shape), strides, pads, dilations, 0, self.ceil_mode)
+
+
+@operator("AveragePool")
+class AveragePool(_Pooling):
+    """ONNX AveragePool."""
+
+    kernel_shape: Ints = ()
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    count_include_pad: int = 0
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _pool(self, x: Value) -> Pool:
+        d = len(self.kernel_shape)
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
+        return Pool("average", tuple(self.kernel_shape), strides, pads, dilations, self.count_include_pad, self.ceil_mode)
+
+
+class _GlobalPool(_Pooling):
+    mode = "max"
+
+    def _pool(self, x: Value) -> Pool:
+        d = x.type.rank - 2
+        return Pool(self.mode, x.shape[2:], (1,) * d, (0,) * (2 * d), (1,) * d)
+
+
+@operator("GlobalMaxPool")
+class GlobalMaxPool(_GlobalPool):
+    """Maximum over all spatial positions."""
+
+
+@operator("GlobalAveragePool")
+class GlobalAveragePool(_GlobalPool):
+    """Mean over all spatial positions."""
+
+    mode = "average"

@@ -1,0 +1,187 @@
+"""Gemm, softmax and normalisations in terms of smaller operators. Source: ONNX operator specification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import op
+from aot_model.ops.movement import Flatten, ReshapeTo, Transpose
+from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, broadcast, normal_axis, operator, required
+
+
+def scalar(build: Build, value: float, dtype: DType) -> Value:
+    return build.constant(np.asarray(value), dtype)
+
+
+def reduction(name: str, build: Build, x: Value, axes: tuple[int, ...]) -> Value:
+    """A reduction that keeps its axes."""
+    return build(OPERATORS["", name](), x, build.constant(np.asarray(axes, dtype=np.int64)))
+
+
+def _draw(*shape: int) -> np.ndarray:
+    return np.asarray(np.random.default_rng(11).uniform(-2, 2, shape), dtype=np.float32)
+
+
+@operator("Gemm")
+class Gemm(Operator):
+    """alpha * A' * B' + beta * C."""
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    transA: int = 0
+    transB: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        if a.type.rank != 2 or b.type.rank != 2:
+            raise OperatorError(f"takes matrices, not {a.type} and {b.type}")
+        m, k = reversed(a.shape) if self.transA else a.shape
+        q, n = reversed(b.shape) if self.transB else b.shape
+        if k != q:
+            raise OperatorError(f"cannot multiply {a.type} by {b.type}")
+        if len(inputs) > 2 and inputs[2] is not None:
+            broadcast(inputs[2].shape, (m, n))
+        return [TensorType(a.dtype, (m, n))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        a = build(Transpose((1, 0)), a) if self.transA else a
+        b = build(Transpose((1, 0)), b) if self.transB else b
+        y = build(OPERATORS["", "MatMul"](), a, b)
+        if self.alpha != 1:
+            y = build(op("Mul"), y, scalar(build, self.alpha, y.dtype))
+        if len(inputs) > 2 and inputs[2] is not None:
+            c = inputs[2]
+            c = c if self.beta == 1 else build(op("Mul"), c, scalar(build, self.beta, c.dtype))
+            y = build(op("Add"), y, c)
+        return [y]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [
+            Sample((_draw(2, 3), _draw(3, 4), _draw(4)), constants=frozenset({1, 2})), Sample((_draw(3, 2), _draw(4, 3), _draw(2, 1)),
+            {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}), Sample((_draw(1, 3), _draw(3, 1))),
+        ]  # fmt: skip
+
+
+@operator("Softmax")
+class Softmax(Operator):
+    """exp(x - max) / sum(exp(x - max)) along an axis."""
+
+    axis: int = -1
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        normal_axis(self.axis, x.type.rank)
+        return [x.type]
+
+    def _shifted(self, build: Build, x: Value) -> tuple[Value, tuple[int, ...]]:
+        axes = (normal_axis(self.axis, x.type.rank),)
+        return build(op("Sub"), x, reduction("ReduceMax", build, x, axes)), axes
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        shifted, axes = self._shifted(build, required(inputs))
+        e = build(op("Exp"), shifted)
+        return [build(op("Div"), e, reduction("ReduceSum", build, e, axes))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_draw(3, 5),)), Sample((_draw(3, 5, 2) * 50,), {"axis": 1}), Sample((_draw(4, 1),)), Sample((_draw(7),), {"axis": 0})]
+
+
+@operator("LogSoftmax")
+class LogSoftmax(Softmax):
+    """log(softmax(x))."""
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        shifted, axes = self._shifted(build, required(inputs))
+        total = reduction("ReduceSum", build, build(op("Exp"), shifted), axes)
+        return [build(op("Sub"), shifted, build(op("Log"), total))]
+
+
+@operator("BatchNormalization")
+class BatchNormalization(Operator):
+    """(x - mean) / sqrt(var + epsilon) * scale + b for each channel (axis 1), at inference."""
+
+    epsilon: float = 1e-5
+    momentum: float = 0.9
+    training_mode: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        if self.training_mode:
+            raise OperatorError("training_mode is not supported", "E202", "export the model for inference")
+        return [required(inputs).type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, scale, b, mean, var = (required(inputs, i) for i in range(5))
+        shape = (-1,) + (1,) * (x.type.rank - 2)
+        reshape = OPERATORS["", "Reshape"]()
+
+        def channel(v: Value) -> Value:
+            return build(reshape, v, build.constant(np.asarray(shape, dtype=np.int64)))
+
+        deviation = build(op("Sqrt"), build(op("Add"), var, scalar(build, self.epsilon, var.dtype)))
+        factor = build(op("Div"), scale, deviation)
+        shift = build(op("Sub"), b, build(op("Mul"), mean, factor))
+        return [build(op("Add"), build(op("Mul"), x, channel(factor)), channel(shift))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        v = np.abs(_draw(3)) + 0.5
+        return [Sample((_draw(2, 3, 4), v, _draw(3), _draw(3), v), constants=frozenset({1, 2, 3, 4}))]
+
+
+@operator("LayerNormalization")
+class LayerNormalization(Operator):
+    """Normalised over the axes from `axis` on, scaled and shifted."""
+
+    axis: int = -1
+    epsilon: float = 1e-5
+    stash_type: int = 1
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        axis = normal_axis(self.axis, x.type.rank)
+        reduced = (*x.shape[:axis], *(1 for _ in x.shape[axis:]))
+        return [x.type, TensorType(DType.FLOAT32, reduced), TensorType(DType.FLOAT32, reduced)]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        axes = tuple(range(normal_axis(self.axis, x.type.rank), x.type.rank))
+        mean = reduction("ReduceMean", build, x, axes)
+        centred = build(op("Sub"), x, mean)
+        variance = reduction("ReduceMean", build, build(op("Mul"), centred, centred), axes)
+        deviation = build(op("Sqrt"), build(op("Add"), variance, scalar(build, self.epsilon, x.dtype)))
+        inverse = build(op("Reciprocal"), deviation)
+        y = build(op("Mul"), build(op("Mul"), centred, inverse), required(inputs, 1))
+        if len(inputs) > 2 and inputs[2] is not None:
+            y = build(op("Add"), y, inputs[2])
+        return [y, mean, inverse]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_draw(2, 3, 4), _draw(4), _draw(4)), constants=frozenset({1, 2})), Sample((_draw(2, 3, 4), _draw(3, 4)), {"axis": 1})]
+
+
+@dataclass(frozen=True)
+class _Flattened(Operator):
+    """Opset 12 and before: over all axes from `axis` on, as one."""
+
+    axis: int = 1
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        flat = build(Flatten(normal_axis(self.axis, x.type.rank) if x.type.rank else 0), x)
+        y = build(OPERATORS["", self.name.removesuffix("Flattened")](axis=1), flat)  # type: ignore[call-arg]
+        return [build(ReshapeTo(x.shape), y)]
+
+
+for _name in ("Softmax", "LogSoftmax"):
+    operator(f"{_name}Flattened")(type(f"{_name}Flattened", (_Flattened,), {"__doc__": f"ONNX {_name}, opset 12 and before."}))

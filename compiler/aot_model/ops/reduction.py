@@ -1,0 +1,100 @@
+"""Reductions over axes. Source: ONNX operator specification."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, call, const, fresh, reduce
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.movement import ints
+from aot_model.ops.registry import At, Index, Inputs, Operator, Sample, normal_axis, operator, required, static
+
+_Map = Callable[[Expr], Expr]
+_Finish = Callable[[Expr, int], Expr]
+
+
+def _same(x: Expr) -> Expr:
+    return x
+
+
+def _keep(x: Expr, n: int) -> Expr:
+    return x
+
+
+def _square(x: Expr) -> Expr:
+    return call("mul", x, x)
+
+
+def _exp(x: Expr) -> Expr:
+    return call("exp", x)
+
+
+_TABLE: list[tuple[str, str, _Map, _Finish]] = [
+    # name, fold, of what, and what becomes of the result over n elements
+    ("ReduceSum", "add", _same, _keep), ("ReduceProd", "mul", _same, _keep), ("ReduceMax", "max", _same, _keep),
+    ("ReduceMin", "min", _same, _keep), ("ReduceSumSquare", "add", _square, _keep),
+    ("ReduceMean", "add", _same, lambda x, n: call("div", x, const(n, x.dtype))),
+    ("ReduceL1", "add", lambda x: call("abs", x), _keep), ("ReduceL2", "add", _square, lambda x, n: call("sqrt", x)),
+    ("ReduceLogSum", "add", _same, lambda x, n: call("log", x)),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reduction(Operator):
+    """A row of the table: axes from the second input, all of them when absent (none with noop_with_empty_axes)."""
+
+    reducing: ClassVar[bool] = True
+    fold: ClassVar[str]
+    of: ClassVar[_Map]
+    finish: ClassVar[_Finish]
+
+    keepdims: int = 1
+    noop_with_empty_axes: int = 0
+
+    def axes(self, inputs: Inputs) -> frozenset[int]:
+        rank = required(inputs).type.rank
+        data = static(inputs, 1, "the axes")
+        if data is None or data.size == 0:
+            return frozenset() if self.noop_with_empty_axes else frozenset(range(rank))
+        return frozenset(normal_axis(a, rank) for a in ints(data))
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, axes = required(inputs), self.axes(inputs)
+        shape = tuple(1 if i in axes else d for i, d in enumerate(x.shape) if self.keepdims or i not in axes)
+        return [TensorType(x.dtype, shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, axes = required(inputs), self.axes(inputs)
+        over = {a: fresh("r", x.shape[a]) for a in sorted(axes)}
+        kept = iter(i for k, i in enumerate(index) if not self.keepdims or k not in axes)
+        source = tuple(over[d] if d in over else next(kept) for d in range(x.type.rank))
+        count = math.prod(x.shape[a] for a in axes)
+        body = type(self).of(at(x, source))
+        total = reduce(type(self).fold, tuple(over.values()), body) if count else _empty(type(self).fold, x.dtype)
+        return type(self).finish(total, count)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray(np.random.default_rng(3).uniform(0.1, 2, (2, 3, 4)), dtype=np.float32)
+        axes = [(1,), (0, 2), (-1,), ()]
+        return [Sample((x, np.asarray(a, np.int64)), {"keepdims": k}, frozenset({1})) for a in axes for k in (0, 1)] + [Sample((x,))]
+
+
+def _empty(fold: str, dtype: DType) -> Expr:
+    """The fold of nothing."""
+    if fold in ("add", "mul"):
+        return const(0 if fold == "add" else 1, dtype)
+    if dtype.is_float:
+        return const(-math.inf if fold == "max" else math.inf, dtype)
+    return const(dtype.limits[0 if fold == "max" else 1], dtype)
+
+
+for _name, _fold, _of, _finish in _TABLE:
+    _cls = type(_name, (Reduction,), {"__doc__": f"ONNX {_name}.", "__module__": __name__})
+    _cls.fold, _cls.of, _cls.finish = _fold, staticmethod(_of), staticmethod(_finish)
+    operator(_name)(_cls)

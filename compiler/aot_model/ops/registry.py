@@ -1,0 +1,197 @@
+"""The registry of operators. One class is one operator: attributes, type rule, meaning, samples.
+
+A class is declared with @operator and is one of three kinds:
+
+* an expression: `express` says what one element of the output is; it fuses with its neighbours;
+* a composite: `expand` rewrites it into other operators;
+* a kernel: `lower` asks the target for a kernel (convolution, matrix product, pooling, recurrent cells).
+
+Class names and attributes of operators that ONNX has are those of ONNX at its newest opset, so that the frontend needs
+no table. Operators of our own (domain "aot") are what the others expand into.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from aot_model.ir.expr import Expr
+from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.types import DType, TensorType
+
+if TYPE_CHECKING:
+    from aot_model.lower.site import Site
+
+Inputs = Sequence[Value | None]
+Index = tuple[Expr, ...]
+At = Callable[[Value, Index], Expr]
+
+
+class OperatorError(Exception):
+    """The inputs or attributes do not fit the operator, or this form of it is not supported (code E2xx or E3xx)."""
+
+    def __init__(self, message: str, code: str = "E301", hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A small case for the conformance tests: attributes of the operator and its inputs."""
+
+    inputs: tuple[np.ndarray | None, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    constants: frozenset[int] = frozenset()
+    """Inputs that are constants of the model (shapes, axes, weights)."""
+    outputs: int = 1
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Base of all operators; the fields of a subclass are the attributes."""
+
+    name: ClassVar[str] = ""
+    domain: ClassVar[str] = ""
+    effects: ClassVar[bool] = False
+    elementwise: ClassVar[bool] = False
+    """Output element (i, j, …) reads input element (i, j, …) only, with numpy broadcasting."""
+    movement: ClassVar[bool] = False
+    """Moves elements without computing; free to repeat."""
+    reducing: ClassVar[bool] = False
+    """`express` folds over a range, so an element is expensive."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        """Types of the outputs. OperatorError when the inputs do not fit."""
+        raise NotImplementedError(f"{self.name}.infer")
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        """The element of output number `output` at `index`; `at(value, index)` is an element of an input."""
+        raise NotImplementedError(f"{self.name}.express")
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        """The same in terms of other operators."""
+        raise NotImplementedError(f"{self.name}.expand")
+
+    def lower(self, site: Site) -> None:
+        """Add the calls that compute the outputs to the program."""
+        raise NotImplementedError(f"{self.name}.lower")
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return []
+
+    @classmethod
+    def has(cls, method: str) -> bool:
+        """Whether the class defines `express`, `expand` or `lower`."""
+        return getattr(cls, method) is not getattr(Operator, method)
+
+
+OPERATORS: dict[tuple[str, str], type[Operator]] = {}
+Op = TypeVar("Op", bound=Operator)
+
+
+def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]], type[Op]]:
+    """Class decorator: register the operator under (domain, name). marks: elementwise, movement, effects."""
+
+    def register(cls: type[Op]) -> type[Op]:
+        cls = dataclass(frozen=True)(cls)
+        cls.name, cls.domain = name, domain
+        for mark, value in marks.items():
+            setattr(cls, mark, value)
+        assert (domain, name) not in OPERATORS, f"{domain}::{name} is registered twice"
+        OPERATORS[domain, name] = cls
+        return cls
+
+    return register
+
+
+def load_all() -> None:
+    """Import every module of ops/, in name order; an import error is fatal."""
+    package = importlib.import_module("aot_model.ops")
+    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"aot_model.ops.{module}")
+
+
+class Build:
+    """Makes nodes with inferred types; names outputs after a prefix. Used by frontends, passes and `expand`."""
+
+    def __init__(self, nodes: list[Node], prefix: str) -> None:
+        self.nodes = nodes
+        self.prefix = prefix
+        self._count = 0
+
+    def many(self, op: Operator, *inputs: Value | None, outputs: Sequence[str] = ()) -> list[Value]:
+        """Add a node; all its outputs."""
+        types = op.infer(inputs)
+        names = list(outputs) + [self._fresh(op) for _ in types[len(outputs) :]]
+        results = [Value(n, t) for n, t in zip(names, types, strict=True)]
+        self.nodes.append(Node(op, list(inputs), results, self.prefix))
+        return results
+
+    def __call__(self, op: Operator, *inputs: Value | None, output: str = "") -> Value:
+        """Add a node with one output."""
+        return self.many(op, *inputs, outputs=(output,) if output else ())[0]
+
+    def constant(self, data: Any, dtype: DType | None = None, name: str = "") -> Value:
+        array = np.asarray(data) if dtype is None else np.asarray(data, dtype=dtype.numpy)
+        self._count += 1
+        return constant(name or f"{self.prefix}.const{self._count}", array)
+
+    def _fresh(self, op: Operator) -> str:
+        self._count += 1
+        return f"{self.prefix}.{op.name.lower()}{self._count}"
+
+
+def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
+    """Data of a constant input; None when the input is absent. OperatorError when it is not known at compile time."""
+    value = inputs[index] if index < len(inputs) else None
+    if value is None:
+        return None
+    if value.data is None:
+        raise OperatorError(
+            f"{what} ('{value.name}') is not known at compile time", "E203",
+            "make it a constant, or bind the dynamic dimensions that it comes from with --dim",
+        )  # fmt: skip
+    return value.data
+
+
+def required(inputs: Inputs, index: int = 0) -> Value:
+    """An input that must be there."""
+    value = inputs[index] if index < len(inputs) else None
+    if value is None:
+        raise OperatorError(f"input {index} is missing")
+    return value
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """An axis counted from the front. OperatorError when out of range."""
+    if not -rank <= axis < max(rank, 1):
+        raise OperatorError(f"axis {axis} is out of range for rank {rank}")
+    return axis % rank if rank else 0
+
+
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The common shape under numpy's rules. OperatorError when there is none."""
+    try:
+        return tuple(int(d) for d in np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise OperatorError(f"shapes {' and '.join(map(str, shapes))} do not broadcast") from None
+
+
+def broadcast_index(shape: tuple[int, ...], index: Index) -> Index:
+    """The index into a tensor of `shape` for an index of the broadcast result."""
+    from aot_model.ir.expr import const
+
+    tail = index[len(index) - len(shape) :]
+    return tuple(const(0) if extent == 1 else i for extent, i in zip(shape, tail, strict=True))
+
+
+def run_graph_op(graph: Graph, op: Operator, *inputs: Value | None) -> list[Value]:
+    """Append one node to a graph (tests and small tools)."""
+    return Build(graph.nodes, f"n{len(graph.nodes)}").many(op, *inputs)

@@ -1,0 +1,44 @@
+"""Expand composite operators (Gemm, Softmax, Conv with channels first, …) into those that remain."""
+
+from __future__ import annotations
+
+from aot_model.ir.graph import Graph, Node, Value, subgraphs
+from aot_model.ops.registry import Build
+
+
+def expand(graph: Graph) -> bool:
+    """Replace every composite by its expansion, again and again. True when something changed."""
+    changed = False
+    nodes: list[Node] = []
+    renamed: dict[Value, Value] = {}
+    pending = list(reversed(graph.nodes))
+    while pending:
+        node = pending.pop()
+        node.inputs = [renamed.get(v, v) if v is not None else None for v in node.inputs]
+        for body in subgraphs(node):
+            for old, new in renamed.items():
+                body.replace(old, new)
+            changed |= expand(body)
+        if not node.op.has("expand"):
+            nodes.append(node)
+            continue
+        changed = True
+        inner: list[Node] = []
+        results = node.op.expand(Build(inner, node.name), node.inputs)
+        for old, new in zip(node.outputs, results, strict=False):
+            _rename(old, new, inner, renamed)
+        pending.extend(reversed(inner))
+    graph.nodes = nodes
+    graph.outputs = [renamed.get(v, v) for v in graph.outputs]
+    return changed
+
+
+def _rename(old: Value, new: Value, inner: list[Node], renamed: dict[Value, Value]) -> None:
+    """Keep the user's value in place of the expansion's result, so that its name and quantisation stay."""
+    for node in inner:
+        if new in node.outputs:
+            node.outputs = [old if v is new else v for v in node.outputs]
+            for other in inner:
+                other.inputs = [old if v is new else v for v in other.inputs]
+            return
+    renamed[old] = new

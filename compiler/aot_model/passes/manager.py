@@ -1,0 +1,60 @@
+"""The order of the passes, and what is done around each: verification, dumps, explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from aot_model.ir.graph import Graph
+from aot_model.passes.expand import expand
+from aot_model.passes.fold_constants import fold_constants
+from aot_model.passes.fuse_affine import fuse_affine
+from aot_model.passes.move_transposes import move_transposes
+from aot_model.targets.target import Target
+
+GraphPass = Callable[[Graph], bool]
+
+PHASES = ("before-partition", "after-partition")
+
+
+def prune(graph: Graph) -> bool:
+    """Remove nodes that nothing reads."""
+    return graph.prune()
+
+
+ORDER: tuple[tuple[str, GraphPass], ...] = (
+    ("fold_constants", fold_constants),
+    ("expand", expand),
+    ("fold_constants", fold_constants),
+    ("move_transposes", move_transposes),
+    ("fold_constants", fold_constants),
+    ("fuse_affine", fuse_affine),
+    ("prune", prune),
+)
+"""Every pass in the order in which it runs."""
+
+
+@dataclass
+class Observer:
+    """What the user wants to see: IR after a pass, told through `write`."""
+
+    dump_after: frozenset[str] = frozenset()
+    write: Callable[[str], None] = print
+    verify: bool = True
+    log: list[str] = field(default_factory=list)
+
+
+def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -> None:
+    """Run all passes on a graph in place, those of the target at their phases."""
+    observer = observer or Observer()
+    passes = list(ORDER)
+    for owner in reversed(target.lineage()):
+        for phase in PHASES:
+            passes.extend((p.__name__, p) for p in owner.graph_passes.get(phase, ()))
+    for name, function in passes:
+        changed = function(graph)
+        observer.log.append(f"{name}: {'changed' if changed else 'nothing to do'}")
+        if observer.verify:
+            graph.verify()
+        if name in observer.dump_after:
+            observer.write(f"; after {name}\n{graph}")

@@ -1,0 +1,108 @@
+"""What a target is: typed attributes, kernels with inheritance, compiler flags, checks of flags, hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from aot_model.errors import fail
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.program import Program
+
+if TYPE_CHECKING:
+    from aot_model.lowering.site import Site
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A way to compute one operator. `reject` says why it does not fit a node, None when it does."""
+
+    name: str
+    operator: str
+    emit: Callable[[Site], None]
+    reject: Callable[[Node, Target], str | None] = lambda node, target: None
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A typed option of a target: `--option name=value` or `target,name=value`."""
+
+    default: str | int | bool
+    help: str
+    choices: tuple[str, ...] = ()
+
+    def parse(self, name: str, text: str) -> str | int | bool:
+        """The value of a text. CompileError E501 when it is not one."""
+        if isinstance(self.default, bool):
+            if text.lower() in ("1", "true", "on", "yes"):
+                return True
+            if text.lower() in ("0", "false", "off", "no"):
+                return False
+            raise fail("E501", f"option '{name}' takes true or false, not '{text}'")
+        if isinstance(self.default, int):
+            try:
+                return int(text, 0)
+            except ValueError:
+                raise fail("E501", f"option '{name}' takes a whole number, not '{text}'") from None
+        if self.choices and text not in self.choices:
+            raise fail("E501", f"option '{name}' takes one of {', '.join(self.choices)}, not '{text}'")
+        return text
+
+
+GraphPass = Callable[[Graph], bool]
+ProgramPass = Callable[[Program], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target. What it does not say, its parent says."""
+
+    name: str
+    description: str
+    parent: Target | None = None
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    kernels: tuple[Kernel, ...] = ()
+    vector: str | None = None
+    """Name of the float vector dialect of kernels/float32."""
+    c_flags: tuple[str, ...] = ()
+    c_checks: tuple[tuple[str, str], ...] = ()
+    """(preprocessor condition that must hold, what to do when it does not)."""
+    graph_passes: Mapping[str, tuple[GraphPass, ...]] = field(default_factory=dict)
+    program_passes: Mapping[str, tuple[ProgramPass, ...]] = field(default_factory=dict)
+
+    def lineage(self) -> list[Target]:
+        """This target and its ancestors, nearest first."""
+        return [self, *(self.parent.lineage() if self.parent else [])]
+
+    def option(self, name: str) -> Any:
+        """The value of an attribute: given, or the default of the nearest ancestor that declares it."""
+        if name in self.values:
+            return self.values[name]
+        for target in self.lineage():
+            if name in target.attributes:
+                return target.attributes[name].default
+        raise KeyError(name)
+
+    def dialect(self) -> str:
+        """The float vector dialect: that of the nearest ancestor that names one."""
+        return next((t.vector for t in self.lineage() if t.vector), "scalar")
+
+    def kernel_for(self, node: Node) -> Kernel | None:
+        """The first kernel of the target or its ancestors that takes the node."""
+        for target in self.lineage():
+            for kernel in target.kernels:
+                if kernel.operator == node.kind and kernel.reject(node, self) is None:
+                    return kernel
+        return None
+
+    def with_options(self, options: Mapping[str, str]) -> Target:
+        """The target with attributes set. CompileError E501 for an unknown or ill-typed one."""
+        known = {n: a for t in reversed(self.lineage()) for n, a in t.attributes.items()}
+        values = dict(self.values)
+        for name, text in options.items():
+            if name not in known:
+                raise fail("E501", f"target '{self.name}' has no option '{name}'", hint=f"it has: {', '.join(sorted(known))}")
+            values[name] = known[name].parse(name, text)
+        return replace(self, values=values)
