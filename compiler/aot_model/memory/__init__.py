@@ -1,0 +1,25 @@
+"""The memory planner: blocks with live ranges in, offsets inside pools out.
+
+Independent of the rest of the compiler. Read in this order: blocks (what is asked), bodies (the one form that
+all constraints take), bound, layout, heuristics, optimal, planner.
+"""
+
+from .blocks import Block, Overlap, Placement, PlanError, Pool, Unplaced, View
+from .planner import DEFAULT, MemoryPlan, PoolPlan, algorithm_names, plan
+from .verify import verify
+
+__all__ = [
+    "DEFAULT",
+    "Block",
+    "MemoryPlan",
+    "Overlap",
+    "Placement",
+    "PlanError",
+    "Pool",
+    "PoolPlan",
+    "Unplaced",
+    "View",
+    "algorithm_names",
+    "plan",
+    "verify",
+]

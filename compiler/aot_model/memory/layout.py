@@ -1,0 +1,199 @@
+"""A layout under construction, the ways to choose a gap in it, and its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .blocks import Placement
+from .bodies import Body, Problem
+from .bound import lower_bound
+
+# Beyond this many neighbours numpy gathers them faster than a loop does.
+_MANY = 48
+
+Interval = tuple[int, int]
+
+# (forbidden intervals sorted by lower end, body, ceiling) -> offset; the ceiling is the size that the pool is to have
+Fit = Callable[[list[Interval], Body, int], int]
+
+
+def lowest(forbidden: list[Interval], body: Body, ceiling: int = 0) -> int:
+    """First fit: the lowest offset that no interval forbids."""
+    offset = body.residue
+    for low, high in forbidden:
+        if offset <= low:
+            break
+        if offset < high:
+            offset = high + (body.residue - high) % body.align
+    return offset
+
+
+def tightest(forbidden: list[Interval], body: Body, ceiling: int = 0) -> int:
+    """Best fit: the offset in the gap that it fills best; above everything where no gap is large enough."""
+    offset, best, best_rest = body.residue, -1, -1
+    for low, high in forbidden:
+        if offset <= low and (best < 0 or low - offset < best_rest):
+            best, best_rest = offset, low - offset
+        if offset < high:
+            offset = high + (body.residue - high) % body.align
+    return offset if best < 0 else best
+
+
+def outermost(forbidden: list[Interval], body: Body, ceiling: int = 0) -> int:
+    """First fit from both ends: at offset 0, else right below the ceiling, else as low as it goes.
+
+    What lives long at both ends leaves one gap in the middle: a chain of layers takes the two ends in turn.
+    """
+    bottom = lowest(forbidden, body)
+    top = ceiling - body.size
+    top -= (top - body.residue) % body.align
+    if bottom == body.residue or top < bottom or any(low < top < high for low, high in forbidden):
+        return bottom
+    return top
+
+
+@dataclass(frozen=True, order=True)
+class Cost:
+    """What a layout is judged by, the weightiest first; all in bytes.
+
+    unplaced: blocks that fit nowhere; spilled: blocks outside their preferred pool, times how far down
+    their list they went; size: the sum of the pools' sizes; excess: how much lies above the bound, and
+    how far, which tells layouts of one size apart.
+    """
+
+    unplaced: int
+    spilled: int
+    size: int
+    excess: int
+
+
+class Layout:
+    """Bodies at offsets in pools. `work` counts the neighbours looked at: the unit of all search limits.
+
+    A limit in work, not in seconds, gives the same layout on every machine.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.work = 0
+        self.proved = False  # by a search that left nothing out
+        self.bounds = preferred_bounds(problem)
+        count = len(problem.bodies)
+        self.offset = [0] * count
+        self.pool = [-1] * count
+        self._offset = np.zeros(count, np.int64)
+        self._pool = np.full(count, -1, np.int64)
+        self._few = [
+            list(zip(near.other.tolist(), near.low.tolist(), near.high.tolist(), strict=True))
+            if len(near.other) <= _MANY
+            else None
+            for near in problem.forbidden
+        ]
+
+    def put(self, index: int, pool: int, offset: int) -> None:
+        self.pool[index] = pool
+        self.offset[index] = offset
+        self._pool[index] = pool
+        self._offset[index] = offset
+
+    def take(self, index: int) -> None:
+        self.pool[index] = -1
+        self._pool[index] = -1
+
+    def forbidden(self, index: int, pool: int) -> list[Interval]:
+        """Open intervals in which the body's offset must not be, sorted by lower end, given what is placed."""
+        few = self._few[index]
+        if few is not None:
+            self.work += len(few) + 4
+            return sorted(
+                [
+                    (self.offset[other] + low, self.offset[other] + high)
+                    for other, low, high in few
+                    if self.pool[other] == pool
+                ]
+            )
+        near = self.problem.forbidden[index]
+        self.work += len(near.other) // 8 + 64
+        here = self._pool[near.other] == pool
+        base = self._offset[near.other[here]]
+        low, high = base + near.low[here], base + near.high[here]
+        order = np.argsort(low, kind="stable")
+        low, high = low[order], np.maximum.accumulate(high[order])
+        # An interval that begins where all before it have ended opens a run; merge the others into theirs.
+        opens = np.nonzero(np.r_[True, low[1:] >= high[:-1]])[0] if len(low) else np.empty(0, np.int64)
+        closes = np.r_[opens[1:] - 1, len(low) - 1] if len(low) else opens
+        return list(zip(low[opens].tolist(), high[closes].tolist(), strict=True))
+
+    def place(self, index: int, fit: Fit) -> None:
+        """Puts the body into the first of its pools that has room, or leaves it unplaced."""
+        body = self.problem.bodies[index]
+        for pool in body.pools:
+            intervals = self.forbidden(index, pool)
+            limit = self.problem.pools[pool].size
+            offset = fit(intervals, body, self.bounds[pool])
+            if limit is not None and offset + body.size > limit:
+                offset = lowest(intervals, body)  # the best gap may be the one above the limit
+            if limit is None or offset + body.size <= limit:
+                self.put(index, pool, offset)
+                return
+        self.take(index)
+
+    def place_all(self, order: Sequence[int], fit: Fit, unchanged: int = 0) -> None:
+        """Places the bodies one by one, keeping those of the first `unchanged` ranks where they are."""
+        for index in order[unchanged:]:
+            self.take(index)
+        for index in order[unchanged:]:
+            self.place(index, fit)
+
+    def pool_sizes(self) -> list[int]:
+        sizes = [0] * len(self.problem.pools)
+        for body, pool, offset in zip(self.problem.bodies, self.pool, self.offset, strict=True):
+            if pool >= 0 and body.size:
+                sizes[pool] = max(sizes[pool], offset + body.size)
+        return sizes
+
+    def cost(self) -> Cost:
+        unplaced = spilled = excess = 0
+        for body, pool, offset in zip(self.problem.bodies, self.pool, self.offset, strict=True):
+            if pool < 0:
+                unplaced += body.size
+            else:
+                if pool != body.pools[0]:
+                    spilled += body.size * body.pools.index(pool)
+                excess += max(0, offset + body.size - self.bounds[pool])
+        return Cost(unplaced, spilled, sum(self.pool_sizes()), excess)
+
+    def ideal(self) -> Cost:
+        """The cost that no layout beats: everything in its preferred pool, every pool at its bound."""
+        return Cost(0, 0, sum(self.bounds), 0)
+
+    def free(self, index: int, pool: int) -> int:
+        """The largest gap in the pool over the body's whole life, in bytes; without a size limit, the body's size."""
+        limit = self.problem.pools[pool].size
+        body = self.problem.bodies[index]
+        if limit is None:
+            return body.size
+        # An offset x is forbidden by a neighbour above as soon as x + size reaches into it.
+        largest, offset = 0, 0
+        for low, high in [*self.forbidden(index, pool), (limit - body.size, limit)]:
+            largest = max(largest, low + body.size - offset)
+            offset = max(offset, high)
+        return min(largest, limit)
+
+    def placements(self) -> tuple[Placement | None, ...]:
+        """By body; None for those that are not placed."""
+        return tuple(
+            Placement(self.problem.pools[pool].name, offset) if pool >= 0 else None
+            for pool, offset in zip(self.pool, self.offset, strict=True)
+        )
+
+
+def preferred_bounds(problem: Problem) -> list[int]:
+    """By pool: the lower bound of the bodies that prefer it."""
+    return [
+        lower_bound(problem, [number for number, body in enumerate(problem.bodies) if body.pools[0] == pool]).bytes
+        for pool in range(len(problem.pools))
+    ]
