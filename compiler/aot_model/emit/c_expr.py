@@ -97,24 +97,23 @@ class CWriter:
             low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
             start = high if node.op == "min" else low
         self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
-        self.headers.add("math.h")
+        self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
         self.open_loops(node.over)
-        (body,) = self.compute(node.body)
-        self.line(f"{name} = {self._combine(node, name, body)};")
+        self.compute(node.body)
+        self.line(f"{name} = {self._combine(node, name)};")
         self.close_loops(len(node.over))
         self._names = outer
         self._names[node] = name
 
-    def _combine(self, node: Reduce, name: str, body: str) -> str:
+    def _combine(self, node: Reduce, name: str) -> str:
+        """The next value of an accumulator."""
         infix = SCALAR_OPS[node.op].infix
         if infix is None:
-            return f"aot_model_{node.op}_{node.dtype.label}({name}, {body})"
-        if node.dtype.is_integer and node.dtype.bits < 32:
-            return f"({node.dtype.c_type})({name} {infix} ({body}))"
-        if node.dtype.is_integer and node.dtype.kind == "int":
-            unsigned = f"uint{node.dtype.bits}_t"
-            return f"({node.dtype.c_type})(({unsigned}){name} {infix} ({unsigned})({body}))"
-        return f"{name} {infix} ({body})" if infix != "+" else f"{name} + {body}"
+            return f"aot_model_{node.op}_{_compute_label(node.dtype)}({name}, {self.text(node.body)})"
+        if node.dtype.is_integer:
+            unsigned = f"uint{max(node.dtype.bits, 32)}_t"
+            return f"({node.dtype.c_type})(({unsigned}){name} {infix} ({unsigned}){self.text(node.body, _UNARY)})"
+        return f"{name} {infix} {self.text(node.body, _PRECEDENCE[infix] + 1 if infix == '*' else _PRECEDENCE[infix])}"
 
     def open_loops(self, over: Sequence[Var]) -> None:
         for v in over:
@@ -156,7 +155,7 @@ class CWriter:
         template = op.c_float if x.args[0].dtype.is_float else op.c_int
         assert template is not None, f"{x.op} on {x.args[0].dtype.label}"
         dtype = x.args[0].dtype
-        d = dtype.label if not (dtype.is_integer and dtype.bits < 32) else "int32"
+        d = _compute_label(dtype)
         self.headers.add("aot_model/scalar.h" if "aot_model_" in template else "math.h" if dtype.is_float else "stdint.h")
         args = [self.text(a, 0 if template.count("(") and not template.startswith(("-", "!")) else _UNARY) for a in x.args]
         if "/" in template or "*" in template:
@@ -179,6 +178,8 @@ class CWriter:
             if not fits:
                 u = f"uint{max(dtype.bits, 32)}_t"
                 return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY
+        if infix == "<" and isinstance(a, Const):
+            return f"{self.text(b, level)} > {self.text(a, level + 1)}", level
         # C adds and multiplies from the left: the right operand needs parentheses at its own level.
         text = f"{self.text(a, level)} {infix} {self.text(b, level + 1)}"
         if dtype.is_integer and dtype.bits < 32 and infix not in ("<", "<=", "==", "!="):
@@ -255,8 +256,17 @@ def _exact_bounds(x: Call) -> tuple[int | None, int | None]:
     return min(corners), max(corners)
 
 
+def _compute_label(dtype: DType) -> str:
+    """The type in which C computes: integers narrower than int are promoted."""
+    return "int32" if dtype.kind in ("int", "uint", "bool") and dtype.bits < 32 else dtype.label
+
+
 def _value_type(dtype: DType) -> str:
     return dtype.c_type
+
+
+def infix_of(node: Reduce) -> str | None:
+    return SCALAR_OPS[node.op].infix
 
 
 def _hoistable(roots: Sequence[Expr]) -> list[Expr]:

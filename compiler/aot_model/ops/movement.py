@@ -55,8 +55,12 @@ class View(Operator):
         return [TensorType(x.dtype, shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x = required(inputs)
-        return at(x, unflatten(flatten_index(index, self.infer(inputs)[0].shape), x.shape))
+        x, shape = required(inputs), self.infer(inputs)[0].shape
+        if [d for d in x.shape if d != 1] == [d for d in shape if d != 1]:
+            # Only extents of 1 come and go: the indices are the same, also where they are outside (padding).
+            kept = iter(i for i, d in zip(index, shape, strict=True) if d != 1)
+            return at(x, tuple(const(0) if d == 1 else next(kept) for d in x.shape))
+        return at(x, unflatten(flatten_index(index, shape), x.shape))
 
 
 @operator("Reshape", movement=True)

@@ -1,0 +1,7 @@
+"""`python -m aot_model` is the command line."""
+
+import sys
+
+from aot_model.cli import main
+
+sys.exit(main())

@@ -1,0 +1,61 @@
+"""Files appear whole or not at all: written beside their place and moved there; and the depfile."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from aot_model.errors import fail
+
+
+def write_files(texts: Mapping[Path, str], *, keep_unchanged: bool = False) -> None:
+    """Write all files or none. With keep_unchanged a file that has the text already keeps its time stamp.
+
+    CompileError E105 when a folder or file cannot be written; nothing is left behind then.
+    """
+    staged: list[tuple[str, Path]] = []
+    try:
+        for path, text in texts.items():
+            data = text.encode("utf-8")
+            if keep_unchanged and path.is_file() and path.read_bytes() == data:
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+            staged.append((name, path))
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(name, 0o666 & ~_umask())
+        for name, path in staged:
+            if path.is_dir():
+                raise IsADirectoryError(21, "is a directory", str(path))
+        for name, path in staged:
+            os.replace(name, path)
+    except OSError as error:
+        for name, _ in staged:
+            if os.path.exists(name):
+                os.unlink(name)
+        where = str(error.filename or next(iter(texts)))
+        raise fail("E105", f"cannot write: {error.strerror or error}", where=where, hint="check the folder's permissions and free space") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def depfile(outputs: Iterable[Path], inputs: Iterable[Path]) -> str:
+    """A Makefile rule that names everything the outputs were made from: the model and this compiler's own files."""
+    own = [Path(m.__file__) for n, m in sorted(sys.modules.items()) if n.split(".")[0] == "aot_model" and getattr(m, "__file__", None)]
+    package = Path(__file__).resolve().parent.parent
+    templates = sorted(p for p in package.rglob("*.j2"))
+    needed = dict.fromkeys([*(_escape(p) for p in inputs), *(_escape(p) for p in own), *(_escape(p) for p in templates)])
+    return " ".join(_escape(o) for o in outputs) + ": " + " \\\n  ".join(needed) + "\n"
+
+
+def _escape(path: Path) -> str:
+    text = os.path.abspath(path).replace(os.sep, "/")
+    return text.replace("\\", "/").replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ")

@@ -1,0 +1,101 @@
+"""Which C functions a program needs: equal functions once, pointers `restrict` where nothing overlaps.
+
+Two calls share a function when text and parameters are equal and their arguments overlap in the same way. Where an
+input lies exactly where the output does, the function has one pointer for both: the C compiler then sees that element
+i is read before it is written, and keeps its vector code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aot_model.ir.program import Access, Buffer, Call, Function, Param, Program, Role
+
+
+@dataclass(frozen=True)
+class Aliasing:
+    """same: (input, output) parameters at one address; shared: parameters that overlap otherwise."""
+
+    same: tuple[tuple[int, int], ...] = ()
+    shared: frozenset[int] = frozenset()
+
+
+@dataclass(eq=False)
+class CFunction:
+    """A function of the output, and the layers that call it."""
+
+    name: str
+    function: Function
+    aliasing: Aliasing
+    layers: list[Call]
+
+    @property
+    def kept(self) -> list[int]:
+        """Parameters that exist in C."""
+        gone = {i for i, _ in self.aliasing.same}
+        return [k for k in range(len(self.function.params)) if k not in gone]
+
+    def signature(self) -> str:
+        params = [self._declare(k, self.function.params[k]) for k in self.kept]
+        return f"static void {self.name}({', '.join(params)})"
+
+    def _declare(self, k: int, param: Param) -> str:
+        const = "const " if param.access is Access.READ else ""
+        alone = k not in self.aliasing.shared
+        return f"{const}{param.element} *{'restrict ' if alone else ''}{param.name}"
+
+    def aliases(self) -> list[str]:
+        """Locals for inputs that are the output's memory."""
+        params = self.function.params
+        return [f"const {params[i].element} *const {params[i].name} = {_view(params[i], params[o])};" for i, o in self.aliasing.same]
+
+
+def _view(source: Param, target: Param) -> str:
+    return target.name if source.element == target.element else f"(const {source.element} *)(const void *){target.name}"
+
+
+def collect_functions(program: Program, addresses: Mapping[Buffer, tuple[str, int]], prefix: str) -> dict[Call, CFunction]:
+    """The C function of each call, numbered in the order of first use."""
+    known: dict[tuple[object, ...], CFunction] = {}
+    result: dict[Call, CFunction] = {}
+    for call in program.calls():
+        aliasing = _aliasing(call, addresses)
+        f = call.function
+        key = (f.name, f.params, f.body, f.includes, f.helpers, aliasing)
+        if key not in known:
+            known[key] = CFunction(f"{prefix}_{len(known):02d}_{f.name}", f, aliasing, [])
+        known[key].layers.append(call)
+        result[call] = known[key]
+    return result
+
+
+def _span(buffer: Buffer, addresses: Mapping[Buffer, tuple[str, int]]) -> tuple[object, int, int]:
+    """(memory, begin, end) of an argument."""
+    owner, offset = buffer.root()
+    if buffer in addresses:
+        pool, begin = addresses[buffer]
+        return pool, begin, begin + buffer.nbytes
+    return owner, offset, offset + buffer.nbytes
+
+
+def _aliasing(call: Call, addresses: Mapping[Buffer, tuple[str, int]]) -> Aliasing:
+    params = call.function.params
+    spans = [_span(b, addresses) for b in call.arguments]
+    same: list[tuple[int, int]] = []
+    shared: set[int] = set()
+    for o, writer in enumerate(params):
+        if writer.access is Access.READ:
+            continue
+        for i, reader in enumerate(params):
+            if i == o or call.arguments[i].root()[0].role is Role.CONSTANT:
+                continue
+            (pool_a, a, b), (pool_c, c, d) = spans[i], spans[o]
+            if pool_a != pool_c or b <= c or d <= a:
+                continue
+            exact = a == c and reader.access is Access.READ and reader.element == writer.element
+            if exact and not any(i == k for k, _ in same):
+                same.append((i, o))
+            else:
+                shared.update((i, o))
+    return Aliasing(tuple(same), frozenset(shared))

@@ -1,0 +1,52 @@
+"""<name>.json: the same facts as aot_model_metadata, and the layers, for build systems and tools."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from aot_model.emit.view import ModelView, Port
+
+SCHEMA = 1
+
+
+def metadata(view: ModelView) -> dict[str, Any]:
+    """The facts as plain data."""
+    plan = view.addresses.plan
+    return {
+        "schema": SCHEMA,
+        "name": view.name,
+        "c_name": view.name,
+        "compiler": view.version,
+        "model": {"file_name": view.source_name, "sha256": view.sha256},
+        "target": view.target.name,
+        "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata,
+                    **{k: view.target.values[k] for k in sorted(view.target.values)}},
+        "inputs": [_port(p) for p in view.inputs],
+        "outputs": [_port(p) for p in view.outputs],
+        "workspace": {"pools": [{"name": n, "bytes": p.size, "align": p.align} for n, p in plan.pools.items()]},
+        "lower_bound": plan.lower_bound,
+        "constants_bytes": view.constant_bytes,
+        "macs": view.macs,
+        "layers": [
+            {"name": c.layer, "op": c.op, "function": view.calls[c].name, "macs": c.macs, "scratch_bytes": view.scratch_bytes(c),
+             "constant_bytes": sum(b.nbytes for b in c.arguments if b in view.constants)}
+            for c in view.program.calls()
+        ],
+        "notes": list(view.program.notes),
+    }  # fmt: skip
+
+
+def _port(port: Port) -> dict[str, Any]:
+    b, q = port.buffer, port.quantisation
+    result: dict[str, Any] = {
+        "name": b.name, "c_name": port.c_name, "dtype": b.type.dtype.label, "shape": list(b.type.shape), "bytes": b.nbytes,
+        "quantisation": None if q is None else {"scale": list(q.scale), "zero_point": list(q.zero_point), "axis": q.axis},
+    }  # fmt: skip
+    if port.offset is not None:
+        result["offset"] = port.offset
+    return result
+
+
+def metadata_text(view: ModelView) -> str:
+    return json.dumps(metadata(view), indent=1, ensure_ascii=True, sort_keys=False) + "\n"

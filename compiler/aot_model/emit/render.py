@@ -1,0 +1,83 @@
+"""The generated texts, from the templates beside this file."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from aot_model.emit.constants import initialiser
+from aot_model.emit.names import comment_text, string_literal
+from aot_model.emit.view import ABI, ModelView, Port
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("aot_model", "emit/templates"), undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters.update(c_string=string_literal, comment=comment_text, initialiser=initialiser)
+    return environment
+
+
+def _float_list(port: Port) -> str:
+    from aot_model.emit.c_expr import float_literal
+    from aot_model.ir.types import DType
+
+    assert port.quantisation is not None
+    return ", ".join(float_literal(s, DType.FLOAT32) for s in port.quantisation.scale)
+
+
+def _quantised(port: Port) -> str:
+    """ = scale * (q - zero point), for a comment."""
+    q = port.quantisation
+    if q is None or len(q.scale) != 1:
+        return ""
+    return f", real = {q.scale[0]:.9g} * (q - {q.zero_point[0]})" if q.zero_point[0] else f", real = {q.scale[0]:.9g} * q"
+
+
+def _run_parameters(view: ModelView) -> str:
+    parameters = []
+    if view.options.io != "workspace":
+        parameters += [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"]
+    if view.options.workspace == "caller":
+        parameters.append("void *workspace")
+    return ", ".join(parameters) or "void"
+
+
+def _guards(view: ModelView) -> str:
+    """Checks of the pointers that a caller gives."""
+    given = ["inputs", "outputs"] if view.options.io != "workspace" else []
+    if view.options.workspace == "caller" and view.workspace_size:
+        given.append("workspace")
+    lines = []
+    if given:
+        lines += [f"    if ({' || '.join(f'{g} == NULL' for g in given)}) {{", "        return AOT_MODEL_ERROR_NULL;", "    }"]
+    if "workspace" in given and view.workspace_align > 1:
+        lines += [f"    if (((uintptr_t)workspace & ({view.upper}_WORKSPACE_ALIGN - 1u)) != 0u) {{",
+                  "        return AOT_MODEL_ERROR_ALIGNMENT;", "    }"]  # fmt: skip
+    if view.options.workspace == "caller" and not view.workspace_size:
+        lines.append("    (void)workspace;")
+    return "\n".join(lines)
+
+
+def render(template: str, view: ModelView, **more: Any) -> str:
+    """Text of a template for a model."""
+    checks = [c for t in view.target.lineage() for c in t.c_checks]
+    names = {p.c_name for p in view.inputs}
+    return _environment().get_template(template).render(
+        m=view, abi=ABI, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
+        checks=list(dict.fromkeys(checks)), clashing={p.c_name for p in view.outputs if p.c_name in names}, **more,
+    )  # fmt: skip
+
+
+def source(view: ModelView) -> str:
+    """The C file."""
+    return render("model.c.j2", view)
+
+
+def header(view: ModelView) -> str:
+    """The header."""
+    return render("model.h.j2", view)

@@ -1,0 +1,180 @@
+"""What the templates see of a compiled model: names, sizes and texts, worked out once for C, header and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from aot_model import __version__
+from aot_model.emit.functions import CFunction, collect_functions
+from aot_model.emit.names import comment_text, identifier, identifiers
+from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
+from aot_model.ir.types import Quantisation
+from aot_model.memory_plan import Addresses
+from aot_model.targets.target import Target
+
+ABI = 1
+"""AOT_MODEL_ABI of runtime/include/aot_model/model.h."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked of the generated library."""
+
+    workspace: str = "static"
+    io: str = "caller"
+    metadata: str = "full"
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of the generated library."""
+
+    buffer: Buffer
+    c_name: str
+    offset: int | None = None
+
+    @property
+    def quantisation(self) -> Quantisation | None:
+        return self.buffer.quantisation
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """A compiled model, ready to be written."""
+
+    name: str
+    program: Program
+    addresses: Addresses
+    target: Target
+    options: Options
+    source_name: str
+    sha256: str
+    calls: dict[Call, CFunction] = field(default_factory=dict)
+    inputs: tuple[Port, ...] = ()
+    outputs: tuple[Port, ...] = ()
+    constants: dict[Buffer, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(name: str, program: Program, addresses: Addresses, target: Target, options: Options, source_name: str, sha256: str) -> ModelView:
+        name = identifier(name, "model")
+        inside = options.io == "workspace"
+
+        def ports(buffers: list[Buffer], fallback: str, taken: list[str]) -> tuple[Port, ...]:
+            names = identifiers([b.name for b in buffers], fallback, taken)
+            return tuple(Port(b, n, addresses.of[b][1] if inside else None) for b, n in zip(buffers, names, strict=True))
+
+        constants = program.constants()
+        labels = identifiers([b.name for b in constants], "constant", [])
+        return ModelView(
+            name, program, addresses, target, options, source_name, sha256,
+            collect_functions(program, addresses.of, name), ports(program.inputs, "input", []), ports(program.outputs, "output", []),
+            {b: f"{name}_c_{n}" for b, n in zip(constants, labels, strict=True)},
+        )  # fmt: skip
+
+    # --- sizes ------------------------------------------------------------------------------------------------------
+
+    @property
+    def upper(self) -> str:
+        return self.name.upper()
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    @property
+    def workspace_size(self) -> int:
+        return sum(p.size for p in self.addresses.plan.pools.values())
+
+    @property
+    def workspace_align(self) -> int:
+        return max((p.align for p in self.addresses.plan.pools.values()), default=1)
+
+    @property
+    def constant_bytes(self) -> int:
+        return sum(b.nbytes for b in self.constants)
+
+    @property
+    def macs(self) -> int:
+        return sum(c.macs for c in self.program.calls())
+
+    @property
+    def functions(self) -> list[CFunction]:
+        return list(dict.fromkeys(self.calls.values()))
+
+    @property
+    def includes(self) -> list[str]:
+        headers = {"stdint.h", "stdbool.h"}.union(*(f.function.includes for f in self.functions))
+        return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith("aot_model/"), h))
+
+    @property
+    def helpers(self) -> list[str]:
+        return list(dict.fromkeys(h for f in self.functions for h in f.function.helpers))
+
+    # --- texts ------------------------------------------------------------------------------------------------------
+
+    def argument(self, buffer: Buffer, element: str) -> str:
+        """C text of the pointer that a call passes."""
+        owner, offset = buffer.root()
+        if owner.role is Role.CONSTANT:
+            name = self.constants[owner]
+            return name if offset == 0 else f"&{name}[{offset // owner.type.dtype.size}]"
+        if buffer in self.addresses.of:
+            return f"AT({element}, {self.addresses.of[buffer][1]})"
+        ports = self.inputs if owner.role is Role.INPUT else self.outputs
+        struct = "inputs" if owner.role is Role.INPUT else "outputs"
+        name = next(p.c_name for p in ports if p.buffer is owner)
+        same = element == owner.type.dtype.c_type
+        base = f"{struct}->{name}" + (f" + {offset // owner.type.dtype.size}" if offset else "")
+        return base if same else f"({'const ' if owner.role is Role.INPUT else ''}{element} *)({'const ' if owner.role is Role.INPUT else ''}void *)({base})"
+
+    def call_text(self, call: Call) -> str:
+        f = self.calls[call]
+        arguments = ", ".join(self.argument(call.arguments[k], f.function.params[k].element) for k in f.kept)
+        return f"{f.name}({arguments});"
+
+    def body(self) -> str:
+        return "\n".join(self._steps(self.program.body, 1))
+
+    def _steps(self, steps: list[Step], depth: int) -> list[str]:
+        pad = "    " * depth
+        lines: list[str] = []
+        for step in steps:
+            if isinstance(step, Call):
+                lines.append(f"{pad}/* {comment_text(step.layer)} */")
+                lines.append(pad + self.call_text(step))
+            elif isinstance(step, Branch):
+                lines += [f"{pad}if (*{self.argument(step.condition, 'bool')}) {{", *self._steps(step.then, depth + 1)]
+                lines += [f"{pad}}} else {{", *self._steps(step.otherwise, depth + 1), f"{pad}}}"]
+            else:
+                lines += self._loop(step, depth)
+        return lines
+
+    def _loop(self, step: Loop, depth: int) -> list[str]:
+        pad = "    " * depth
+        turn = f"turn{depth}"
+        limit = f"INT64_C({step.limit})"
+        lines = []
+        if step.limit_from is not None:
+            lines.append(f"{pad}const int64_t limit{depth} = *{self.argument(step.limit_from, 'int64_t')};")
+            limit = f"limit{depth}" if step.limit >= 2**62 else f"(limit{depth} < {limit} ? limit{depth} : {limit})"
+        condition = f" && *{self.argument(step.condition, 'bool')}" if step.condition is not None else ""
+        lines.append(f"{pad}for (int64_t {turn} = 0; {turn} < {limit}{condition}; ++{turn}) {{")
+        if step.counter is not None:
+            lines.append(f"{pad}    *{self.argument(step.counter, 'int64_t')} = {turn};")
+        return [f"{pad}{{", *lines, *self._steps(step.body, depth + 1), f"{pad}}}", f"{pad}}}"]
+
+    def comment(self, f: CFunction) -> list[str]:
+        """Lines above a function: what it is, for which layers, their shapes and MACs."""
+        lines = [f.function.note] if f.function.note else []
+        for call in f.layers[:6]:
+            macs = f", {call.macs:,} MACs" if call.macs else ""
+            lines.append(f"{comment_text(call.layer)} ({comment_text(call.op)}): {call.shapes}{macs}")
+        if len(f.layers) > 6:
+            lines.append(f"and {len(f.layers) - 6} more layers of the same shape")
+        return lines
+
+    def uses_workspace(self) -> bool:
+        return bool(self.addresses.of)
+
+    def scratch_bytes(self, call: Call) -> int:
+        return sum(b.nbytes for b in call.buffers(Access.SCRATCH))

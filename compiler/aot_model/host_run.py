@@ -1,0 +1,132 @@
+"""Build a compiled model with the host's C compiler and run it on arrays, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aot_model.emit.view import ModelView
+from aot_model.errors import fail
+
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g")
+
+_MAIN = """#include <stdio.h>
+#include <stdlib.h>
+#include "{name}.h"
+
+/* Reads all inputs of a run from standard input, runs, writes all outputs to standard output, until the end. */
+{statics}
+int main(void)
+{{
+    const {name}_inputs inputs = {{ {inputs} }};
+    const {name}_outputs outputs = {{ {outputs} }};
+    for (;;) {{
+        const int next = getchar();
+        if (next == EOF) {{
+            return 0;
+        }}
+{reads}
+        {{
+            const int32_t status = {name}_run(&inputs, &outputs);
+            if (status != 0) {{
+                fprintf(stderr, "{name}_run returned %d\\n", (int)status);
+                return 1;
+            }}
+        }}
+{writes}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class HostProgram:
+    """A built model. `run` takes and returns arrays in the order of the model's inputs and outputs."""
+
+    view: ModelView
+    executable: Path
+
+    def run(self, vectors: Sequence[Sequence[np.ndarray]], timeout: float = 600) -> list[list[np.ndarray]]:
+        """Outputs for each vector of inputs, one after the other in one process (state carries over).
+
+        CompileError E104 when shapes do not fit, E602 when the program fails.
+        """
+        stream = bytearray()
+        for vector in vectors:
+            stream.append(1)
+            for port, array in zip(self.view.inputs, vector, strict=True):
+                expected = port.buffer.type
+                if array.size != expected.elements:
+                    raise fail("E104", f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}")
+                stream += np.ascontiguousarray(array, dtype=expected.dtype.numpy).tobytes()
+        done = subprocess.run([str(self.executable)], input=bytes(stream), capture_output=True, timeout=timeout, check=False)
+        if done.returncode:
+            text = done.stderr.decode(errors="replace")[-4000:]
+            raise fail("E602", f"the program failed with status {done.returncode}\n{text}", where=self.view.source_name)
+        return self._split(done.stdout, len(vectors))
+
+    def _split(self, data: bytes, count: int) -> list[list[np.ndarray]]:
+        result, at = [], 0
+        for _ in range(count):
+            row = []
+            for port in self.view.outputs:
+                t = port.buffer.type
+                row.append(np.frombuffer(data, dtype=t.dtype.numpy, count=t.elements, offset=at).reshape(t.shape).copy())
+                at += t.nbytes
+            result.append(row)
+        return result
+
+
+def main_text(view: ModelView) -> str:
+    """The C program around a model with inputs and outputs given by the caller."""
+
+    def static(kind: str, k: int, port_bytes: int, c_type: str) -> str:
+        return f"static union {{ {c_type} t; unsigned char b[{max(port_bytes, 1)}]; }} {kind}{k};"
+
+    statics = [static("in", k, p.buffer.nbytes, p.buffer.type.dtype.c_type) for k, p in enumerate(view.inputs)]
+    statics += [static("out", k, p.buffer.nbytes, p.buffer.type.dtype.c_type) for k, p in enumerate(view.outputs)]
+    reads = [
+        f"        if (fread(in{k}.b, 1, {p.buffer.nbytes}u, stdin) != {p.buffer.nbytes}u) {{\n            return 2;\n        }}"
+        for k, p in enumerate(view.inputs) if p.buffer.nbytes
+    ]  # fmt: skip
+    writes = [
+        f"        if (fwrite(out{k}.b, 1, {p.buffer.nbytes}u, stdout) != {p.buffer.nbytes}u) {{\n            return 3;\n        }}"
+        for k, p in enumerate(view.outputs) if p.buffer.nbytes
+    ]  # fmt: skip
+    return _MAIN.format(
+        name=view.name, statics="\n".join(statics), reads="\n".join(reads), writes="\n".join(writes),
+        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
+        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
+    )  # fmt: skip
+
+
+def build(view: ModelView, texts: Mapping[str, str], folder: Path, flags: Sequence[str] = ("-O2",)) -> HostProgram:
+    """Compile the generated files in a folder with $CC (default cc). CompileError E601 when that fails."""
+    from aot_model.installation import include_dir
+
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise fail("E601", "no C compiler found", hint="install gcc, or set CC")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "main.c").write_text(main_text(view))
+    executable = folder / view.name
+    command = [*compiler.split(), *STRICT, *view.target.c_flags, *flags, f"-I{include_dir()}", "main.c", f"{view.name}.c", "-lm", "-o", executable.name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise fail("E601", f"the C compiler failed: {' '.join(command)}\n{done.stderr[-6000:]}")
+    return HostProgram(view, executable)
+
+
+def scratch_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder that goes when it is closed."""
+    return tempfile.TemporaryDirectory(prefix="aot-model-")

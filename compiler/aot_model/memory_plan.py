@@ -1,0 +1,117 @@
+"""From a Program to addresses: live ranges of its buffers, what they may share, and the planner's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aot_model.errors import fail
+from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
+from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, plan
+
+PLANNED = (Role.WORKSPACE, Role.STATE)
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where every planned buffer is: (pool, byte offset), and the plan with its sizes and lower bound."""
+
+    of: Mapping[Buffer, tuple[str, int]]
+    plan: MemoryPlan
+    pools: tuple[Pool, ...]
+
+
+@dataclass
+class _Range:
+    first: int
+    last: int
+    written_first: bool
+
+
+def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),), *, io_in_workspace: bool = False,
+                algorithm: str | None = None) -> Addresses:  # fmt: skip
+    """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools."""
+    planned = set(PLANNED) | ({Role.INPUT, Role.OUTPUT} if io_in_workspace else set())
+    ranges: dict[Buffer, _Range] = {}
+    order: list[tuple[int, Call]] = []
+    end = _visit(program.body, 1, ranges, order)
+    for buffer in program.inputs:
+        _touch(ranges, buffer, 0, True)
+    for buffer in program.outputs:
+        _touch(ranges, buffer, end, False)
+    for buffer in program.states:
+        _touch(ranges, buffer, 0, True)
+        _touch(ranges, buffer, end, False)
+    chosen = [b for b in ranges if b.root()[0].role in planned]
+    parents = {b.root()[0] for b in chosen} - set(chosen)
+    for parent in parents:
+        inside = [ranges[b] for b in chosen if b.root()[0] is parent]
+        ranges[parent] = _Range(min(r.first for r in inside), max(r.last for r in inside), True)
+    every = [*chosen, *sorted(parents, key=lambda b: (ranges[b].first, b.name))]
+    ids = {b: f"{k:05d} {b.name}" for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))}
+    blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last) for b in every]
+    views = [View(ids[b], ids[b.root()[0]], b.root()[1]) for b in every if b.view_of is not None]
+    overlaps = _overlaps(order, ranges, ids)
+    try:
+        answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
+    except PlanError as error:
+        raise fail("E401", str(error), hint="give the pool more bytes, or another pool to spill into") from None
+    of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
+    return Addresses(of, answer, pools)
+
+
+def _touch(ranges: dict[Buffer, _Range], buffer: Buffer, step: int, write: bool) -> None:
+    found = ranges.get(buffer)
+    if found is None:
+        ranges[buffer] = _Range(step, step, write)
+    else:
+        found.first, found.last = min(found.first, step), max(found.last, step)
+
+
+def _visit(steps: list[Step], at: int, ranges: dict[Buffer, _Range], order: list[tuple[int, Call]]) -> int:
+    """Number the steps and note who is touched where; the number after the last step."""
+    for step in steps:
+        if isinstance(step, Call):
+            for param, buffer in zip(step.function.params, step.arguments, strict=True):
+                _touch(ranges, buffer, at, param.access is not Access.READ)
+            order.append((at, step))
+            at += 1
+        elif isinstance(step, Branch):
+            _touch(ranges, step.condition, at, False)
+            at = _visit(step.then, at + 1, ranges, order)
+            at = _visit(step.otherwise, at, ranges, order)
+        else:
+            at = _loop(step, at, ranges, order)
+    return at
+
+
+def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[int, Call]]) -> int:
+    """What is touched inside and outside of a loop, or read before it is written inside, lives as long as the loop."""
+    begin = at
+    before = {b: (r.first, r.last) for b, r in ranges.items()}
+    for buffer in (step.limit_from, step.condition, step.counter):
+        if buffer is not None:
+            _touch(ranges, buffer, begin, True)
+    inner: dict[Buffer, _Range] = {}
+    at = _visit(step.body, at + 1, inner, order)
+    for buffer in (step.condition, step.counter):
+        if buffer is not None:
+            _touch(ranges, buffer, at, False)
+    for buffer, span in inner.items():
+        whole = buffer in before or buffer in ranges or not span.written_first or buffer.view_of is not None
+        _touch(ranges, buffer, begin if whole else span.first, span.written_first)
+        _touch(ranges, buffer, at if whole else span.last, False)
+    return at + 1
+
+
+def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str]) -> list[Overlap]:
+    """Permissions of the calls, for pairs of which one dies where the other is born."""
+    result = []
+    for at, call in order:
+        for overlap in call.overlaps:
+            early, late = call.arguments[overlap.input], call.arguments[overlap.output]
+            if early not in ids or late not in ids or early is late:
+                continue
+            if ranges[early].last == at and ranges[late].first == at:
+                result.append(Overlap(ids[early], ids[late], overlap.slack))
+    return result

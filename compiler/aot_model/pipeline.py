@@ -1,0 +1,72 @@
+"""The compiler on one page: read, passes, lower, plan, emit, write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aot_model.emit.files import depfile, write_files
+from aot_model.emit.metadata import metadata_text
+from aot_model.emit.render import header, source
+from aot_model.emit.report import check_budgets, report
+from aot_model.emit.view import ModelView, Options
+from aot_model.frontends.model import read_model
+from aot_model.ir.expr import forget
+from aot_model.lowering.lower import lower
+from aot_model.memory import Pool
+from aot_model.memory_plan import plan_memory
+from aot_model.ops.registry import load_all
+from aot_model.passes.manager import Observer, run_passes
+from aot_model.targets.registry import parse_target
+
+
+@dataclass(frozen=True)
+class Request:
+    """One compilation: the model, and everything that the command line can say about it."""
+
+    model: Path
+    name: str
+    target: str = "host"
+    options: Mapping[str, str] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)
+    library: Options = Options()
+    pools: tuple[Pool, ...] = (Pool("workspace"),)
+    algorithm: str | None = None
+    max_ram: int | None = None
+    max_flash: int | None = None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The result: texts by file name, the files that they were made from, notes for the user."""
+
+    view: ModelView
+    texts: Mapping[str, str]
+    sources: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+def compile_model(request: Request, observer: Observer | None = None) -> Compiled:
+    """Compile a model; nothing is written. CompileError with everything that is wrong."""
+    forget()
+    load_all()
+    target = parse_target(request.target, request.options)
+    model = read_model(request.model, request.dims)
+    run_passes(model.graph, target, observer)
+    program = lower(model.graph, target)
+    addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
+    view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
+    check_budgets(view, request.max_ram, request.max_flash)
+    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_text(view)}
+    return Compiled(view, texts, model.sources, tuple(model.notes))
+
+
+def write(compiled: Compiled, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
+    """Write the files of a compilation, all or none."""
+    texts = {folder / name: text for name, text in compiled.texts.items()}
+    if report_path is not None:
+        texts[report_path] = report(compiled.view)
+    if depfile_path is not None:
+        texts[depfile_path] = depfile([folder / f"{compiled.view.name}.c"], compiled.sources)
+    write_files(texts, keep_unchanged=keep_unchanged)

@@ -1,0 +1,93 @@
+/* What the code of every compiled model and the programs that use it share: errors, types, metadata.
+ * Part of aot-model. C99 and C++. */
+#ifndef AOT_MODEL_MODEL_H
+#define AOT_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Generated code is compiled against the runtime headers of the compiler that made it. */
+#define AOT_MODEL_ABI 1
+
+/* Returned by the functions of a model. */
+#define AOT_MODEL_OK 0
+#define AOT_MODEL_ERROR_NULL (-1)       /* a pointer that must be given is NULL */
+#define AOT_MODEL_ERROR_ALIGNMENT (-2)  /* a pointer is not aligned as its header says */
+#define AOT_MODEL_ERROR_PARAMETERS (-3) /* the parameters are not those of this model */
+#define AOT_MODEL_ERROR_OPERATOR (-4)   /* an operator of an external library failed */
+
+#if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
+#define AOT_MODEL_ALIGNED(n) __attribute__((aligned(n)))
+#elif defined(_MSC_VER)
+#define AOT_MODEL_ALIGNED(n) __declspec(align(n))
+#else
+#define AOT_MODEL_ALIGNED(n)
+#endif
+
+/* Element types, as in aot_model_tensor.dtype. */
+typedef enum {
+    AOT_MODEL_FLOAT32 = 1,
+    AOT_MODEL_FLOAT64,
+    AOT_MODEL_FLOAT16,
+    AOT_MODEL_BFLOAT16,
+    AOT_MODEL_INT8,
+    AOT_MODEL_INT16,
+    AOT_MODEL_INT32,
+    AOT_MODEL_INT64,
+    AOT_MODEL_UINT8,
+    AOT_MODEL_UINT16,
+    AOT_MODEL_UINT32,
+    AOT_MODEL_UINT64,
+    AOT_MODEL_BOOL
+} aot_model_dtype;
+
+/* An input or output. Affine quantisation: real = scales[i] * (value - zero_points[i]); quantised == 0: none. */
+typedef struct {
+    const char *name;   /* as in the model */
+    const char *c_name; /* the field in the generated struct */
+    const int32_t *shape;
+    const float *scales;
+    const int32_t *zero_points;
+    uint32_t bytes;
+    uint16_t quantised; /* number of scales and zero points */
+    int8_t axis;        /* of per-channel quantisation, -1: per tensor */
+    uint8_t rank;
+    uint8_t dtype; /* aot_model_dtype */
+} aot_model_tensor;
+
+/* Memory that a model needs while it runs. */
+typedef struct {
+    const char *name;
+    uint32_t bytes;
+    uint32_t align;
+} aot_model_pool;
+
+/* All that is known of a model, in flash. */
+typedef struct {
+    uint32_t version; /* of this struct: 1 */
+    const char *name;
+    const char *compiler; /* version of aot-model */
+    const char *target;
+    const char *model_sha256;
+    const aot_model_tensor *inputs;
+    const aot_model_tensor *outputs;
+    const aot_model_pool *pools;
+    uint16_t num_inputs;
+    uint16_t num_outputs;
+    uint16_t num_pools;
+    uint32_t constant_bytes;
+    uint32_t input_bytes;
+    uint32_t output_bytes;
+    uint64_t macs;
+} aot_model_metadata;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,157 @@
+/* Scalar operations of generated code where C has none that is defined for all operands.
+ * Part of aot-model. */
+#ifndef AOT_MODEL_SCALAR_H
+#define AOT_MODEL_SCALAR_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define AOT_MODEL_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define AOT_MODEL_INLINE static inline
+#endif
+
+/* Minimum and maximum; a NaN operand is the result, as the standards of the model formats say. */
+#define AOT_MODEL_MINMAX_FLOAT(T, d)                                                                                   \
+    AOT_MODEL_INLINE T aot_model_min_##d(T a, T b) { return (a < b || a != a) ? a : b; }                               \
+    AOT_MODEL_INLINE T aot_model_max_##d(T a, T b) { return (a > b || a != a) ? a : b; }                               \
+    AOT_MODEL_INLINE T aot_model_sign_##d(T a) { return (a > 0) ? (T)1 : (a < 0) ? (T)-1 : a; }
+AOT_MODEL_MINMAX_FLOAT(float, float32)
+AOT_MODEL_MINMAX_FLOAT(double, float64)
+
+#define AOT_MODEL_MINMAX_INT(T, d)                                                                                     \
+    AOT_MODEL_INLINE T aot_model_min_##d(T a, T b) { return (a < b) ? a : b; }                                         \
+    AOT_MODEL_INLINE T aot_model_max_##d(T a, T b) { return (a > b) ? a : b; }
+AOT_MODEL_MINMAX_INT(int32_t, int32)
+AOT_MODEL_MINMAX_INT(int64_t, int64)
+AOT_MODEL_MINMAX_INT(uint32_t, uint32)
+AOT_MODEL_MINMAX_INT(uint64_t, uint64)
+
+/* Logistic function without overflow for large negative x. */
+AOT_MODEL_INLINE float aot_model_sigmoid_float32(float x)
+{
+    const float e = expf(-fabsf(x));
+    const float s = 1.0f / (1.0f + e);
+    return (x < 0.0f) ? e * s : s;
+}
+AOT_MODEL_INLINE double aot_model_sigmoid_float64(double x)
+{
+    const double e = exp(-fabs(x));
+    const double s = 1.0 / (1.0 + e);
+    return (x < 0.0) ? e * s : s;
+}
+
+/* Remainders with the sign of the divisor. */
+AOT_MODEL_INLINE float aot_model_mod_float32(float a, float b)
+{
+    const float r = fmodf(a, b);
+    return (r != 0.0f && (r < 0.0f) != (b < 0.0f)) ? r + b : r;
+}
+AOT_MODEL_INLINE double aot_model_mod_float64(double a, double b)
+{
+    const double r = fmod(a, b);
+    return (r != 0.0 && (r < 0.0) != (b < 0.0)) ? r + b : r;
+}
+
+/* Integer division and remainders: by zero gives 0, the smallest value by -1 wraps. */
+#define AOT_MODEL_DIVISION_SIGNED(T, U, d)                                                                             \
+    AOT_MODEL_INLINE T aot_model_div_##d(T a, T b) { return b == 0 ? 0 : b == -1 ? (T)(0u - (U)a) : a / b; }           \
+    AOT_MODEL_INLINE T aot_model_rem_##d(T a, T b) { return (b == 0 || b == -1) ? 0 : a % b; }                         \
+    AOT_MODEL_INLINE T aot_model_mod_##d(T a, T b)                                                                     \
+    {                                                                                                                  \
+        const T r = aot_model_rem_##d(a, b);                                                                           \
+        return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;                                                             \
+    }                                                                                                                  \
+    AOT_MODEL_INLINE T aot_model_abs_##d(T a) { return a < 0 ? (T)(0u - (U)a) : a; }
+AOT_MODEL_DIVISION_SIGNED(int32_t, uint32_t, int32)
+AOT_MODEL_DIVISION_SIGNED(int64_t, uint64_t, int64)
+
+#define AOT_MODEL_DIVISION_UNSIGNED(T, d)                                                                              \
+    AOT_MODEL_INLINE T aot_model_div_##d(T a, T b) { return b == 0 ? 0 : a / b; }                                      \
+    AOT_MODEL_INLINE T aot_model_rem_##d(T a, T b) { return b == 0 ? 0 : a % b; }                                      \
+    AOT_MODEL_INLINE T aot_model_mod_##d(T a, T b) { return b == 0 ? 0 : a % b; }                                      \
+    AOT_MODEL_INLINE T aot_model_abs_##d(T a) { return a; }
+AOT_MODEL_DIVISION_UNSIGNED(uint32_t, uint32)
+AOT_MODEL_DIVISION_UNSIGNED(uint64_t, uint64)
+
+/* Division and remainder of indices, rounding down; n > 0. */
+AOT_MODEL_INLINE int32_t aot_model_floordiv(int32_t x, int32_t n) { return (x >= 0) ? x / n : -((n - 1 - x) / n); }
+AOT_MODEL_INLINE int32_t aot_model_floormod(int32_t x, int32_t n) { return x - aot_model_floordiv(x, n) * n; }
+
+/* Integer powers by squaring, wrapping. */
+#define AOT_MODEL_POWER(U, d)                                                                                          \
+    AOT_MODEL_INLINE U aot_model_ipow_##d(U base, U exponent)                                                          \
+    {                                                                                                                  \
+        U result = 1u;                                                                                                 \
+        while (exponent != 0u) {                                                                                       \
+            result = (exponent & 1u) ? result * base : result;                                                         \
+            base *= base;                                                                                              \
+            exponent >>= 1;                                                                                            \
+        }                                                                                                              \
+        return result;                                                                                                 \
+    }
+AOT_MODEL_POWER(uint32_t, uint32)
+AOT_MODEL_POWER(uint64_t, uint64)
+
+/* A negative exponent gives 0 except for the bases 1 and -1. */
+#define AOT_MODEL_POWER_SIGNED(T, U, d, u)                                                                             \
+    AOT_MODEL_INLINE T aot_model_ipow_##d(T base, T exponent)                                                          \
+    {                                                                                                                  \
+        if (exponent < 0) {                                                                                            \
+            return base == 1 ? 1 : base == -1 ? ((exponent & 1) ? -1 : 1) : 0;                                         \
+        }                                                                                                              \
+        return (T)aot_model_ipow_##u((U)base, (U)exponent);                                                            \
+    }
+AOT_MODEL_POWER_SIGNED(int32_t, uint32_t, int32, uint32)
+AOT_MODEL_POWER_SIGNED(int64_t, uint64_t, int64, uint64)
+
+/* Logical shifts; by the width or more gives 0. */
+#define AOT_MODEL_SHIFT(T, U, bits, d)                                                                                 \
+    AOT_MODEL_INLINE T aot_model_shl_##d(T a, T n) { return ((U)n < (bits)) ? (T)((U)a << n) : (T)0; }                 \
+    AOT_MODEL_INLINE T aot_model_shr_##d(T a, T n) { return ((U)n < (bits)) ? (T)((U)a >> n) : (T)0; }
+AOT_MODEL_SHIFT(int32_t, uint32_t, 32u, int32)
+AOT_MODEL_SHIFT(int64_t, uint64_t, 64u, int64)
+AOT_MODEL_SHIFT(uint32_t, uint32_t, 32u, uint32)
+AOT_MODEL_SHIFT(uint64_t, uint64_t, 64u, uint64)
+
+/* Float to integer: truncates, saturates, NaN is 0. The upper limit is compared as a float that is exact. */
+#define AOT_MODEL_TO_INT(F, f, T, t, low, above, most)                                                                 \
+    AOT_MODEL_INLINE T aot_model_##f##_to_##t(F x)                                                                     \
+    {                                                                                                                  \
+        return (x != x) ? (T)0 : (x <= (F)(low)) ? (T)(low) : (x >= (F)(above)) ? (T)(most) : (T)x;                    \
+    }
+#define AOT_MODEL_TO_INTS(F, f)                                                                                        \
+    AOT_MODEL_TO_INT(F, f, int8_t, int8, -128, 128, 127)                                                               \
+    AOT_MODEL_TO_INT(F, f, uint8_t, uint8, 0, 256, 255)                                                                \
+    AOT_MODEL_TO_INT(F, f, int16_t, int16, -32768, 32768, 32767)                                                       \
+    AOT_MODEL_TO_INT(F, f, uint16_t, uint16, 0, 65536, 65535)                                                          \
+    AOT_MODEL_TO_INT(F, f, int32_t, int32, INT32_MIN, 2147483648.0, INT32_MAX)                                         \
+    AOT_MODEL_TO_INT(F, f, uint32_t, uint32, 0, 4294967296.0, UINT32_MAX)                                              \
+    AOT_MODEL_TO_INT(F, f, int64_t, int64, INT64_MIN, 9223372036854775808.0, INT64_MAX)                                \
+    AOT_MODEL_TO_INT(F, f, uint64_t, uint64, 0, 18446744073709551616.0, UINT64_MAX)
+AOT_MODEL_TO_INTS(float, float32)
+AOT_MODEL_TO_INTS(double, float64)
+
+/* Requantisation of TensorFlow Lite Micro: doubling high multiply with ties up, then a rounding shift with ties away
+ * from zero. shift > 0 is to the left. */
+AOT_MODEL_INLINE int32_t aot_model_requantise(int32_t acc, int32_t multiplier, int32_t shift)
+{
+    const int32_t left = (shift > 0) ? shift : 0;
+    const int32_t right = (shift > 0) ? 0 : -shift;
+    const int32_t shifted = (int32_t)((uint32_t)acc << left);
+    const int32_t high = (int32_t)(((int64_t)shifted * multiplier + ((int64_t)1 << 30)) >> 31);
+    const int32_t mask = (int32_t)(((int64_t)1 << right) - 1);
+    const int32_t threshold = (mask >> 1) + (high < 0);
+    return (high >> right) + ((high & mask) > threshold);
+}
+
+/* Requantisation with a single rounding, ties up. */
+AOT_MODEL_INLINE int32_t aot_model_requantise_single(int32_t acc, int32_t multiplier, int32_t shift)
+{
+    const int32_t total = 31 - shift;
+    return (int32_t)(((int64_t)acc * multiplier + ((int64_t)1 << (total - 1))) >> total);
+}
+
+#endif
