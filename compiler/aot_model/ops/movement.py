@@ -414,7 +414,7 @@ class Gather(Operator):
         return [Sample((x, np.asarray(i, np.int64)), {"axis": a}, c) for a, i in cases for c in (frozenset(), frozenset({1}))]
 
 
-@operator("Shape")
+@operator("Shape", shape_only=True)
 class Shape(Operator):
     """The shape of the input, a constant."""
 
@@ -428,7 +428,7 @@ class Shape(Operator):
         return [build.constant(np.asarray(required(inputs).shape[self.start : self.end], dtype=np.int64))]
 
 
-@operator("Size")
+@operator("Size", shape_only=True)
 class Size(Operator):
     """The number of elements, a constant."""
 

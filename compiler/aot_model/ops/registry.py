@@ -65,6 +65,8 @@ class Operator:
     """Moves elements without computing; free to repeat."""
     reducing: ClassVar[bool] = False
     """`express` folds over a range, so an element is expensive."""
+    shape_only: ClassVar[bool] = False
+    """The result hangs on the types of the inputs, not on their data."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         """Types of the outputs. OperatorError when the inputs do not fit."""

@@ -33,6 +33,8 @@ def fold_constants(graph: Graph) -> bool:
 
 def folded(node: Node) -> list[np.ndarray] | None:
     """The outputs of a node as arrays; None when they are not known now."""
+    if node.op.shape_only:
+        return _expanded(node)
     if node.op.effects or any(v is not None and not v.is_const for v in node.inputs) or any(True for _ in subgraphs(node)):
         return None
     size_in = sum(v.type.elements for v in node.inputs if v is not None)
