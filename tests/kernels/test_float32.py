@@ -1,0 +1,96 @@
+"""Float32 kernels against numpy: random and nasty shapes, every dialect, under the sanitisers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from float32_cases import Case, DenseTail, check, conv_reference, input_bytes, main_source, transposed_reference, unit
+
+from aot_model.kernels.base import ConvShape
+from aot_model.kernels.float32 import conv as conv_kernels
+from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
+
+WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
+HOST_FLAGS = {"scalar": [], "v4": [], "v8": ["-mavx2", "-mfma"]}
+
+
+def build_and_run(cases: list[Case], tmp: Path, flags: list[str], compiler: str = "gcc") -> None:
+    (tmp / "kernels.c").write_text(unit(cases))
+    (tmp / "main.c").write_text(main_source(cases))
+    (tmp / "in.bin").write_bytes(input_bytes(cases))
+    sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    subprocess.run([compiler, "-O1", *WARNINGS, *sanitize, *flags, "-c", "kernels.c"], cwd=tmp, check=True)
+    subprocess.run([compiler, *sanitize, "main.c", "kernels.o", "-lm", "-o", "run"], cwd=tmp, check=True)
+    subprocess.run(["./run", "in.bin", "out.bin"], cwd=tmp, check=True, timeout=120)
+    check(cases, np.fromfile(tmp / "out.bin", np.float32))
+
+
+def _extent(size: int, kernel: int, stride: int, dilation: int, pads: int) -> int:
+    return (size + pads - (kernel - 1) * dilation - 1) // stride + 1
+
+
+def random_conv(rng: np.random.Generator) -> ConvShape:
+    """Shapes that a convolution may have; small, so that borders and remainders are most of them."""
+    while True:
+        pick = lambda *values: int(rng.choice(values))  # noqa: E731
+        groups = pick(1, 1, 1, 1, 2, 3)
+        kernel_h, kernel_w = pick(1, 1, 2, 3, 5), pick(1, 1, 2, 3, 4)
+        dilation_h, dilation_w = pick(1, 1, 2), pick(1, 1, 3)
+        pads = [int(rng.integers(0, 4)) for _ in range(4)]
+        in_h, in_w = pick(1, 2, 5, 8), pick(1, 3, 7, 13)
+        stride_h, stride_w = pick(1, 1, 2, 4), pick(1, 1, 2, 3)
+        out_h = _extent(in_h, kernel_h, stride_h, dilation_h, pads[0] + pads[2])
+        out_w = _extent(in_w, kernel_w, stride_w, dilation_w, pads[1] + pads[3])
+        if out_h < 1 or out_w < 1:
+            continue
+        in_c, out_c = groups * pick(1, 2, 3, 4, 5, 8), groups * pick(1, 2, 5, 8, 12, 17, 24)
+        batch = pick(1, 1, 2)
+        strides = None
+        if rng.integers(3) == 0:
+            strides = (in_c * in_h * in_w, in_w, 1, in_h * in_w)
+        return ConvShape(
+            batch, in_h, in_w, in_c, out_h, out_w, out_c, kernel_h, kernel_w, stride_h, stride_w,
+            dilation_h, dilation_w, pads[0], pads[1], groups, strides,
+        )  # fmt: skip
+
+
+def _stored(s: ConvShape, x: np.ndarray) -> np.ndarray:
+    """x as it lies in memory."""
+    return np.ascontiguousarray(x if s.x_strides is None else x.transpose(0, 3, 1, 2))
+
+
+def conv_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect, transposed: bool = False) -> Case:
+    x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
+    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w, s.in_c // s.groups)).astype(np.float32)
+    bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
+    tail = DenseTail((s.batch, s.out_h, s.out_w, s.out_c), d)
+    kernel = conv_kernels.conv_transpose if transposed else conv_kernels.conv
+    code = kernel(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
+    want = (transposed_reference if transposed else conv_reference)(s, x, w)
+    return Case(f"{'transposed ' if transposed else ''}{s}", code, [_stored(s, x)], want + (0 if bias is None else bias))
+
+
+def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[Case]:
+    cases = []
+    for _ in range(count):
+        cases.append(conv_case(random_conv(rng), rng, d))
+    for _ in range(count // 2):
+        s = random_conv(rng)
+        # the other way round: the result of a convolution becomes its input
+        mirrored = ConvShape(
+            s.batch, s.out_h, s.out_w, s.in_c, s.in_h, s.in_w, s.out_c, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
+            s.dilation_h, s.dilation_w, s.pad_top, s.pad_left, s.groups,
+        )  # fmt: skip
+        cases.append(conv_case(mirrored, rng, d, transposed=True))
+    for m, k, n in ((1, 7, 33), (1, 64, 10), (5, 16, 16), (13, 3, 24), (31, 20, 40)):
+        cases.append(conv_case(ConvShape(1, 1, m, k, 1, m, n), rng, d))
+    return cases
+
+
+@pytest.mark.parametrize("name", HOST_FLAGS)
+def test_convolution_matches_numpy(name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    build_and_run(conv_cases(rng, DIALECTS[name], 40), tmp_path, HOST_FLAGS[name])
