@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from float32_cases import Case, DenseTail, check, conv_reference, input_bytes, main_source, transposed_reference, unit
+from float32_cases import Case, DenseTail, check, conv_reference, input_bytes, main_source, transposed_reference, unit, windows
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32 import conv as conv_kernels
+from aot_model.kernels.float32 import pool
 from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
 
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
@@ -32,21 +34,25 @@ def _extent(size: int, kernel: int, stride: int, dilation: int, pads: int) -> in
     return (size + pads - (kernel - 1) * dilation - 1) // stride + 1
 
 
-def random_conv(rng: np.random.Generator) -> ConvShape:
+def random_conv(rng: np.random.Generator, depthwise: bool = False) -> ConvShape:
     """Shapes that a convolution may have; small, so that borders and remainders are most of them."""
     while True:
         pick = lambda *values: int(rng.choice(values))  # noqa: E731
-        groups = pick(1, 1, 1, 1, 2, 3)
-        kernel_h, kernel_w = pick(1, 1, 2, 3, 5), pick(1, 1, 2, 3, 4)
+        groups = pick(1, 3, 8, 12, 16, 21) if depthwise else pick(1, 1, 1, 1, 2, 3)
+        kernel_h, kernel_w = pick(1, 1, 2, 3, 5), pick(1, 1, 2, 3, 4, 70 if depthwise else 5)
         dilation_h, dilation_w = pick(1, 1, 2), pick(1, 1, 3)
         pads = [int(rng.integers(0, 4)) for _ in range(4)]
-        in_h, in_w = pick(1, 2, 5, 8), pick(1, 3, 7, 13)
+        in_h, in_w = pick(1, 2, 5, 8), pick(1, 3, 7, 13, 30)
+        if kernel_w == 70:
+            pads[1], dilation_w = 40, 1
         stride_h, stride_w = pick(1, 1, 2, 4), pick(1, 1, 2, 3)
         out_h = _extent(in_h, kernel_h, stride_h, dilation_h, pads[0] + pads[2])
         out_w = _extent(in_w, kernel_w, stride_w, dilation_w, pads[1] + pads[3])
         if out_h < 1 or out_w < 1:
             continue
         in_c, out_c = groups * pick(1, 2, 3, 4, 5, 8), groups * pick(1, 2, 5, 8, 12, 17, 24)
+        if depthwise:
+            in_c, out_c = groups, groups * pick(1, 1, 1, 2, 3, 8)
         batch = pick(1, 1, 2)
         strides = None
         if rng.integers(3) == 0:
@@ -94,3 +100,50 @@ def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[C
 def test_convolution_matches_numpy(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     build_and_run(conv_cases(rng, DIALECTS[name], 40), tmp_path, HOST_FLAGS[name])
+
+
+def depthwise_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
+    x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
+    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w)).astype(np.float32)
+    bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
+    tail = DenseTail((s.batch, s.out_h, s.out_w, s.out_c), d)
+    code = pool.depthwise(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
+    want = conv_reference(s, x, w[..., None]) + (0 if bias is None else bias)
+    return Case(f"depthwise {s}", code, [_stored(s, x)], want)
+
+
+def pool_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
+    s = replace(s, out_c=s.in_c, groups=1)
+    x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
+    tail = DenseTail((s.batch, s.out_h, s.out_w, s.out_c), d)
+    kind = int(rng.integers(3))
+    vector_tail = bool(rng.integers(2))
+    if kind == 0:
+        code = pool.max_pool(s, tail, d, vector_tail=vector_tail)
+        want = windows(s, x, -np.inf).max((4, 5))
+    elif kind == 1:
+        code = pool.average_pool(s, tail, d, vector_tail=vector_tail)
+        count = np.maximum(np.isfinite(windows(s, x, np.nan)).sum((4, 5)), 1)
+        want = windows(s, x, 0).sum((4, 5)) / count
+    else:
+        pads = (int(rng.integers(0, 3)), int(rng.integers(0, 3)))
+        code = pool.average_pool(s, tail, d, count_include_pad=pads, vector_tail=vector_tail)
+        padded = replace(
+            s, in_h=s.in_h + s.pad_top + pads[0], in_w=s.in_w + s.pad_left + pads[1], pad_top=0, pad_left=0
+        )
+        ones = np.ones((s.batch, padded.in_h, padded.in_w, s.in_c))
+        want = windows(s, x, 0).sum((4, 5)) / np.maximum(windows(padded, ones, 0).sum((4, 5)), 1)
+    return Case(f"pool {kind} {s}", code, [_stored(s, x)], want)
+
+
+def window_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[Case]:
+    cases = [depthwise_case(random_conv(rng, depthwise=True), rng, d) for _ in range(count)]
+    cases += [pool_case(random_conv(rng, depthwise=True), rng, d) for _ in range(count)]
+    whole = ConvShape(1, 25, 5, 24, 1, 1, 24, 25, 5)
+    return [*cases, pool_case(whole, rng, d), pool_case(whole, rng, d)]
+
+
+@pytest.mark.parametrize("name", HOST_FLAGS)
+def test_windows_match_numpy(name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    build_and_run(window_cases(rng, DIALECTS[name], 20), tmp_path, HOST_FLAGS[name])

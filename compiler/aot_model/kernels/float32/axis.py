@@ -10,7 +10,7 @@ ordinary convolution whose outputs are `stride` apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 
@@ -24,6 +24,8 @@ class Segment:
     """Input index that the first output meets with its first tap (0 where there is no tap)."""
     tap: int
     taps: int
+    area: int
+    """Taps that count in an average, at least 1: the valid ones, or those that lie in the padded input."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +46,32 @@ class Axis:
         return len(self.order)
 
 
-def _segments(outputs: list[tuple[int, int, int, int]]) -> list[Segment]:
-    """Join successive (out, first, tap, taps) that agree in their taps."""
+def _segments(outputs: list[Segment]) -> list[Segment]:
+    """Join successive outputs that agree in their taps."""
     found: list[Segment] = []
-    for out, first, tap, taps in outputs:
+    for o in outputs:
         last = found[-1] if found else None
-        if last and taps and (last.tap, last.taps) == (tap, taps):
-            found[-1] = Segment(last.out, last.count + 1, last.first, tap, taps)
+        if last and o.taps and (last.tap, last.taps, last.area) == (o.tap, o.taps, o.area):
+            found[-1] = replace(last, count=last.count + 1)
         else:
-            found.append(Segment(out, 1, first if taps else 0, tap if taps else 0, taps))
+            found.append(o)
     return found
 
 
-def conv_axis(size_in: int, size_out: int, kernel: int, stride: int, dilation: int, pad: int) -> Axis:
-    """Axis of a convolution or of pooling."""
+def conv_axis(
+    size_in: int, size_out: int, kernel: int, stride: int, dilation: int, pad: int, padded_end: int | None = None
+) -> Axis:
+    """Axis of a convolution or of pooling.
+
+    padded_end: padding at the end; given where an average counts the padding.
+    """
     outputs = []
     for out in range(size_out):
         start = out * stride - pad
         tap = max(0, -(start // dilation)) if start < 0 else 0
-        end = min(kernel, -((start - size_in) // dilation))
-        outputs.append((out, start + tap * dilation, tap, max(0, end - tap)))
+        taps = max(0, min(kernel, -((start - size_in) // dilation)) - tap)
+        area = taps if padded_end is None else min(kernel, -((start - size_in - padded_end) // dilation))
+        outputs.append(Segment(out, 1, start + tap * dilation if taps else 0, tap if taps else 0, taps, max(1, area)))
     return Axis(tuple(_segments(outputs)), 1, stride, dilation, tuple(range(kernel)))
 
 
@@ -80,7 +88,11 @@ def transposed_axis(size_in: int, size_out: int, kernel: int, stride: int, dilat
         for out in range(phase, size_out, stride):
             inputs = [(out + pad - k * dilation) // stride for k in taps]
             valid = [j for j, i in enumerate(inputs) if 0 <= i < size_in]
-            outputs.append((out, inputs[valid[0]], len(order) + valid[0], len(valid)) if valid else (out, 0, 0, 0))
+            if valid:
+                count = len(valid)
+                outputs.append(Segment(out, 1, inputs[valid[0]], len(order) + valid[0], count, count))
+            else:
+                outputs.append(Segment(out, 1, 0, 0, 0, 1))
         segments += _segments(outputs)
         order += taps
     return Axis(tuple(segments), stride, 1, dilation // gcd(stride, dilation), tuple(order))

@@ -19,15 +19,14 @@ _LIMIT = 16
 
 @dataclass(frozen=True)
 class Block:
-    """pixels x vectors accumulators, `split` of each (partial sums that hide the latency of FMA)."""
+    """pixels x vectors accumulators."""
 
     pixels: int
     vectors: int
-    split: int = 1
 
     @property
     def accumulators(self) -> int:
-        return self.pixels * self.vectors * self.split
+        return self.pixels * self.vectors
 
     def fits(self, dialect: VectorDialect) -> bool:
         """Accumulators, the operands held during a step and the one that streams fit in the registers."""
@@ -56,20 +55,14 @@ def cost(work: Work, block: Block, dialect: VectorDialect, unroll: int) -> float
     """Estimated cycles of all the work with this block."""
     costs = dialect.costs
     pixel = 8.0 if costs.in_order else 2.0
-    sum_ = 0.0
+    cycles = 0.0
     for vectors in channel_vectors(work.channels, dialect.lanes, block.vectors):
         step = costs.step(block.pixels, vectors, unroll)
-        if not costs.in_order and block.split > 1:
-            step = max(step * 1.0, costs.latency / block.split) if step > costs.latency else max(
-                block.pixels * vectors / costs.fma_per_cycle,
-                (block.pixels + vectors) / costs.loads_per_cycle,
-                costs.latency / block.split,
-            )
         for pixels, rows, steps in work.rectangles:
             blocks = ceil(pixels / block.pixels)
             finish = block.pixels * (pixel + 4 * vectors)
-            sum_ += blocks * (rows * (steps * step + costs.call + block.pixels) + finish)
-    return sum_
+            cycles += blocks * (rows * (steps * step + costs.call + block.pixels) + finish)
+    return cycles
 
 
 def choose(work: Work, dialect: VectorDialect, unroll: int) -> Block:
