@@ -23,6 +23,7 @@ from float32_cases import Case, DenseTail, input_bytes, unit
 
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.float32 import conv as conv_kernels
+from aot_model.kernels.float32 import pool
 from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
 
 MakeLayer = Callable[[VectorDialect], Case]
@@ -72,7 +73,43 @@ CONVOLUTIONS = [
     conv("kws 64-12", 1, 1, 64, 12, (1, 1), 1, (0, 0), (1, 1)),
 ]
 
-LAYERS = CONVOLUTIONS
+
+
+def _window_case(name: str, s: ConvShape, d: VectorDialect, pooling: bool) -> Case:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
+    out = (s.batch, s.out_h, s.out_w, s.out_c)
+    tail = DenseTail(out, d)
+    if pooling:
+        return Case(name, pool.average_pool(s, tail, d), [x], np.zeros(out, np.float32))
+    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w)).astype(np.float32)
+    bias = rng.standard_normal(s.out_c).astype(np.float32)
+    return Case(name, pool.depthwise(s, w, tail, d, bias=bias), [x], np.zeros(out, np.float32))
+
+
+def window(name: str, h: int, w: int, c: int, k: tuple[int, int], stride: int, pad: tuple[int, int],
+           out: tuple[int, int], pooling: bool = False) -> tuple[str, int, MakeLayer]:  # fmt: skip
+    s = ConvShape(1, h, w, c, *out, c, *k, stride, stride, 1, 1, *pad, c)
+    return name, s.macs, lambda d: _window_case(name, s, d, pooling)
+
+
+WINDOWS = [
+    window("kws depthwise 3x3", 25, 5, 64, (3, 3), 1, (1, 1), (25, 5)),
+    window("kws average 25x5", 25, 5, 64, (25, 5), 1, (0, 0), (1, 1), pooling=True),
+    window("vww depthwise 3x3 8", 48, 48, 8, (3, 3), 1, (1, 1), (48, 48)),
+    window("vww depthwise 3x3 s2 16", 48, 48, 16, (3, 3), 2, (0, 0), (24, 24)),
+    window("vww depthwise 3x3 32", 24, 24, 32, (3, 3), 1, (1, 1), (24, 24)),
+    window("vww depthwise 3x3 s2 64", 12, 12, 64, (3, 3), 2, (0, 0), (6, 6)),
+    window("vww depthwise 3x3 128", 6, 6, 128, (3, 3), 1, (1, 1), (6, 6)),
+    window("vww depthwise 3x3 256", 3, 3, 256, (3, 3), 1, (1, 1), (3, 3)),
+    window("sww depthwise 1x3 40", 1, 30, 40, (1, 3), 1, (0, 0), (1, 28)),
+    window("sww depthwise 1x10 128", 1, 24, 128, (1, 10), 1, (0, 0), (1, 15)),
+    window("sww depthwise 10x1 128", 24, 1, 128, (10, 1), 1, (0, 0), (15, 1)),
+    window("sww depthwise 1x15 128", 1, 15, 128, (1, 15), 1, (0, 0), (1, 1)),
+    window("resnet8 average 8x8", 8, 8, 64, (8, 8), 1, (0, 0), (1, 1), pooling=True),
+]
+
+LAYERS = CONVOLUTIONS + WINDOWS
 
 HOST_FLAGS = {"scalar": [], "v4": [], "v8": ["-mavx2", "-mfma"], "v16": ["-mavx512f"]}
 

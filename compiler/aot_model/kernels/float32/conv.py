@@ -21,6 +21,8 @@ from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.store import store_vector
 from aot_model.kernels.float32.text import CText, product, total
 
+_SMALL_STEP = 16
+"""A step of fewer MACs is unrolled twice as often."""
 _UNROLLED_CHANNELS = 4
 """Up to so many input channels that do not lie one behind the other are unrolled inside the loop over tap columns."""
 
@@ -131,11 +133,9 @@ class _Loops:
         """Steps in the body of the inner loop."""
         if self.unrolled:
             return self.in_c
-        small = block is None or block.pixels * block.vectors < 16
-        wanted = (4, 3, 2) if small else (2, 3)
-        if not self.dialect.costs.in_order:
-            wanted = (2,)
-        return next((u for u in wanted if self.in_c % u == 0), 1)
+        small = block is not None and block.pixels * block.vectors * self.dialect.lanes < _SMALL_STEP
+        wanted = self.dialect.costs.unroll * (2 if small else 1)
+        return next(u for u in range(wanted, 0, -1) if self.in_c % u == 0)
 
     # ---- weights
 

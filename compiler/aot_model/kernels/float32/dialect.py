@@ -26,6 +26,8 @@ class Costs:
     """Counter, branch and pointer updates of one iteration of an inner loop."""
     call: float = 12.0
     """Set-up of one inner loop: pointers, bounds."""
+    unroll: int = 2
+    """Steps in the body of an inner loop."""
     cache: int | None = None
     """Bytes of weights that may be streamed again for every block of pixels; None: no limit."""
 
@@ -238,7 +240,7 @@ MVE = VectorDialect(
     lanes=4,
     ctype="float32x4_t",
     registers=8,
-    costs=Costs(in_order=True, loop=2.0),
+    costs=Costs(in_order=True, loop=1.0, unroll=1),
     load_text="vldrwq_f32({p})",
     store_text="vstrwq_f32({p}, {a})",
     splat_text="vdupq_n_f32({s})",

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.axis import Axis, conv_axis
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.window import MAC, MAXIMUM, MEAN, Window
+
+
+@dataclass(frozen=True)
+class _Turned:
+    """The tail of an operator whose rows and columns were exchanged."""
+
+    tail: Tail
+
+    def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
+        n, y, x, c = index
+        return self.tail.store(acc, (n, x, y, c), lanes)
+
+
+def _along_row(s: ConvShape, tail: Tail) -> tuple[ConvShape, Tail]:
+    """An operator on one column becomes one on a row: windows slide along rows."""
+    if s.in_w != 1 or s.out_w != 1 or s.kernel_w != 1 or s.pad_left:
+        return s, tail
+    n, h, w, c = s.strides
+    row = replace(
+        s, in_h=1, in_w=s.in_h, out_h=1, out_w=s.out_h, kernel_h=1, kernel_w=s.kernel_h, stride_h=1,
+        stride_w=s.stride_h, dilation_h=1, dilation_w=s.dilation_h, pad_top=0, pad_left=s.pad_top, x_strides=(n, w, h, c),
+    )  # fmt: skip
+    return row, _Turned(tail)
 
 
 def _axes(s: ConvShape, padded_end: tuple[int, int] | None = None) -> tuple[Axis, Axis]:
@@ -34,11 +59,13 @@ def depthwise(
     """
     if shape.groups != shape.in_c or shape.out_c % shape.in_c:
         raise ValueError(f"not depthwise: {shape}")
+    shape, tail = _along_row(shape, tail)
     return Window(shape, *_axes(shape), MAC, tail, dialect, vector_tail, weights, bias).emit()
 
 
 def max_pool(shape: ConvShape, tail: Tail, dialect: VectorDialect, *, vector_tail: bool = True) -> KernelCode:
     """Maximum over windows of `x` [N, H, W, C]; minus infinity where a window has no element."""
+    shape, tail = _along_row(shape, tail)
     return Window(shape, *_axes(shape), MAXIMUM, tail, dialect, vector_tail).emit()
 
 
@@ -55,4 +82,7 @@ def average_pool(
     count_include_pad: (pad_bottom, pad_right) where padding counts as zeros, as far as it reaches; None: only the
     elements inside the input count. A window without any gives zero.
     """
+    if count_include_pad is not None and shape.in_w == shape.out_w == shape.kernel_w == 1 and count_include_pad[1] == 0:
+        count_include_pad = (0, count_include_pad[0])
+    turned, tail = _along_row(shape, tail)
     return Window(shape, *_axes(shape, count_include_pad), MEAN, tail, dialect, vector_tail).emit()

@@ -126,7 +126,8 @@ class Window:
     def column_blocks(self) -> list[_Columns] | None:
         """The blocks of a row with the fewest instructions, or None where windows are too wide to be unrolled."""
         width, kernel = self.shape.out_w, self.cols.taps
-        most = min(_WIDEST, _UNROLLED // kernel, self.dialect.registers - min(kernel, self.dialect.registers // 2) - 1)
+        registers = self.dialect.registers - 1
+        most = min(_WIDEST, _UNROLLED // kernel, max(registers - kernel, registers // 2))
         if most < 1:
             return None
         inner = max(self.cols.segments, key=lambda g: g.count)
@@ -289,15 +290,18 @@ class Window:
     def _slide_row(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
         """One row of taps: every input column once, to all outputs that it belongs to."""
         _, _, w, _ = self.shape.strides
-        if self.weights is not None:
-            for k in sorted({k for k, _, _ in pairs}):
-                text.line(f"const {d.ctype} w{k} = {d.load_at('w', k * d.lanes)};")
-        for col in sorted({col for _, col, _ in pairs}):
-            kind, element = self._element(d, "a", (col - left) * w)
-            text.line(f"const {kind} e{col - left} = {element};")
-            for k, other, p in pairs:
-                if other == col:
-                    text.line(self._step(d, f"acc{p}", f"e{col - left}", f"w{k}"))
+        # hold the fewer: the taps while columns stream past, or the columns of a window while taps do
+        by_column = len({p for _, _, p in pairs}) >= len({k for k, _, _ in pairs})
+        loaded: set[str] = set()
+        for k, col, p in sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1])):
+            weight, element = f"w{k}", f"e{col - left}"
+            if self.weights is not None and weight not in loaded:
+                text.line(f"const {d.ctype} {weight} = {d.load_at('w', k * d.lanes)};")
+            if element not in loaded:
+                kind, value = self._element(d, "a", (col - left) * w)
+                text.line(f"const {kind} {element} = {value};")
+            loaded |= {weight, element}
+            text.line(self._step(d, f"acc{p}", element, weight))
 
     def _finish(
         self, text: CText, d: VectorDialect, p: int, area: int | str, at: tuple[str, str], channel: str
