@@ -14,6 +14,7 @@ from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool
 from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
+from aot_model.kernels.float32.matmul import MatmulShape, matmul
 
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 HOST_FLAGS = {"scalar": [], "v4": [], "v8": ["-mavx2", "-mfma"]}
@@ -147,3 +148,26 @@ def window_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list
 def test_windows_match_numpy(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     build_and_run(window_cases(rng, DIALECTS[name], 20), tmp_path, HOST_FLAGS[name])
+
+
+def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
+    cases = []
+    for m, n, k in ((1, 1, 1), (1, 37, 20), (5, 8, 3), (17, 17, 16), (13, 24, 33), (4, 3, 9), (7, 66, 5)):
+        for transposed_a, transposed_b in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            i, j = (1, 1) if m == 1 else (2, 3)
+            a = rng.standard_normal((i, j, k, m) if transposed_a else (i, j, m, k)).astype(np.float32)
+            # heads side by side: i, row, j, column
+            b = rng.standard_normal((i, n, j, k) if transposed_b else (i, k, j, n)).astype(np.float32)
+            a_strides = (j * m * k, m * k, *((1, m) if transposed_a else (k, 1)))
+            b_strides = (n * j * k, k, 1, j * k) if transposed_b else (n * j * k, n, j * n, 1)
+            shape = MatmulShape((i, j), m, n, k, a_strides, b_strides)
+            code = matmul(shape, DenseTail((i, j, m, n), d), d, vector_tail=bool(rng.integers(2)))
+            left = a.swapaxes(2, 3) if transposed_a else a
+            right = b.transpose(0, 2, 3, 1) if transposed_b else b.transpose(0, 2, 1, 3)
+            cases.append(Case(f"matmul {shape}", code, [a, b], left.astype(float) @ right, ["x", "b"]))
+    return cases
+
+
+@pytest.mark.parametrize("name", HOST_FLAGS)
+def test_products_match_numpy(name: str, tmp_path: Path) -> None:
+    build_and_run(matmul_cases(np.random.default_rng(3), DIALECTS[name]), tmp_path, HOST_FLAGS[name])

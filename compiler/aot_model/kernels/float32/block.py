@@ -33,7 +33,7 @@ class Block:
         if dialect.scalar_in_vector:
             operands = min(self.pixels, self.vectors) + 1
         else:
-            operands = 1 if self.vectors >= self.pixels else self.vectors
+            operands = min(self.vectors, 2) if self.vectors >= self.pixels else self.vectors
         return self.accumulators + operands <= dialect.registers
 
 

@@ -59,6 +59,8 @@ class VectorDialect:
     mul_text: str = "{a} * {b}"
     max_text: str = "f32_max({a}, {b})"
     min_text: str = "f32_min({a}, {b})"
+    sum_text: str = "{a}"
+    """Sum of the lanes."""
     includes: frozenset[str] = frozenset()
     scalar_in_vector: bool = True
     """A streamed input element occupies a vector register (not so where FMA takes a core register)."""
@@ -93,6 +95,10 @@ class VectorDialect:
 
     def minimum(self, a: str, b: str) -> str:
         return self.min_text.format(a=a, b=b)
+
+    def sum(self, a: str) -> str:
+        """The sum of all lanes, a scalar."""
+        return self.sum_text.format(a=a)
 
     @property
     def element_type(self) -> str:
@@ -160,6 +166,26 @@ static inline f32x4 f32x4_splat(float s)
     return (f32x4){s, s, s, s};
 }
 """,
+    "f32x4_sum": """\
+static inline float f32x4_sum(f32x4 a)
+{
+    return (a[0] + a[1]) + (a[2] + a[3]);
+}
+""",
+    "f32x8_sum": """\
+static inline float f32x8_sum(__m256 a)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+""",
+    "mve_sum": """\
+static inline float mve_sum(float32x4_t a)
+{
+    return (vgetq_lane_f32(a, 0) + vgetq_lane_f32(a, 1)) + (vgetq_lane_f32(a, 2) + vgetq_lane_f32(a, 3));
+}
+""",
     "f32x4_max": """\
 static inline f32x4 f32x4_max(f32x4 a, f32x4 b)
 {
@@ -177,7 +203,7 @@ static inline f32x4 f32x4_min(f32x4 a, f32x4 b)
 }
 
 
-def _x86(name: str, lanes: int, bits: int, registers: int, costs: Costs) -> VectorDialect:
+def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str) -> VectorDialect:
     """AVX: the same intrinsics for 256 and 512 bits."""
     mm = f"_mm{bits}"
     return VectorDialect(
@@ -185,7 +211,7 @@ def _x86(name: str, lanes: int, bits: int, registers: int, costs: Costs) -> Vect
         lanes=lanes,
         ctype=f"__m{bits}",
         registers=registers,
-        costs=costs,
+        costs=_SUPERSCALAR,
         load_text=mm + "_loadu_ps({p})",
         store_text=mm + "_storeu_ps({p}, {a})",
         splat_text=mm + "_set1_ps({s})",
@@ -194,6 +220,7 @@ def _x86(name: str, lanes: int, bits: int, registers: int, costs: Costs) -> Vect
         mul_text=mm + "_mul_ps({a}, {b})",
         max_text=mm + "_max_ps({a}, {b})",
         min_text=mm + "_min_ps({a}, {b})",
+        sum_text=sum_text,
         includes=frozenset({"immintrin.h"}),
     )
 
@@ -214,6 +241,7 @@ V4 = VectorDialect(
     fma_text="{acc} + {a} * {b}",
     max_text="f32x4_max({a}, {b})",
     min_text="f32x4_min({a}, {b})",
+    sum_text="f32x4_sum({a})",
     includes=frozenset({"string.h"}),
 )
 
@@ -232,6 +260,7 @@ NEON = VectorDialect(
     mul_text="vmulq_f32({a}, {b})",
     max_text="vmaxq_f32({a}, {b})",
     min_text="vminq_f32({a}, {b})",
+    sum_text="vaddvq_f32({a})",
     includes=frozenset({"arm_neon.h"}),
 )
 
@@ -250,11 +279,12 @@ MVE = VectorDialect(
     mul_text="vmulq_f32({a}, {b})",
     max_text="vmaxnmq_f32({a}, {b})",
     min_text="vminnmq_f32({a}, {b})",
+    sum_text="mve_sum({a})",
     includes=frozenset({"arm_mve.h"}),
     scalar_in_vector=False,
 )
 
-V8 = _x86("v8", 8, 256, 16, _SUPERSCALAR)
-V16 = _x86("v16", 16, 512, 32, _SUPERSCALAR)
+V8 = _x86("v8", 8, 256, 16, "f32x8_sum({a})")
+V16 = _x86("v16", 16, 512, 32, "_mm512_reduce_add_ps({a})")
 
 DIALECTS: dict[str, VectorDialect] = {d.name: d for d in (SCALAR, V4, NEON, V8, V16, MVE)}
