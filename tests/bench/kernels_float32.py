@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "kernels"))
-from float32_cases import Case, DenseTail, input_bytes, unit
+from float32_cases import Case, DenseTail, unit
 
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.float32 import conv as conv_kernels

@@ -117,9 +117,10 @@ def windows(s: ConvShape, x: np.ndarray, outside: float) -> np.ndarray:
 def main_source(cases: list[Case]) -> str:
     """A program that reads all arrays from in.bin (first argument) and writes all results to out.bin (second).
 
+    A kernel that states a slack runs a second time with the result as far over the input as that permits.
     Every array is allocated with its exact size, so that the address sanitiser sees an access beyond it.
     """
-    lines = ["#include <stdint.h>", "#include <stdio.h>", "#include <stdlib.h>"]
+    lines = ["#include <stdint.h>", "#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>"]
     for i, c in enumerate(cases):
         count = len(c.names) + len(c.code.constants)
         types = ["const float *"] * count + [f"{s.ctype} *" for s in c.code.scratch] + ["float *"]
@@ -146,9 +147,25 @@ def main_source(cases: list[Case]) -> str:
         names = [f"p{j}" for j in range(len(arrays))] + [f"s{j}" for j in range(len(c.code.scratch))] + ["y"]
         lines.append(f"        k{i}({', '.join(names)});")
         lines.append(f"        fwrite(y, 4, {c.want.size}u, out);")
+        lines += _overlapped(i, c, names)
         lines += [f"        free({name});" for name in names]
         lines.append("    }")
     return "\n".join([*lines, "    fclose(out);", "    fclose(in);", "    return 0;", "}", ""])
+
+
+def _overlapped(i: int, c: Case, names: list[str]) -> list[str]:
+    """Run kernel i with y over x; the result must be the same to the bit."""
+    if c.code.slack is None:
+        return []
+    x_at, y_at = max(0, -c.code.slack), max(0, c.code.slack)
+    size = max(x_at + c.inputs[0].nbytes, y_at + c.want.size * 4)
+    return [
+        f"        char *both = malloc({size}u);",
+        f"        memcpy(both + {x_at}, p0, {c.inputs[0].nbytes}u);",
+        f"        k{i}({', '.join([f'(float *)(both + {x_at})', *names[1:-1], f'(float *)(both + {y_at})'])});",
+        f"        if (memcmp(both + {y_at}, y, {c.want.size * 4}u) != 0) {{ fprintf(stderr, \"overlap %d\\n\", {i}); return 4; }}",
+        "        free(both);",
+    ]
 
 
 def input_bytes(cases: list[Case]) -> bytes:

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from float32_cases import Case, DenseTail, check, conv_reference, input_bytes, main_source, transposed_reference, unit, windows
+from float32_cases import (
+    Case,
+    DenseTail,
+    check,
+    conv_reference,
+    input_bytes,
+    main_source,
+    transposed_reference,
+    unit,
+    windows,
+)
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32 import conv as conv_kernels
@@ -100,7 +110,7 @@ def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[C
 @pytest.mark.parametrize("name", HOST_FLAGS)
 def test_convolution_matches_numpy(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    build_and_run(conv_cases(rng, DIALECTS[name], 40), tmp_path, HOST_FLAGS[name])
+    build_and_run(conv_cases(rng, DIALECTS[name], 24), tmp_path, HOST_FLAGS[name])
 
 
 def depthwise_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
@@ -147,7 +157,7 @@ def window_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list
 @pytest.mark.parametrize("name", HOST_FLAGS)
 def test_windows_match_numpy(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
-    build_and_run(window_cases(rng, DIALECTS[name], 20), tmp_path, HOST_FLAGS[name])
+    build_and_run(window_cases(rng, DIALECTS[name], 16), tmp_path, HOST_FLAGS[name])
 
 
 def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:

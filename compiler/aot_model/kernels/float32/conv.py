@@ -18,6 +18,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis, Segment, conv_axis, transposed_axis
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.overlap import slack
 from aot_model.kernels.float32.store import store_vector
 from aot_model.kernels.float32.text import CText, product, total
 
@@ -169,6 +170,28 @@ class _Loops:
                     parts.append(np.pad(w[:, begin:end], ((0, 0), (0, width - (end - begin)))).ravel())
         return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
+    # ---- order
+
+    def slack(self, block: Block) -> int:
+        """See overlap.py; the result is dense channels last."""
+        s = self.shape
+        n_stride, h, w, _ = s.strides
+        size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
+        reads, ends = [], []
+        for n in range(s.batch):
+            for r, c in self.rectangles():
+                y, x = np.divmod(np.arange(r.count * c.count), c.count)
+                read = n * n_stride + (r.first + y * self.rows.in_step) * h + (c.first + x * self.cols.in_step) * w
+                if r.taps * c.taps == 0:
+                    read = np.full_like(read, size)
+                row = n * s.out_h + r.out + y * self.rows.out_step
+                end = (row * s.out_w + c.out + x * self.cols.out_step + 1) * s.out_c
+                begins = np.arange(0, len(y), block.pixels)
+                reads.append(np.minimum.reduceat(read, begins))
+                ends.append(np.maximum.reduceat(end, begins))
+        channel_blocks = s.groups * sum(count for _, count, _ in self.vectors(block))
+        return slack(np.concatenate(reads), np.concatenate(ends), reread=channel_blocks > 1, size=size)
+
     # ---- code
 
     def emit(self, block: Block | None) -> KernelCode:
@@ -186,6 +209,7 @@ class _Loops:
             constants=(Packed("weights", self.pack(block), 4 * self.dialect.lanes),),
             includes=self.dialect.includes,
             helpers=self.dialect.helpers(body),
+            slack=self.slack(block),
             note=f"{block.pixels} pixels x {block.vectors * self.dialect.lanes} channels in registers",
         )
 
@@ -337,10 +361,8 @@ class _Loops:
         d = self.dialect
         for p in range(pixels):
             for v in range(vectors):
-                if self.bias is None:
-                    value = d.splat("0.0f")
-                else:
-                    value = d.load_at("w", v * d.lanes) if p == 0 else f"acc0_{v}"
+                begin = d.splat("0.0f") if self.bias is None else d.load_at("w", v * d.lanes)
+                value = begin if self.bias is None or p == 0 else f"acc0_{v}"
                 text.line(f"{d.ctype} acc{p}_{v} = {value};")
 
     def _taps(self, text: CText, pixels: int, vectors: int) -> None:

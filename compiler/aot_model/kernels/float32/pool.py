@@ -82,7 +82,8 @@ def average_pool(
     count_include_pad: (pad_bottom, pad_right) where padding counts as zeros, as far as it reaches; None: only the
     elements inside the input count. A window without any gives zero.
     """
-    if count_include_pad is not None and shape.in_w == shape.out_w == shape.kernel_w == 1 and count_include_pad[1] == 0:
-        count_include_pad = (0, count_include_pad[0])
     turned, tail = _along_row(shape, tail)
-    return Window(shape, *_axes(shape, count_include_pad), MEAN, tail, dialect, vector_tail).emit()
+    if turned is not shape and count_include_pad is not None:
+        # the column had one input and one tap: padding to its right is met by no window
+        count_include_pad = (0, count_include_pad[0])
+    return Window(turned, *_axes(turned, count_include_pad), MEAN, tail, dialect, vector_tail).emit()

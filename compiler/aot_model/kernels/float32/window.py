@@ -20,6 +20,7 @@ import numpy as np
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
+from aot_model.kernels.float32.overlap import slack
 from aot_model.kernels.float32.store import store_vector
 from aot_model.kernels.float32.text import CText, product, total
 
@@ -157,6 +158,27 @@ class Window:
             a, b = (begin + (end - begin) * j // parts for j in (i, i + 1))
             yield _Columns(a, b - a, 1)
 
+    # ---- order
+
+    def slack(self, blocks: list[_Columns] | None) -> int:
+        """See overlap.py; the result is dense channels last."""
+        s = self.shape
+        n_stride, h, w, _ = s.strides
+        size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
+        pieces = [(b.out + i * b.pixels, b.pixels) for b in blocks or [_Columns(0, 1, s.out_w)] for i in range(b.repeat)]
+        columns = [min((col for p in range(n) for _, col in self.taps(out + p)), default=-1) for out, n in pieces]
+        lefts = np.array([col * w if col >= 0 else size for col in columns])
+        rights = np.array([(out + n) * s.out_c for out, n in pieces])
+        reads, ends = [], []
+        for n in range(s.batch):
+            for g in self.rows.segments:
+                for i in range(g.count):
+                    top = n * n_stride + (g.first + i * self.rows.in_step) * h
+                    reads.append(np.minimum(lefts + top, size) if g.taps else np.full_like(lefts, size))
+                    ends.append((n * s.out_h + g.out + i) * s.out_w * s.out_c + rights)
+        vectors = sum(count for _, _, count in self.channel_loops())
+        return slack(np.concatenate(reads), np.concatenate(ends), reread=vectors > 1, size=size)
+
     # ---- code
 
     def emit(self) -> KernelCode:
@@ -191,6 +213,7 @@ class Window:
             constants=(Packed("weights", self.pack(), 4 * self.dialect.lanes),) if self.weights is not None else (),
             includes=frozenset().union(*(d.includes for d in dialects), {"math.h"} if "INFINITY" in body else set()),
             helpers=tuple(dict.fromkeys(h for d in dialects for h in d.helpers(body))),
+            slack=self.slack(blocks),
             note=f"each row in blocks of {note}" if blocks else "gathered tap by tap",
         )
 
