@@ -198,7 +198,10 @@ class LeakyRelu(_Unary):
     alpha: float = 0.01
 
     def scalar(self, x: Expr) -> Expr:
-        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), call("mul", x, one(x, self.alpha)), x)
+        scaled = call("mul", x, one(x, self.alpha))
+        if 0 <= self.alpha <= 1:
+            return call("max", x, scaled)
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
 
 
 @operator("Elu", elementwise=True)

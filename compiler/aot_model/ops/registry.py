@@ -80,6 +80,10 @@ class Operator:
         """The same in terms of other operators."""
         raise NotImplementedError(f"{self.name}.expand")
 
+    def reads_strided(self, inputs: Inputs, index: int, strides: tuple[int, ...]) -> bool:
+        """Whether `lower` takes input number `index` with these element strides instead of a dense copy."""
+        return False
+
     def lower(self, site: Site) -> None:
         """Add the calls that compute the outputs to the program."""
         raise NotImplementedError(f"{self.name}.lower")
