@@ -12,8 +12,9 @@ from .bodies import Problem
 from .layout import Fit, Layout, lowest, outermost, tightest
 
 # Limits of the searches, in neighbours looked at (Layout.work).
-_CONSTRUCTION = 1_500_000
-_IMPROVEMENT = 900_000
+_CONSTRUCTION = 1_000_000
+_IMPROVEMENT = 400_000
+_IMPROVEMENT_PER_BODY = 3_000
 # After so many moves without gain the search goes back to the best order and shakes it.
 _PATIENCE = 60
 _SHAKES = 4
@@ -50,7 +51,7 @@ def local_search(problem: Problem) -> Layout:
     ideal = layout.ideal()
     if best <= ideal:
         return layout
-    limit = layout.work + _IMPROVEMENT
+    limit = layout.work + min(_IMPROVEMENT, _IMPROVEMENT_PER_BODY * len(problem.bodies))
     random = _Random()
     placed = layout.pool[:], layout.offset[:]
     # Placing first fit by rising offset gives the same layout again, or a lower one.
