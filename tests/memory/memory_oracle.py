@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hypothesis import strategies as st
+
 from aot_model.memory import Block, Overlap, Placement, Pool, View
 from aot_model.memory.bodies import Problem
-from hypothesis import strategies as st
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 
 import pytest
-from aot_model.memory import Placement, plan, verify
-from aot_model.memory.bodies import problem
-from aot_model.memory.planner import ALGORITHMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_oracle import Instance, faults, instances, smallest
 
-_RUNS = settings(max_examples=120, deadline=None, derandomize=True)
+from aot_model.memory import Placement, plan, verify
+from aot_model.memory.bodies import problem
+from aot_model.memory.planner import ALGORITHMS
+
+_RUNS = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
@@ -52,9 +53,7 @@ def test_optimal_equals_exhaustive_search_with_views(instance: Instance) -> None
 def test_verify_rejects_what_the_simulation_rejects(instance: Instance, seed: int) -> None:
     """Without views the two say the same of any placement, right or wrong."""
     choice = random.Random(seed)
-    placements = {
-        block.id: Placement("workspace", choice.randrange(0, 8) * block.align) for block in instance.blocks
-    }
+    placements = {block.id: Placement("workspace", choice.randrange(0, 8) * block.align) for block in instance.blocks}
     try:
         verify(placements, instance.blocks, instance.overlaps)
     except ValueError:
