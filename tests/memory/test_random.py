@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_oracle import Instance, faults, instances, smallest
 
-from aot_model.memory import Placement, plan, verify
+from aot_model.memory import Placement, PlanError, Pool, plan, verify
 from aot_model.memory.bodies import problem
 from aot_model.memory.planner import ALGORITHMS
 
@@ -83,7 +84,35 @@ def test_verify_with_views_never_accepts_what_the_simulation_rejects(instance: I
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 @_RUNS
-@given(instance=instances(), seed=st.integers(0, 1000))
+@given(instance=instances(), sizes=st.tuples(*[st.integers(0, 60)] * 2), data=st.data())
+def test_limited_pools_are_kept(
+    algorithm: str, instance: Instance, sizes: tuple[int, int], data: st.DataObject
+) -> None:
+    """Whatever the limits and candidates are: a plan that holds, or an error that names blocks without room."""
+    pools = [Pool("fast", sizes[0]), Pool("middle", sizes[1]), Pool("slow", data.draw(st.sampled_from([None, 40])))]
+    viewed = {name for view in instance.views for name in (view.child, view.parent)}
+    orders: list[tuple[str, ...]] = [(), ("fast", "slow"), ("middle", "fast"), ("slow",)]
+    blocks = [
+        block if block.id in viewed else replace(block, pools=data.draw(st.sampled_from(orders)))
+        for block in instance.blocks
+    ]
+    try:
+        result = plan(blocks, instance.overlaps, instance.views, pools, algorithm)
+    except PlanError as error:
+        assert error.rows
+        for row in error.rows:
+            assert row.size > 0
+            assert all(0 <= free <= (row.size if limit is None else limit) for _, limit, free in row.tried)
+        return
+    verify(result.offsets, blocks, instance.overlaps, instance.views, pools)
+    assert faults(instance, result.offsets) == []
+    assert all(pool.size >= pool.bound for pool in result.pools.values())
+    assert sum(result.pool_sizes.values()) >= result.lower_bound
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@_RUNS
+@given(instance=instances(most=7), seed=st.integers(0, 1000))
 def test_the_order_of_the_input_does_not_matter(algorithm: str, instance: Instance, seed: int) -> None:
     expected = plan(instance.blocks, instance.overlaps, instance.views, algorithm=algorithm)
     blocks, overlaps, views = list(instance.blocks), list(instance.overlaps), list(instance.views)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .blocks import Placement
 from .bodies import Body, Ints, Problem
 from .bound import lower_bound
 
@@ -89,7 +88,7 @@ class Layout:
         self._pool = np.full(count, -1, np.int64)
         self._rank = np.zeros(count, np.int64)
         self._size = np.array([body.size for body in problem.bodies], np.int64)
-        # By body and pool: how far down the body's list the pool is. The last column is for unplaced bodies.
+        # By body and pool: how far down the body's list the pool is; the last column is for unplaced bodies.
         self._step_down = np.zeros((count, len(problem.pools) + 1), np.int64)
         for index, body in enumerate(problem.bodies):
             self._step_down[index, list(body.pools)] = range(len(body.pools))
@@ -214,13 +213,6 @@ class Layout:
             largest = max(largest, low + body.size - offset)
             offset = max(offset, high)
         return min(largest, limit)
-
-    def placements(self) -> tuple[Placement | None, ...]:
-        """By body; None for those that are not placed."""
-        return tuple(
-            Placement(self.problem.pools[pool].name, offset) if pool >= 0 else None
-            for pool, offset in zip(self.pool, self.offset, strict=True)
-        )
 
 
 def preferred_bounds(problem: Problem) -> list[int]:
