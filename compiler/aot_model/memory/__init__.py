@@ -5,18 +5,22 @@ all constraints take), bound, layout, heuristics, optimal, planner.
 """
 
 from .blocks import Block, Overlap, Placement, PlanError, Pool, Unplaced, View
+from .bodies import Problem
+from .layout import Layout
 from .planner import DEFAULT, MemoryPlan, PoolPlan, algorithm_names, plan
 from .verify import verify
 
 __all__ = [
     "DEFAULT",
     "Block",
+    "Layout",
     "MemoryPlan",
     "Overlap",
     "Placement",
     "PlanError",
     "Pool",
     "PoolPlan",
+    "Problem",
     "Unplaced",
     "View",
     "algorithm_names",

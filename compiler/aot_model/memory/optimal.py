@@ -1,7 +1,7 @@
 """Exact placement by branch and bound over the orders in which bodies are stacked.
 
 The canonical solutions follow Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated
-Machine Learning" (2023); overlaps and rigid bodies are additions.
+Machine Learning" (ASPLOS 2023); overlaps and rigid bodies are additions.
 
 Take an optimal layout in which the sum of offsets is smallest, and sort it by offset: then every body lies as
 low as those before it let it. So it is enough to try orders in which each next body goes to its lowest

@@ -14,8 +14,8 @@ from .layout import Layout
 from .optimal import auto, optimal
 from .verify import verify
 
-# From the problem to a layout of all its bodies; what does not fit is left unplaced.
-# Given by a package through an entry point of group ENTRY_POINTS, it is found by the entry point's name.
+# From the problem to a layout of all its bodies; what does not fit is left unplaced. A package brings its own
+# through an entry point of group ENTRY_POINTS; it is chosen by the entry point's name, and its layouts are checked.
 Algorithm = Callable[[Problem], Layout]
 
 ALGORITHMS: Mapping[str, Algorithm] = {
