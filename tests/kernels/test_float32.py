@@ -20,6 +20,7 @@ from float32_cases import (
     windows,
 )
 
+import qemu
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool
@@ -30,10 +31,14 @@ WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedan
 HOST_FLAGS = {"scalar": [], "v4": [], "v8": ["-mavx2", "-mfma"]}
 
 
+def write(cases: list[Case], folder: Path) -> None:
+    (folder / "kernels.c").write_text(unit(cases))
+    (folder / "main.c").write_text(main_source(cases))
+    (folder / "in.bin").write_bytes(input_bytes(cases))
+
+
 def build_and_run(cases: list[Case], tmp: Path, flags: list[str], compiler: str = "gcc") -> None:
-    (tmp / "kernels.c").write_text(unit(cases))
-    (tmp / "main.c").write_text(main_source(cases))
-    (tmp / "in.bin").write_bytes(input_bytes(cases))
+    write(cases, tmp)
     sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     subprocess.run([compiler, "-O1", *WARNINGS, *sanitize, *flags, "-c", "kernels.c"], cwd=tmp, check=True)
     subprocess.run([compiler, *sanitize, "main.c", "kernels.o", "-lm", "-o", "run"], cwd=tmp, check=True)
@@ -181,3 +186,14 @@ def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
 @pytest.mark.parametrize("name", HOST_FLAGS)
 def test_products_match_numpy(name: str, tmp_path: Path) -> None:
     build_and_run(matmul_cases(np.random.default_rng(3), DIALECTS[name]), tmp_path, HOST_FLAGS[name])
+
+
+@pytest.mark.skipif(not qemu.available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
+@pytest.mark.parametrize(("board", "name"), [("m4", "scalar"), ("m55", "mve")])
+def test_cortex_m_matches_numpy(board: str, name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    d = DIALECTS[name]
+    cases = [*conv_cases(rng, d, 12), *window_cases(rng, d, 10), *matmul_cases(rng, d)[::2]]
+    write(cases, tmp_path)
+    qemu.build_and_run(qemu.BOARDS[board], ["main.c", "kernels.c"], tmp_path, ["-O2", *WARNINGS])
+    check(cases, np.fromfile(tmp_path / "out.bin", np.float32))

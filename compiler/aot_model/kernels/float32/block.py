@@ -14,7 +14,7 @@ from math import ceil
 from aot_model.kernels.float32.dialect import VectorDialect
 
 _LIMIT = 16
-"""Largest extent of a block: beyond it the text grows and nothing is gained."""
+"""Most vectors of a block of several pixels: beyond it the text grows and nothing is gained."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Work:
 
     rectangles: Sequence[tuple[int, int, int]]
     channels: int
+    weights: int
+    """Elements of all weights."""
 
 
 def channel_vectors(channels: int, lanes: int, vectors: int) -> list[int]:
@@ -54,13 +56,13 @@ def channel_vectors(channels: int, lanes: int, vectors: int) -> list[int]:
 def cost(work: Work, block: Block, dialect: VectorDialect, unroll: int) -> float:
     """Estimated cycles of all the work with this block."""
     costs = dialect.costs
-    pixel = 8.0 if costs.in_order else 2.0
+    far = costs.near is not None and 4 * work.weights > costs.near
     cycles = 0.0
     for vectors in channel_vectors(work.channels, dialect.lanes, block.vectors):
-        step = costs.step(block.pixels, vectors, unroll)
+        step = costs.step(block.pixels, vectors, unroll, 4 * dialect.lanes * vectors if far else 0)
         for pixels, rows, steps in work.rectangles:
             blocks = ceil(pixels / block.pixels)
-            finish = block.pixels * (pixel + 4 * vectors)
+            finish = block.pixels * (costs.pixel + 4 * vectors)
             cycles += blocks * (rows * (steps * step + costs.call + block.pixels) + finish)
     return cycles
 
@@ -71,7 +73,7 @@ def choose(work: Work, dialect: VectorDialect, unroll: int) -> Block:
     every = ceil(work.channels / dialect.lanes)
     blocks = [
         Block(p, v)
-        for p in range(1, min(_LIMIT, most) + 1)
+        for p in range(1, min(dialect.costs.pixels, most) + 1)
         for v in range(1, min(every, _LIMIT if p > 1 else dialect.registers) + 1)
     ]
     fitting = [b for b in blocks if b.fits(dialect)]

@@ -127,6 +127,7 @@ class _Loops:
         work = Work(
             [(r.count * c.count, r.taps, c.taps * self.in_c) for r, c in self.rectangles()],
             self.out_c,
+            self.shape.out_c * self.taps_size(),
         )
         return choose(work, self.dialect, self.steps(None))
 

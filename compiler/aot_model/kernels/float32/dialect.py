@@ -21,22 +21,32 @@ class Costs:
     in_order: bool
     fma_per_cycle: float = 1.0
     loads_per_cycle: float = 1.0
-    latency: int = 1
+    latency: float = 1.0
+    """Of a step whose FMAs depend on those of the step before."""
     loop: float = 3.0
     """Counter, branch and pointer updates of one iteration of an inner loop."""
     call: float = 12.0
     """Set-up of one inner loop: pointers, bounds."""
+    pixel: float = 8.0
+    """Finding the next pixel."""
     unroll: int = 2
     """Steps in the body of an inner loop."""
-    cache: int | None = None
-    """Bytes of weights that may be streamed again for every block of pixels; None: no limit."""
+    pixels: int = 6
+    """Most pixels of a block: each needs a core register for its pointer."""
+    near: int | None = None
+    """Bytes of weights that stay in the nearest cache; None: all memory is equally far."""
+    far_bytes: float = 1.0
+    """Bytes per cycle of weights that do not."""
 
-    def step(self, pixels: int, vectors: int, unroll: int) -> float:
-        """Cycles of one input element times `vectors` vectors of output channels for `pixels` pixels."""
+    def step(self, pixels: int, vectors: int, unroll: int, far: float) -> float:
+        """Cycles of one input element times `vectors` vectors of output channels for `pixels` pixels.
+
+        far: bytes of weights that come from beyond the nearest cache.
+        """
         fmas, loads = pixels * vectors, pixels + vectors
         if self.in_order:
             return fmas + loads + self.loop / unroll
-        return max(fmas / self.fma_per_cycle, loads / self.loads_per_cycle, self.latency)
+        return max(fmas / self.fma_per_cycle, loads / self.loads_per_cycle, self.latency, far / self.far_bytes)
 
 
 @dataclass(frozen=True)
@@ -230,7 +240,9 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str) -> Vec
     )
 
 
-_SUPERSCALAR = Costs(in_order=False, fma_per_cycle=2, loads_per_cycle=2, latency=4, cache=96 * 1024)
+_SUPERSCALAR = Costs(
+    in_order=False, fma_per_cycle=2, loads_per_cycle=2, latency=5, pixel=2, pixels=8, near=24 * 1024, far_bytes=22
+)
 
 SCALAR = VectorDialect("scalar", 1, "float", 32, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})")
 

@@ -196,7 +196,8 @@ class Window:
                 with text.loop("j", self._row(1), needed=repeated):
                     start = total("x", product("n", s.strides[0]) if s.batch > 1 else "0", product(self._row(2), h),
                                   product("j", self.rows.in_step * h) if repeated else "0")
-                    text.line(f"const float *const row = {start};")
+                    seen = not blocks or any(g.taps for g in self.cols.segments)
+                    text.line(f"const float *const row = {start};" if seen else "(void)x; /* nothing but padding */")
                     y = total(self._row(0), "j") if repeated else self._row(0)
                     if not y.isdigit():
                         text.line(f"const int32_t oy = {y};")
@@ -210,7 +211,7 @@ class Window:
         note = ", ".join(f"{b.pixels} outputs" + (f" {b.repeat} times" if b.repeat > 1 else "") for b in blocks or [])
         return KernelCode(
             body=body,
-            constants=(Packed("weights", self.pack(), 4 * self.dialect.lanes),) if self.weights is not None else (),
+            constants=(Packed("weights", self.pack(), 4 * self.dialect.lanes),) if "weights" in body else (),
             includes=frozenset().union(*(d.includes for d in dialects), {"math.h"} if "INFINITY" in body else set()),
             helpers=tuple(dict.fromkeys(h for d in dialects for h in d.helpers(body))),
             slack=self.slack(blocks),
@@ -283,7 +284,7 @@ class Window:
 
     def _slide(self, text: CText, b: _Columns, y: str) -> None:
         """A block of neighbouring outputs, `b.repeat` times."""
-        _, h, w, _ = self.shape.strides
+        _, _, w, _ = self.shape.strides
         pixel_taps = [self.taps(b.out + p) for p in range(b.pixels)]
         pairs = [(k, col, p) for p, taps in enumerate(pixel_taps) for k, col in taps]
         left = min((col for _, col, _ in pairs), default=0)
@@ -293,22 +294,28 @@ class Window:
             for d, first, vectors in self.channel_loops():
                 with text.loop("c", str(vectors), needed=vectors > 1), text.block() if vectors == 1 else nullcontext():
                     channel = self._channel(d, first, vectors)
-                    if self.weights is not None:
+                    if self.weights is not None and (pairs or self.bias is not None):
                         text.line(f"const float *w = {total('weights', self._weight_offset(d, first, vectors))};")
-                    text.line(f"const float *a = {total('row', move, product(str(left), w), self._input_channel(channel))};")
                     self._start(text, d, b.pixels, shared=True)
-                    if self.weights is not None:
-                        skip = total(product(self._row(3), self.cols.taps * d.lanes), str(self.head * d.lanes))
-                        if skip != "0":
-                            text.line(f"w += {skip};")
-                    with text.loop("ky", self._row(4), needed=self._row(4) != "1"):
-                        self._slide_row(text, d, pairs, left)
-                        if self._row(4) != "1":
-                            if self.weights is not None:
-                                text.line(f"w += {self.cols.taps * d.lanes};")
-                            text.line(f"a += {self.rows.tap_step * h};")
+                    if pairs:
+                        at = total("row", move, product(str(left), w), self._input_channel(channel))
+                        text.line(f"const float *a = {at};")
+                        self._slide_rows(text, d, pairs, left)
                     for p in range(b.pixels):
                         self._finish(text, d, p, self.area(b.out + p), (y, total(ox, str(p))), channel)
+
+    def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
+        """All rows of taps."""
+        if self.weights is not None:
+            skip = total(product(self._row(3), self.cols.taps * d.lanes), str(self.head * d.lanes))
+            if skip != "0":
+                text.line(f"w += {skip};")
+        with text.loop("ky", self._row(4), needed=self._row(4) != "1"):
+            self._slide_row(text, d, pairs, left)
+            if self._row(4) != "1":
+                if self.weights is not None:
+                    text.line(f"w += {self.cols.taps * d.lanes};")
+                text.line(f"a += {self.rows.tap_step * self.shape.strides[1]};")
 
     def _slide_row(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
         """One row of taps: every input column once, to all outputs that it belongs to."""
