@@ -1,0 +1,83 @@
+"""Where this installation keeps what build systems need, and whether it can work.
+
+The build rules and the toolchain files are files of the project, not of the Python package. In a source tree (and in
+an editable install, which points at one) they are in `cmake/`, `toolchains/` … beside `compiler/`; a wheel puts
+them into `<prefix>/share/AotModel/`, where CMake's find_package() looks by itself when the prefix's bin/ is on PATH.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import metadata, util
+from pathlib import Path
+
+from aot_model import __version__
+
+PACKAGE = Path(__file__).resolve().parent
+
+REQUIREMENTS = {
+    "numpy": "numpy",
+    "onnx": "onnx",
+    "onnx_ir": "onnx-ir",
+    "ml_dtypes": "ml-dtypes",
+    "tflite": "tflite",
+    "flatbuffers": "flatbuffers",
+    "jinja2": "jinja2",
+}
+"""Module to import: distribution to install. The same as the dependencies of pyproject.toml."""
+
+
+def include_dir() -> Path:
+    """The folder for the C compiler's -I that has `aot_model/*.h`."""
+    return PACKAGE / "runtime" / "include"
+
+
+def rules_dir(system: str) -> Path:
+    """The folder with the rules of a build system: `cmake`, `bazel`, `scons`; also `toolchains`.
+
+    Raises FileNotFoundError when this installation has none.
+    """
+    for candidate in _candidates(system):
+        if candidate.is_dir():
+            return candidate
+    raise FileNotFoundError(f"this installation of aot-model has no {system} files: {PACKAGE}")
+
+
+def _candidates(system: str) -> Iterator[Path]:
+    tree = PACKAGE.parents[1]
+    if PACKAGE.parent.name == "compiler" and (tree / "pyproject.toml").is_file():
+        yield tree / system
+    shared = Path("share", "AotModel", system)
+    try:
+        installed = metadata.files("aot-model") or []
+    except metadata.PackageNotFoundError:
+        installed = []
+    for file in installed:  # RECORD: the only witness of where pip put the data files (prefix, --user, --prefix)
+        if file.parent.parts[-len(shared.parts) :] == shared.parts:
+            yield Path(str(file.locate())).resolve().parent
+    yield PACKAGE.parent / shared  # pip install --target
+
+
+def missing_packages() -> list[str]:
+    """Distributions that the compiler imports and this Python does not have."""
+    return [distribution for module, distribution in REQUIREMENTS.items() if util.find_spec(module) is None]
+
+
+def describe() -> dict[str, object]:
+    """What `aot-model --version --json` prints; the build rules read it once, when they configure.
+
+    Imports nothing but the standard library, so that it can say which package is missing.
+    """
+    try:
+        cmake_dir = rules_dir("cmake").as_posix()
+    except FileNotFoundError:
+        cmake_dir = ""
+    return {
+        "version": __version__,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "executable": sys.executable,
+        "cmake_dir": cmake_dir,
+        "include_dir": include_dir().as_posix(),
+        "missing": missing_packages(),
+    }
