@@ -206,7 +206,7 @@ class Lowering:
         from aot_model.ir.expr import Cell, flatten, sub
 
         piece = flatten(element)
-        if not isinstance(piece, Cell) or piece.value.is_const or piece.value in self.graph.inputs and out in self.graph.outputs:
+        if not isinstance(piece, Cell) or piece.value.is_const or (piece.value in self.graph.inputs and out in self.graph.outputs):
             return False
         offset = sub(piece.position, dense_position(index, out.shape))
         from aot_model.ir.expr import Const

@@ -36,7 +36,8 @@ class Chain:
 
 def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], position: dict[Node, int], taken: set[Node]) -> Chain:
     """The chain that a kernel's node may absorb. `position` is the place of each node in the order of the graph."""
-    value, chain = anchor.outputs[0], []
+    value = anchor.outputs[0]
+    chain: list[Node] = []
     producer = graph.producers()
     outputs = set(graph.outputs)
     while len(chain) < MAX_TAIL_NODES and value not in outputs:

@@ -16,9 +16,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.site import Site
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import ReshapeTo, Transpose
-from aot_model.ops.registry import (
-    At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, operator, required,
-)  # fmt: skip
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, operator, required  # fmt: skip
 
 Ints = tuple[int, ...]
 
@@ -267,7 +265,7 @@ def _batch(shape: Ints, index: Index) -> Index:
 
 
 for _cls in (Convolution, ConvolutionTranspose, Pool, MatMul):
-    _cls.reducing = True  # type: ignore[misc]
+    _cls.reducing = True
 
 
 # --- ONNX operators that expand ---------------------------------------------------------------------------------------
