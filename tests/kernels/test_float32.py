@@ -8,17 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from float32_cases import (
-    Case,
-    DenseTail,
-    check,
-    conv_reference,
-    input_bytes,
-    main_source,
-    transposed_reference,
-    unit,
-    windows,
-)
+from float32_cases import Case, DenseTail, check, conv_reference, input_bytes, main_source, transposed_reference, unit, windows
 
 import qemu
 from aot_model.kernels.base import ConvShape

@@ -236,7 +236,7 @@ class Lowering:
     def _call(self, node: Node, nest: LoopNest, out: Value) -> None:
         arguments = (*(self.buffer(v) for v in nest.reads), self.buffer(out))
         shapes = f"{', '.join(str(v.type) for v in nest.reads)} -> {out.type}"
-        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, 0, shapes))
+        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes))
 
     def _copy(self, value: Value, buffer: Buffer) -> None:
         index = index_variables(value.shape)

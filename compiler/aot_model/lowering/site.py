@@ -65,7 +65,8 @@ class Site:
             return None
         if value.data.size > 1 and value.shape[-1] != channels:
             return None
-        return np.broadcast_to(value.data.reshape(-1), (channels,)).copy()
+        per_channel: np.ndarray = np.broadcast_to(value.data.reshape(-1), (channels,)).copy()
+        return per_channel
 
     def tail(self, coordinates: Callable[[Coordinates], tuple[Expr, ...]], *, after: int = 0,
              low: int | None = None, high: int | None = None) -> FusedTail:  # fmt: skip

@@ -18,7 +18,7 @@ from aot_model.lowering.site import Coordinates, Site
 from aot_model.lowering.strided import Strided
 from aot_model.lowering.tail import FusedTail
 from aot_model.ops.movement import unflatten
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool
+from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
 from aot_model.targets.target import Kernel, Target
 
 
@@ -207,7 +207,7 @@ def _matmul_in_place(site: Site, a: Value, b: Value) -> None:
         return padded[0], padded[1]
 
     shape = MatmulShape((pairs[0], pairs[1]), wide_a[-2], wide_b[-1], wide_a[-1],
-                        (*lead(wide_a, strides_a), *strides_a[-2:]), (*lead(wide_b, strides_b), *strides_b[-2:]))  # fmt: skip
+                        (*lead(wide_a, strides_a), strides_a[-2], strides_a[-1]), (*lead(wide_b, strides_b), strides_b[-2], strides_b[-1]))  # fmt: skip
 
     def coordinates(at: Coordinates) -> tuple[Expr, ...]:
         full = (*at[2 - len(batch) : 2], at[2], at[3])
