@@ -182,8 +182,6 @@ def _matmul_packed(site: Site, a: Value, b: Value) -> None:
     rows = a.type.elements // k
     window = site.window(0)
     strides = window.strides
-    merged = all(strides[d] == strides[d + 1] * a.shape[d + 1] for d in range(a.type.rank - 2) if a.shape[d] > 1)
-    window = window if merged else Strided(a, 0, strides)
     row_stride = strides[-2] if a.type.rank > 1 else k
     shape = ConvShape(1, 1, rows, k, 1, rows, n, x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
     tail, bias, dialect = _begin(site, flat_pixels=True)
