@@ -25,7 +25,7 @@ from aot_model.ir.graph import Graph, Node, Value, constant
 from aot_model.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
-    from aot_model.lower.site import Site
+    from aot_model.lowering.site import Site
 
 Inputs = Sequence[Value | None]
 Index = tuple[Expr, ...]
@@ -65,6 +65,8 @@ class Operator:
     """Moves elements without computing; free to repeat."""
     reducing: ClassVar[bool] = False
     """`express` folds over a range, so an element is expensive."""
+    alone: ClassVar[bool] = False
+    """`lower` stores the outputs themselves: nothing is fused into its tail."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 
@@ -83,6 +85,10 @@ class Operator:
     def lower(self, site: Site) -> None:
         """Add the calls that compute the outputs to the program."""
         raise NotImplementedError(f"{self.name}.lower")
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        """The outputs for constant inputs, for operators that have no expression."""
+        raise NotImplementedError(f"{self.name}.fold")
 
     @classmethod
     def samples(cls) -> list[Sample]:
