@@ -30,7 +30,7 @@ class Request:
     target: str = "host"
     options: Mapping[str, str] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
-    library: Options = Options()
+    library: Options = field(default_factory=Options)
     pools: tuple[Pool, ...] = (Pool("workspace"),)
     algorithm: str | None = None
     max_ram: int | None = None

@@ -18,7 +18,7 @@ _ATOM, _UNARY, _MUL, _ADD, _SHIFT, _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 16,
 _PRECEDENCE = {"*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
                "!=": _EQUAL, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1}  # fmt: skip
 
-_IDENTITY = {"add": 0, "mul": 1, "and": True, "or": False}
+_IDENTITY: dict[str, float] = {"add": 0, "mul": 1, "and": True, "or": False}
 
 
 def float_literal(value: float, dtype: DType) -> str:
@@ -92,10 +92,8 @@ class CWriter:
     def _fold(self, node: Reduce) -> None:
         outer, name = dict(self._names), self._local(node.dtype)
         c_type = _value_type(node.dtype)
-        start = _IDENTITY.get(node.op)
-        if start is None:
-            low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
-            start = high if node.op == "min" else low
+        low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
+        start = _IDENTITY.get(node.op, high if node.op == "min" else low)
         self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
         self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
         self.open_loops(node.over)

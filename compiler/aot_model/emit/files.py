@@ -28,7 +28,7 @@ def write_files(texts: Mapping[Path, str], *, keep_unchanged: bool = False) -> N
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
             os.chmod(name, 0o666 & ~_umask())
-        for name, path in staged:
+        for _, path in staged:
             if path.is_dir():
                 raise IsADirectoryError(21, "is a directory", str(path))
         for name, path in staged:
@@ -49,7 +49,8 @@ def _umask() -> int:
 
 def depfile(outputs: Iterable[Path], inputs: Iterable[Path]) -> str:
     """A Makefile rule that names everything the outputs were made from: the model and this compiler's own files."""
-    own = [Path(m.__file__) for n, m in sorted(sys.modules.items()) if n.split(".")[0] == "aot_model" and getattr(m, "__file__", None)]
+    loaded = sorted((n, m.__file__) for n, m in sys.modules.items() if n.split(".")[0] == "aot_model")
+    own = [Path(file) for _, file in loaded if file]
     package = Path(__file__).resolve().parent.parent
     templates = sorted(p for p in package.rglob("*.j2"))
     needed = dict.fromkeys([*(_escape(p) for p in inputs), *(_escape(p) for p in own), *(_escape(p) for p in templates)])

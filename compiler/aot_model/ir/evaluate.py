@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.expr import Call, Const, Expr, Leaf, Load, Reduce, Var, walk
+from aot_model.ir.expr import Call, Const, Expr, Load, Reduce, Var, walk
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 

@@ -69,7 +69,7 @@ def _shift(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array
     return shifted
 
 
-def _libm(name: str, numpy: Callable[..., Array]) -> ScalarOp:
+def _libm(name: str, numpy: Any) -> ScalarOp:
     return ScalarOp(numpy, c_float=f"{name}{{f}}({{0}})")
 
 

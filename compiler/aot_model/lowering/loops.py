@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aot_model.emit.c_expr import CWriter
-from aot_model.ir.expr import (
-    Call, Cell, Const, Expr, Reduce, Var, const, flatten, floordiv, mod, substitute, var, walk,
-)  # fmt: skip
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, const, flatten, floordiv, mod, substitute, var, walk  # fmt: skip
 from aot_model.ir.graph import Value
 from aot_model.ir.program import Access, Function, Overlap, Param
 
@@ -52,7 +50,7 @@ def loop_nest(name: str, out: Value, index: tuple[Expr, ...], position: Expr, el
     (text,) = writer.compute(element)
     writer.line(f"y[{writer.text(position)}] = {text};")
     writer.close_loops(len(loops))
-    params = tuple(Param(names[v], v.dtype, Access.READ) for v in reads) + (Param("y", out.dtype, Access.WRITE),)
+    params = (*(Param(names[v], v.dtype, Access.READ) for v in reads), Param("y", out.dtype, Access.WRITE))
     function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers), note=note)
     return LoopNest(function, reads, tuple(_overlaps(reads, element, position, out)))
 

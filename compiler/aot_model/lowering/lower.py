@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from aot_model.ir.expr import Expr, add, const, load, mul
 from aot_model.ir.graph import Graph, Node, Value, read_values
-from aot_model.ir.program import Buffer, Call, Function, Program, Role, Step
+from aot_model.ir.program import Buffer, Call, Program, Role, Step
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.lowering.loops import LoopNest, dense_position, index_variables, loop_nest
 from aot_model.lowering.site import Site
 from aot_model.lowering.storage import stored_values
+from aot_model.lowering.strided import Strided, dense, strided
 from aot_model.lowering.tail import Chain, find_chain
 from aot_model.ops.movement import Concat, View
 from aot_model.ops.registry import Index, normal_axis
@@ -47,7 +46,7 @@ class Lowering:
         self._chains = self._find_chains()
         absorbed = {v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result}
         self._absorbed = set(absorbed)
-        self.stored = stored_values(self._skeleton(), self.is_kernel, absorbed)
+        self.stored = stored_values(graph, self._memory_reads, self._absorbed)
         for chain in self._chains.values():
             self.stored.add(chain.result)
 
@@ -68,9 +67,24 @@ class Lowering:
                 chains[node] = chain
         return chains
 
-    def _skeleton(self) -> Graph:
-        """The graph as the storage decision sees it: a kernel's node together with its chain needs memory."""
-        return self.graph
+    def _memory_reads(self, node: Node) -> list[Value] | None:
+        """What the call of a node reads from memory; None where the node is no call."""
+        if not self.is_kernel(node):
+            return None
+        window = {k: self.window(node, k) for k in range(len(node.inputs))}
+        direct = [w.source for w in window.values() if w is not None]
+        inner = [v for v in read_values(node) if v not in node.inputs]
+        return [*direct, *inner]
+
+    def window(self, node: Node, index: int) -> Strided | None:
+        """An input of a kernel as it lies in memory; None for an absent or constant one."""
+        value = node.input(index)
+        if value is None or value.is_const:
+            return None
+        found = strided(value, self._producer)
+        if found is not None and node.op.reads_strided(node.inputs, index, found.strides):
+            return found
+        return dense(value)
 
     # --- elements ---------------------------------------------------------------------------------------------------
 
@@ -194,7 +208,7 @@ class Lowering:
         from aot_model.ir.expr import Cell, flatten, sub
 
         piece = flatten(element)
-        if not isinstance(piece, Cell) or piece.value.is_const or piece.value in self.graph.inputs and out in self.graph.outputs:
+        if not isinstance(piece, Cell) or piece.value.is_const or (piece.value in self.graph.inputs and out in self.graph.outputs):
             return False
         offset = sub(piece.position, dense_position(index, out.shape))
         from aot_model.ir.expr import Const
@@ -231,16 +245,3 @@ class Lowering:
         element = load(value, index) if value.data is not None else self.at(value, index)
         nest = loop_nest("copy", value, index, dense_position(index, value.shape), element)
         self.add(Call(nest.function, (*(self.buffer(v) for v in nest.reads), buffer), (), value.name, "Identity"))
-
-
-def shape_text(*types: TensorType) -> str:
-    """Shapes for comments and reports."""
-    return " -> ".join(map(str, types))
-
-
-def elements(shape: tuple[int, ...]) -> int:
-    return math.prod(shape)
-
-
-def is_external(function: Function) -> bool:
-    return function.external

@@ -14,9 +14,7 @@ import numpy as np
 
 from aot_model.ir.expr import Expr, call, cast, const, select
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import (
-    OPERATORS, At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required,
-)  # fmt: skip
+from aot_model.ops.registry import OPERATORS, At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
 
 
 def one(x: Expr, value: float) -> Expr:
@@ -159,9 +157,8 @@ def _samples(cls: type[Elementwise]) -> list[Sample]:
 
 
 def _declare(name: str, arity: int, meaning: _T, result: DType | None) -> None:
-    cls = type(name, (Elementwise,), {"__doc__": f"ONNX {name}.", "__module__": __name__})
-    cls.arity, cls.meaning, cls.result = arity, staticmethod(meaning), result
-    operator(name, elementwise=True)(cls)
+    members = {"__doc__": f"ONNX {name}.", "__module__": __name__, "arity": arity, "meaning": staticmethod(meaning), "result": result}
+    operator(name, elementwise=True)(type(name, (Elementwise,), members))
 
 
 for _row in _TABLE:
@@ -198,7 +195,10 @@ class LeakyRelu(_Unary):
     alpha: float = 0.01
 
     def scalar(self, x: Expr) -> Expr:
-        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), call("mul", x, one(x, self.alpha)), x)
+        scaled = call("mul", x, one(x, self.alpha))
+        if 0 <= self.alpha <= 1:
+            return call("max", x, scaled)
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
 
 
 @operator("Elu", elementwise=True)

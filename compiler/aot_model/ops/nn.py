@@ -16,9 +16,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.site import Site
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import ReshapeTo, Transpose
-from aot_model.ops.registry import (
-    At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, operator, required,
-)  # fmt: skip
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, operator, required  # fmt: skip
 
 Ints = tuple[int, ...]
 
@@ -83,14 +81,14 @@ class Convolution(Operator):
         product = call("mul", centred(at(x, tuple(place)), self.x_zero_point), centred(at(w, (index[-1], *taps, channel)), self.w_zero_point))
         return reduce("add", (*taps, channel), select(inside, product, const(0, product.dtype)))
 
+    def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
+        """Only few channels: where they are many, one transposing copy is cheaper than strided reads for every tap."""
+        return index == 0 and (required(inputs).shape[-1] <= 4 or strides[-1] == 1) and required(inputs).dtype.is_float and self.group == 1
+
     def lower(self, site: Site) -> None:
         kernel = site.target.kernel_for(site.node)
         assert kernel is not None
         kernel.emit(site)
-
-    @property
-    def macs_per_output(self) -> int:
-        return 0
 
 
 @operator("ConvolutionTranspose", domain="aot")
@@ -240,6 +238,11 @@ class MatMul(Operator):
         right = at(b, (*lead_b, k, *column))
         return reduce("add", (k,), call("mul", centred(left, 0), centred(right, 0)))
 
+    def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
+        """The second operand must run through memory along its rows or its columns."""
+        value = required(inputs, index)
+        return value.dtype.is_float and value.type.rank > 1 and (index == 0 or 1 in strides[-2:])
+
     def lower(self, site: Site) -> None:
         kernel = site.target.kernel_for(site.node)
         assert kernel is not None
@@ -262,7 +265,7 @@ def _batch(shape: Ints, index: Index) -> Index:
 
 
 for _cls in (Convolution, ConvolutionTranspose, Pool, MatMul):
-    _cls.reducing = True  # type: ignore[misc]
+    _cls.reducing = True
 
 
 # --- ONNX operators that expand ---------------------------------------------------------------------------------------

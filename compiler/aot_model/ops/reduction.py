@@ -95,6 +95,5 @@ def _empty(fold: str, dtype: DType) -> Expr:
 
 
 for _name, _fold, _of, _finish in _TABLE:
-    _cls = type(_name, (Reduction,), {"__doc__": f"ONNX {_name}.", "__module__": __name__})
-    _cls.fold, _cls.of, _cls.finish = _fold, staticmethod(_of), staticmethod(_finish)
-    operator(_name)(_cls)
+    _members = {"__doc__": f"ONNX {_name}.", "__module__": __name__, "fold": _fold, "of": staticmethod(_of), "finish": staticmethod(_finish)}
+    operator(_name)(type(_name, (Reduction,), _members))

@@ -25,7 +25,13 @@ from aot_model.ir.graph import Graph, Node, Value, constant
 from aot_model.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+
     from aot_model.lowering.site import Site
+else:
+    def dataclass_transform(**_: object) -> Callable[[Any], Any]:
+        """PEP 681, for type checkers alone."""
+        return lambda function: function
 
 Inputs = Sequence[Value | None]
 Index = tuple[Expr, ...]
@@ -82,6 +88,10 @@ class Operator:
         """The same in terms of other operators."""
         raise NotImplementedError(f"{self.name}.expand")
 
+    def reads_strided(self, inputs: Inputs, index: int, strides: tuple[int, ...]) -> bool:
+        """Whether `lower` takes input number `index` with these element strides instead of a dense copy."""
+        return False
+
     def lower(self, site: Site) -> None:
         """Add the calls that compute the outputs to the program."""
         raise NotImplementedError(f"{self.name}.lower")
@@ -104,6 +114,7 @@ OPERATORS: dict[tuple[str, str], type[Operator]] = {}
 Op = TypeVar("Op", bound=Operator)
 
 
+@dataclass_transform(frozen_default=True)
 def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]], type[Op]]:
     """Class decorator: register the operator under (domain, name). marks: elementwise, movement, effects."""
 

@@ -66,6 +66,7 @@ class VectorDialect:
     fma_scalar_text: str | None = None
     """FMA of a vector with a scalar; None where the scalar must be broadcast to a vector first."""
     add_text: str = "{a} + {b}"
+    sub_text: str = "{a} - {b}"
     mul_text: str = "{a} * {b}"
     max_text: str = "f32_max({a}, {b})"
     min_text: str = "f32_min({a}, {b})"
@@ -96,6 +97,9 @@ class VectorDialect:
 
     def add(self, a: str, b: str) -> str:
         return self.add_text.format(a=a, b=b)
+
+    def sub(self, a: str, b: str) -> str:
+        return self.sub_text.format(a=a, b=b)
 
     def mul(self, a: str, b: str) -> str:
         return self.mul_text.format(a=a, b=b)
@@ -227,6 +231,7 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str) -> Vec
         splat_text=mm + "_set1_ps({s})",
         fma_text=mm + "_fmadd_ps({a}, {b}, {acc})",
         add_text=mm + "_add_ps({a}, {b})",
+        sub_text=mm + "_sub_ps({a}, {b})",
         mul_text=mm + "_mul_ps({a}, {b})",
         max_text=mm + "_max_ps({a}, {b})",
         min_text=mm + "_min_ps({a}, {b})",
@@ -269,6 +274,7 @@ NEON = VectorDialect(
     fma_text="vfmaq_f32({acc}, {a}, {b})",
     fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
     add_text="vaddq_f32({a}, {b})",
+    sub_text="vsubq_f32({a}, {b})",
     mul_text="vmulq_f32({a}, {b})",
     max_text="vmaxq_f32({a}, {b})",
     min_text="vminq_f32({a}, {b})",
@@ -288,6 +294,7 @@ MVE = VectorDialect(
     fma_text="vfmaq_f32({acc}, {a}, {b})",
     fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
     add_text="vaddq_f32({a}, {b})",
+    sub_text="vsubq_f32({a}, {b})",
     mul_text="vmulq_f32({a}, {b})",
     max_text="vmaxnmq_f32({a}, {b})",
     min_text="vminnmq_f32({a}, {b})",
