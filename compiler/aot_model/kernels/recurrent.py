@@ -72,6 +72,7 @@ class Recurrent:
     """Forget gate = 1 - input gate."""
     has: frozenset[str] = frozenset()
     """Which of lens, h0, c0, peephole, y, yh, yc are parameters."""
+    direction: int = 0
 
     @property
     def macs(self) -> int:
@@ -262,7 +263,7 @@ class _Writer:
     def lstm(self) -> None:
         text, layer = self.text, self.layer
         h, peep = layer.hidden, "peephole" in layer.has
-        base = 3 * layer.offset
+        base = layer.direction * 3 * h
         self.gate("i", "a[0][j]" + (f" + peephole[{base} + u] * c[u]" if peep else ""), 0)
         if layer.couple:
             text.line(f"const {self.type} f = 1 - i;")

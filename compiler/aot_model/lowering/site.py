@@ -29,7 +29,7 @@ class Argument:
     """A pointer parameter of a function: its name in the body and the memory behind it."""
 
     name: str
-    memory: Value | Packed | Scratch
+    memory: Value | Strided | Packed | Scratch
     access: Access = Access.READ
 
 
@@ -141,6 +141,9 @@ class Site:
             if isinstance(a.memory, Value):
                 params.append(Param(a.name, a.memory.dtype, a.access))
                 buffers.append(self.lowering.buffer(a.memory))
+            elif isinstance(a.memory, Strided):
+                params.append(Param(a.name, a.memory.source.dtype, a.access))
+                buffers.append(self._place(a.memory))
             elif isinstance(a.memory, Packed):
                 params.append(Param(a.name, DType.of(a.memory.data.dtype), Access.READ))
                 buffers.append(self.lowering.constant_buffer(f"{self.node.name}_{a.name}", a.memory.data, a.memory.align))
