@@ -45,6 +45,8 @@ class Lowering:
         self._packed: dict[tuple[str, bytes, int], Buffer] = outer._packed if outer else {}
         self._producer = graph.producers()
         self._place = {n: k for k, n in enumerate(graph.nodes)}
+        self.read = {v for n in graph.nodes for v in read_values(n)} | set(graph.outputs)
+        """Values that something reads; kernels do not compute the others."""
         self._chains = self._find_chains()
         absorbed = {v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result}
         self._absorbed = set(absorbed)
@@ -63,7 +65,7 @@ class Lowering:
         taken: set[Node] = set()
         chains: dict[Node, Chain] = {}
         for node in self.graph.nodes:
-            if self.is_kernel(node) and len(node.outputs) == 1:
+            if self.is_kernel(node) and len(node.outputs) == 1 and not node.op.alone:
                 chain = find_chain(self.graph, node, uses, self._place, taken)
                 taken.update(chain.nodes)
                 chains[node] = chain
