@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, const
+from aot_model.ir.expr import Expr, Leaf, const, leaf
 from aot_model.ir.graph import Node, Value
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode
@@ -89,7 +89,10 @@ def pixel_coordinates(out: Value) -> object:
     leading = out.shape[:-1]
 
     def at(index: Coordinates) -> tuple[Expr, ...]:
-        return (*unflatten_leaf(index[2], leading), index[3])
+        pixel = index[2]
+        if isinstance(pixel, Leaf):
+            pixel = leaf(pixel.name, pixel.dtype, 0, math.prod(leading) - 1)
+        return (*unflatten_leaf(pixel, leading), index[3])
 
     return at
 
