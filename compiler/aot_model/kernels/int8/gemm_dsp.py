@@ -105,15 +105,18 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStre
     return PairStream(np.concatenate(rows), rq, joined, pairs, int(rows[0].size))
 
 
-def requantise_asm(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str, t: tuple[str, ...]) -> list[str]:
-    """Requantises one channel's accumulators in place; t: four free registers, the constants come from [r1]."""
+def requantise_asm(
+    rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str, regs: tuple[str, str, str, str], fetch: list[str]
+) -> list[str]:
+    """Requantises one channel's accumulators in place.
+
+    regs: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded just before it is used.
+    """
     sat = "ssat" if out_dtype == "int8" else "usat"
     if rq.form == "raw":
         return [f"asr {a}, {a}, #{align}" for a in accs] if align else []
-    m, c, u, r = t
-    lines = [f"ldrd {m}, {c}, [r1], #8"]
-    if not rq.uniform_shift:
-        lines.append(f"ldr {r}, [r1], #4")
+    m, c, u, r = regs
+    lines = []
     fixed = int(rq.shift[0]) + (align if rq.form == "affine" else 0)
     for a in accs:
         if rq.form == "affine":
@@ -126,12 +129,29 @@ def requantise_asm(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype:
         else:
             if rq.form == "affine" and align:
                 lines.append(f"asr {a}, {a}, #{align}")
-            lines += [f"asr {a}, {a}, {r}", f"{sat} {a}, #8, {a}"]
+            lines += [*fetch, f"asr {a}, {a}, {r}", f"{sat} {a}, #8, {a}"]
         if rq.clamp_low is not None:
             lines += [f"cmp {a}, #{rq.clamp_low}", "it lt", f"movlt {a}, #{rq.clamp_low}"]
         if rq.clamp_high is not None:
             lines += [f"cmp {a}, #{rq.clamp_high}", "it gt", f"movgt {a}, #{rq.clamp_high}"]
     return lines
+
+
+def _streamed(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str) -> list[str]:
+    """requantise_asm with the constants read from the stream at r1."""
+    if rq.form == "raw":
+        return requantise_asm(rq, accs, align, out_dtype, ("", "", "", ""), [])
+    load = ["ldrd r10, r11, [r1], #8", *([] if rq.uniform_shift else ["ldr lr, [r1], #4"])]
+    return load + requantise_asm(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])
+
+
+def form_name(rq: Requantise, out_dtype: str) -> str:
+    """Suffix of a micro-kernel's name: everything of the requantisation that its text depends on."""
+    if rq.form == "raw":
+        return "raw"
+    parts = [rq.form, str(int(rq.shift[0])) if rq.uniform_shift else "v", "s8" if out_dtype == "int8" else "u8"]
+    parts += [f"{n}{v}".replace("-", "n") for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None]
+    return "_".join(parts)
 
 
 def requantise_c(rq: Requantise, align: int, out_dtype: str, indent: str) -> list[str]:
@@ -165,11 +185,7 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
     raw = rq.form == "raw"
     out = "int32_t" if raw else f"{out_dtype}_t"
     size = 4 if raw else 1
-    parts = ["dot4x2", "j" if joined else "s", rq.form]
-    if not raw:
-        parts += [str(int(rq.shift[0])) if rq.uniform_shift else "v", out_dtype[:-1][0]]
-        parts += [f"{n}{abs(v)}{'n' if v < 0 else ''}" for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None]
-    name = "_".join(parts)
+    name = f"dot4x2_{'j' if joined else 's'}_{form_name(rq, out_dtype)}"
     align = 8 if joined else 0
     step = ["ldr r10, [r1], #4", "ldrd r12, lr, [r0], #8"]
     step += ["sxtb16 r11, r10"] if joined else ["sxtb16 r11, r10", "sxtb16 r10, r10, ror #8"]
@@ -179,7 +195,6 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         for x, p in (("r12", pixel), ("lr", pixel + 1)):
             step += [f"smlad {acc}, {x}, {w}, {acc}" for acc, w in ((_ACC_A[p], "r10"), (_ACC_B[p], "r11"))]
     store = "str" if raw else "strb"
-    free = ("r10", "r11", "r12", "lr")
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #28",
@@ -213,8 +228,8 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         "cmp r0, r12",
         "bne.w 2b",
         *([f"sub {a}, {a}, {b}" for a, b in zip(_ACC_A, _ACC_B, strict=True)] if joined else []),
-        *requantise_asm(rq, _ACC_A, align, out_dtype, free),
-        *requantise_asm(rq, _ACC_B, 0, out_dtype, free),
+        *_streamed(rq, _ACC_A, align, out_dtype),
+        *_streamed(rq, _ACC_B, 0, out_dtype),
         "ldrd r10, r11, [sp]",
         "ldrd r12, r0, [sp, #8]",
     ]

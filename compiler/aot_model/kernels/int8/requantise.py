@@ -28,8 +28,8 @@ import numpy.typing as npt
 Int64 = npt.NDArray[np.int64]
 Form = Literal["affine", "ties", "raw"]
 
-_SEARCH = 4096
-"""How far the bias may be moved in search of the affine form."""
+_SEARCH = (0, 1 << 8, 1 << 12, 1 << 17)
+"""How far the bias may be moved in search of the affine form, and where the search pauses."""
 
 
 @dataclass(frozen=True)
@@ -148,23 +148,21 @@ def _affine(
         return None
     if not reach.any():
         low = min(high, 0) - (1 << 33)
-    candidates = np.arange(_SEARCH, dtype=np.int64)
-    candidates = np.stack([candidates, -candidates], axis=1).reshape(-1)
-    moved = candidates * (one * m) + (1 << 31)
-    offset = -((moved - low) >> 32)  # ceil((low - moved) / 2^32)
-    fits = moved + (offset << 32) < high
-    fits &= (lo + candidates) * one >= -(1 << 31)
-    fits &= (hi + candidates) * one < (1 << 31)
-    fits &= np.abs(offset) < (1 << 30)
-    # the sum of high word and offset must stay in int32 as well
-    ends = [((lo + candidates) * one * m >> 32) + offset, ((hi + candidates) * one * m >> 32) + offset + 1]
-    for end in ends:
-        fits &= (end > -(1 << 31)) & (end < (1 << 31) - 1)
-    found = np.flatnonzero(fits)
-    if not found.size:
-        return None
-    first = int(found[0])
-    return int(candidates[first]), int(offset[first])
+    for begin, end in zip(_SEARCH, _SEARCH[1:], strict=False):
+        distance = np.arange(begin, end, dtype=np.int64)
+        candidates = np.stack([distance, -distance], axis=1).reshape(-1)
+        moved = candidates * (one * m) + (1 << 31)
+        offset = -((moved - low) >> 32)  # ceil((low - moved) / 2^32)
+        fits = moved + (offset << 32) < high
+        fits &= (lo + candidates) * one >= -(1 << 31)
+        fits &= (hi + candidates) * one < (1 << 31)
+        # the offset and its sum with the product's high word stay well inside of int32
+        for value in (lo, hi):
+            fits &= np.abs(((value + candidates) * one * m >> 32) + offset) < (1 << 30)
+        found = np.flatnonzero(fits & (np.abs(offset) < 1 << 30))
+        if found.size:
+            return int(candidates[found[0]]), int(offset[found[0]])
+    return None
 
 
 def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> Requantise:
