@@ -118,7 +118,8 @@ class Case:
 
 
 def _array(name: str, ctype: str, data: np.ndarray, align: int, const: bool = True) -> str:
-    values = ", ".join(str(int(v)) if int(v) != -(2**31) else "(-2147483647 - 1)" for v in data.reshape(-1)) or "0"
+    numbers = [str(int(v)) if int(v) != -(2**31) else "(-2147483647 - 1)" for v in data.reshape(-1)] or ["0"]
+    values = "\n" + "\n".join(", ".join(numbers[i : i + 16]) + "," for i in range(0, len(numbers), 16))
     qualifier = "static const" if const else "static"
     return f"{qualifier} {ctype} {name}[{max(data.size, 1)}] __attribute__((aligned({align}))) = {{{values}}};"
 
@@ -153,7 +154,7 @@ def program(cases: list[Case]) -> str:
         code, nx, ny = case.code, case.x.size, case.want.size
         out.append(case.extra)
         out.append(function(code, f"kernel{i}", xt, yt))
-        out.append(_array(f"x{i}", xt, case.x, 4))
+        out.append(_array(f"given{i}", xt, case.x, 4))
         out.append(_array(f"want{i}", yt, case.want, 4))
         for c in code.constants:
             out.append(_array(f"{c.name}{i}", f"{c.data.dtype.name}_t", c.data, c.align))
@@ -161,23 +162,26 @@ def program(cases: list[Case]) -> str:
             size = {"uint32_t": 4, "int32_t": 4, "int16_t": 2}.get(s.ctype, 1)
             out.append(f"static {s.ctype} {s.name}{i}[{-(-s.nbytes // size)}] __attribute__((aligned({max(s.align, size)})));")
         rest = "".join(f", {c.name}{i}" for c in code.constants) + "".join(f", {s.name}{i}" for s in code.scratch)
-        out.append(f"static {yt} y{i}[{ny}];")
+        out.append(f"static {yt} found{i}[{ny}];")
         lines = [
-            f"    memset(y{i}, 0x5a, sizeof y{i});",
+            f"    memset(found{i}, 0x5a, sizeof found{i});",
             "    start = ticks();",
-            f"    kernel{i}(x{i}, y{i}{rest});",
+            f"    kernel{i}(given{i}, found{i}{rest});",
             f'    put("ticks "); put_number({i}); put(" "); put_number((int32_t)(ticks() - start)); put("\\n");',
-            f'    bad += check({i}, "apart", (const uint8_t *)y{i}, (const uint8_t *)want{i}, {ny});',
+            f'    bad += check({i}, "apart", (const uint8_t *)found{i}, (const uint8_t *)want{i}, {ny});',
         ]
         if code.slack is not None and case.overlap and xt == yt:
-            offset = min(code.slack, nx)
-            x_at, y_at = max(-offset, 0), max(offset, 0)
-            out.append(f"static {xt} both{i}[{max(x_at + nx, y_at + ny)}] __attribute__((aligned(4)));")
-            lines += [
-                f"    memcpy(both{i} + {x_at}, x{i}, sizeof x{i});",
-                f"    kernel{i}(both{i} + {x_at}, both{i} + {y_at}{rest});",
-                f'    bad += check({i}, "overlapping", (const uint8_t *)both{i} + {y_at}, (const uint8_t *)want{i}, {ny});',
-            ]
+            step = code.slack_step
+            most = min(code.slack, nx) // step * step
+            for offset in sorted({most, most // 2 // step * step if most > 0 else most - 3 * step, min(0, most)}):
+                x_at, y_at = max(-offset, 0), max(offset, 0)
+                name = f"both{i}_{offset}".replace("-", "n")
+                out.append(f"static {xt} {name}[{max(x_at + nx, y_at + ny)}] __attribute__((aligned(4)));")
+                lines += [
+                    f"    memcpy({name} + {x_at}, given{i}, sizeof given{i});",
+                    f"    kernel{i}({name} + {x_at}, {name} + {y_at}{rest});",
+                    f'    bad += check({i}, "y - x = {offset}", (const uint8_t *){name} + {y_at}, (const uint8_t *)want{i}, {ny});',
+                ]
         calls += lines
     main = "\n".join(calls)
     out.append(f"int main(void)\n{{\n    int bad = 0;\n    uint32_t start;\n{main}\n    return bad != 0;\n}}\n")
@@ -189,7 +193,7 @@ def run_host(cases: list[Case], directory: Path, flags: tuple[str, ...] = ("-O1"
     source.write_text(program(cases))
     exe = directory / "host"
     sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    subprocess.run([compiler, *STRICT, *flags, *sanitize, "-o", exe, source], check=True)
+    _compile([compiler, *STRICT, *flags, *sanitize, "-o", exe, source])
     return _run([str(exe)])
 
 
@@ -210,16 +214,21 @@ def build_board(cases: list[Case], directory: Path, core: str, flags: tuple[str,
     (directory / "link.ld").write_text(_LINK)
     arch = BOARD[core][1]
     base = ["arm-none-eabi-gcc", *arch, *flags, "-DBARE"]
-    subprocess.run([*base, *STRICT, "-c", "-o", directory / "board.o", directory / "board.c"], check=True)
-    subprocess.run([*base, "-c", "-o", directory / "start.o", directory / "start.c"], check=True)
+    _compile([*base, *STRICT, "-c", "-o", directory / "board.o", directory / "board.c"])
+    _compile([*base, "-c", "-o", directory / "start.o", directory / "start.c"])
     elf = directory / f"{core}.elf"
     link = ["-nostartfiles", "-T", str(directory / "link.ld"), "-o", str(elf)]
-    subprocess.run([*base, directory / "board.o", directory / "start.o", *link], check=True)
+    _compile([*base, directory / "board.o", directory / "start.o", *link])
     return elf
 
 
 def available() -> bool:
     return shutil.which("qemu-system-arm") is not None and shutil.which("arm-none-eabi-gcc") is not None
+
+
+def _compile(command: list[object]) -> None:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    assert done.returncode == 0, "\n".join(line[:200] for line in done.stderr.splitlines()[:40])
 
 
 def _run(command: list[str]) -> str:

@@ -56,7 +56,7 @@ def patch_layout(kernel_h: int, run: int) -> Patch:
     return Patch(run, quads, len(left), order)
 
 
-def slack(shape: ConvShape) -> int | None:
+def slack(shape: ConvShape, pixels: int = PIXELS) -> int | None:
     """How far y may begin after x: writes of each group of pixels stay below what later groups read."""
     if shape.x_strides is not None:
         return None
@@ -70,7 +70,7 @@ def slack(shape: ConvShape) -> int | None:
     later = np.minimum.accumulate(starts[::-1])[::-1]
     best = shape.batch * pixels_in
     for n in range(shape.batch):
-        ends = np.arange(PIXELS, count + PIXELS, PIXELS)
+        ends = np.arange(pixels, count + pixels, pixels)
         for end in np.minimum(ends, count):
             after = n * count + int(end)
             if after < later.size:
