@@ -16,7 +16,8 @@ def requantise(acc: np.ndarray, quant: QuantSpec) -> np.ndarray:
     flat, result = acc.reshape(-1, channels), out.reshape(-1, channels)
     for row in range(flat.shape[0]):
         for c in range(channels):
-            q = rescale(int(flat[row, c]), multiplier[c], shift[c], quant.variant)
+            wrapped = (int(flat[row, c]) + 2**31) % 2**32 - 2**31
+            q = rescale(wrapped, multiplier[c], shift[c], quant.variant)
             result[row, c] = min(max(q + quant.out_zero_point, quant.act_min), quant.act_max)
     return out
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.conv_dsp import needs_assembly, run_helper, slack
-from aot_model.kernels.int8.depthwise_dsp import SMMLAR, finish_c
+from aot_model.kernels.int8.depthwise_dsp import finish_c, finish_helpers
 from aot_model.kernels.int8.gemm_dsp import requantise_words, wrapped
 from aot_model.kernels.int8.requantise import QuantSpec, bounds, fold_zero_point, plan, requantise_helper
 
@@ -55,7 +55,7 @@ def conv(
         m, shift = quant.channels(oc)
         table = np.stack([b, m, shift], axis=1)
     else:
-        helpers.append(SMMLAR)
+        helpers += finish_helpers(quant.out_dtype)
         requantise = ""
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
     width = int(table.shape[1])
@@ -81,21 +81,21 @@ def conv(
     zero = "" if quant.weight_zero_point == 0 else zero
 
     def block_lines(p: int, c: int) -> list[str]:
-        lines = [f"int32_t sum{i}{j} = table[{j * width}];" for i in range(p) for j in range(c)]
+        lines = [f"uint32_t sum{i}{j} = (uint32_t)table[{j * width}];" for i in range(p) for j in range(c)]
         lines += [f"const {x_type} *at{i} = from{i};" for i in range(p)]
         lines.append(f"for (const {x_type} *end = at0 + {taps}; at0 != end;) {{")
         for k in range(unroll):
             lines.append("    {")
             lines += [f"        const int32_t w{j} = w[{k * c + j}]{zero};" for j in range(c)]
             lines += [f"        const int32_t x{i} = at{i}[{k}];" for i in range(p)]
-            lines += [f"        sum{i}{j} += x{i} * w{j};" for i in range(p) for j in range(c)]
+            lines += [f"        sum{i}{j} += (uint32_t)(x{i} * w{j});" for i in range(p) for j in range(c)]
             lines.append("    }")
         lines.append(f"    w += {unroll * c};")
         lines += [f"    at{i} += {unroll};" for i in range(p)]
         lines.append("}")
         for i in range(p):
             for j in range(c):
-                lines += ["{", f"    int32_t v = sum{i}{j};"]
+                lines += ["{", f"    int32_t v = (int32_t)sum{i}{j};"]
                 if rq.form == "raw":
                     lines.append(f"    v = {requantise}(v, table + {j * width + 1});")
                 else:

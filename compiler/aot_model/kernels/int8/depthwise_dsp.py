@@ -25,6 +25,8 @@ from aot_model.kernels.int8.conv_dsp import raw_constants
 from aot_model.kernels.int8.gemm_dsp import DSP, asm_text, form_name, requantise_asm, requantise_c, requantise_words, wrapped
 from aot_model.kernels.int8.requantise import Int64, QuantSpec, Requantise, bounds, fold_zero_point, plan, requantise_helper
 
+UNROLLED_PAIRS = 8
+"""Kernels of up to so many pairs of taps are written out."""
 PLANE_BYTES = 6144
 """A plane larger than this is done in strips of lines."""
 
@@ -209,8 +211,9 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
             f"    for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
             f"        for (int32_t j = 0; j < {v.size_out}; j++) {{",
             f"            const int16_t *from = plane + u * {plane.u.stride * plane.length} + j * {v.stride};",
-            "            int32_t v = constants[0];",
-            f"            for (int32_t i = 0; i < 9; i++) {{ v += from[i / 3 * {plane.length} + i % 3] * w[i]; }}",
+            "            uint32_t sum = (uint32_t)constants[0];",
+            f"            for (int32_t i = 0; i < 9; i++) {{ sum += (uint32_t)(from[i / 3 * {plane.length} + i % 3] * w[i]); }}",
+            "            int32_t v = (int32_t)sum;",
             *tail,
             f"            y[u * {y_u} + j * {y_v}] = ({out})v;",
             "        }",
@@ -248,7 +251,7 @@ static inline int32_t smlad_at(const int16_t *at, int32_t weights, int32_t sum)
     __asm__("smlad %0, %1, %2, %3" : "=r"(sum) : "r"(pair), "r"(weights), "r"(sum));
     return sum;
 #else
-    return sum + at[0] * (int16_t)(weights & 0xffff) + at[1] * (weights >> 16);
+    return (int32_t)((uint32_t)sum + (uint32_t)(at[0] * (int16_t)(weights & 0xffff) + at[1] * (weights >> 16)));
 #endif
 }}
 #endif
@@ -282,8 +285,25 @@ def finish_c(rq: Requantise, out_dtype: str, constants: str) -> list[str]:
         offset += " + (v >> 31)"
     shift = str(int(rq.shift[0])) if rq.uniform_shift else f"{constants}[2]"
     lines.append(f"v = mulhi_round_add(v, {constants}[0], {offset}) >> {shift};")
-    lines.append(f"v = v < {lo} ? {lo} : v > {hi} ? {hi} : v;")
-    return lines
+    if (lo, hi) == ((-128, 127) if out_dtype == "int8" else (0, 255)):
+        return [*lines, f"v = saturate_{out_dtype}(v);"]
+    return [*lines, f"v = v < {lo} ? {lo} : v > {hi} ? {hi} : v;"]
+
+
+def finish_helpers(out_dtype: str) -> list[str]:
+    """Texts that finish_c's code calls."""
+    op, lo, hi = ("ssat", -128, 127) if out_dtype == "int8" else ("usat", 0, 255)
+    saturate = f"""static inline int32_t saturate_{out_dtype}(int32_t v)
+{{
+{DSP}
+    __asm__("{op} %0, #8, %1" : "=r"(v) : "r"(v));
+    return v;
+#else
+    return v < {lo} ? {lo} : v > {hi} ? {hi} : v;
+#endif
+}}
+"""
+    return [SMMLAR, saturate]
 
 
 def depthwise(
@@ -331,7 +351,7 @@ def depthwise(
         helpers.append(text)
         compute = [f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {writer.channel});"]
     else:
-        helpers += [SMLAD, SMMLAR]
+        helpers += [SMLAD, *finish_helpers(quant.out_dtype)]
         compute = writer.general(words, rows[0].size - 1 - len(requantise_words(rq, 0)))
         kernel = "C"
     if rq.form == "raw":
@@ -476,6 +496,7 @@ class _Writer:
         cast = "int32_t" if rq.form == "raw" else f"{self.quant.out_dtype}_t"
         lines = [
             f"const int32_t *constants = weights + {words} * {self.channel};",
+            *([f"const int32_t *finish = constants + {1 + tap_words};"] if rq.form != "raw" else []),
             f"int32_t taps[{total}];",
             f"for (int32_t k = 0; k < {total}; k++) {{",
             "    const uint32_t two = (uint32_t)constants[1 + k / 2] >> k % 2 * 16;",
@@ -487,25 +508,33 @@ class _Writer:
         ]
 
         def block(count: int) -> list[str]:
-            out = [f"int32_t sum[{count}];", f"for (int32_t i = 0; i < {count}; i++) {{ sum[i] = constants[0]; }}"]
-            out.append("const int32_t *tap = taps;")
-            acc = [
-                "const int32_t w = *tap++;",
-                *(f"sum[{i}] = smlad_at(at + {i * v.stride}, w, sum[{i}]);" for i in range(count)),
-            ]
-            out += [
-                f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
-                f"    const int16_t *at = from + k * {u.dilation * plane.length};",
-                f"    for (int32_t t = 0; t < {pairs}; t++, at += 2) {{",
-                *("        " + line for line in acc),
-                "    }",
-                "}",
-                f"for (int32_t i = 0; i < {count}; i++) {{",
-                "    int32_t v = sum[i];",
-                *("    " + line for line in ([] if rq.form == "raw" else finish_c(rq, self.quant.out_dtype, f"(constants + {1 + tap_words})"))),
-                f"    to[i * {y_v}] = ({cast})v;",
-                "}",
-            ]
+            def taps_at(offset: str, tap: str) -> list[str]:
+                return [f"sum{i} = smlad_at(at + {offset}{i * v.stride}, {tap}, sum{i});" for i in range(count)]
+
+            out = [f"int32_t sum{i} = constants[0];" for i in range(count)]
+            if total <= UNROLLED_PAIRS:
+                for k in range(u.kernel):
+                    out += ["{", f"    const int16_t *at = from + {k * u.dilation * plane.length};"]
+                    out += ["    " + t for j in range(pairs) for t in taps_at(f"{2 * j} + ", f"taps[{k * pairs + j}]")]
+                    out.append("}")
+            else:
+                out += [
+                    "const int32_t *tap = taps;",
+                    f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
+                    f"    const int16_t *at = from + k * {u.dilation * plane.length};",
+                    f"    for (int32_t t = 0; t < {pairs}; t++, at += 2, tap++) {{",
+                    *("        " + t for t in taps_at("", "*tap")),
+                    "    }",
+                    "}",
+                ]
+            for i in range(count):
+                out += [
+                    "{",
+                    f"    int32_t v = sum{i};",
+                    *("    " + t for t in ([] if rq.form == "raw" else finish_c(rq, self.quant.out_dtype, "finish"))),
+                    f"    to[{i * y_v}] = ({cast})v;",
+                    "}",
+                ]
             return out
 
         four, left = divmod(v.size_out, 4)

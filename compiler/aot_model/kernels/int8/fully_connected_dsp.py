@@ -42,15 +42,15 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     return one and dense and shape.groups == 1 and quant.weight_zero_point == 0
 
 
-def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool) -> tuple[str, str]:
-    """(name, text) of the micro-kernel: all groups of four rows."""
+def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, shared: bool) -> tuple[str, str]:
+    """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike."""
     raw = rq.form == "raw"
     size = 4 if raw else 1
     out = "int32_t" if raw else f"{quant.out_dtype}_t"
     source = "uint32_t" if expanded else f"{quant.x_dtype}_t"
     ext = "sxtb16" if quant.x_dtype == "int8" else "uxtb16"
     letter = "w" if expanded else quant.x_dtype[0]
-    name = f"rows4_{letter}{'j' if joined else 's'}_{form_name(rq, quant.out_dtype)}"
+    name = f"rows4_{letter}{'j' if joined else 's'}{'u' if shared else ''}_{form_name(rq, quant.out_dtype)}"
     acc = ("r2", "r3", "r4", "r5")  # A and B of the first pair, of the second
     step = ["ldmia r1!, {r6-r9}"]
     step += ["ldrd r10, r11, [r0], #8"] if expanded else [
@@ -65,8 +65,11 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool) -
             step.append(f"smlad {b}, {x}, {w}, {b}")
     align = 8 if joined else 0
     words = len(requantise_words(rq, 0))
-    finish: list[str] = []
-    for i, a in enumerate(acc):
+    finish: list[str] = ["ldr r12, [sp, #16]"] if shared else []
+    for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ()):
+        finish.append(f"ldrd r6, r7, [r12, #{8 * i}]")
+        finish += requantise_asm(rq, accs, 0 if i else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+    for i, a in enumerate(() if shared else acc):
         al = align if i % 2 == 0 else 0
         if not raw:
             finish += ["ldrd r6, r7, [r1], #8", *(["ldr r9, [r1], #4"] if words == 3 else [])]
@@ -78,6 +81,7 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool) -
         "ldr r4, [sp, #56]",  # end of the stream
         "strd r0, r2, [sp]",
         "str r4, [sp, #8]",
+        *(["ldr r4, [sp, #60]", "str r4, [sp, #16]"] if shared else []),
         f"add lr, r0, r3, lsl #{3 if expanded else 2}",
         "rsb r3, r3, #0",
         f"and r3, r3, #{UNROLL - 1}",
@@ -135,14 +139,15 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool) -
         "            }",
         "        }",
     ]
+    pointers = ("shared", "(shared + 2)") if shared else ("p", "p")
     for i in range(4):
         value = f"(int32_t)(sum[{i}] - sum[{i + 1}])" if joined and i % 2 == 0 else f"(int32_t)sum[{i}]"
         twin += [
             "        {",
             f"            int32_t v = {value};",
-            *requantise_c(rq, align if i % 2 == 0 else 0, quant.out_dtype, "            "),
+            *requantise_c(rq, align if i % 2 == 0 else 0, quant.out_dtype, "            ", pointers[i % 2]),
             f"            *y++ = ({out})v;",
-            *([f"            p += {words};"] if words else []),
+            *([f"            p += {words};"] if words and not shared else []),
             "        }",
         ]
     twin.append("    }")
@@ -152,14 +157,14 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool) -
 {DSP}
 __attribute__((naked, noinline, used)) static void {name}(
     {unused} const {source} *x, {unused} const int32_t *stream, {unused} {out} *y, {unused} uint32_t quads,
-    {unused} const int32_t *end)
+    {unused} const int32_t *end{f", {unused} const int32_t *shared" if shared else ""})
 {{
     __asm__ volatile(
 {asm_text(lines)}
     );
 }}
 #else
-static void {name}(const {source} *x, const int32_t *stream, {out} *y, uint32_t quads, const int32_t *end)
+static void {name}(const {source} *x, const int32_t *stream, {out} *y, uint32_t quads, const int32_t *end{", const int32_t *shared" if shared else ""})
 {{
 {body}
 }}
@@ -206,6 +211,8 @@ def fully_connected(
     slots = np.minimum(np.arange(oc + -oc % ROWS), oc - 1)
     rq, joined = plan_slots(w, b, quant, slots)
     expanded = ic % 4 != 0 or (2 * taps <= expanded_bytes and oc >= 16)
+    each = [requantise_words(rq, i) for i in range(slots.size)]
+    shared = len(each[0]) == 2 and all(each[i] == each[i % 2] for i in range(slots.size))
     rows = []
     ordered = w.reshape(oc, -1, 4)[:, :, [0, 2, 1, 3]]
     for g in range(0, slots.size, ROWS):
@@ -217,13 +224,14 @@ def fully_connected(
             half = 256 * ordered[a] + ordered[c] if joined else (ordered[a] & 0xFF) * 256 + (ordered[c] & 0xFF)
             pairs.append(to_words(half.reshape(-1, 2, 2)))  # [quads, 2]
         words = np.stack(pairs, axis=2).reshape(-1)  # quad, half of the quad, pair of rows
-        tail_words = [v for i in range(g, g + ROWS) for v in requantise_words(rq, i)]
+        tail_words = [v for i in range(g, g + ROWS) for v in requantise_words(rq, i)] if not shared else []
         rows.append(np.concatenate([wrapped(np.array(init, np.int64)), words, wrapped(np.array(tail_words, np.int64))]))
-    stream = np.concatenate(rows)
+    table = wrapped(np.array(each[0] + each[1], np.int64)) if shared else np.zeros(0, np.int32)
+    stream = np.concatenate([table, *rows])
     group = int(rows[0].size)
 
     raw = rq.form == "raw"
-    kernel, text = row_kernel(rq, joined, quant, expanded)
+    kernel, text = row_kernel(rq, joined, quant, expanded, shared)
     helpers, constants, scratch = [text], [Packed("weights", stream)], []
     lines = []
     source = "x"
@@ -241,15 +249,16 @@ def fully_connected(
         source = "wide"
     through = tail is not None or raw
     direct = 0 if through else oc // ROWS
+    base, extra = int(table.size), ", weights" if shared else ""
     if direct:
-        end = direct * group
-        lines.append(f"{kernel}({source}, weights, y, {taps // 4}u, weights + {end});")
+        end = base + direct * group
+        lines.append(f"{kernel}({source}, weights + {base}, y, {taps // 4}u, weights + {end}{extra});")
     if through or oc % ROWS:
         count = slots.size - direct * ROWS
         out = "int32_t" if raw else f"{quant.out_dtype}_t"
         scratch.append(Scratch("results", count * (4 if raw else 1), 4, out))
-        first = direct * group
-        lines.append(f"{kernel}({source}, weights + {first}, results, {taps // 4}u, weights + {stream.size});")
+        first = base + direct * group
+        lines.append(f"{kernel}({source}, weights + {first}, results, {taps // 4}u, weights + {stream.size}{extra});")
         value = "results[c]"
         if raw:
             requantise, text = requantise_helper(quant)

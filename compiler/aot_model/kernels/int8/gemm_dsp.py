@@ -84,6 +84,8 @@ def requantise_words(rq: Requantise, channel: int) -> list[int]:
 def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[Requantise, bool]:
     """(requantisation of each slot, joined or not) of channels that are computed in pairs: slots [2n]."""
     lo, hi = (v[slots] for v in bounds(w, b, quant))
+    if quant.multiplier.size == quant.shift.size == 1:  # one range for all, so that all get the same constants
+        lo, hi = np.full_like(lo, lo.min()), np.full_like(hi, hi.max())
     joined = can_join(w[slots[0::2]], w[slots[1::2]], lo[0::2], hi[0::2])
     align = np.where((np.arange(slots.size) % 2 == 0) & joined, 8, 0).astype(np.int64)
     m, s = quant.channels(w.shape[0])
@@ -154,8 +156,8 @@ def form_name(rq: Requantise, out_dtype: str) -> str:
     return "_".join(parts)
 
 
-def requantise_c(rq: Requantise, align: int, out_dtype: str, indent: str) -> list[str]:
-    """The same in C: `v` holds an accumulator shifted left by `align`, `p` points to its constants."""
+def requantise_c(rq: Requantise, align: int, out_dtype: str, indent: str, constants: str = "p") -> list[str]:
+    """The same in C: `v` holds an accumulator shifted left by `align`, `constants` points to its constants."""
     if rq.form == "raw":
         return [f"{indent}v >>= {align};"] if align else []
     lo, hi = (-128, 127) if out_dtype == "int8" else (0, 255)
@@ -163,12 +165,12 @@ def requantise_c(rq: Requantise, align: int, out_dtype: str, indent: str) -> lis
     lines = []
     if rq.form == "ties":
         lines.append(f"v >>= {align - 1};" if align else "v *= 2;")
-        add = "(int64_t)p[1] - (v < 0)"
+        add = f"(int64_t){constants}[1] - (v < 0)"
     else:
-        add = "(int64_t)p[1]"
+        add = f"(int64_t){constants}[1]"
     extra = align if rq.form == "affine" else 0
-    shift = str(int(rq.shift[0]) + extra) if rq.uniform_shift else (f"(p[2] + {extra})" if extra else "p[2]")
-    lines.append(f"v = (int32_t)((((int64_t)v * p[0] + INT64_C(0x80000000)) >> 32) + {add});")
+    shift = str(int(rq.shift[0]) + extra) if rq.uniform_shift else (f"({constants}[2] + {extra})" if extra else f"{constants}[2]")
+    lines.append(f"v = (int32_t)((((int64_t)v * {constants}[0] + INT64_C(0x80000000)) >> 32) + {add});")
     lines.append(f"v >>= {shift};")
     lines.append(f"v = v < {lo} ? {lo} : v > {hi} ? {hi} : v;")
     return [indent + line for line in lines]

@@ -170,52 +170,51 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> 
     count = lo.size
     m, s = quant.channels(count)
     aligned = np.zeros(count, np.int64) if align is None else align
-    top_left = int(np.maximum(s, 0).max())
-    extreme = max(int(np.abs(lo).max()), int(np.abs(hi).max())) << top_left
+    extreme = np.maximum(np.abs(lo), np.abs(hi)) << np.maximum(s, 0)
     zero = np.zeros(count, np.int64)
     out_lo, out_hi = quant.out_range
-    clamp_low: int | None = quant.act_min
-    clamp_high: int | None = quant.act_max
-    if extreme < 1 << 31:
-        least = int((rescale(lo, m, s, quant.variant) + quant.out_zero_point).min())
-        most = int((rescale(hi, m, s, quant.variant) + quant.out_zero_point).max())
-        clamp_low = None if quant.act_min <= max(least, out_lo) else quant.act_min
-        clamp_high = None if quant.act_max >= min(most, out_hi) else quant.act_max
-    else:
-        clamp_low = None if quant.act_min <= out_lo else quant.act_min
-        clamp_high = None if quant.act_max >= out_hi else quant.act_max
+    clamp_low = None if quant.act_min <= out_lo else quant.act_min
+    clamp_high = None if quant.act_max >= out_hi else quant.act_max
+    if int(extreme.max()) >= 1 << 31 or bool((m < 0).any()):  # the rule may wrap: it is no step function
+        return Requantise("raw", m, zero, s, zero, clamp_low, clamp_high)
 
+    least = rescale(lo, m, s, quant.variant) + quant.out_zero_point
+    most = rescale(hi, m, s, quant.variant) + quant.out_zero_point
+    # strictly within: the affine form is only sure of the side of each threshold, not of how far beyond the last one
+    clamp_low = None if quant.act_min <= out_lo or quant.act_min < int(least.min()) else quant.act_min
+    clamp_high = None if quant.act_max >= out_hi or quant.act_max > int(most.max()) else quant.act_max
     raw = Requantise("raw", m, zero, s, zero, clamp_low, clamp_high)
-    if extreme >= 1 << 30 or (s >= 0).any() or (m < 0).any() or (s < -24).any():
+    value = np.clip(least, quant.act_min, quant.act_max)
+    constant = value == np.clip(most, quant.act_min, quant.act_max)  # e.g. filters of zeros
+    live = ~constant
+    if bool((live & ((extreme >= 1 << 30) | (s >= 0) | (s < -24))).any()):
         return raw
+    right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)
     levels, threshold = _thresholds(quant, m, s, lo, hi)
-    right = -s - 1
     for uniform in (True, False):
         target = np.full(count, right.min()) if uniform else right
-        multiplier, offset, moved = zero.copy(), zero.copy(), zero.copy()
-        for channel in range(count):
+        multiplier, offset, moved = zero.copy(), np.where(constant, value << (target + aligned), 0), zero.copy()
+        for channel in np.flatnonzero(live):
             drop = int(right[channel] - target[channel])
-            exact = int(m[channel])
-            tries = sorted({exact >> drop, (exact + (1 << drop) - 1) >> drop})
-            for candidate in tries:
-                a = int(aligned[channel])
-                found = _affine(
-                    levels, threshold[channel], int(lo[channel]), int(hi[channel]), candidate, int(target[channel]) + a, a
-                )
+            exact, a = int(m[channel]), int(aligned[channel])
+            ends = int(lo[channel]), int(hi[channel])
+            for candidate in sorted({exact >> drop, (exact + (1 << drop) - 1) >> drop}):
+                found = _affine(levels, threshold[channel], *ends, candidate, int(target[channel]) + a, a)
                 if found is not None:
                     multiplier[channel], (moved[channel], offset[channel]) = candidate, found
                     break
             else:
                 break
         else:
-            return Requantise("affine", multiplier, offset, target, moved, clamp_low, clamp_high)
+            if int(np.abs(offset).max()) < 1 << 31:
+                return Requantise("affine", multiplier, offset, target, moved, clamp_low, clamp_high)
     if quant.variant != 1:
         return raw
-    r = -s
-    offset = (np.int64(1) << (r - 1)) + (np.int64(quant.out_zero_point) << r)
+    r = right + 1
+    offset = (np.int64(1) << (r - 1)) + (np.where(constant, value, quant.out_zero_point) << r)
     if int(np.abs(offset).max()) >= 1 << 30:
         return raw
-    return Requantise("ties", m, offset, r, zero, clamp_low, clamp_high)
+    return Requantise("ties", np.where(constant, 0, m), offset, r, zero, clamp_low, clamp_high)
 
 
 def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
