@@ -74,37 +74,37 @@ def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | No
     if odd:
         inner += f"const int8_t *x1 = patch;\nint8_t *y0 = {first};\nint8_t *y1 = y0;\nif (p + 1 < {pixels}) {{\n"
         second = f"x1 = patch + {depth};\ny1 += {shape.out_c};\n{patch}(patch + {depth}, image, oy, ox);\n"
-        inner += _indent(second + ("" if tail is not None else step), 1) + "}\n"
+        inner += indent(second + ("" if tail is not None else step), 1) + "}\n"
         inner += f"{kernel}(patch, x1, w, y0, y1);\n"
     else:
         inner += f"{patch}(patch + {depth}, image, oy, ox);\n" + ("" if tail is not None else step)
         inner += f"{kernel}(patch, patch + {depth}, w, {first}, {first} + {shape.out_c});\n"
     if tail is not None:
-        inner += _tail_loop(shape.out_c, "row", ("n", "oy0", "ox0"), tail, vector_tail)
-        second = _tail_loop(shape.out_c, f"row + {shape.out_c}", ("n", "oy", "ox"), tail, vector_tail) + step
-        inner += f"if (p + 1 < {pixels}) {{\n{_indent(second, 1)}}}\n" if odd else second
+        inner += tail_loop(shape.out_c, "row", ("n", "oy0", "ox0"), tail, vector_tail)
+        second = tail_loop(shape.out_c, f"row + {shape.out_c}", ("n", "oy", "ox"), tail, vector_tail) + step
+        inner += f"if (p + 1 < {pixels}) {{\n{indent(second, 1)}}}\n" if odd else second
     body = f"const int8_t *image = x + n * {image_in};\n"
     if tail is None:
         body += f"int8_t *out = y + n * {image_out};\n"
-    body += f"int32_t oy = 0;\nint32_t ox = 0;\nfor (int32_t p = 0; p < {pixels}; p += 2) {{\n{_indent(inner, 1)}}}\n"
-    return f"for (int32_t n = 0; n < {shape.batch}; n++) {{\n{_indent(body, 1)}}}\n"
+    body += f"int32_t oy = 0;\nint32_t ox = 0;\nfor (int32_t p = 0; p < {pixels}; p += 2) {{\n{indent(inner, 1)}}}\n"
+    return f"for (int32_t n = 0; n < {shape.batch}; n++) {{\n{indent(body, 1)}}}\n"
 
 
-def _tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail, vector_tail: bool) -> str:
+def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail, vector_tail: bool) -> str:
     """Hands the int8 results of one pixel at `row` to the fused tail."""
     each = tail.store(f"(int32_t)({row})[c]", (*pixel, "c"), lanes=1)
-    scalar = f"for (int32_t c = START; c < {channels}; c++) {{\n{_indent(each, 1)}}}\n"
+    scalar = f"for (int32_t c = START; c < {channels}; c++) {{\n{indent(each, 1)}}}\n"
     if not vector_tail or channels < 4:
         return scalar.replace("START", "0")
     whole = channels - channels % 4
     four = tail.store("acc", (*pixel, "c"), lanes=4)
     inner = f"const int32x4_t acc = vldrbq_s32({row} + c);\n{four}"
-    vector = f"for (int32_t c = 0; c < {whole}; c += 4) {{\n{_indent(inner, 1)}}}\n"
+    vector = f"for (int32_t c = 0; c < {whole}; c += 4) {{\n{indent(inner, 1)}}}\n"
     rest = scalar.replace("START", str(whole)) if channels % 4 else ""
     return f"#if AOT_MODEL_MVE\n{vector}{rest}#else\n{scalar.replace('START', '0')}#endif\n"
 
 
-def _indent(text: str, levels: int) -> str:
+def indent(text: str, levels: int) -> str:
     lines = text.rstrip("\n").split("\n")
     return "".join(f"{'    ' * levels if line and not line.startswith('#') else ''}{line}\n" for line in lines)
 
