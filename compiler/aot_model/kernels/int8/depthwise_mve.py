@@ -18,6 +18,7 @@ import hashlib
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
+from .channel_rows_mve import asm_statement, channel_loop
 from .conv_mve import INCLUDES, indent, tail_loop
 from .patch_mve import COPY_C
 from .requantise_mve import HELPERS, Requantiser, fold_zero_point, requantiser
@@ -133,7 +134,6 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     """(name, text) of name(x, w, k[, right], gather, scatter, lanes, y): two rows (one for stride 2), all channels."""
     c, square = s.out_c, s.stride_h == 1
     across = 2 if square else 4
-    full, rest = divmod(s.out_w, across)
     x_step, y_step = (4 * c, 2 * c) if square else (16 * c, 4 * c)
     partial = (s.out_h % 2 == 1) if square else s.out_w < 4
     if square:
@@ -148,29 +148,11 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     block += rq.vector("q0", "q7", "r8", "", "r10") + rq.narrow("q0", None, "q7")
     block += ["vpst", "vstrbt.32 q0, [r3, q6]"] if partial else ["vstrb.32 q0, [r3, q6]"]
     block.append(f"addw r3, r3, #{y_step}")
-    lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *(["vctp.32 r4"] if partial else []), f"movw r9, #{c}", "1:"]
-    lines += [*weights, "ldrd r12, r8, [r7], #8"]
-    lines += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
-    x_moved, y_moved = 0, 0
-    if full > 1:
-        lines += [f"mov lr, #{full}", "dls lr, lr", "2:", *block, "le lr, 2b"]
-    elif full == 1 or partial:
-        lines += block
-    x_moved, y_moved = max(full, 1) * x_step, max(full, 1) * y_step
-    if rest and full:  # the last block covers outputs of the one before once more
-        back = across - rest
-        lines += [*_advance("r1", -back * x_step // across), *_advance("r3", -back * y_step // across), *block]
-        x_moved += (across - back) * x_step // across
-        y_moved += (across - back) * y_step // across
-    lines += [*_advance("r1", 2 - x_moved), *_advance("r3", 1 - y_moved), "subs r9, r9, #1", "bne 1b"]
+    lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *(["vctp.32 r4"] if partial else []), f"movw r9, #{c}"]
+    per_channel = [*weights, "ldrd r12, r8, [r7], #8"]
+    per_channel += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
+    lines += channel_loop(per_channel, block, s.out_w, across, (x_step, y_step), (2, 1))
     return _function(s, rq, lines, partial)
-
-
-def _advance(register: str, distance: int) -> list[str]:
-    if abs(distance) < 4096:
-        return [f"{'addw' if distance >= 0 else 'subw'} {register}, {register}, #{abs(distance)}"]
-    low, high = distance & 0xFFFF, (distance >> 16) & 0xFFFF
-    return [f"movw r0, #{low}", f"movt r0, #{high}", f"add {register}, {register}, r0"]
 
 
 def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) -> tuple[str, str]:
@@ -180,22 +162,12 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
     parameters += [("const uint16_t *", "gather", "r0"), ("const uint16_t *", "scatter", "r2")]
     parameters += [("int32_t ", "lanes", "r4")] if partial else []
     parameters += [("int8_t *", "y", "r3")]
-    pins = "".join(f'    register {t}{n}_ __asm__("{r}") = {n};\n' for t, n, r in parameters)
-    operands = ", ".join(f'"+r"({n}_)' for _, n, _ in parameters)
-    used = {r for _, _, r in parameters}
-    clobbers = [r for r in ("r0", "r2", "r4", "r6", "r8", "r9", "r10", "r12", "lr") if r not in used]
-    asm = "\n".join(f'        "{line}\\n\\t"' for line in lines)
     rows, across = (2, 2) if s.stride_h == 1 else (1, 4)
     row, start, shift = ("lane / 2", "column", "lane % 2") if rows == 2 else ("0", "(column + lane)", "0")
     body = f"""\
 {{
 #if AOT_MODEL_MVE
-{pins}    __asm__ volatile(
-{asm}
-        : {operands}
-        :
-        : {", ".join(f'"{c}"' for c in clobbers)}, "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory");
-#else
+{asm_statement(parameters, lines)}#else
     uint32_t to[4];
     memcpy(to, scatter, sizeof to);
     for (int32_t c = 0; c < {s.out_c}; c++) {{
