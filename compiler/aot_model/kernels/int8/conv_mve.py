@@ -112,8 +112,8 @@ def indent(text: str, levels: int) -> str:
 def _slack(shape: ConvShape) -> int:
     """Largest address(y) - address(x) at which no pair of pixels overwrites input that a later pair reads."""
     s = shape
-    rows = _first_tap(s.out_h, s.stride_h, s.dilation_h, s.pad_top, s.kernel_h, s.in_h)
-    columns = _first_tap(s.out_w, s.stride_w, s.dilation_w, s.pad_left, s.kernel_w, s.in_w)
+    rows = first_tap(s.out_h, s.stride_h, s.dilation_h, s.pad_top, s.kernel_h, s.in_h)
+    columns = first_tap(s.out_w, s.stride_w, s.dilation_w, s.pad_left, s.kernel_w, s.in_w)
     image_in, pixels = s.in_h * s.in_w * s.in_c, s.out_h * s.out_w
     first = (rows[:, None] * s.in_w + columns[None, :]).reshape(-1) * s.in_c
     first = (np.arange(s.batch)[:, None] * image_in + first[None, :]).reshape(-1)
@@ -123,7 +123,7 @@ def _slack(shape: ConvShape) -> int:
     return int(np.min(needed[ends] - ends * s.out_c)) if len(ends) else s.batch * image_in
 
 
-def _first_tap(outputs: int, stride: int, dilation: int, pad: int, taps: int, size: int) -> np.ndarray:
+def first_tap(outputs: int, stride: int, dilation: int, pad: int, taps: int, size: int) -> np.ndarray:
     """Smallest input coordinate inside of the image that each output reads; `size` where there is none."""
     at = np.arange(outputs)[:, None] * stride - pad + np.arange(taps)[None, :] * dilation
     return np.where((at >= 0) & (at < size), at, size).min(axis=1)
