@@ -13,11 +13,38 @@ import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from .dot_mve import dot, pack
-from .patch_mve import patch_copier
+from .patch_mve import COPY_C, patch_copier
 from .requantise_mve import HELPERS, fold_zero_point, requantiser
 from .spec import QuantSpec
 
 INCLUDES = frozenset({"<stdint.h>", "<string.h>"})
+
+
+POINTWISE_C = """\
+typedef void aot_mve_dot_kernel(const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels, int8_t *y0,
+                                int8_t *y1);
+
+/* All pixels of a 1x1 convolution, two at a time through a copy of depth >= in_c bytes each. */
+static void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t pixels, int32_t in_c, int32_t depth, int32_t out_c,
+                              int8_t *patch, const int8_t *x, const int8_t *w, int8_t *y)
+{
+    for (; pixels > 0; pixels -= 2, x += 2 * in_c, y += 2 * out_c) {
+        const int32_t second = pixels > 1 ? 1 : 0;
+        if (in_c == depth) {
+            aot_mve_copy(patch, x, in_c + second * in_c);
+        } else {
+            aot_mve_copy(patch, x, in_c);
+            aot_mve_copy(patch + depth, x + second * in_c, in_c);
+        }
+        dot(patch, patch + second * depth, w, out_c, y, y + second * out_c);
+    }
+}
+"""
+
+
+def _is_pointwise(s: ConvShape) -> bool:
+    """1x1, stride 1, no padding: output pixel i is input pixel i."""
+    return (s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.in_h, s.in_w) == (1, 1, 1, 1, s.out_h, s.out_w)
 
 
 def conv(
@@ -46,6 +73,18 @@ def conv(
     folded, bound = fold_zero_point(matrix, bias, spec.x_zero_point)
     rq = requantiser(spec, shape.out_c, folded, bound)
     kernel = dot(depth, shape.out_c, rq, 2, 4)
+    if _is_pointwise(shape) and tail is None:
+        pixels = shape.batch * shape.out_h * shape.out_w
+        sizes = f"{pixels}, {depth}, {kernel.depth}, {shape.out_c}"
+        return KernelCode(
+            body=f"aot_mve_pointwise({kernel.name}, {sizes}, patch, x, w, y);\n",
+            constants=(Packed("w", pack(matrix, rq, 4)),),
+            scratch=(Scratch("patch", 2 * kernel.depth),),
+            includes=INCLUDES,
+            helpers=(*HELPERS, COPY_C, POINTWISE_C, kernel.text),
+            slack=_slack(shape),
+            note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
+        )
     patch = patch_copier(shape, spec.x_zero_point)
     scratch = [Scratch("patch", 2 * kernel.depth + patch.overrun)]
     if tail is not None:
@@ -65,24 +104,21 @@ def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | No
     pixels = shape.out_h * shape.out_w
     image_in, image_out = shape.in_h * shape.in_w * shape.in_c, pixels * shape.out_c
     odd = pixels % 2 == 1
+    pair = f"(p + 1 < {pixels} ? 2 : 1)" if odd else "2"
+    second = f"(p + 1 < {pixels} ? 1 : 0)" if odd else "1"
+    to = "row" if tail is not None else f"out + p * {shape.out_c}"
     step = f"if (++ox == {shape.out_w}) {{\n    ox = 0;\n    oy++;\n}}\n"
-    inner = f"{patch}(patch, image, oy, ox);\n"
-    if tail is not None:
-        inner = "const int32_t oy0 = oy, ox0 = ox;\n" + inner
-    inner += step
-    first = "row" if tail is not None else f"out + p * {shape.out_c}"
+    inner = "const int32_t oy0 = oy, ox0 = ox;\n" if tail is not None else ""
+    fill = f"{patch}(patch + i * {depth}, image, oy, ox);\n{step}"
+    inner += f"for (int32_t i = 0; i < {pair}; i++) {{\n{indent(fill, 1)}}}\n"
     if odd:
-        inner += f"const int8_t *x1 = patch;\nint8_t *y0 = {first};\nint8_t *y1 = y0;\nif (p + 1 < {pixels}) {{\n"
-        second = f"x1 = patch + {depth};\ny1 += {shape.out_c};\n{patch}(patch + {depth}, image, oy, ox);\n"
-        inner += indent(second + ("" if tail is not None else step), 1) + "}\n"
-        inner += f"{kernel}(patch, x1, w, y0, y1);\n"
+        inner += f"const int32_t second = {second};\nint8_t *to = {to};\n"
+        inner += f"{kernel}(patch, patch + second * {depth}, w, {shape.out_c}, to, to + second * {shape.out_c});\n"
     else:
-        inner += f"{patch}(patch + {depth}, image, oy, ox);\n" + ("" if tail is not None else step)
-        inner += f"{kernel}(patch, patch + {depth}, w, {first}, {first} + {shape.out_c});\n"
+        inner += f"{kernel}(patch, patch + {depth}, w, {shape.out_c}, {to}, {to} + {shape.out_c});\n"
     if tail is not None:
-        inner += tail_loop(shape.out_c, "row", ("n", "oy0", "ox0"), tail, vector_tail)
-        second = tail_loop(shape.out_c, f"row + {shape.out_c}", ("n", "oy", "ox"), tail, vector_tail) + step
-        inner += f"if (p + 1 < {pixels}) {{\n{indent(second, 1)}}}\n" if odd else second
+        each = tail_loop(shape.out_c, f"row + i * {shape.out_c}", ("n", "oy", "ox"), tail, vector_tail) + step
+        inner += f"oy = oy0;\nox = ox0;\nfor (int32_t i = 0; i < {pair}; i++) {{\n{indent(each, 1)}}}\n"
     body = f"const int8_t *image = x + n * {image_in};\n"
     if tail is None:
         body += f"int8_t *out = y + n * {image_out};\n"

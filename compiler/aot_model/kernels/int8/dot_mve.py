@@ -51,7 +51,7 @@ def pack(weights: np.ndarray, rq: Requantiser, block: int) -> np.ndarray:
     blocks = -(-channels // block)
     padded = np.zeros((blocks * block, sum(widths)), np.int8)
     padded[:channels, :depth] = weights
-    stream: list[np.ndarray] = []
+    stream: list[np.ndarray] = [rq.head()]
     for first in range(0, blocks * block, block):
         start = 0
         for width in widths:
@@ -63,10 +63,10 @@ def pack(weights: np.ndarray, rq: Requantiser, block: int) -> np.ndarray:
 
 
 def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> Dot:
-    """The micro-kernel `name(x0[, x1], w, y0[, y1])`: `pixels` pixels times all channels.
+    """The micro-kernel `name(x0[, x1], w, channels, y0[, y1])`: `pixels` pixels times all channels.
 
     pixels x block is 2 x 4, 1 x 4 or 1 x 8. It reads Dot.depth bytes of each pixel (two pixels may be the same, then
-    so may their outputs) and writes exactly `channels` bytes of each output.
+    so may their outputs) and writes exactly `channels` bytes of each output. Layers of one depth share its text.
     """
     widths = chunk_widths(depth)
     padded = sum(widths)
@@ -85,12 +85,14 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     if mutable:
         lines += [line for p in x for line in _rewind(p, padded)]
     lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
-    asm = "\n".join(f'        "{line}\\n\\t"' for line in ["1:", *lines])
+    # q5 is free: it holds what all blocks share.
+    shared = ["vldrw.32 q5, [%[w]], #16"] if rq.common_multiplier is not None else rq.zero_point_constant("q5")
+    asm = "\n".join(f'        "{line}\\n\\t"' for line in [*shared, "1:", *lines])
     outs = ["w", "left", *y, *(x if mutable else [])]
     ins = [] if mutable else x
-    parameters = [f"const int8_t *{p}" for p in x] + ["const int8_t *w"] + [f"int8_t *{p}" for p in y]
-    pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)], channels)
-    twin = _twin(widths, channels, rq, pixels, block)
+    parameters = [f"const int8_t *{p}" for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
+    pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
+    twin = _twin(widths, rq, pixels, block)
     body = f"""\
 {{
 #if AOT_MODEL_MVE
@@ -105,19 +107,19 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
 }}
 """
     digest = hashlib.sha256((", ".join(parameters) + body).encode()).hexdigest()[:6]
-    name = f"aot_mve_dot_{pixels}x{block}_k{depth}_n{channels}_{digest}"
-    comment = f"/* {pixels} pixel(s) x {channels} channels, {depth} deep, {block} channels at a time. */\n"
+    name = f"aot_mve_dot_{pixels}x{block}_k{padded}_{digest}"
+    comment = f"/* {pixels} pixel(s) x all channels, {padded} deep, {block} channels at a time. */\n"
     text = f"{comment}AOT_MODEL_NOINLINE static void {name}({', '.join(parameters)})\n{body}"
     loads = (pixels + block) / (16 * pixels * block)
     return Dot(name, text, padded, f"{pixels} x {block} blocks, {loads:.3f} loads per MAC")
 
 
-def _pin(operands: list[str], channels: int) -> str:
+def _pin(operands: list[str]) -> str:
     """C that puts the operands into the odd registers, low ones first."""
     types = {"left": "int32_t ", "y0": "int8_t *", "y1": "int8_t *"}
     return "".join(
         f'    register {types.get(name, "const int8_t *")}{name}_ __asm__("{register}") = '
-        f"{channels if name == 'left' else name};\n"
+        f"{'channels' if name == 'left' else name};\n"
         for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False)
     )
 
@@ -183,6 +185,7 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
     in order. 1 x 4: q6.
     """
     lines = []
+    common = rq.common_multiplier is not None
     vectors = ["q6"] if pixels * block == 4 else ["q6", "q7"]
     for v, vector in enumerate(vectors):
         step = len(vectors)
@@ -190,11 +193,12 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
         lines += [f"vmov {vector}[2], {vector}[0], {a[0]}, {a[2]}", f"vmov {vector}[3], {vector}[1], {a[1]}, {a[3]}"]
     for v, vector in enumerate(vectors):
         if v == 0 or pixels == 1:
-            lines += ["vldrw.32 q0, [%[w]], #16", "vldrw.32 q1, [%[w]], #16"]
+            lines.append("vldrw.32 q0, [%[w]], #16")
+            lines += ["vldrw.32 q1, [%[w]], #16"] if not common else []
             lines += ["vldrb.s32 q2, [%[w]], #4"] if rq.has_left else []
             lines += ["vldrb.s32 q3, [%[w]], #4"] if rq.common_right is None else []
-        lines += [f"vadd.i32 {vector}, {vector}, q0", *rq.vector(vector, "q4", "q1", "q2", "q3")]
-    lines += rq.narrow("q6", "q7" if len(vectors) == 2 else None, "q0")
+        lines += [f"vadd.i32 {vector}, {vector}, q0", *rq.vector(vector, "q4", "q5" if common else "q1", "q2", "q3")]
+    lines += rq.narrow("q6", "q7" if len(vectors) == 2 else None, "q0", None if common else "q5")
     if block == 8:
         store = [("vstrb{t}.16", "q6, [%[y0]], #8")]
     elif pixels == 2:
@@ -210,7 +214,7 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
     return lines + (["adds %[y1], %[y1], #4"] if spare else [])
 
 
-def _twin(widths: list[int], channels: int, rq: Requantiser, pixels: int, block: int) -> str:
+def _twin(widths: list[int], rq: Requantiser, pixels: int, block: int) -> str:
     """The same blocks in portable C."""
     step = 2 if block == 8 else 1
     weight_bytes = sum(widths) * block
@@ -220,8 +224,12 @@ def _twin(widths: list[int], channels: int, rq: Requantiser, pixels: int, block:
     lane = f"c / {step}" if step > 1 else "c"
     full, tail = len([w for w in widths if w == 16]), [w for w in widths if w < 16]
     chunks = f"chunk < {full} ? 16 : {tail[0]}" if tail else "16"
-    out = f"""\
-    for (int32_t first = 0; first < {channels}; first += {block}) {{
+    common = rq.common_multiplier is not None
+    out = ""
+    if common:
+        out += "    int32_t multiplier;\n    memcpy(&multiplier, w, 4);\n    w += 16;\n"
+    out += f"""\
+    for (int32_t first = 0; first < channels; first += {block}) {{
         int32_t acc[{pixels}][{block}] = {{{{0}}}};
         for (int32_t chunk = 0; chunk < {len(widths)}; chunk++) {{
             const int32_t width = {chunks};
@@ -235,14 +243,15 @@ def _twin(widths: list[int], channels: int, rq: Requantiser, pixels: int, block:
                 }}
             }}
         }}
-        for (int32_t c = 0; c < {block} && first + c < {channels}; c++) {{
-            int32_t constants[2];
+        for (int32_t c = 0; c < {block} && first + c < channels; c++) {{
+            int32_t bias;
             const int8_t *record = w + {where};
-            memcpy(&constants[0], record + 4 * ({lane}), 4);
-            memcpy(&constants[1], record + 16 + 4 * ({lane}), 4);
+            memcpy(&bias, record + 4 * ({lane}), 4);
 """
-    left = f"record[32 + {lane}]"
-    right = f"record[{36 if rq.has_left else 32} + {lane}]"
+    if not common:
+        out += f"            int32_t multiplier;\n            memcpy(&multiplier, record + 16 + 4 * ({lane}), 4);\n"
+    left = f"record[{rq.shifts_at} + {lane}]"
+    right = f"record[{rq.shifts_at + 4 * rq.has_left} + {lane}]"
     for p in range(pixels):
-        out += f"            y{p}[first + c] = {rq.scalar(f'acc[{p}][c] + constants[0]', 'constants[1]', left, right)};\n"
+        out += f"            y{p}[first + c] = {rq.scalar(f'acc[{p}][c] + bias', 'multiplier', left, right)};\n"
     return out + f"        }}\n        w += {weight_bytes + record * step};\n    }}\n"

@@ -42,7 +42,7 @@ def fully_connected(
     if tail is not None:
         y = "row"
         scratch.append(Scratch("row", shape.out_c))
-    body += f"{kernel.name}({x}, w, {y});\n"
+    body += f"{kernel.name}({x}, w, {shape.out_c}, {y});\n"
     if tail is not None:
         body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail, vector_tail)
     return KernelCode(

@@ -17,14 +17,20 @@ static inline void aot_mve_copy16(int8_t *to, const int8_t *from)
 #endif
 }
 
-/* Copies exactly n bytes, n >= 0. */
+/* Copies exactly n bytes, n >= 0: tail-predicated, 3 instructions per 16 bytes. */
 static inline void aot_mve_copy(int8_t *to, const int8_t *from, int32_t n)
 {
 #if AOT_MODEL_MVE
-    for (; n > 0; n -= 16, to += 16, from += 16) {
-        const mve_pred16_t lanes = vctp8q((uint32_t)n);
-        vstrbq_p_s8(to, vldrbq_z_s8(from, lanes), lanes);
-    }
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\\n\\t"
+        "1:\\n\\t"
+        "vldrb.8 q0, [%[from]], #16\\n\\t"
+        "vstrb.8 q0, [%[to]], #16\\n\\t"
+        "letp lr, 1b\\n\\t"
+        "2:\\n\\t"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [n] "r"(n)
+        : "lr", "q0", "memory");
 #else
     memcpy(to, from, (size_t)n);
 #endif
@@ -35,9 +41,15 @@ static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
 {
 #if AOT_MODEL_MVE
     const int8x16_t values = vdupq_n_s8(value);
-    for (; n > 0; n -= 16, to += 16) {
-        vstrbq_p_s8(to, values, vctp8q((uint32_t)n));
-    }
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\\n\\t"
+        "1:\\n\\t"
+        "vstrb.8 %q[values], [%[to]], #16\\n\\t"
+        "letp lr, 1b\\n\\t"
+        "2:\\n\\t"
+        : [to] "+r"(to)
+        : [n] "r"(n), [values] "w"(values)
+        : "lr", "memory");
 #else
     memset(to, value, (size_t)n);
 #endif

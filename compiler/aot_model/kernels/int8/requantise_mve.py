@@ -62,13 +62,33 @@ class Requantiser:
         return int(self.right[0]) if np.all(self.right == self.right[0]) else None
 
     @property
+    def common_multiplier(self) -> int | None:
+        """The multiplier that all channels share, or None."""
+        return int(self.multiplier[0]) if np.all(self.multiplier == self.multiplier[0]) else None
+
+    @property
+    def shifts_at(self) -> int:
+        """Where in a record the shifts begin, behind the words."""
+        return 16 if self.common_multiplier is not None else 32
+
+    @property
     def record_bytes(self) -> int:
         """Bytes of the constants of four channels in the packed stream."""
-        return 32 + 4 * self.has_left + 4 * (self.common_right is None)
+        return self.shifts_at + 4 * self.has_left + 4 * (self.common_right is None)
+
+    def head(self) -> np.ndarray:
+        """What precedes all records, uint8: the common multiplier, if there is one, four times."""
+        common = self.common_multiplier
+        return np.frombuffer(np.full(0 if common is None else 4, common or 0, "<i4").tobytes(), np.uint8)
 
     def record(self, channels: np.ndarray) -> np.ndarray:
-        """Constants of four channels as uint8: bias[4], multiplier[4] (int32), left[4], -right[4] (int8)."""
-        parts = [self._at(self.bias, channels, "<i4"), self._at(self.multiplier, channels, "<i4")]
+        """Constants of four channels as uint8: bias[4], multiplier[4] (int32), left[4], -right[4] (int8).
+
+        Without the multipliers where there is a common one.
+        """
+        parts = [self._at(self.bias, channels, "<i4")]
+        if self.common_multiplier is None:
+            parts.append(self._at(self.multiplier, channels, "<i4"))
         if self.has_left:
             parts.append(self._at(self.left, channels, "i1"))
         if self.common_right is None:
@@ -104,10 +124,11 @@ class Requantiser:
             lines.append(f"vrshr.s32 {acc}, {acc}, #{self.common_right}")
         return lines
 
-    def narrow(self, even: str, odd: str | None, temp: str) -> list[str]:
+    def narrow(self, even: str, odd: str | None, temp: str, zero: str | None = None) -> list[str]:
         """Instructions that bring two vectors to int8: 16-bit lane 2i is lane i of `even`, 2i + 1 lane i of `odd`.
 
         The result is in `even`, each int8 in the low byte of its 16-bit lane. odd = None: only the even lanes count.
+        zero: a register that already holds `zero_point_constant`.
         """
         shift = self.common_right
         if shift is not None and 1 <= shift <= 16:
@@ -117,11 +138,16 @@ class Requantiser:
             lines = [f"vqmovnb.s32 {even}, {even}"]
             lines += [f"vqmovnt.s32 {even}, {odd}"] if odd else []
         if self.zero_point:
-            lines += [_constant_s16(temp, self.zero_point), f"vqadd.s16 {even}, {even}, {temp}"]
+            lines += [] if zero else self.zero_point_constant(temp)
+            lines.append(f"vqadd.s16 {even}, {even}, {zero or temp}")
         if self.act_min == -128 and self.act_max == 127:
             return [*lines, f"vqmovnb.s16 {even}, {even}"]
         lines += [_constant_s16(temp, self.act_min), f"vmax.s16 {even}, {even}, {temp}"]
         return [*lines, _constant_s16(temp, self.act_max), f"vmin.s16 {even}, {even}, {temp}"]
+
+    def zero_point_constant(self, register: str) -> list[str]:
+        """Sets all 16-bit lanes to the zero point, where `narrow` needs it."""
+        return [_constant_s16(register, self.zero_point)] if self.zero_point else []
 
     def scalar(self, acc: str, mult: str, left: str, right: str) -> str:
         """C expression of the int8 result, for the portable twin; `right` holds minus the right shift."""
