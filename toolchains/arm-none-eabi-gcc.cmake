@@ -27,9 +27,15 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 
 # aot_model_test() and aot_model_benchmark(): programs for one of QEMU's boards, which talk to the host by semihosting.
+<<<<<<< HEAD
 set(AOT_MODEL_TEST_SOURCES "${CMAKE_CURRENT_LIST_DIR}/qemu/vectors.c")
 set(AOT_MODEL_TEST_LINK_OPTIONS
     --specs=rdimon.specs
+=======
+set(AOT_MODEL_TEST_SOURCES "${CMAKE_CURRENT_LIST_DIR}/qemu/startup.c")
+set(AOT_MODEL_TEST_LINK_OPTIONS
+    --specs=rdimon.specs -nostartfiles
+>>>>>>> cmake
     "-T${CMAKE_CURRENT_LIST_DIR}/qemu/${AOT_MODEL_BOARD_LD}"
     "-L${CMAKE_CURRENT_LIST_DIR}/qemu"
     -Wl,--no-warn-rwx-segments

@@ -47,8 +47,9 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     chosen = [b for b in ranges if b.root()[0].role in planned]
     parents = {b.root()[0] for b in chosen} - set(chosen)
     for parent in parents:
-        inside = [ranges[b] for b in chosen if b.root()[0] is parent]
-        ranges[parent] = _Range(min(r.first for r in inside), max(r.last for r in inside), True)
+        # Its windows live as long as they are used; the parent itself is needed when the last of them is written.
+        born = max(ranges[b].first for b in chosen if b.root()[0] is parent)
+        ranges[parent] = _Range(born, born, True)
     every = [*chosen, *sorted(parents, key=lambda b: (ranges[b].first, b.name))]
     ids = {b: f"{k:05d} {b.name}" for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))}
     blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last) for b in every]

@@ -7,7 +7,21 @@ import re
 from pathlib import Path
 
 import pytest
+<<<<<<< HEAD
 from cmake_project import GENERATORS, ROOT, Project, compiled_models, compiled_objects, has_tools, program, write_model, write_vectors
+=======
+from cmake_project import (
+    GENERATORS,
+    ROOT,
+    Project,
+    compiled_models,
+    compiled_objects,
+    has_tools,
+    program,
+    write_model,
+    write_vectors,
+)
+>>>>>>> cmake
 
 pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "make", "cc"), reason="needs cmake, ninja, make and cc")
 

@@ -44,7 +44,7 @@ def evaluate(x: Expr, index: tuple[Expr, ...], shape: tuple[int, ...], leaves: d
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = _eval(x, env)
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(result, dtype=x.dtype.numpy), shape))
+    return np.array(np.broadcast_to(np.asarray(result, dtype=x.dtype.numpy), shape))
 
 
 def _eval(x: Expr, env: dict[Expr, Any]) -> Any:

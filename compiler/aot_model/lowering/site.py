@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from aot_model.ir.expr import Expr
 from aot_model.ir.graph import Node, Value
 from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role
 from aot_model.ir.types import DType, TensorType
-from aot_model.kernels.base import KernelCode
+from aot_model.kernels.base import KernelCode, Packed, Scratch
 from aot_model.lowering.loops import dense_position, index_variables
 from aot_model.lowering.strided import Strided
 from aot_model.lowering.tail import Chain, FusedTail, accumulator_leaf
@@ -22,6 +22,20 @@ Coordinates = tuple[Expr, Expr, Expr, Expr]
 if TYPE_CHECKING:
     from aot_model.lowering.lower import Lowering
     from aot_model.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A pointer parameter of a function: its name in the body and the memory behind it."""
+
+    name: str
+    memory: Value | Strided | Packed | Scratch
+    access: Access = Access.READ
+
+
+def written(name: str, value: Value) -> Argument:
+    """A parameter that the function writes (and may read back)."""
+    return Argument(name, value, Access.WRITE)
 
 
 @dataclass(frozen=True)
@@ -114,6 +128,35 @@ class Site:
             overlaps = tuple(self._tail_overlaps(tail, len(values), len(params) - 1))
         call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)
         self.lowering.add(call)
+
+    def wanted(self, output: int) -> Value | None:
+        """Output number `output` when something reads it, else None."""
+        values = self.node.outputs
+        return values[output] if output < len(values) and values[output] in self.lowering.read else None
+
+    def call(self, name: str, body: str, arguments: Sequence[Argument], *, includes: Iterable[str] = (), helpers: tuple[str, ...] = (),
+             overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "") -> None:  # fmt: skip
+        """Add a call of a function without a tail: any number of inputs and outputs."""
+        params, buffers = [], []
+        for a in arguments:
+            if isinstance(a.memory, Value):
+                params.append(Param(a.name, a.memory.dtype, a.access))
+                buffers.append(self.lowering.buffer(a.memory))
+            elif isinstance(a.memory, Strided):
+                params.append(Param(a.name, a.memory.source.dtype, a.access))
+                buffers.append(self._place(a.memory))
+            elif isinstance(a.memory, Packed):
+                params.append(Param(a.name, DType.of(a.memory.data.dtype), Access.READ))
+                buffers.append(self.lowering.constant_buffer(f"{self.node.name}_{a.name}", a.memory.data, a.memory.align))
+            else:
+                piece = a.memory
+                buffer = Buffer(f"{self.node.name}_{a.name}", TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
+                params.append(Param(a.name, DType.UINT8, Access.SCRATCH, piece.ctype))
+                buffers.append(buffer)
+        function = Function(name, tuple(params), body, frozenset(includes), helpers, note)
+        reads = ", ".join(str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is Access.READ)
+        writes = ", ".join(str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is Access.WRITE)
+        self.lowering.add(Call(function, tuple(buffers), overlaps, self.node.name, self.node.kind, macs, f"{reads} -> {writes}"))
 
     def _place(self, window: Strided) -> Buffer:
         """The buffer of a window: that of its source, from the offset on."""

@@ -239,9 +239,15 @@ class MatMul(Operator):
         return reduce("add", (k,), call("mul", centred(left, 0), centred(right, 0)))
 
     def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
-        """The second operand must run through memory along its rows or its columns."""
-        value = required(inputs, index)
-        return value.dtype.is_float and value.type.rank > 1 and (index == 0 or 1 in strides[-2:])
+        """The second operand must run through memory along its rows or its columns; rows that meet a constant matrix
+        must lie one behind the other, because they are one row of pixels."""
+        value, other = required(inputs, index), required(inputs, 1 - index)
+        if not value.dtype.is_float or value.type.rank < 2:
+            return False
+        if index == 1:
+            return 1 in strides[-2:]
+        even = all(strides[d] == strides[d + 1] * value.shape[d + 1] for d in range(value.type.rank - 2) if value.shape[d] > 1)
+        return even or not other.is_const or other.type.rank != 2
 
     def lower(self, site: Site) -> None:
         kernel = site.target.kernel_for(site.node)

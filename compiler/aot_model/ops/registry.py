@@ -71,6 +71,8 @@ class Operator:
     """Moves elements without computing; free to repeat."""
     reducing: ClassVar[bool] = False
     """`express` folds over a range, so an element is expensive."""
+    alone: ClassVar[bool] = False
+    """`lower` stores the outputs themselves: nothing is fused into its tail."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 
@@ -93,6 +95,10 @@ class Operator:
     def lower(self, site: Site) -> None:
         """Add the calls that compute the outputs to the program."""
         raise NotImplementedError(f"{self.name}.lower")
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        """The outputs for constant inputs, for operators that have no expression."""
+        raise NotImplementedError(f"{self.name}.fold")
 
     @classmethod
     def samples(cls) -> list[Sample]:

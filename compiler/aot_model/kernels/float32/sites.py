@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, const
+from aot_model.ir.expr import Expr, Leaf, const, leaf
 from aot_model.ir.graph import Node, Value
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode
@@ -89,7 +89,10 @@ def pixel_coordinates(out: Value) -> object:
     leading = out.shape[:-1]
 
     def at(index: Coordinates) -> tuple[Expr, ...]:
-        return (*unflatten_leaf(index[2], leading), index[3])
+        pixel = index[2]
+        if isinstance(pixel, Leaf):
+            pixel = leaf(pixel.name, pixel.dtype, 0, math.prod(leading) - 1)
+        return (*unflatten_leaf(pixel, leading), index[3])
 
     return at
 
@@ -182,8 +185,6 @@ def _matmul_packed(site: Site, a: Value, b: Value) -> None:
     rows = a.type.elements // k
     window = site.window(0)
     strides = window.strides
-    merged = all(strides[d] == strides[d + 1] * a.shape[d + 1] for d in range(a.type.rank - 2) if a.shape[d] > 1)
-    window = window if merged else Strided(a, 0, strides)
     row_stride = strides[-2] if a.type.rank > 1 else k
     shape = ConvShape(1, 1, rows, k, 1, rows, n, x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
     tail, bias, dialect = _begin(site, flat_pixels=True)
