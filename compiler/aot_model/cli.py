@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from aot_model import __version__
+from aot_model import installation
+from aot_model.build_commands import add_build_commands
+
+FOLDERS = ("cmake", "bazel", "scons", "toolchains")
+"""Folders of the installation that `--<name>-dir` prints."""
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -35,14 +40,20 @@ def _bytes(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="aot-model", description="Compile a trained network into a plain C static library.")
-    parser.add_argument("--version", action="version", version=f"aot-model {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser.add_argument("--version", action="store_true", help="print the version; with --json also what build rules ask for")
+    parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
+    for name in FOLDERS:
+        parser.add_argument(f"--{name}-dir", dest="folder", action="store_const", const=name, help=f"print the folder with the {name} files")
+    parser.add_argument("--include-dir", dest="folder", action="store_const", const="include", help="print the folder with the C headers")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     compiler = commands.add_parser("compile", help="compile a model to C")
     _compile_arguments(compiler)
     compiler.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the generated files")
     compiler.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
     compiler.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory")
     compiler.add_argument("--keep-unchanged", action="store_true", help="leave files alone that have the same content")
+    compiler.set_defaults(handler=_compile)
+    add_build_commands(commands)
     return parser
 
 
@@ -64,11 +75,17 @@ def _compile_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status (0 fine, 1 user's error, 2 usage, 70 our bug)."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.version or arguments.folder:
+        return _describe(arguments)
+    if arguments.command is None:
+        parser.error("a command is missing")
     from aot_model.errors import CompileError
 
     try:
-        return _compile(arguments)
+        status: int = arguments.handler(arguments)
+        return status
     except CompileError as error:
         if arguments.debug:
             raise
@@ -79,6 +96,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"error: internal error: {type(error).__name__}: {error} [E901]\n  hint: run again with --debug and report it", file=sys.stderr)
         return 70
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    """--version and the folders: nothing but the standard library is imported, so that they work where packages lack."""
+    facts = installation.describe()
+    if arguments.version:
+        print(json.dumps(facts) if arguments.json else f"aot-model {facts['version']}")
+        return 0
+    try:
+        print(installation.include_dir() if arguments.folder == "include" else installation.rules_dir(arguments.folder))
+    except FileNotFoundError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _compile(arguments: argparse.Namespace) -> int:
