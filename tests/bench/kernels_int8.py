@@ -22,6 +22,7 @@ sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests" / "kernels")]
 import arithmetic  # noqa: E402
 import qemu_int8  # noqa: E402
 import tflite  # noqa: E402
+
 from aot_model.kernels.base import ConvShape, KernelCode  # noqa: E402
 from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
 from aot_model.kernels.int8.requantise import QuantSpec  # noqa: E402

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import tflite
+
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise_mve import depthwise3x3

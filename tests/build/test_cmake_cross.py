@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from cmake_project import ROOT, Project, has_tools, program, write_model, write_vectors
 
+from aot_model.targets.registry import parse_target
+
 TOOLCHAINS = ROOT / "toolchains"
 CORES = sorted(path.stem for path in TOOLCHAINS.glob("cortex-m*.cmake"))
 
@@ -79,6 +81,14 @@ def test_the_compiler_is_a_host_tool(tmp_path: Path) -> None:
     assert "Tag_CPU_arch: v7E-M" in elf
 
 
+@pytest.mark.parametrize("name", [*CORES, "host"])
+def test_toolchain_files_have_the_flags_of_the_targets(name: str) -> None:
+    text = (TOOLCHAINS / f"{name}.cmake").read_text()
+    assert f"set(AOT_MODEL_TARGET {name})" in text
+    flags = re.search(r'FLAGS(?:_INIT)? "(.*)"', text)
+    assert flags and tuple(flags[1].split()) == parse_target(name).c_flags
+
+
 @in_qemu
 @pytest.mark.parametrize("core", CORES)
 def test_vectors_in_qemu(tmp_path: Path, core: str) -> None:
@@ -87,7 +97,6 @@ def test_vectors_in_qemu(tmp_path: Path, core: str) -> None:
     aot_model_library(kws MODEL m.onnx)
     aot_model_test(right LIBRARY kws VECTORS right.npz)
     aot_model_test(wrong LIBRARY kws VECTORS wrong.npz)
-    aot_model_benchmark(bench LIBRARY kws)
     """
     project = Project(tmp_path / "p", lists)
     write_model(project.folder / "m.onnx")
@@ -100,7 +109,6 @@ def test_vectors_in_qemu(tmp_path: Path, core: str) -> None:
     output = project.ctest("-R", "wrong", "--timeout", "60", ok=False)
     assert re.search(r"vector 0: y\[\d\] is -?\d\S*, should be \d", output)
     assert "Timeout" not in output
-    project.build("--target", "bench")
 
 
 def test_without_an_emulator_tests_are_built_and_shown_as_disabled(tmp_path: Path) -> None:

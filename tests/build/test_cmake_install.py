@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -59,20 +60,18 @@ def source_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def environment_with(folder: Path, *pip_arguments: str | Path) -> dict[str, str]:
     """A virtual environment with this project installed, its dependencies borrowed; what activating it would set."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin/python"
-    own = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    ask = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    own = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
     Path(own, "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", *pip_arguments]
-    if subprocess.run([python, "-c", "import setuptools, wheel"], capture_output=True).returncode == 0:
-        install.insert(4, "--no-build-isolation")
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", *pip_arguments]
+    if find_spec("setuptools.command.bdist_wheel"):
+        install.append("--no-build-isolation")
     done = subprocess.run(list(map(str, install)), capture_output=True, text=True)
     if done.returncode != 0:
         pytest.skip(f"pip cannot build here: {done.stderr.strip().splitlines()[-1]}")
-    environment = {"VIRTUAL_ENV": str(folder), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": ""}
-    return environment
+    return {"VIRTUAL_ENV": str(folder), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": ""}
 
 
 @pytest.mark.parametrize("kind", ["wheel", "editable"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from aot_model.kernels.base import KernelCode
 
 GUARD = 64

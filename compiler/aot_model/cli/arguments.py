@@ -129,8 +129,8 @@ def parser() -> argparse.ArgumentParser:
     answers = result.add_argument_group("about this installation")
     answers.add_argument("--version", action=_Answer, dest="answer", tell=_version, help="print the version")
     answers.add_argument("--json", action="store_true", help="with --version: everything that build rules ask for")
-    for system in ("cmake", "bazel", "scons"):
-        answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} rules")
+    for system in ("cmake", "bazel", "scons", "toolchains"):
+        answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
     for declare in (_compile, _check, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main):

@@ -17,7 +17,6 @@ from aot_model.ops.movement import Concat, View
 from aot_model.ops.registry import Index, normal_axis
 from aot_model.targets.target import Target
 
-
 PIECE_ALIGNMENT = 4
 """Bytes: pieces of a concatenation that begin elsewhere are copied, because kernels read words."""
 

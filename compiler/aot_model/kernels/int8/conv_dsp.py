@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.gemm_dsp import DSP, asm_text, pack_pairs, pair_kernel
-from aot_model.kernels.int8.requantise import Int64, QuantSpec, fold_zero_point, requantise_helper
+from aot_model.kernels.int8.requantise import QuantSpec, fold_zero_point, requantise_helper
 
 PIXELS = 4
 

@@ -8,7 +8,6 @@ the output to overwrite pixels that were consumed.
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -162,4 +161,5 @@ def _slack(shape: ConvShape) -> int:
 def first_tap(outputs: int, stride: int, dilation: int, pad: int, taps: int, size: int) -> np.ndarray:
     """Smallest input coordinate inside of the image that each output reads; `size` where there is none."""
     at = np.arange(outputs)[:, None] * stride - pad + np.arange(taps)[None, :] * dilation
-    return np.where((at >= 0) & (at < size), at, size).min(axis=1)
+    first: np.ndarray = np.where((at >= 0) & (at < size), at, size).min(axis=1)
+    return first

@@ -555,7 +555,7 @@ class _Writer:
     def _finish(self, requantise: str) -> list[str]:
         """From `results` to the tail or to y."""
         plane, s = self.plane, self.shape
-        u, v = plane.u, plane.v
+        v = plane.v
         line = "u" if plane.strips == 1 else "(first + u)"
         row, column = ("j", line) if plane.transposed else (line, "j")
         value = f"results[u * {v.size_out} + j]"

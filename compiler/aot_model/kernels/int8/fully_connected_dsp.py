@@ -16,17 +16,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.conv_dsp import raw_constants
-from aot_model.kernels.int8.gemm_dsp import (
-    DSP,
-    asm_text,
-    form_name,
-    plan_slots,
-    requantise_asm,
-    requantise_c,
-    requantise_words,
-    to_words,
-    wrapped,
-)
+from aot_model.kernels.int8.gemm_dsp import DSP, asm_text, form_name, plan_slots, requantise_asm, requantise_c, requantise_words, to_words, wrapped
 from aot_model.kernels.int8.requantise import QuantSpec, Requantise, fold_zero_point, requantise_helper
 
 UNROLL = 4
@@ -55,9 +45,9 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
     step = ["ldmia r1!, {r6-r9}"]
     step += ["ldrd r10, r11, [r0], #8"] if expanded else [
         "ldr r10, [r0], #4", f"{ext} r11, r10, ror #8", f"{ext} r10, r10"]
-    for x, words in (("r10", ("r6", "r7")), ("r11", ("r8", "r9"))):
-        for pair, w in enumerate(words):
-            a, b = acc[2 * pair], acc[2 * pair + 1]
+    for x, pairs in (("r10", ("r6", "r7")), ("r11", ("r8", "r9"))):
+        for half, w in enumerate(pairs):
+            a, b = acc[2 * half], acc[2 * half + 1]
             if joined:
                 step += [f"smlad {a}, {x}, {w}, {a}", f"sxtb16 {w}, {w}"]
             else:

@@ -142,7 +142,7 @@ def pool(
     else:
         work = ["int32_t most = *from;", *walk(["most = *at > most ? *at : most;"]), *finish("most", "c")]
 
-    place = ["const int32_t top = row * %d - %d, left = column * %d - %d;" % (s.stride_h, s.pad_top, s.stride_w, s.pad_left)]
+    place = [f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - {s.pad_left};"]
     image = "x" if s.batch == 1 else f"x + n * {s.strides[0]}"
     if inside:
         start = f"{image} + (top * {s.in_w} + left) * {s.in_c}"

@@ -20,6 +20,7 @@ raw       the rule as it stands, in C.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -69,13 +70,16 @@ def rescale(acc: Int64, multiplier: Int64, shift: Int64, variant: int = 1) -> In
     """The exact rule, before the zero point. acc is int32; the left shift wraps as int32 does."""
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     if variant == 3:
-        return (acc * multiplier + (np.int64(1) << (30 - shift))) >> (31 - shift)
+        single: Int64 = (acc * multiplier + (np.int64(1) << (30 - shift))) >> (31 - shift)
+        return single
     value = (acc << left).astype(np.int32).astype(np.int64)
     high = (value * multiplier + (1 << 30)) >> 31
     if variant == 2:
-        return (high + ((np.int64(1) << right) >> 1)) >> right
+        up: Int64 = (high + ((np.int64(1) << right) >> 1)) >> right
+        return up
     mask = (np.int64(1) << right) - 1
-    return (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
+    away: Int64 = (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
+    return away
 
 
 def fold_zero_point(
@@ -148,7 +152,7 @@ def _affine(
         return None
     if not reach.any():
         low = min(high, 0) - (1 << 33)
-    for begin, end in zip(_SEARCH, _SEARCH[1:], strict=False):
+    for begin, end in pairwise(_SEARCH):
         distance = np.arange(begin, end, dtype=np.int64)
         candidates = np.stack([distance, -distance], axis=1).reshape(-1)
         moved = candidates * (one * m) + (1 << 31)
