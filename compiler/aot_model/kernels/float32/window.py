@@ -125,11 +125,15 @@ class Window:
         return weights + len({c for _, c in pairs}) + len(pairs)
 
     def column_blocks(self) -> list[_Columns] | None:
-        """The blocks of a row with the fewest instructions, or None where windows are too wide to be unrolled."""
+        """The blocks of a row with the fewest instructions, or None where windows are too wide to be unrolled.
+
+        Nor is a wide window unrolled that is alone in its row: nothing would be shared.
+        """
         width, kernel = self.shape.out_w, self.cols.taps
         registers = self.dialect.registers - 1
         most = min(_WIDEST, _UNROLLED // kernel, max(registers - kernel, registers // 2))
-        if most < 1:
+        alone = width == 1 and self.weights is not None and kernel > self.dialect.registers // 2
+        if most < 1 or alone:
             return None
         inner = max(self.cols.segments, key=lambda g: g.count)
         # the first and last output that may be part of a repeated block
@@ -320,10 +324,12 @@ class Window:
     def _slide_row(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
         """One row of taps: every input column once, to all outputs that it belongs to."""
         _, _, w, _ = self.shape.strides
-        # hold the fewer: the taps while columns stream past, or the columns of a window while taps do
+        # hold the fewer: the taps while columns stream past, or the columns of a window while taps do;
+        # backwards if rows follow, so that pointers advance right after the load at the pointer itself (see conv.py)
         by_column = len({p for _, _, p in pairs}) >= len({k for k, _, _ in pairs})
         loaded: set[str] = set()
-        for k, col, p in sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1])):
+        order = sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._row(4) != "1")
+        for k, col, p in order:
             weight, element = f"w{k}", f"e{col - left}"
             if self.weights is not None and weight not in loaded:
                 text.line(f"const {d.ctype} {weight} = {d.load_at('w', k * d.lanes)};")
