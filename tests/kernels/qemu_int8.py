@@ -56,6 +56,10 @@ static void stop(uint32_t code)
 static void fault(void) { put("fault\n"); stop(125); }
 void reset(void)
 {
+#ifdef __ARM_FP
+    *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20;
+    __asm__ volatile("dsb\n isb" ::: "memory");
+#endif
     memcpy(data_start, data_load, (size_t)(data_end - data_start));
     memset(bss_start, 0, (size_t)(bss_end - bss_start));
     SYST[1] = 0xFFFFFF; SYST[2] = 0; SYST[0] = 7;
