@@ -15,7 +15,7 @@ from aot_model.lowering.strided import Strided, dense, strided
 from aot_model.lowering.tail import Chain, find_chain
 from aot_model.ops.movement import Concat, View
 from aot_model.ops.registry import Index, normal_axis
-from aot_model.targets.target import Target
+from aot_model.targets.target import Kernel, Target
 
 PIECE_ALIGNMENT = 4
 """Bytes: pieces of a concatenation that begin elsewhere are copied, because kernels read words."""
@@ -46,6 +46,7 @@ class Lowering:
         self._place = {n: k for k, n in enumerate(graph.nodes)}
         self.read = {v for n in graph.nodes for v in read_values(n)} | set(graph.outputs)
         """Values that something reads; kernels do not compute the others."""
+        self.kernels: dict[Node, Kernel] = {}
         self._chains = self._find_chains()
         absorbed = {v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result}
         self._absorbed = set(absorbed)
@@ -57,15 +58,20 @@ class Lowering:
 
     def is_kernel(self, node: Node) -> bool:
         """Whether a node becomes calls of its own rather than an expression."""
-        return node.op.has("lower") and (not node.op.has("express") or self.target.kernel_for(node) is not None)
+        return node in self.kernels or (node.op.has("lower") and not node.op.has("express"))
 
     def _find_chains(self) -> dict[Node, Chain]:
         uses = self.graph.uses()
         taken: set[Node] = set()
         chains: dict[Node, Chain] = {}
         for node in self.graph.nodes:
-            if self.is_kernel(node) and len(node.outputs) == 1 and not node.op.alone:
-                chain = find_chain(self.graph, node, uses, self._place, taken)
+            if not node.op.has("lower") or len(node.outputs) != 1 or node.op.alone:
+                continue
+            chain = find_chain(self.graph, node, uses, self._place, taken)
+            kernel = self.target.kernel_for(node, chain)
+            if kernel is not None:
+                self.kernels[node] = kernel
+            if self.is_kernel(node):
                 taken.update(chain.nodes)
                 chains[node] = chain
         return chains

@@ -86,9 +86,7 @@ class Convolution(Operator):
         return index == 0 and (required(inputs).shape[-1] <= 4 or strides[-1] == 1) and required(inputs).dtype.is_float and self.group == 1
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
 
 @operator("ConvolutionTranspose", domain="aot")
@@ -134,9 +132,7 @@ class ConvolutionTranspose(Operator):
         return reduce("add", (*taps, channel), select(inside, product, const(0, product.dtype)))
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
 
 @operator("Pool", domain="aot")
@@ -206,9 +202,7 @@ class Pool(Operator):
         return total
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
 
 @operator("MatMul")
@@ -250,9 +244,7 @@ class MatMul(Operator):
         return even or not other.is_const or other.type.rank != 2
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
     @classmethod
     def samples(cls) -> list[Sample]:

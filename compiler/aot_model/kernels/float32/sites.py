@@ -16,7 +16,7 @@ from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
 from aot_model.lowering.site import Coordinates, Site
 from aot_model.lowering.strided import Strided
-from aot_model.lowering.tail import FusedTail
+from aot_model.lowering.tail import Chain, FusedTail
 from aot_model.ops.movement import unflatten
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
 from aot_model.targets.target import Kernel, Target
@@ -56,7 +56,7 @@ def conv_shape(x: Value, out: Value, kernel: tuple[int, ...], op: Convolution | 
     )  # fmt: skip
 
 
-def _windowed_reject(node: Node, target: Target) -> str | None:
+def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
     x = node.input(0)
     if x is None or x.dtype is not DType.FLOAT32:
         return "the input is not float32"
@@ -67,11 +67,11 @@ def _windowed_reject(node: Node, target: Target) -> str | None:
     return None
 
 
-def _weights_reject(node: Node, target: Target) -> str | None:
+def _weights_reject(node: Node, chain: Chain, target: Target) -> str | None:
     w = node.input(1)
     if w is None or not w.is_const:
         return "the weights are not constant"
-    return _windowed_reject(node, target)
+    return _windowed_reject(node, chain, target)
 
 
 def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray | None, VectorDialect]:
@@ -157,7 +157,7 @@ def _pool(site: Site) -> None:
     site.emit(f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}", code, tail, _shapes(site), 0)
 
 
-def _matmul_reject(node: Node, target: Target) -> str | None:
+def _matmul_reject(node: Node, chain: Chain, target: Target) -> str | None:
     a, b = node.input(0), node.input(1)
     if a is None or b is None or a.dtype is not DType.FLOAT32:
         return "the operands are not float32"
