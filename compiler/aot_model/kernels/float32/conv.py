@@ -19,7 +19,7 @@ from aot_model.kernels.float32.axis import Axis, Segment, conv_axis, transposed_
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.overlap import slack
-from aot_model.kernels.float32.store import store_vector
+from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
 
 _SMALL_STEP = 16
@@ -350,12 +350,10 @@ class _Loops:
         if not oc.isdigit() and oc != "g":
             text.line(f"const int32_t oc = {oc};")
             oc = "oc"
-        for p in range(pixels):
-            if exact or p == 0:
-                self._store(text, p, vectors, channels, oc, coordinates[p])
-            else:
-                with text.block(f"if (left > {p})"):
-                    self._store(text, p, vectors, channels, oc, coordinates[p])
+        names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(pixels)]
+        n = "n" if self.shape.batch > 1 else "0"
+        block = Accumulators(d, names, coordinates, n, oc, channels, None if exact else "left")
+        block.store(text, self.tail, self.vector_tail)
 
     def _start(self, text: CText, pixels: int, vectors: int) -> None:
         """Accumulators begin at the bias, which is at the head of the block's weights."""
@@ -428,15 +426,3 @@ class _Loops:
         for p in range(pixels):
             text.line(f"a{p} += {advance};")
         text.line(f"w += {len(offsets) * vectors * d.lanes};")
-
-    def _store(
-        self, text: CText, p: int, vectors: int, channels: int, oc: str, coordinates: tuple[str, str]
-    ) -> None:
-        """Hand the accumulators of a pixel to the tail; the last vector may have more lanes than there are channels."""
-        d = self.dialect
-        n = "n" if self.shape.batch > 1 else "0"
-        for v in range(vectors):
-            lanes = min(d.lanes, channels - v * d.lanes)
-            store_vector(
-                text, d, self.tail, f"acc{p}_{v}", (n, *coordinates, total(oc, str(v * d.lanes))), lanes, self.vector_tail
-            )

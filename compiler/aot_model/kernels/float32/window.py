@@ -21,7 +21,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
 from aot_model.kernels.float32.overlap import slack
-from aot_model.kernels.float32.store import store_vector
+from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
 
 _UNROLLED = 64
@@ -306,7 +306,10 @@ class Window:
                         text.line(f"const float *a = {at};")
                         self._slide_rows(text, d, pairs, left)
                     for p in range(b.pixels):
-                        self._finish(text, d, p, self.area(b.out + p), (y, total(ox, str(p))), channel)
+                        self._divide(text, d, f"acc{p}", self.area(b.out + p))
+                    pixels = [(y, total(ox, str(p))) for p in range(b.pixels)]
+                    names = [[f"acc{p}"] for p in range(b.pixels)]
+                    Accumulators(d, names, pixels, self.n, channel, d.lanes).store(text, self.tail, self.vector_tail)
 
     def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
         """All rows of taps."""
@@ -339,21 +342,20 @@ class Window:
             loaded |= {weight, element}
             text.line(self._step(d, f"acc{p}", element, weight))
 
-    def _finish(
-        self, text: CText, d: VectorDialect, p: int, area: int | str, at: tuple[str, str], channel: str
-    ) -> None:
-        """Divide where it is an average, and hand the accumulator to the tail."""
-        acc = f"acc{p}"
-        if self.reduction.mean:
-            rows = self._row(5)
-            if isinstance(area, int) and rows.isdigit():
-                elements = area * int(rows)
-                scale = float_literal(1.0 / elements) if elements else "0.0f"
-            else:
-                scale = f"1.0f / (float)({rows} * {area})"
-            text.line(f"{acc} = {d.mul(acc, d.splat(scale) if d.lanes > 1 else (f'({scale})' if '/' in scale else scale))};")
-        n = "n" if self.shape.batch > 1 else "0"
-        store_vector(text, d, self.tail, acc, (n, *at, channel), d.lanes, self.vector_tail)
+    @property
+    def n(self) -> str:
+        return "n" if self.shape.batch > 1 else "0"
+
+    def _divide(self, text: CText, d: VectorDialect, acc: str, area: int | str) -> None:
+        """Divide an average by its number of elements: a constant, or different at the borders."""
+        if not self.reduction.mean:
+            return
+        rows = self._row(5)
+        if rows.isdigit() and str(area).isdigit():
+            scale = float_literal(1.0 / (int(area) * int(rows)))
+        else:
+            scale = f"(1.0f / (float)({rows} * {area}))"
+        text.line(f"{acc} = {d.mul(acc, d.splat(scale))};")
 
     def _gather(self, text: CText, y: str) -> None:
         """Output by output, tap by tap, a few vectors of channels at a time."""
@@ -409,7 +411,9 @@ class Window:
                     for v in range(width):
                         text.line(f"w{v} += ({self.cols.taps} - {self._col(4)}){'' if d.lanes == 1 else f' * {d.lanes}'};")
             for v in range(width):
-                self._finish(text, d, v, self._col(5), (y, x), total(channel, str(v * d.lanes)))
+                self._divide(text, d, f"acc{v}", self._col(5))
+            names = [[f"acc{v}" for v in range(width)]]
+            Accumulators(d, names, [(y, x)], self.n, channel, width * d.lanes).store(text, self.tail, self.vector_tail)
 
 
 def float_literal(value: float) -> str:
