@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8.requantise import QuantSpec
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_dsp import slack
-from aot_model.kernels.int8.gemm_dsp import DSP
+from aot_model.kernels.int8.finish import DSP
 
 _LANES = 255
 
@@ -142,7 +142,7 @@ def pool(
     else:
         work = ["int32_t most = *from;", *walk(["most = *at > most ? *at : most;"]), *finish("most", "c")]
 
-    place = ["const int32_t top = row * %d - %d, left = column * %d - %d;" % (s.stride_h, s.pad_top, s.stride_w, s.pad_left)]
+    place = [f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - {s.pad_left};"]
     image = "x" if s.batch == 1 else f"x + n * {s.strides[0]}"
     if inside:
         start = f"{image} + (top * {s.in_w} + left) * {s.in_c}"
