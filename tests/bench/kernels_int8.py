@@ -24,7 +24,7 @@ import qemu_int8  # noqa: E402
 import tflite  # noqa: E402
 
 from aot_model.kernels.base import ConvShape, KernelCode  # noqa: E402
-from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
+from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
 from aot_model.kernels.int8.requantise import QuantSpec  # noqa: E402
 
 OPS = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
@@ -106,7 +106,7 @@ def layer(model: Model, op: tflite.Operator, plain: bool) -> tuple[str, ConvShap
     weights = model.data(i[1], np.int8)
     bias = model.data(i[2], np.int32) if len(i) > 2 and i[2] >= 0 else None
     if name == "DEPTHWISE_CONV_2D":
-        kernel = depthwise_dsp.depthwise(shape, weights, bias, quant)
+        kernel = (depthwise_c if plain else depthwise_dsp).depthwise(shape, weights[0], bias, quant)
         return name, shape, kernel, x, arithmetic.depthwise(x, weights[0], bias, shape, quant)
     weights = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c)
     if plain:

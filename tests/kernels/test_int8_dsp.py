@@ -12,7 +12,7 @@ import qemu_int8
 from qemu_int8 import Case
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_dsp, fully_connected_dsp, pooling, requantise
+from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling, requantise
 from aot_model.kernels.int8.requantise import QuantSpec
 
 SEEDS = range(4)
@@ -123,23 +123,38 @@ def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool
     bias = some_bias(rng, shape.out_c)
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
+    want = arithmetic.conv(x, w, bias, shape, quant)
+    shape, x = transposed_input(rng, shape, x)
     if plain:
         kernel = conv_c.conv(shape, w, bias, quant, tail, block=(2, 2) if rng.random() < 0.5 else (1, 2))
     else:
         assert conv_dsp.applicable(shape, quant)
         kernel = conv_dsp.conv(shape, w, bias, quant, tail)
-    return finished(kernel, x, arithmetic.conv(x, w, bias, shape, quant), quant, tail)
+    return finished(kernel, x, want, quant, tail)
 
 
-def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str) -> Case:
+def transposed_input(rng: np.random.Generator, shape: ConvShape, x: np.ndarray) -> tuple[ConvShape, np.ndarray]:
+    """Now and then the input lies in memory as N, C, H, W."""
+    if rng.random() < 0.8:
+        return shape, x
+    strides = (shape.in_c * shape.in_h * shape.in_w, shape.in_w, 1, shape.in_h * shape.in_w)
+    return replace(shape, x_strides=strides), np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+
+
+def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool = False) -> Case:
     w = some_weights(rng, (shape.kernel_h, shape.kernel_w, shape.out_c))
     quant = quantisation(rng, shape.out_c, shape.kernel_h * shape.kernel_w, kind)
+    if plain and rng.random() < 0.3:
+        w = rng.integers(0, 256, w.shape).astype(np.uint8)
+        quant = replace(quant, weight_zero_point=int(rng.choice([1, 128, 255])))
     bias = some_bias(rng, shape.out_c)
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
     limit = int(rng.choice([60, 200, 6144]))
-    kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, plane_bytes=limit)
-    return finished(kernel, x, arithmetic.depthwise(x, w, bias, shape, quant), quant, tail)
+    want = arithmetic.depthwise(x, w, bias, shape, quant)
+    shape, x = transposed_input(rng, shape, x)
+    function = depthwise_c.depthwise if plain else depthwise_dsp.depthwise
+    return finished(function(shape, w, bias, quant, tail, plane_bytes=limit), x, want, quant, tail)
 
 
 def row_case(rng: np.random.Generator, ic: int, oc: int, kind: str) -> Case:
@@ -192,6 +207,7 @@ def dsp_cases(seed: int) -> list[Case]:
 def plain_cases(seed: int) -> list[Case]:
     rng = np.random.default_rng(100 + seed)
     cases = [conv_case(rng, random_shape(rng, depthwise=False), kind, plain=True) for kind in KINDS]
+    cases += [depthwise_case(rng, random_shape(rng, depthwise=True), kind, plain=True) for kind in KINDS]
     for kind in ("relu", "signed"):
         n = int(rng.integers(1, 10))
         cases.append(conv_case(rng, ConvShape(1, 1, n, 12, 1, n, 5), kind, plain=True))

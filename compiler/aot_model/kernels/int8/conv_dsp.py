@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.gemm_dsp import DSP, asm_text, pack_pairs, pair_kernel
-from aot_model.kernels.int8.requantise import QuantSpec, fold_zero_point, requantise_helper
+from aot_model.kernels.int8.finish import DSP, asm_text, raw_constants, requantise_helper
+from aot_model.kernels.int8.gemm_dsp import pack_pairs, pair_kernel
+from aot_model.kernels.int8.requantise import QuantSpec, fold_zero_point
 
 PIXELS = 4
 
@@ -234,12 +235,6 @@ def conv(
             f"{5 / 16:.2f} words loaded per MAC; requantisation: {stream.requantise.form}"
         ),
     )
-
-
-def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
-    """Multiplier and shift of each channel for the plain rule."""
-    m, s = quant.channels(channels)
-    return [Packed("requantisation", np.stack([m, s], axis=1).astype(np.int32).reshape(-1))]
 
 
 @dataclass(frozen=True)

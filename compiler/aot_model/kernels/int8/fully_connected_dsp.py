@@ -15,9 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.conv_dsp import raw_constants
-from aot_model.kernels.int8.gemm_dsp import DSP, asm_text, form_name, plan_slots, requantise_asm, requantise_c, requantise_words, to_words, wrapped
-from aot_model.kernels.int8.requantise import QuantSpec, Requantise, fold_zero_point, requantise_helper
+from aot_model.kernels.int8.finish import (
+    DSP,
+    asm_text,
+    form_name,
+    raw_constants,
+    requantise_asm,
+    requantise_c,
+    requantise_helper,
+    requantise_words,
+    wrapped,
+)
+from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
+from aot_model.kernels.int8.requantise import QuantSpec, Requantise, fold_zero_point
 
 UNROLL = 4
 ROWS = 4
@@ -45,9 +55,9 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
     step = ["ldmia r1!, {r6-r9}"]
     step += ["ldrd r10, r11, [r0], #8"] if expanded else [
         "ldr r10, [r0], #4", f"{ext} r11, r10, ror #8", f"{ext} r10, r10"]
-    for x, pairs in (("r10", ("r6", "r7")), ("r11", ("r8", "r9"))):
-        for half, w in enumerate(pairs):
-            a, b = acc[2 * half], acc[2 * half + 1]
+    for x, loaded in (("r10", ("r6", "r7")), ("r11", ("r8", "r9"))):
+        for which, w in enumerate(loaded):
+            a, b = acc[2 * which], acc[2 * which + 1]
             if joined:
                 step += [f"smlad {a}, {x}, {w}, {a}", f"sxtb16 {w}, {w}"]
             else:
@@ -108,7 +118,7 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
         if expanded
         else ["const int32_t v[4] = {x[4 * k], x[4 * k + 2], x[4 * k + 1], x[4 * k + 3]};"]
     )
-    pair = (
+    multiply = (
         ["a += (uint32_t)(v[2 * j] * (int16_t)(w & 0xffff) + v[2 * j + 1] * (w >> 16));"]
         if joined
         else ["a += (uint32_t)(v[2 * j] * (int8_t)(w >> 8 & 0xff) + v[2 * j + 1] * (w >> 24));"]
@@ -123,7 +133,7 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
         "                const uint32_t j = i / 2;",
         "                const int32_t w = *p++;",
         "                uint32_t a = sum[i % 2 * 2];",
-        *("                " + line for line in pair),
+        *("                " + line for line in multiply),
         "                sum[i % 2 * 2] = a;",
         "                sum[i % 2 * 2 + 1] += (uint32_t)(v[2 * j] * (int8_t)(w & 0xff) + v[2 * j + 1] * (int8_t)(w >> 16 & 0xff));",
         "            }",

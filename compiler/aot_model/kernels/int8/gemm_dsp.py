@@ -22,10 +22,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.kernels.int8.finish import (
+    DSP,
+    asm_text,
+    form_name,
+    requantise_asm,
+    requantise_c,
+    requantise_words,
+    wrapped,
+)
 from aot_model.kernels.int8.requantise import Int64, QuantSpec, Requantise, bounds, plan
 
 UNROLL = 8
-DSP = "#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)"
 
 _ACC_A = ("r2", "r3", "r4", "r5")
 _ACC_B = ("r6", "r7", "r8", "r9")
@@ -42,11 +50,6 @@ class PairStream:
     pairs: npt.NDArray[np.int64]
     """[n, 2] output channels of each pair; an odd count ends with a pair that repeats one channel."""
     pair_words: int
-
-
-def wrapped(values: Int64) -> npt.NDArray[np.int32]:
-    """Modulo 2^32, as int32."""
-    return (values & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
 def to_words(half: Int64) -> npt.NDArray[np.int32]:
@@ -71,14 +74,6 @@ def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> boo
     joined = 256 * a + b
     fits = int(joined.min(initial=0)) >= -(1 << 15) and int(joined.max(initial=0)) < 1 << 15
     return fits and int(lo.min()) - slack > -(1 << 23) and int(hi.max()) + slack < 1 << 23
-
-
-def requantise_words(rq: Requantise, channel: int) -> list[int]:
-    """A channel's requantisation constants as the micro-kernels read them; none in raw form."""
-    if rq.form == "raw":
-        return []
-    words = [int(rq.multiplier[channel]), int(rq.offset[channel])]
-    return words if rq.uniform_shift else [*words, int(rq.shift[channel])]
 
 
 def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[Requantise, bool]:
@@ -107,78 +102,12 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStre
     return PairStream(np.concatenate(rows), rq, joined, pairs, int(rows[0].size))
 
 
-def requantise_asm(
-    rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str, regs: tuple[str, str, str, str], fetch: list[str]
-) -> list[str]:
-    """Requantises one channel's accumulators in place.
-
-    regs: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded just before it is used.
-    """
-    sat = "ssat" if out_dtype == "int8" else "usat"
-    if rq.form == "raw":
-        return [f"asr {a}, {a}, #{align}" for a in accs] if align else []
-    m, c, u, r = regs
-    lines = []
-    fixed = int(rq.shift[0]) + (align if rq.form == "affine" else 0)
-    for a in accs:
-        if rq.form == "affine":
-            lines.append(f"smmlar {a}, {a}, {m}, {c}")
-        else:
-            lines.append(f"asr {a}, {a}, #{align - 1}" if align else f"lsl {a}, {a}, #1")
-            lines += [f"add {u}, {c}, {a}, asr #31", f"smmlar {a}, {a}, {m}, {u}"]
-        if rq.uniform_shift:
-            lines.append(f"{sat} {a}, #8, {a}" + (f", asr #{fixed}" if fixed else ""))
-        else:
-            if rq.form == "affine" and align:
-                lines.append(f"asr {a}, {a}, #{align}")
-            lines += [*fetch, f"asr {a}, {a}, {r}", f"{sat} {a}, #8, {a}"]
-        if rq.clamp_low is not None:
-            lines += [f"cmp {a}, #{rq.clamp_low}", "it lt", f"movlt {a}, #{rq.clamp_low}"]
-        if rq.clamp_high is not None:
-            lines += [f"cmp {a}, #{rq.clamp_high}", "it gt", f"movgt {a}, #{rq.clamp_high}"]
-    return lines
-
-
 def _streamed(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str) -> list[str]:
     """requantise_asm with the constants read from the stream at r1."""
     if rq.form == "raw":
         return requantise_asm(rq, accs, align, out_dtype, ("", "", "", ""), [])
     load = ["ldrd r10, r11, [r1], #8", *([] if rq.uniform_shift else ["ldr lr, [r1], #4"])]
     return load + requantise_asm(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])
-
-
-def form_name(rq: Requantise, out_dtype: str) -> str:
-    """Suffix of a micro-kernel's name: everything of the requantisation that its text depends on."""
-    if rq.form == "raw":
-        return "raw"
-    parts = [rq.form, str(int(rq.shift[0])) if rq.uniform_shift else "v", "s8" if out_dtype == "int8" else "u8"]
-    parts += [f"{n}{v}".replace("-", "n") for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None]
-    return "_".join(parts)
-
-
-def requantise_c(rq: Requantise, align: int, out_dtype: str, indent: str, constants: str = "p") -> list[str]:
-    """The same in C: `v` holds an accumulator shifted left by `align`, `constants` points to its constants."""
-    if rq.form == "raw":
-        return [f"{indent}v >>= {align};"] if align else []
-    lo, hi = (-128, 127) if out_dtype == "int8" else (0, 255)
-    lo, hi = lo if rq.clamp_low is None else rq.clamp_low, hi if rq.clamp_high is None else rq.clamp_high
-    lines = []
-    if rq.form == "ties":
-        lines.append(f"v >>= {align - 1};" if align else "v *= 2;")
-        add = f"(int64_t){constants}[1] - (v < 0)"
-    else:
-        add = f"(int64_t){constants}[1]"
-    extra = align if rq.form == "affine" else 0
-    shift = str(int(rq.shift[0]) + extra) if rq.uniform_shift else (f"({constants}[2] + {extra})" if extra else f"{constants}[2]")
-    lines.append(f"v = (int32_t)((((int64_t)v * {constants}[0] + INT64_C(0x80000000)) >> 32) + {add});")
-    lines.append(f"v >>= {shift};")
-    lines.append(f"v = v < {lo} ? {lo} : v > {hi} ? {hi} : v;")
-    return [indent + line for line in lines]
-
-
-def asm_text(lines: list[str]) -> str:
-    """Lines of assembly as C string literals."""
-    return "\n".join(f'        "{line}\\n"' for line in lines)
 
 
 def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_dsp import slack
-from aot_model.kernels.int8.gemm_dsp import DSP
+from aot_model.kernels.int8.finish import DSP
 
 _LANES = 255
 

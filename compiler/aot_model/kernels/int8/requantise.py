@@ -70,8 +70,8 @@ def rescale(acc: Int64, multiplier: Int64, shift: Int64, variant: int = 1) -> In
     """The exact rule, before the zero point. acc is int32; the left shift wraps as int32 does."""
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     if variant == 3:
-        single: Int64 = (acc * multiplier + (np.int64(1) << (30 - shift))) >> (31 - shift)
-        return single
+        once: Int64 = (acc * multiplier + (np.int64(1) << (30 - shift))) >> (31 - shift)
+        return once
     value = (acc << left).astype(np.int32).astype(np.int64)
     high = (value * multiplier + (1 << 30)) >> 31
     if variant == 2:
@@ -219,31 +219,3 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> 
     if int(np.abs(offset).max()) >= 1 << 30:
         return raw
     return Requantise("ties", np.where(constant, 0, m), offset, r, zero, clamp_low, clamp_high)
-
-
-def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
-    """(name, C text) of the rule as it stands, for any multiplier and shift: (acc, {multiplier, shift}) -> clamped value."""
-    name = f"requantise_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
-    if quant.variant == 3:
-        rule = """    const int32_t s = constants[1];
-    const int64_t product = (int64_t)acc * constants[0];
-    const int32_t q = (int32_t)((product + ((int64_t)1 << (30 - s))) >> (31 - s));"""
-    else:
-        rule = """    const int32_t left = constants[1] > 0 ? constants[1] : 0, right = left - constants[1];
-    const int32_t value = (int32_t)((uint32_t)acc << left);
-    const int32_t high = (int32_t)(((int64_t)value * constants[0] + INT64_C(0x40000000)) >> 31);
-"""
-        if quant.variant == 2:
-            rule += "    const int32_t q = (int32_t)((high + (((int64_t)1 << right) >> 1)) >> right);"
-        else:
-            rule += """    const int32_t mask = (int32_t)((UINT32_C(1) << right) - 1u);
-    const int32_t q = (high >> right) + ((high & mask) > (mask >> 1) + (high < 0) ? 1 : 0);"""
-    low, high = quant.act_min - quant.out_zero_point, quant.act_max - quant.out_zero_point
-    text = f"""/* The rule for one accumulator; constants = {{multiplier, shift}}. */
-static int32_t {name}(int32_t acc, const int32_t *constants)
-{{
-{rule}
-    return q < {low} ? {quant.act_min} : q > {high} ? {quant.act_max} : q + {quant.out_zero_point};
-}}
-"""
-    return name, text
