@@ -157,7 +157,7 @@ def depthwise3x3(
         body=body,
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=INCLUDES | {"<stddef.h>"} | ({"<arm_mve.h>"} if vector_tail else frozenset()),
+        includes=INCLUDES | {"<stddef.h>"},
         helpers=(*HELPERS, COPY_C, INTERLEAVE_C, DRIVER_C, *((PLAIN_C,) if tail is None else ()), text),
         slack=_slack(s),
         note=f"{s.macs} MACs, row pairs of {pair} bytes, "

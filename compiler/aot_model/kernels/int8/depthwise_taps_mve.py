@@ -78,7 +78,7 @@ def depthwise_taps(
         body=_body(p, rq, name, spec.x_zero_point, tail, vector_tail, s is not shape),
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=INCLUDES | ({"<arm_mve.h>"} if vector_tail else frozenset()),
+        includes=INCLUDES,
         helpers=(*HELPERS, COPY_C, text),
         slack=_slack(p),
         note=f"{shape.macs} MACs, {p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
