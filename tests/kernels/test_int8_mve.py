@@ -10,6 +10,8 @@ import int8_model
 import numpy as np
 import pytest
 import qemu_mve
+from int8_program import Case, program
+
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
@@ -18,10 +20,17 @@ from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
 from aot_model.kernels.int8.fully_connected_mve import fully_connected
 from aot_model.kernels.int8.pooling_mve import average_pool, max_pool
 from aot_model.kernels.int8.spec import QuantSpec
-from int8_program import Case, program
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
-RANGES = ((-128, -128, 127), (-128, 0, 127), (3, -128, 127), (127, -128, 127), (-20, -20, 90), (5, 9, 9), (-128, -128, 60))
+RANGES = (
+    (-128, -128, 127),
+    (-128, 0, 127),
+    (3, -128, 127),
+    (127, -128, 127),
+    (-20, -20, 90),
+    (5, 9, 9),
+    (-128, -128, 60),
+)
 """(output zero point, act_min, act_max): with and without ReLU, ReLU6, a single value."""
 
 
@@ -124,7 +133,15 @@ def conv_cases() -> list[Case]:
         kernel = [(1, 1), (3, 3), (1, 1), (2, 5), (10, 4), (3, 1)][i % 6]
         in_c = int(draw.rng.choice([1, 2, 3, 4, 5, 8, 13, 16, 20, 33]))
         cases.append(conv_case(draw, draw.geometry(kernel, in_c, int(draw.rng.integers(1, 23)))))
-    for pixels, in_c, out_c in ((6, 64, 64), (5, 23, 9), (1, 7, 3), (4, 192, 8), (3, 208, 5), (2, 300, 4), (7, 4100, 2)):
+    for pixels, in_c, out_c in (
+        (6, 64, 64),
+        (5, 23, 9),
+        (1, 7, 3),
+        (4, 192, 8),
+        (3, 208, 5),
+        (2, 300, 4),
+        (7, 4100, 2),
+    ):
         cases.append(conv_case(draw, ConvShape(1, 1, pixels, in_c, 1, pixels, out_c)))
     cases.append(conv_case(draw, ConvShape(1, 5, 6, 60, 5, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1)))
     return cases
@@ -156,7 +173,18 @@ def depthwise_cases() -> list[Case]:
 
 def dense_cases() -> list[Case]:
     draw, cases = Draw(3), []
-    for in_c, out_c in ((640, 128), (128, 8), (8, 24), (64, 12), (27, 13), (1, 1), (30, 5), (256, 2), (100, 15), (12, 7)):
+    for in_c, out_c in (
+        (640, 128),
+        (128, 8),
+        (8, 24),
+        (64, 12),
+        (27, 13),
+        (1, 1),
+        (30, 5),
+        (256, 2),
+        (100, 15),
+        (12, 7),
+    ):
         shape = ConvShape(1, 1, 1, in_c, 1, 1, out_c)
         spec, bias = draw.quantised(in_c, out_c)
         x, w = draw.int8(1, 1, 1, in_c), draw.weights(out_c, in_c)
