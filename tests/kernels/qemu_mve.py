@@ -95,9 +95,14 @@ def build(source: str, directory: Path, optimise: str = "-O2", flags: tuple[str,
     (directory / "startup.c").write_text(STARTUP)
     (directory / "link.ld").write_text(LINK)
     elf = directory / "program.elf"
-    command = ["arm-none-eabi-gcc", *FLAGS, "-g", optimise, *flags, "-nostartfiles", "--specs=nano.specs"]
-    command += ["-Wl,--no-warn-rwx-segments", "-T", "link.ld", "program.c", "startup.c", "-o", "program.elf"]
-    subprocess.run(command, cwd=directory, check=True, text=True, capture_output=False)
+    gcc = ["arm-none-eabi-gcc", *FLAGS, "-g"]
+    link = ["-nostartfiles", "--specs=nano.specs", "-Wl,--no-warn-rwx-segments", "-T", "link.ld"]
+    for command in (
+        [*gcc, "-O2", "-c", "startup.c", "-o", "startup.o"],
+        [*gcc, optimise, *flags, "-c", "program.c", "-o", "program.o"],
+        [*gcc, *link, "program.o", "startup.o", "-o", "program.elf"],
+    ):
+        subprocess.run(command, cwd=directory, check=True)
     return elf
 
 

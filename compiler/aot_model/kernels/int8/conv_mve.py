@@ -92,7 +92,7 @@ def conv(
         body=_body(shape, kernel.name, kernel.depth, patch.name, tail, vector_tail),
         constants=(Packed("w", pack(matrix, rq, 4)),),
         scratch=tuple(scratch),
-        includes=INCLUDES | ({"<arm_mve.h>"} if vector_tail else frozenset()),
+        includes=INCLUDES,
         helpers=(*HELPERS, *patch.helpers, kernel.text),
         slack=_slack(shape),
         note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",

@@ -157,7 +157,7 @@ def depthwise3x3(
         body=body,
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=INCLUDES | {"<stddef.h>"} | ({"<arm_mve.h>"} if vector_tail else frozenset()),
+        includes=INCLUDES | {"<stddef.h>"},
         helpers=(*HELPERS, COPY_C, INTERLEAVE_C, DRIVER_C, *((PLAIN_C,) if tail is None else ()), text),
         slack=_slack(s),
         note=f"{s.macs} MACs, row pairs of {pair} bytes, "
@@ -198,11 +198,16 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     partial = (s.out_h % 2 == 1) if square else s.out_w < 4
     if square:
         block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{x_step}"]
-        block += [f"vmladav.s8 {r}, q0, {q}" for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)]
+        block += [
+            f"vmladav.s8 {r}, q0, {q}" for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)
+        ]
         weights = ["vldrb.8 q1, [r5, #4]", "vldrb.8 q3, [r5, #3]", "vldrb.8 q4, [r5, #-1]", "vldrb.8 q2, [r5], #16"]
     else:
-        block = [line for r in ("r0", "r2", "r4", "r6") for line in
-                 ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")]
+        block = [
+            line
+            for r in ("r0", "r2", "r4", "r6")
+            for line in ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")
+        ]
         weights = ["vldrb.8 q1, [r5, #4]", "add r5, r5, #16"]
     block += ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
     block += rq.vector("q0", "q7", "r8", "", "r10") + rq.narrow("q0", None, "q7")
@@ -244,7 +249,7 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
                 for (int32_t tap = 0; tap < 16; tap++) {{
                     acc += from[gather[tap / 2] + tap % 2] * weight[tap];
                 }}
-                y[column * {s.out_c} + (int32_t)to[lane] + c] = {rq.scalar('acc', 'k[2 * c + 1]', '0', 'right[c]')};
+                y[column * {s.out_c} + (int32_t)to[lane] + c] = {rq.scalar("acc", "k[2 * c + 1]", "0", "right[c]")};
             }}
         }}
     }}
@@ -253,7 +258,9 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
 """
     digest = hashlib.sha256(body.encode()).hexdigest()[:6]
     name = f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}_{digest}"
-    comment = f"/* {rows} row(s) of {s.out_w} outputs, {s.out_c} channels; x: row pairs, w: one past the leading zeros. */\n"
+    comment = (
+        f"/* {rows} row(s) of {s.out_w} outputs, {s.out_c} channels; x: row pairs, w: one past the leading zeros. */\n"
+    )
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 

@@ -78,7 +78,7 @@ def depthwise_taps(
         body=_body(p, rq, name, spec.x_zero_point, tail, vector_tail, s is not shape),
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=INCLUDES | ({"<arm_mve.h>"} if vector_tail else frozenset()),
+        includes=INCLUDES,
         helpers=(*HELPERS, COPY_C, text),
         slack=_slack(p),
         note=f"{shape.macs} MACs, {p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
@@ -187,7 +187,7 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
                 for (int32_t tap = 0; tap < {8 * p.chunks}; tap++) {{
                     acc += from[taps[tap]] * w[{record} * c + tap];
                 }}
-                y[column * {s.out_c} + (int32_t)to[lane] + c * {p.multiplier}] = {rq.scalar('acc', 'k[2 * c + 1]', '0', right)};
+                y[column * {s.out_c} + (int32_t)to[lane] + c * {p.multiplier}] = {rq.scalar("acc", "k[2 * c + 1]", "0", right)};
             }}
         }}
     }}
@@ -196,14 +196,14 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
 """
     digest = hashlib.sha256(body.encode()).hexdigest()[:6]
     name = f"aot_mve_depthwise_t{s.kernel_h * s.kernel_w}_c{s.out_c}_{digest}"
-    comment = f"/* One row of {s.out_w} outputs, {s.in_c} channels, {s.kernel_h} x {s.kernel_w} taps at given offsets. */\n"
+    comment = (
+        f"/* One row of {s.out_w} outputs, {s.in_c} channels, {s.kernel_h} x {s.kernel_w} taps at given offsets. */\n"
+    )
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 
 
-def _body(
-    p: _Plan, rq: Requantiser, kernel: str, zero: int, tail: Tail | None, vector_tail: bool, down: bool
-) -> str:
+def _body(p: _Plan, rq: Requantiser, kernel: str, zero: int, tail: Tail | None, vector_tail: bool, down: bool) -> str:
     s = p.shape
     image_row, out_row, table = s.in_w * s.in_c, s.out_w * s.out_c, 8 * p.chunks
     tall = (s.kernel_h - 1) * s.dilation_h + 1

@@ -90,7 +90,9 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     asm = "\n".join(f'        "{line}\\n\\t"' for line in [*shared, "1:", *lines])
     outs = ["w", "left", *y, *(x if mutable else [])]
     ins = [] if mutable else x
-    parameters = [f"const int8_t *{p}" for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
+    parameters = (
+        [f"const int8_t *{p}" for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
+    )
     pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
     twin = _twin(widths, rq, pixels, block)
     body = f"""\
@@ -129,7 +131,7 @@ def _load(width: int) -> str:
 
 
 def _multiply(width: int, first: bool) -> str:
-    return f"vmladav{'' if first else 'a'}.{ {16: 's8', 8: 's16', 4: 's32'}[width]}"
+    return f"vmladav{'' if first else 'a'}.{ {16: 's8', 8: 's16', 4: 's32'}[width] }"
 
 
 def _chunk(width: int, pixels: int, block: int, first: bool, offset: int | None) -> list[str]:

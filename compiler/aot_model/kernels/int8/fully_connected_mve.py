@@ -49,7 +49,7 @@ def fully_connected(
         body=body,
         constants=(Packed("w", pack(matrix, rq, block)),),
         scratch=tuple(scratch),
-        includes=INCLUDES | ({"<arm_mve.h>"} if vector_tail else frozenset()),
+        includes=INCLUDES,
         helpers=(*HELPERS, COPY_C, kernel.text),
         slack=slack,
         note=f"{shape.macs} MACs, {kernel.note}",

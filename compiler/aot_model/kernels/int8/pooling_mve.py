@@ -186,7 +186,7 @@ for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
     return KernelCode(
         body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n",
         scratch=(Scratch("row", s.out_c),) if tail is not None else (),
-        includes=INCLUDES | ({"<arm_mve.h>"} if vector_tail else frozenset()),
+        includes=INCLUDES,
         helpers=(*HELPERS, *helpers, text),
         slack=int(np.min(needed - (np.arange(len(needed)) + 1) * s.out_c)),
         note=f"{s.out_h * s.out_w} windows of up to {s.kernel_h} x {s.kernel_w}, channels in lanes",
