@@ -55,6 +55,10 @@ def int_literal(value: int, dtype: DType) -> str:
 
 
 def literal(value: int | float | bool, dtype: DType) -> str:
+    if dtype.storage and dtype.is_float:
+        import numpy as np
+
+        return hex(int(np.asarray(value).astype(dtype.numpy).view(np.uint16 if dtype.bits == 16 else np.uint8)))
     return float_literal(float(value), dtype) if dtype.is_float else int_literal(int(value), dtype)
 
 
@@ -224,12 +228,23 @@ class CWriter:
     def _cast(self, x: Call) -> tuple[str, int]:
         (a,) = x.args
         source, target = a.dtype, x.dtype
+        if source.storage != target.storage:
+            self.headers.add("aot_model/narrow.h")
+            return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
         if target is DType.BOOL:
             return f"{self.text(a, _EQUAL + 1)} != {literal(0, source)}", _EQUAL
         if source.is_float and target.is_integer:
             self.headers.add("aot_model/scalar.h")
             return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
         return f"({target.c_type}){self.text(a, _UNARY)}", _UNARY
+
+    def _cast_unbounded(self, x: Call) -> tuple[str, int]:
+        self.headers.add("aot_model/narrow.h")
+        return f"aot_model_float32_to_{x.dtype.label}_unbounded({self.text(x.args[0])})", _ATOM
+
+    def _cast_up(self, x: Call) -> tuple[str, int]:
+        self.headers.add("aot_model/narrow.h")
+        return f"aot_model_float32_to_{x.dtype.label}_up({self.text(x.args[0])})", _ATOM
 
 
 _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
@@ -238,6 +253,8 @@ _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
     "imod": CWriter._imod,
     "select": CWriter._select,
     "cast": CWriter._cast,
+    "cast_unbounded": CWriter._cast_unbounded,
+    "cast_up": CWriter._cast_up,
 }
 
 

@@ -178,6 +178,10 @@ def call(op: str, *args: Expr, dtype: DType | None = None) -> Expr:
 def cast(x: Expr, dtype: DType) -> Expr:
     if x.dtype is dtype:
         return x
+    if x.dtype.storage and dtype is not x.dtype.compute:
+        return cast(cast(x, x.dtype.compute), dtype)
+    if dtype.storage and x.dtype is not dtype.compute:
+        return cast(cast(x, dtype.compute), dtype)
     if isinstance(x, Const) and dtype is DType.FLOAT32 and x.dtype in (DType.INT32, DType.BOOL):
         return const(x.value, dtype)
     return call("cast", x, dtype=dtype)

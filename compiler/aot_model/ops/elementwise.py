@@ -385,12 +385,30 @@ class Where(Operator):
 
 @operator("Cast", elementwise=True)
 class Cast(Operator):
-    """Conversion to another element type."""
+    """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or NaN."""
 
     to: DType = DType.FLOAT32
+    saturate: int = 1
+    round_mode: str = "up"
+    """Of float8_e8m0: up, down or nearest."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(self.to, required(inputs).shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return cast(at(required(inputs), index), self.to)
+        x = at(required(inputs), index)
+        if self.to is DType.FLOAT8E8M0 and x.dtype is not self.to:
+            if self.round_mode != "up":
+                raise OperatorError(f"round_mode '{self.round_mode}' is not supported", "E202")
+            return call("cast_up", cast(x, DType.FLOAT32), dtype=self.to)
+        if not self.saturate and self.to.is_float and self.to.bits == 8 and x.dtype is not self.to:
+            return call("cast_unbounded", cast(x, DType.FLOAT32), dtype=self.to)
+        return cast(x, self.to)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([-3.7, -0.5, 0, 0.3, 1, 2.5, 100, 300, 1e6, -1e6], np.float32)
+        safe = (DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16, DType.BOOL)
+        ints = [Sample((x[:6] * 2,), {"to": d}) for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)]
+        wrap = [Sample((np.asarray([-5, 0, 7, 300, 70000], np.int32),), {"to": d}) for d in (DType.UINT8, DType.INT16, DType.FLOAT32, DType.BOOL)]
+        return [*(Sample((x,), {"to": d}) for d in safe), *ints, *wrap]

@@ -73,6 +73,8 @@ class Operator:
     """`express` folds over a range, so an element is expensive."""
     alone: ClassVar[bool] = False
     """`lower` stores the outputs themselves: nothing is fused into its tail."""
+    any_type: ClassVar[bool] = False
+    """Takes storage types (float16 …) as they are, without a conversion around it; so does every movement."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 
