@@ -246,7 +246,7 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
 
 @pytest.mark.parametrize(
     "change",
-    [{"variant": 2}, {"x_dtype": "uint8"}, {"y_dtype": "int16"}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
+    [{"variant": 2}, {"x_dtype": "uint8"}, {"out_dtype": "int16"}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
 )
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
     spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
