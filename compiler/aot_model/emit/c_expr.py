@@ -18,7 +18,7 @@ _ATOM, _UNARY, _MUL, _ADD, _SHIFT, _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 16,
 _PRECEDENCE = {"*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
                "!=": _EQUAL, ">>": _SHIFT, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1}  # fmt: skip
 
-_IDENTITY = {"add": 0, "mul": 1, "and": True, "or": False}
+_IDENTITY: dict[str, float] = {"add": 0, "mul": 1, "and": True, "or": False}
 
 
 def float_literal(value: float, dtype: DType) -> str:
@@ -55,6 +55,10 @@ def int_literal(value: int, dtype: DType) -> str:
 
 
 def literal(value: int | float | bool, dtype: DType) -> str:
+    if dtype.storage and dtype.is_float:
+        import numpy as np
+
+        return hex(int(np.asarray(value).astype(dtype.numpy).view(np.uint16 if dtype.bits == 16 else np.uint8)))
     return float_literal(float(value), dtype) if dtype.is_float else int_literal(int(value), dtype)
 
 
@@ -92,10 +96,8 @@ class CWriter:
     def _fold(self, node: Reduce) -> None:
         outer, name = dict(self._names), self._local(node.dtype)
         c_type = _value_type(node.dtype)
-        start = _IDENTITY.get(node.op)
-        if start is None:
-            low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
-            start = high if node.op == "min" else low
+        low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
+        start = _IDENTITY.get(node.op, high if node.op == "min" else low)
         self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
         self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
         self.open_loops(node.over)
@@ -226,12 +228,23 @@ class CWriter:
     def _cast(self, x: Call) -> tuple[str, int]:
         (a,) = x.args
         source, target = a.dtype, x.dtype
+        if source.storage != target.storage:
+            self.headers.add("aot_model/narrow.h")
+            return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
         if target is DType.BOOL:
             return f"{self.text(a, _EQUAL + 1)} != {literal(0, source)}", _EQUAL
         if source.is_float and target.is_integer:
             self.headers.add("aot_model/scalar.h")
             return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
         return f"({target.c_type}){self.text(a, _UNARY)}", _UNARY
+
+    def _cast_unbounded(self, x: Call) -> tuple[str, int]:
+        self.headers.add("aot_model/narrow.h")
+        return f"aot_model_float32_to_{x.dtype.label}_unbounded({self.text(x.args[0])})", _ATOM
+
+    def _cast_up(self, x: Call) -> tuple[str, int]:
+        self.headers.add("aot_model/narrow.h")
+        return f"aot_model_float32_to_{x.dtype.label}_up({self.text(x.args[0])})", _ATOM
 
 
 _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
@@ -240,6 +253,8 @@ _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
     "imod": CWriter._imod,
     "select": CWriter._select,
     "cast": CWriter._cast,
+    "cast_unbounded": CWriter._cast_unbounded,
+    "cast_up": CWriter._cast_up,
 }
 
 

@@ -19,6 +19,8 @@ def initialiser(data: np.ndarray) -> str:
         texts = ["true" if v else "false" for v in flat]
     elif kind.itemsize == 2 and kind.kind not in "iu":
         texts = [f"0x{int(v):04x}" for v in flat.view(np.uint16)]
+    elif kind.itemsize == 1 and kind.kind not in "iu":
+        texts = [str(int(v)) for v in (flat.astype(np.int8) if str(kind).startswith(("int", "uint")) else flat.view(np.uint8))]
     elif kind == np.int64:
         texts = [f"INT64_C({v})" if v != np.iinfo(np.int64).min else "INT64_MIN" for v in flat.tolist()]
     elif kind == np.uint64:

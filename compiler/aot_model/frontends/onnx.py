@@ -285,7 +285,7 @@ class _Importer:
         if any(t.nbytes > 2**31 - 1 for t in types):
             self._problem("E202", f"result {max(types, key=lambda t: t.nbytes)} is larger than 2 GB", proto)
             return
-        wanted = [n for n in proto.output]
+        wanted = list(proto.output)
         if len(wanted) > len(types):
             self._problem("E202", f"has {len(wanted)} outputs; {len(types)} are supported", proto)
             return

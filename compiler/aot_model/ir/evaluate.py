@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from aot_model.ir.expr import Call, Const, Expr, Leaf, Load, Reduce, Var, walk
+from aot_model.ir.expr import Call, Const, Expr, Load, Reduce, Var, walk
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
@@ -22,6 +23,8 @@ def convert(x: Any, dtype: DType) -> Any:
     x = np.asarray(x)
     if dtype is DType.BOOL:
         return x != 0
+    if dtype.storage or DType.of(x.dtype).storage:
+        return _narrow(x, dtype)
     if dtype.is_integer and x.dtype.kind not in "iub":
         low, high = dtype.limits
         wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -29,6 +32,20 @@ def convert(x: Any, dtype: DType) -> Any:
         exact = np.where(clipped >= float(high), 0.0, clipped)
         return np.where(clipped >= float(high), high, exact.astype(np.int64 if low < 0 else np.uint64)).astype(dtype.numpy)
     return x.astype(dtype.numpy)
+
+
+def _narrow(x: np.ndarray, dtype: DType, saturate: bool = True) -> np.ndarray:
+    """To or from a storage type. Small floats saturate unless told otherwise; small integers wrap."""
+    if dtype.is_integer and dtype.bits < 8:
+        wide = convert(x, dtype.compute).astype(np.int64) & ((1 << dtype.bits) - 1)
+        return np.where(wide > dtype.limits[1], wide - (1 << dtype.bits), wide).astype(np.int8).astype(dtype.numpy)
+    if not dtype.is_float or dtype.bits > 8 or dtype is DType.FLOAT8E8M0:
+        return convert(x.astype(DType.of(x.dtype).compute.numpy), dtype.compute).astype(dtype.numpy)
+    wide = x.astype(np.float32)
+    if saturate or dtype.bits < 8:
+        most = np.float32(ml_dtypes.finfo(dtype.numpy).max)
+        wide = np.where(np.isnan(wide), wide, np.clip(wide, -most, most)).astype(np.float32)
+    return wide.astype(dtype.numpy)
 
 
 def evaluate(x: Expr, index: tuple[Expr, ...], shape: tuple[int, ...], leaves: dict[Expr, Any] | None = None) -> np.ndarray:
@@ -44,7 +61,14 @@ def evaluate(x: Expr, index: tuple[Expr, ...], shape: tuple[int, ...], leaves: d
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = _eval(x, env)
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(result, dtype=x.dtype.numpy), shape))
+    return np.array(np.broadcast_to(np.asarray(result, dtype=x.dtype.numpy), shape))
+
+
+def power_of_two_above(x: np.ndarray) -> np.ndarray:
+    """float8_e8m0: the exponent of x rounded up, at most 2^127."""
+    bits = np.asarray(x, dtype=np.float32).view(np.uint32)
+    code = ((bits >> 23) & 255) + ((bits & 0x7FFFFF) != 0)
+    return np.where(np.isnan(x), 255, np.minimum(code, 254)).astype(np.uint8).view(DType.FLOAT8E8M0.numpy)
 
 
 def _eval(x: Expr, env: dict[Expr, Any]) -> Any:
@@ -85,6 +109,10 @@ def _apply(node: Expr, env: dict[Expr, Any]) -> Any:
         return sum((a * int(f) for a, f in zip(args[:-1:2], args[1::2], strict=False)), start=np.int64(args[-1]))
     if node.op == "cast":
         return convert(args[0], node.dtype)
+    if node.op == "cast_unbounded":
+        return _narrow(args[0], node.dtype, saturate=False)
+    if node.op == "cast_up":
+        return power_of_two_above(args[0])
     result = SCALAR_OPS[node.op].numpy(*args)
     return np.asarray(result).astype(node.dtype.numpy)
 

@@ -178,6 +178,10 @@ def call(op: str, *args: Expr, dtype: DType | None = None) -> Expr:
 def cast(x: Expr, dtype: DType) -> Expr:
     if x.dtype is dtype:
         return x
+    if x.dtype.storage and dtype is not x.dtype.compute:
+        return cast(cast(x, x.dtype.compute), dtype)
+    if dtype.storage and x.dtype is not dtype.compute:
+        return cast(cast(x, dtype.compute), dtype)
     if isinstance(x, Const) and dtype is DType.FLOAT32 and x.dtype in (DType.INT32, DType.BOOL):
         return const(x.value, dtype)
     return call("cast", x, dtype=dtype)
@@ -223,7 +227,7 @@ def _from_terms(terms: dict[Expr, int], base: int) -> Expr:
             return atom
     # A stable order that does not hang on object identity: larger strides first, then the text.
     ordered = sorted(terms.items(), key=lambda item: (-abs(item[1]), index_text(item[0])))
-    args = tuple(x for atom, c in ordered for x in (atom, const(c))) + (const(base),)
+    args = (*(x for atom, c in ordered for x in (atom, const(c))), const(base))
     return call("isum", *args, dtype=DType.INT32)
 
 

@@ -78,7 +78,7 @@ def _round_away(x: Array) -> Array:
     return whole + (np.abs(x - whole) >= 0.5) * np.sign(x)
 
 
-def _libm(name: str, numpy: Callable[..., Array]) -> ScalarOp:
+def _libm(name: str, numpy: Any) -> ScalarOp:
     return ScalarOp(numpy, c_float=f"{name}{{f}}({{0}})")
 
 
@@ -158,6 +158,8 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "not": ScalarOp(np.logical_not, c_float="!{0}", c_int="!{0}"),
     "select": ScalarOp(lambda c, a, b: np.where(c, a, b)),
     "cast": ScalarOp(lambda a: a),
+    "cast_unbounded": ScalarOp(lambda a: a),
+    "cast_up": ScalarOp(lambda a: a),
     # bits
     "bitand": ScalarOp(np.bitwise_and, infix="&"),
     "bitor": ScalarOp(np.bitwise_or, infix="|"),

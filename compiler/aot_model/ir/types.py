@@ -26,6 +26,19 @@ class DType(Enum):
     UINT16 = ("uint16", "uint16_t", "uint", 16)
     UINT8 = ("uint8", "uint8_t", "uint", 8)
     BOOL = ("bool", "bool", "bool", 8)
+    # Storage only: values are computed in `compute`, and converted where they are read and written.
+    FLOAT8E4M3FN = ("float8_e4m3fn", "uint8_t", "float", 8)
+    FLOAT8E4M3FNUZ = ("float8_e4m3fnuz", "uint8_t", "float", 8)
+    FLOAT8E5M2 = ("float8_e5m2", "uint8_t", "float", 8)
+    FLOAT8E5M2FNUZ = ("float8_e5m2fnuz", "uint8_t", "float", 8)
+    FLOAT8E8M0 = ("float8_e8m0fnu", "uint8_t", "float", 8)
+    FLOAT6E2M3 = ("float6_e2m3fn", "uint8_t", "float", 6)
+    FLOAT6E3M2 = ("float6_e3m2fn", "uint8_t", "float", 6)
+    FLOAT4E2M1 = ("float4_e2m1fn", "uint8_t", "float", 4)
+    INT4 = ("int4", "int8_t", "int", 4)
+    INT2 = ("int2", "int8_t", "int", 2)
+    UINT4 = ("uint4", "uint8_t", "uint", 4)
+    UINT2 = ("uint2", "uint8_t", "uint", 2)
 
     def __init__(self, label: str, c_type: str, kind: str, bits: int) -> None:
         self.label = label
@@ -35,7 +48,7 @@ class DType(Enum):
 
     @property
     def size(self) -> int:
-        """Bytes of one element in memory."""
+        """Bytes of one element in memory: a type of less than 8 bits has a byte for each element."""
         return max(self.bits // 8, 1)
 
     @property
@@ -48,7 +61,19 @@ class DType(Enum):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        return np.dtype(ml_dtypes.bfloat16) if self is DType.BFLOAT16 else np.dtype(self.label)
+        return np.dtype(getattr(ml_dtypes, self.label)) if hasattr(ml_dtypes, self.label) else np.dtype(self.label)
+
+    @property
+    def storage(self) -> bool:
+        """Whether C has no arithmetic for the type."""
+        return (self.is_float and self.bits < 32) or (self.is_integer and self.bits < 8)
+
+    @property
+    def compute(self) -> DType:
+        """The type in which values are computed."""
+        if not self.storage:
+            return self
+        return DType.FLOAT32 if self.is_float else DType.INT8 if self.kind == "int" else DType.UINT8
 
     @property
     def limits(self) -> tuple[int, int]:

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from aot_model.ir.expr import Expr
 from aot_model.ir.graph import Node, Value
 from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role
 from aot_model.ir.types import DType, TensorType
-from aot_model.kernels.base import KernelCode
+from aot_model.kernels.base import KernelCode, Packed, Scratch
 from aot_model.lowering.loops import dense_position, index_variables
+from aot_model.lowering.strided import Strided
 from aot_model.lowering.tail import Chain, FusedTail, accumulator_leaf
+
+Coordinates = tuple[Expr, Expr, Expr, Expr]
 
 if TYPE_CHECKING:
     from aot_model.lowering.lower import Lowering
     from aot_model.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A pointer parameter of a function: its name in the body and the memory behind it."""
+
+    name: str
+    memory: Value | Strided | Packed | Scratch
+    access: Access = Access.READ
+
+
+def written(name: str, value: Value) -> Argument:
+    """A parameter that the function writes (and may read back)."""
+    return Argument(name, value, Access.WRITE)
 
 
 @dataclass(frozen=True)
@@ -31,34 +50,64 @@ class Site:
     def target(self) -> Target:
         return self.lowering.target
 
+    def emit_kernel(self) -> None:
+        """Let the target's kernel for the node add its calls."""
+        self.lowering.kernels[self.node].emit(self)
+
     def input(self, index: int) -> Value:
         """An input of the node that must be there; it is in memory or constant."""
         value = self.node.input(index)
         assert value is not None
         return value
 
+    def window(self, index: int) -> Strided:
+        """An input that is not constant, as it lies in memory."""
+        found = self.lowering.window(self.node, index)
+        assert found is not None
+        return found
+
     @property
     def result(self) -> Value:
         """The value that the kernel stores: the end of the chain."""
         return self.chain.result
 
-    def tail(self, coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]],
-             low: int | None = None, high: int | None = None) -> FusedTail:  # fmt: skip
-        """The fused tail over the accumulator of the node's first output, with its range if it is an integer."""
+    def bias(self) -> np.ndarray | None:
+        """A constant for each channel that the chain adds first: the kernel starts its accumulators with it."""
         out = self.node.outputs[0]
-        index = index_variables(out.shape)
-        accumulator = accumulator_leaf(out.dtype, low, high)
-        element = self.lowering.element_of(self.chain, index, out, accumulator)
+        first = self.chain.nodes[0] if self.chain.nodes else None
+        if first is None or first.kind != "Add" or not out.shape:
+            return None
+        value = first.inputs[1] if first.inputs[0] is out else first.inputs[0]
+        channels = out.shape[-1]
+        if value is None or value.data is None or value.data.size not in (1, channels):
+            return None
+        if value.data.size > 1 and value.shape[-1] != channels:
+            return None
+        per_channel: np.ndarray = np.broadcast_to(value.data.reshape(-1), (channels,)).copy()
+        return per_channel
+
+    def tail(self, coordinates: Callable[[Coordinates], tuple[Expr, ...]], *, after: int = 0,
+             low: int | None = None, high: int | None = None) -> FusedTail:  # fmt: skip
+        """The fused tail over the accumulator, with its range if it is an integer.
+
+        after: nodes of the chain that the kernel does itself (1 when it starts with the bias).
+        """
+        start = self.chain.nodes[after - 1].outputs[0] if after else self.node.outputs[0]
+        index = index_variables(start.shape)
+        accumulator = accumulator_leaf(start.dtype, low, high)
+        rest = Chain(self.chain.nodes[after:], self.result)
+        element = self.lowering.element_of(rest, index, start, accumulator)
         return FusedTail.of(element, accumulator, index, dense_position(index, self.result.shape), coordinates)
 
-    def emit(self, name: str, code: KernelCode, tail: FusedTail | None, shapes: str, macs: int, inputs: tuple[Value, ...] | None = None) -> None:
+    def emit(self, name: str, code: KernelCode, tail: FusedTail | None, shapes: str, macs: int, inputs: tuple[Strided, ...] | None = None) -> None:
         """Add a call of a kernel with parameters: x (x0, x1 …), tail inputs, constants, scratch, y."""
-        values = (self.input(0),) if inputs is None else inputs
+        windows = (self.window(0),) if inputs is None else inputs
+        values = tuple(w.source for w in windows)
         params: list[Param] = []
         arguments: list[Buffer] = []
         for k, value in enumerate(values):
             params.append(Param("x" if len(values) == 1 else f"x{k}", value.dtype, Access.READ))
-            arguments.append(self.lowering.buffer(value))
+            arguments.append(self._place(windows[k]))
         if tail is not None:
             for value, label in tail.names.items():
                 params.append(Param(label, value.dtype, Access.READ))
@@ -74,7 +123,7 @@ class Site:
         out = self.result
         params.append(Param("y", out.dtype, Access.WRITE))
         arguments.append(self.lowering.buffer(out))
-        headers = code.includes | (frozenset(tail.headers) if tail else frozenset())
+        headers = frozenset(h.strip("<>") for h in code.includes) | (frozenset(tail.headers) if tail else frozenset())
         function = Function(name, tuple(params), code.body, headers, code.helpers, code.note)
         overlaps: tuple[Overlap, ...] = ()
         if code.slack is not None:
@@ -83,6 +132,44 @@ class Site:
             overlaps = tuple(self._tail_overlaps(tail, len(values), len(params) - 1))
         call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)
         self.lowering.add(call)
+
+    def wanted(self, output: int) -> Value | None:
+        """Output number `output` when something reads it, else None."""
+        values = self.node.outputs
+        return values[output] if output < len(values) and values[output] in self.lowering.read else None
+
+    def call(self, name: str, body: str, arguments: Sequence[Argument], *, includes: Iterable[str] = (), helpers: tuple[str, ...] = (),
+             overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "") -> None:  # fmt: skip
+        """Add a call of a function without a tail: any number of inputs and outputs."""
+        params, buffers = [], []
+        for a in arguments:
+            if isinstance(a.memory, Value):
+                params.append(Param(a.name, a.memory.dtype, a.access))
+                buffers.append(self.lowering.buffer(a.memory))
+            elif isinstance(a.memory, Strided):
+                params.append(Param(a.name, a.memory.source.dtype, a.access))
+                buffers.append(self._place(a.memory))
+            elif isinstance(a.memory, Packed):
+                params.append(Param(a.name, DType.of(a.memory.data.dtype), Access.READ))
+                buffers.append(self.lowering.constant_buffer(f"{self.node.name}_{a.name}", a.memory.data, a.memory.align))
+            else:
+                piece = a.memory
+                buffer = Buffer(f"{self.node.name}_{a.name}", TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
+                params.append(Param(a.name, DType.UINT8, Access.SCRATCH, piece.ctype))
+                buffers.append(buffer)
+        function = Function(name, tuple(params), body, frozenset(includes), helpers, note)
+        reads = ", ".join(str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is Access.READ)
+        writes = ", ".join(str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is Access.WRITE)
+        self.lowering.add(Call(function, tuple(buffers), overlaps, self.node.name, self.node.kind, macs, f"{reads} -> {writes}"))
+
+    def _place(self, window: Strided) -> Buffer:
+        """The buffer of a window: that of its source, from the offset on."""
+        buffer = self.lowering.buffer(window.source)
+        if window.offset == 0:
+            return buffer
+        t = window.source.type
+        left = TensorType(t.dtype, (t.elements - window.offset,))
+        return Buffer(f"{buffer.name}_from_{window.offset}", left, Role.WORKSPACE, view_of=(buffer, window.offset * t.dtype.size))
 
     def _tail_overlaps(self, tail: FusedTail | None, first: int, out: int) -> list[Overlap]:
         """A residual that is read just where the result is stored may be overwritten by it."""

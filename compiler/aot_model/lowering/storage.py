@@ -6,25 +6,26 @@ would repeat work. Everything else is fused into its readers by substitution.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from aot_model.ir.graph import Graph, Node, Value, read_values
+from aot_model.ir.graph import Graph, Node, Value
 
 MAX_FUSED_OPERATIONS = 48
 """Longer expressions are cut: C compilers spill, and readers get lost."""
 
 
-def stored_values(graph: Graph, needs_memory: Callable[[Node], bool], absorbed: dict[Value, Node]) -> set[Value]:
+def stored_values(graph: Graph, memory_reads: Callable[[Node], Iterable[Value] | None], absorbed: set[Value]) -> set[Value]:
     """The values of a graph that live in memory.
 
-    needs_memory: whether a node is a call of its own that reads its inputs from memory and writes its outputs there.
+    memory_reads: what a node that is a call of its own reads from memory; None for an expression.
     absorbed: values that exist only inside the fused tail of a kernel.
     """
     uses = graph.uses()
     stored: set[Value] = {v for v in graph.outputs if not v.is_const} | set(graph.inputs)
     for node in graph.nodes:
-        if needs_memory(node):
-            stored.update(v for v in read_values(node) if not v.is_const)
+        reads = memory_reads(node)
+        if reads is not None:
+            stored.update(v for v in reads if not v.is_const)
             stored.update(node.outputs)
     weight: dict[Value, int] = {}
     reducing: set[Value] = set()
@@ -41,7 +42,7 @@ def stored_values(graph: Graph, needs_memory: Callable[[Node], bool], absorbed: 
                 reducing.add(out)
             if _must_store(node, out, uses.get(out, []), weight[out], out in reducing):
                 stored.add(out)
-    return stored - set(absorbed)
+    return stored - absorbed
 
 
 def _must_store(node: Node, out: Value, readers: list[Node], weight: int, reducing: bool) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aot_model.emit.c_expr import CWriter
-from aot_model.ir.expr import Cell, Expr, Leaf, bounds, const, flatten, leaf, substitute, walk
+from aot_model.ir.expr import Cell, Expr, Leaf, const, flatten, leaf, substitute, walk
 from aot_model.ir.graph import Graph, Node, Value
 from aot_model.ir.types import DType
+from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.lowering.vector_text import VectorText, can_vectorise, position_text
 
 MAX_TAIL_NODES = 24
 
@@ -34,7 +36,8 @@ class Chain:
 
 def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], position: dict[Node, int], taken: set[Node]) -> Chain:
     """The chain that a kernel's node may absorb. `position` is the place of each node in the order of the graph."""
-    value, chain = anchor.outputs[0], []
+    value = anchor.outputs[0]
+    chain: list[Node] = []
     producer = graph.producers()
     outputs = set(graph.outputs)
     while len(chain) < MAX_TAIL_NODES and value not in outputs:
@@ -68,6 +71,8 @@ class FusedTail:
     coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]]
     names: dict[Value, str]
     headers: set[str]
+    dialect: VectorDialect | None = None
+    """The dialect in which vectors of channels are stored; None: scalars only."""
 
     @staticmethod
     def of(element: Expr, accumulator: Expr, index: tuple[Expr, ...], position: Expr,
@@ -79,6 +84,15 @@ class FusedTail:
         names = {v: f"t{k}" for k, v in enumerate(reads)}
         return FusedTail(element, accumulator, index, position, coordinates, names, set())
 
+    def with_dialect(self, dialect: VectorDialect) -> FusedTail:
+        """The tail with vector stores, where the dialect can compute it."""
+        takes = dialect.lanes > 1 and self.element.dtype is DType.FLOAT32 and can_vectorise(self.element, self.index, self.accumulator)
+        return replace(self, dialect=dialect if takes else None)
+
+    @property
+    def vector(self) -> bool:
+        return self.dialect is not None
+
     @property
     def is_identity(self) -> bool:
         """Whether the accumulator is stored as it is."""
@@ -89,21 +103,26 @@ class FusedTail:
         cells = [n for n in walk(self.element) if isinstance(n, Cell) and n.value is value]
         return all(n.position is self.position for n in cells)
 
-    def at(self, acc: str, index: tuple[str, str, str, str]) -> tuple[Expr, Expr]:
-        """(element, position) with the kernel's C texts put in."""
-        coords = self.coordinates(_leaves(index))
-        mapping: dict[Expr, Expr] = dict(zip(self.index, coords, strict=True))
-        position = substitute(self.position, mapping)
+    def mapping(self, acc: str, index: tuple[str, str, str, str]) -> dict[Expr, Expr]:
+        """The tail's indices and accumulator to the kernel's C texts."""
+        mapping: dict[Expr, Expr] = dict(zip(self.index, self.coordinates(_leaves(index)), strict=True))
         a = self.accumulator
         mapping[a] = leaf(_atom(acc), a.dtype, a.low, a.high)
-        return substitute(self.element, mapping), position
+        return mapping
 
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         """C statements that finish one accumulator and store it; see kernels/base.py."""
-        assert lanes == 1, "a scalar tail"
-        element, position = self.at(acc, index)
+        mapping = self.mapping(acc, index)
+        position = substitute(self.position, mapping)
+        if lanes > 1:
+            assert self.dialect is not None, "the tail takes scalars"
+            self.headers.update(self.dialect.includes)
+            self.headers.add("aot_model/scalar.h")
+            to = position_text(position, 13)
+            value = VectorText(self.dialect, self.names, self.index[-1], mapping).text(self.element)
+            return self.dialect.store("y" if to == "0" else f"y + {to}", value)
         writer = CWriter(lambda c, text: f"{self.names[c.value]}[{text}]", indent=0)
-        (text,) = writer.compute(element)
+        (text,) = writer.compute(substitute(self.element, mapping))
         writer.line(f"y[{writer.text(position)}] = {text};")
         self.headers.update(writer.headers)
         body = " ".join(writer.lines)
@@ -125,7 +144,3 @@ def _leaves(index: tuple[str, str, str, str]) -> tuple[Expr, Expr, Expr, Expr]:
 def accumulator_leaf(dtype: DType, low: int | None = None, high: int | None = None) -> Expr:
     """The placeholder of an accumulator in a tail; integer accumulators have a proven range."""
     return leaf("acc", dtype, low, high)
-
-
-def range_of(x: Expr) -> tuple[int | None, int | None]:
-    return bounds(x)

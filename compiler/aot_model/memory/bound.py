@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeVar
 
 from .bodies import Permit, Piece, Problem
@@ -41,27 +42,37 @@ def lower_bound(problem: Problem, bodies: Collection[int] | None = None, shared_
         ),
         lambda permit: problem.pieces[permit.late].first,
     )
-    rounding = max((problem.bodies[index].align for index in chosen), default=1) - 1 if shared_base else 0
-    best = Bound(0, 0, ())
-    live: dict[Piece, None] = {}
-    total = 0
+    grains = {piece: _grain(problem, piece) if shared_base else 1 for piece in pieces}
+    rounding = max(grains.values(), default=1) - 1
     # Between these steps nothing changes but the savings of overlaps, which end where the set shrinks.
-    for step in sorted(deaths.keys() | births.keys()):
-        for piece in deaths.get(step, ()):
-            del live[piece]
-            total -= piece.size
-        for piece in births.get(step, ()):
-            live[piece] = None
-            total += piece.size
-        if total + rounding * len(live) <= best.bytes:
-            continue
-        grain = math.gcd(*(_grain(problem, piece) for piece in live)) if shared_base else 1
+    steps = sorted(deaths.keys() | births.keys())
+    totals = dict(zip(steps, accumulate(_sum(births, step) - _sum(deaths, step) for step in steps), strict=True))
+    best = Bound(0, 0, ())
+
+    def consider(step: int, live: Collection[Piece]) -> None:
+        nonlocal best
+        if totals[step] + rounding * len(live) <= best.bytes:
+            return
+        grain = math.gcd(*(grains[piece] for piece in live))
         granules = _union(live, grain) - _savings(problem, permits.get(step, ()), grain)
         need = granules * grain - max(-piece.size % grain for piece in live)
         if need > best.bytes:
-            largest = sorted(live, key=lambda piece: (-piece.size, piece.owner))
-            best = Bound(need, step, tuple(largest))
+            best = Bound(need, step, tuple(sorted(live, key=lambda piece: (-piece.size, piece.owner))))
+
+    if steps:  # the likeliest step first: it leaves little to look at closely
+        peak = max(steps, key=lambda step: totals[step])
+        consider(peak, [piece for piece in pieces if piece.first <= peak <= piece.last])
+    live: dict[Piece, None] = {}
+    for step in steps:
+        for piece in deaths.get(step, ()):
+            del live[piece]
+        live.update(dict.fromkeys(births.get(step, ())))
+        consider(step, live)
     return best
+
+
+def _sum(groups: Mapping[int, list[Piece]], step: int) -> int:
+    return sum(piece.size for piece in groups.get(step, ()))
 
 
 def _grouped(items: Iterable[Item], step: Callable[[Item], int]) -> dict[int, list[Item]]:

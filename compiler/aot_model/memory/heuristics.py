@@ -7,13 +7,15 @@ Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 
 from .bodies import Problem
 from .layout import Fit, Layout, lowest, outermost, tightest
 
 # Limits of the searches, in neighbours looked at (Layout.work).
-_CONSTRUCTION = 1_500_000
-_IMPROVEMENT = 900_000
+_CONSTRUCTION = 1_000_000
+_IMPROVEMENT = 400_000
+_IMPROVEMENT_PER_BODY = 3_000
 # After so many moves without gain the search goes back to the best order and shakes it.
 _PATIENCE = 60
 _SHAKES = 4
@@ -46,38 +48,93 @@ def best_fit(problem: Problem) -> Layout:
 def local_search(problem: Problem) -> Layout:
     """best_fit, then bodies that reach above the bound are moved forward in the order while that does not harm."""
     layout = best_fit(problem)
-    best = layout.cost()
-    ideal = layout.ideal()
+    best, ideal, placed = layout.cost(), layout.ideal(), (layout.pool[:], layout.offset[:])
     if best <= ideal:
         return layout
-    limit = layout.work + _IMPROVEMENT
-    random = _Random()
-    placed = layout.pool[:], layout.offset[:]
     # Placing first fit by rising offset gives the same layout again, or a lower one.
-    best_order = order = sorted(range(len(problem.bodies)), key=lambda index: (layout.offset[index], index))
-    current, idle = None, 0
+    best_order = sorted(range(len(problem.bodies)), key=lambda index: (layout.offset[index], index))
+    order, current, idle = best_order[:], best, _PATIENCE + 1
+    shakes = 0
+    limit = layout.work + min(_IMPROVEMENT, _IMPROVEMENT_PER_BODY * len(problem.bodies))
+    random = _Random()
     while best > ideal and layout.work < limit:
-        if current is None:
+        if idle > _PATIENCE:
+            order, idle = best_order[:], 0
             layout.place_all(order, lowest)
+            layout.set_ranks(order, 0, len(order))
+            for _ in range(shakes):
+                source = random.below(len(order))
+                _move(layout, order, source, random.below(source + 1))
+            shakes = _SHAKES
             current = layout.cost()
         else:
-            moved, rank = _advance(layout, order, random)
-            before = layout.pool[:], layout.offset[:]
-            layout.place_all(moved, lowest, rank)
+            source, target = _choose(layout, order, random)
+            before = _move(layout, order, source, target)
             cost = layout.cost()
-            if cost <= current:
-                idle = idle + 1 if cost == current else 0
-                order, current = moved, cost
-            else:
-                idle += 1
-                _restored(layout, before)
+            if cost > current:
+                _undo(layout, order, source, target, before)
+            idle = 0 if cost < current else idle + 1
+            current = min(cost, current)
         if current < best:
-            best, best_order, placed = current, order, (layout.pool[:], layout.offset[:])
-        if idle > _PATIENCE:
-            order, current, idle = best_order, None, 0
-            for _ in range(_SHAKES):
-                order = _swapped(order, random)
+            best, best_order, placed = current, order[:], (layout.pool[:], layout.offset[:])
     return _restored(layout, placed)
+
+
+def _choose(layout: Layout, order: Sequence[int], random: _Random) -> tuple[int, int]:
+    """A rank, of a body that makes the cost, and an earlier one to move it to."""
+    worst, bad = layout.misplaced()
+    # Mostly those at the very top; sometimes any above the bound, or any at all.
+    dice = random.below(8)
+    pick = worst if dice < 5 else bad if dice < 7 else order
+    source = layout.rank[pick[random.below(len(pick))]] if pick else random.below(len(order))
+    # Half of the time right before one that conflicts with it: only such a move changes where it lies.
+    if random.below(2):
+        near = layout.problem.forbidden[order[source]].other.tolist()
+        before = sorted({layout.rank[other] for other in near if layout.rank[other] < source})
+        if before:
+            return source, before[random.below(len(before))]
+    return source, random.below(source + 1)
+
+
+def _move(layout: Layout, order: list[int], source: int, target: int) -> list[tuple[int, int, int]]:
+    """Moves a body from rank `source` forward to rank `target` and places anew, first fit, all that this touches.
+
+    Returns (body, pool, offset) as they were, of those that lie elsewhere now.
+    """
+    moved = order.pop(source)
+    order.insert(target, moved)
+    layout.set_ranks(order, target, source + 1)
+    layout.work += (source - target) // 4 + len(order) // 8 + 32
+    near = layout.problem.forbidden
+    # The moved body is new to those that it overtook; then whatever changes its place concerns those after it.
+    waiting = [
+        target,
+        *{rank for rank in map(layout.rank.__getitem__, near[moved].other.tolist()) if target < rank <= source},
+    ]
+    queued = set(waiting)
+    heapify(waiting)
+    before = []
+    while waiting:
+        rank = heappop(waiting)
+        index = order[rank]
+        old = layout.pool[index], layout.offset[index]
+        layout.place(index, lowest, rank)
+        if old == (layout.pool[index], layout.offset[index]):
+            continue
+        before.append((index, *old))
+        for other in near[index].other.tolist():
+            later = layout.rank[other]
+            if later > rank and later not in queued:
+                queued.add(later)
+                heappush(waiting, later)
+    return before
+
+
+def _undo(layout: Layout, order: list[int], source: int, target: int, before: list[tuple[int, int, int]]) -> None:
+    order.insert(source, order.pop(target))
+    layout.set_ranks(order, target, source + 1)
+    for index, pool, offset in before:
+        layout.put(index, pool, offset)
 
 
 class _Random:
@@ -89,51 +146,6 @@ class _Random:
     def below(self, limit: int) -> int:
         self.state = self.state * 48271 % 2147483647
         return self.state % limit
-
-
-def _advance(layout: Layout, order: Sequence[int], random: _Random) -> tuple[list[int], int]:
-    """Moves a body that is unplaced, spilled or reaches above the bound to an earlier rank.
-
-    Returns the new order and the first rank that changed.
-    """
-    bodies = layout.problem.bodies
-    sizes = layout.pool_sizes()
-    culprits = [
-        rank
-        for rank, index in enumerate(order)
-        if layout.pool[index] < 0
-        or layout.pool[index] != bodies[index].pools[0]
-        or (
-            sizes[layout.pool[index]] > layout.bounds[layout.pool[index]]
-            and layout.offset[index] + bodies[index].size == sizes[layout.pool[index]]
-        )
-    ]
-    high = [
-        rank
-        for rank, index in enumerate(order)
-        if layout.offset[index] + bodies[index].size > layout.bounds[layout.pool[index]]
-    ]
-    # Mostly those at the very top; sometimes any above the bound, or any at all.
-    dice = random.below(8)
-    pick = culprits if dice < 5 else high if dice < 7 else list(range(len(order)))
-    rank = pick[random.below(len(pick))] if pick else random.below(len(order))
-    # Half of the time before one that conflicts with it: only such a move changes where it lies.
-    target = random.below(rank + 1)
-    if random.below(2):
-        near = set(layout.problem.forbidden[order[rank]].other.tolist())
-        before = [number for number in range(rank) if order[number] in near]
-        if before:
-            target = before[random.below(len(before))]
-    moved = list(order)
-    moved.insert(target, moved.pop(rank))
-    return moved, target
-
-
-def _swapped(order: Sequence[int], random: _Random) -> list[int]:
-    result = list(order)
-    a, b = random.below(len(result)), random.below(len(result))
-    result[a], result[b] = result[b], result[a]
-    return result
 
 
 def _restored(layout: Layout, placed: tuple[list[int], list[int]] | None) -> Layout:

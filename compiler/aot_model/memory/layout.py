@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .blocks import Placement
-from .bodies import Body, Problem
+from .bodies import Body, Ints, Problem
 from .bound import lower_bound
 
 # Beyond this many neighbours numpy gathers them faster than a loop does.
@@ -84,8 +83,15 @@ class Layout:
         count = len(problem.bodies)
         self.offset = [0] * count
         self.pool = [-1] * count
+        self.rank = [0] * count  # only for place(before=...)
         self._offset = np.zeros(count, np.int64)
         self._pool = np.full(count, -1, np.int64)
+        self._rank = np.zeros(count, np.int64)
+        self._size = np.array([body.size for body in problem.bodies], np.int64)
+        # By body and pool: how far down the body's list the pool is; the last column is for unplaced bodies.
+        self._step_down = np.zeros((count, len(problem.pools) + 1), np.int64)
+        for index, body in enumerate(problem.bodies):
+            self._step_down[index, list(body.pools)] = range(len(body.pools))
         self._few = [
             list(zip(near.other.tolist(), near.low.tolist(), near.high.tolist(), strict=True))
             if len(near.other) <= _MANY
@@ -103,35 +109,45 @@ class Layout:
         self.pool[index] = -1
         self._pool[index] = -1
 
-    def forbidden(self, index: int, pool: int) -> list[Interval]:
-        """Open intervals in which the body's offset must not be, sorted by lower end, given what is placed."""
+    def forbidden(self, index: int, pool: int, before: int | None = None) -> list[Interval]:
+        """Open intervals in which the body's offset must not be, sorted by lower end, given what is placed.
+
+        With `before`, given only what is placed and has a lower rank than that.
+        """
         few = self._few[index]
         if few is not None:
-            self.work += len(few) + 4
+            self.work += len(few) + 8
+            pools, offsets, ranks = self.pool, self.offset, self.rank
+            if before is None:
+                return sorted([(offsets[n] + low, offsets[n] + high) for n, low, high in few if pools[n] == pool])
             return sorted(
                 [
-                    (self.offset[other] + low, self.offset[other] + high)
-                    for other, low, high in few
-                    if self.pool[other] == pool
+                    (offsets[n] + low, offsets[n] + high)
+                    for n, low, high in few
+                    if pools[n] == pool and ranks[n] < before
                 ]
             )
         near = self.problem.forbidden[index]
         self.work += len(near.other) // 8 + 64
         here = self._pool[near.other] == pool
+        if before is not None:
+            here &= self._rank[near.other] < before
         base = self._offset[near.other[here]]
         low, high = base + near.low[here], base + near.high[here]
+        if not len(low):
+            return []
         order = np.argsort(low, kind="stable")
         low, high = low[order], np.maximum.accumulate(high[order])
-        # An interval that begins where all before it have ended opens a run; merge the others into theirs.
-        opens = np.nonzero(np.r_[True, low[1:] >= high[:-1]])[0] if len(low) else np.empty(0, np.int64)
-        closes = np.r_[opens[1:] - 1, len(low) - 1] if len(low) else opens
-        return list(zip(low[opens].tolist(), high[closes].tolist(), strict=True))
+        # An interval that begins where all before it have ended opens a run; the others are part of theirs.
+        opens = np.flatnonzero(low[1:] >= high[:-1]) + 1
+        lows = [int(low[0]), *low[opens].tolist()]
+        return list(zip(lows, [*high[opens - 1].tolist(), int(high[-1])], strict=True))
 
-    def place(self, index: int, fit: Fit) -> None:
+    def place(self, index: int, fit: Fit, before: int | None = None) -> None:
         """Puts the body into the first of its pools that has room, or leaves it unplaced."""
         body = self.problem.bodies[index]
         for pool in body.pools:
-            intervals = self.forbidden(index, pool)
+            intervals = self.forbidden(index, pool, before)
             limit = self.problem.pools[pool].size
             offset = fit(intervals, body, self.bounds[pool])
             if limit is not None and offset + body.size > limit:
@@ -141,30 +157,45 @@ class Layout:
                 return
         self.take(index)
 
-    def place_all(self, order: Sequence[int], fit: Fit, unchanged: int = 0) -> None:
-        """Places the bodies one by one, keeping those of the first `unchanged` ranks where they are."""
-        for index in order[unchanged:]:
+    def place_all(self, order: Sequence[int], fit: Fit) -> None:
+        """Places all bodies anew, one by one."""
+        for index in order:
             self.take(index)
-        for index in order[unchanged:]:
+        for index in order:
             self.place(index, fit)
 
+    def set_ranks(self, order: Sequence[int], start: int, stop: int) -> None:
+        """Makes `rank` agree with the part [start, stop) of the order."""
+        for rank in range(start, stop):
+            self.rank[order[rank]] = rank
+        self._rank[order[start:stop]] = range(start, stop)
+
     def pool_sizes(self) -> list[int]:
-        sizes = [0] * len(self.problem.pools)
-        for body, pool, offset in zip(self.problem.bodies, self.pool, self.offset, strict=True):
-            if pool >= 0 and body.size:
-                sizes[pool] = max(sizes[pool], offset + body.size)
-        return sizes
+        end = np.where(self._size > 0, self._offset + self._size, 0)
+        return [int(end[self._pool == pool].max(initial=0)) for pool in range(len(self.problem.pools))]
 
     def cost(self) -> Cost:
-        unplaced = spilled = excess = 0
-        for body, pool, offset in zip(self.problem.bodies, self.pool, self.offset, strict=True):
-            if pool < 0:
-                unplaced += body.size
-            else:
-                if pool != body.pools[0]:
-                    spilled += body.size * body.pools.index(pool)
-                excess += max(0, offset + body.size - self.bounds[pool])
-        return Cost(unplaced, spilled, sum(self.pool_sizes()), excess)
+        excess = self._excess()
+        down = self._step_down[np.arange(len(self._pool)), self._pool]
+        return Cost(
+            int(self._size[self._pool < 0].sum()),
+            int((self._size * down).sum()),
+            sum(self.pool_sizes()),
+            int(excess.sum()),
+        )
+
+    def _excess(self) -> Ints:
+        """By body: how far its end is above the bound of its pool; 0 where it is not placed."""
+        bounds = np.array([*self.bounds, 0], np.int64)[self._pool]
+        return np.where(self._pool >= 0, np.maximum(self._offset + self._size - bounds, 0), 0)
+
+    def misplaced(self) -> tuple[list[int], list[int]]:
+        """(worst, all) bodies that make the cost: unplaced, spilled, or above the bound; the worst reach the top."""
+        excess = self._excess()
+        elsewhere = (self._pool < 0) | (self._step_down[np.arange(len(self._pool)), self._pool] > 0)
+        tops = np.array([*self.pool_sizes(), 0], np.int64)[self._pool]
+        worst = elsewhere | ((excess > 0) & (self._offset + self._size == tops))
+        return np.flatnonzero(worst).tolist(), np.flatnonzero(elsewhere | (excess > 0)).tolist()
 
     def ideal(self) -> Cost:
         """The cost that no layout beats: everything in its preferred pool, every pool at its bound."""
@@ -182,13 +213,6 @@ class Layout:
             largest = max(largest, low + body.size - offset)
             offset = max(offset, high)
         return min(largest, limit)
-
-    def placements(self) -> tuple[Placement | None, ...]:
-        """By body; None for those that are not placed."""
-        return tuple(
-            Placement(self.problem.pools[pool].name, offset) if pool >= 0 else None
-            for pool, offset in zip(self.pool, self.offset, strict=True)
-        )
 
 
 def preferred_bounds(problem: Problem) -> list[int]:

@@ -1,7 +1,7 @@
 """Exact placement by branch and bound over the orders in which bodies are stacked.
 
 The canonical solutions follow Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated
-Machine Learning" (2023); overlaps and rigid bodies are additions.
+Machine Learning" (ASPLOS 2023); overlaps and rigid bodies are additions.
 
 Take an optimal layout in which the sum of offsets is smallest, and sort it by offset: then every body lies as
 low as those before it let it. So it is enough to try orders in which each next body goes to its lowest
@@ -23,8 +23,14 @@ from .bound import lower_bound
 from .heuristics import local_search
 from .layout import Layout, lowest
 
-# Work (Layout.work) for the search of one pool.
-_LIMIT = 6_000_000
+# Work (Layout.work) that the search of one pool may take.
+_SHORT = 120_000
+_LONG = 4_000_000
+
+
+def auto(problem: Problem) -> Layout:
+    """local_search, then as much of the exact search as takes a fraction of a second."""
+    return _exact(problem, _SHORT)
 
 
 def optimal(problem: Problem) -> Layout:
@@ -32,22 +38,26 @@ def optimal(problem: Problem) -> Layout:
 
     The choice between pools stays with local_search: each pool is then made as small as its bodies allow.
     """
+    return _exact(problem, _LONG)
+
+
+def _exact(problem: Problem, work: int) -> Layout:
     layout = local_search(problem)
     if -1 in layout.pool:
-        return _without_limits(problem, layout)
+        return _without_limits(problem, layout, work)
     if layout.cost() <= layout.ideal():
         return layout
-    finished = [_shrink(layout, pool) for pool in range(len(problem.pools))]
+    finished = [_shrink(layout, pool, work) for pool in range(len(problem.pools))]
     layout.proved = all(finished) and len(problem.pools) == 1
     return layout
 
 
-def _without_limits(problem: Problem, failed: Layout) -> Layout:
+def _without_limits(problem: Problem, failed: Layout, work: int) -> Layout:
     """Where no body has a choice of pools, the smallest layout decides whether there is room."""
     if any(len(body.pools) > 1 for body in problem.bodies):
         return failed
     pools = tuple(replace(pool, size=None) for pool in problem.pools)
-    layout = optimal(replace(problem, pools=pools))
+    layout = _exact(replace(problem, pools=pools), work)
     fits = all(
         pool.size is None or size <= pool.size for pool, size in zip(problem.pools, layout.pool_sizes(), strict=True)
     )
@@ -60,20 +70,22 @@ def _without_limits(problem: Problem, failed: Layout) -> Layout:
     return result
 
 
-def _shrink(layout: Layout, pool: int) -> bool:
+def _shrink(layout: Layout, pool: int, work: int) -> bool:
     """Makes one pool as small as possible. Returns whether nothing smaller remains."""
     problem = layout.problem
     members = [index for index, where in enumerate(layout.pool) if where == pool and problem.bodies[index].size]
-    bound = lower_bound(problem, members).bytes
+    bound = layout.bounds[pool] if len(problem.pools) == 1 else lower_bound(problem, members).bytes
     size = layout.pool_sizes()[pool]
     if size <= bound:
         return True
+    if sum(len(problem.forbidden[index].other) for index in members) > work:
+        return False
     core, easy = _split(problem, members, bound)
     best = {index: layout.offset[index] for index in members}
     for index in members:
         layout.take(index)
     search = _Search(layout, pool, core)
-    limit = layout.work + _LIMIT
+    limit = layout.work + work
     while search.stack and size > bound and layout.work < limit:
         if search.advance(size) and len(search.placed) == len(core):
             for index in easy:
@@ -169,7 +181,7 @@ class _Search:
         skyline, remaining = node.skyline.copy(), node.remaining.copy()
         skyline[span] = np.maximum(skyline[span], offset + body.size)
         remaining[span] -= body.size
-        self.layout.work += len(node.low) + 16
+        self.layout.work += 2 * len(node.low) + len(self.layout.problem.forbidden[index].other) + 32
         floor = offset if self.rank is not None else 0
         if top >= size or (self.rank is not None and bool((np.maximum(skyline, floor) + remaining >= size).any())):
             return False

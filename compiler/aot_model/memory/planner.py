@@ -11,20 +11,21 @@ from .bodies import Problem, problem
 from .bound import lower_bound
 from .heuristics import best_fit, greedy, local_search
 from .layout import Layout
-from .optimal import optimal
+from .optimal import auto, optimal
 from .verify import verify
 
-# From the problem to a layout of all its bodies; what does not fit is left unplaced.
-# Given by a package through an entry point of group ENTRY_POINTS, it is found by the entry point's name.
+# From the problem to a layout of all its bodies; what does not fit is left unplaced. A package brings its own
+# through an entry point of group ENTRY_POINTS; it is chosen by the entry point's name, and its layouts are checked.
 Algorithm = Callable[[Problem], Layout]
 
 ALGORITHMS: Mapping[str, Algorithm] = {
     "greedy": greedy,
     "best-fit": best_fit,
     "local-search": local_search,
+    "auto": auto,
     "optimal": optimal,
 }
-DEFAULT = "local-search"
+DEFAULT = "auto"
 ENTRY_POINTS = "aot_model.planners"
 
 
@@ -94,8 +95,6 @@ def plan(
     blocks, overlaps, views = list(blocks), list(overlaps), list(views)
     planned = problem(blocks, overlaps, views, pools)
     layout = _algorithm(algorithm)(planned)
-    if -1 in layout.pool and algorithm == DEFAULT:
-        layout = optimal(planned)  # a build does not fail because a heuristic did
     if -1 in layout.pool:
         raise PlanError(_unplaced(planned, layout))
     offsets = _offsets(planned, layout)
@@ -107,7 +106,8 @@ def plan(
     for number, pool in enumerate(pools):
         inside = [index for index, where in enumerate(layout.pool) if where == number]
         align = max((planned.bodies[index].align for index in inside), default=1)
-        by_pool[pool.name] = PoolPlan(sizes[number], max(align, pool.align), lower_bound(planned, inside).bytes)
+        bound = peak if len(pools) == 1 else lower_bound(planned, inside)
+        by_pool[pool.name] = PoolPlan(sizes[number], max(align, pool.align), bound.bytes)
     live = tuple((piece.owner, piece.size) for piece in peak.live)
     proved = layout.proved or sum(sizes) == peak.bytes
     return MemoryPlan(offsets, by_pool, peak.bytes, peak.step, live, proved)

@@ -14,9 +14,7 @@ import numpy as np
 
 from aot_model.ir.expr import Expr, call, cast, const, select
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import (
-    OPERATORS, At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required,
-)  # fmt: skip
+from aot_model.ops.registry import OPERATORS, At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
 
 
 def one(x: Expr, value: float) -> Expr:
@@ -159,9 +157,8 @@ def _samples(cls: type[Elementwise]) -> list[Sample]:
 
 
 def _declare(name: str, arity: int, meaning: _T, result: DType | None) -> None:
-    cls = type(name, (Elementwise,), {"__doc__": f"ONNX {name}.", "__module__": __name__})
-    cls.arity, cls.meaning, cls.result = arity, staticmethod(meaning), result
-    operator(name, elementwise=True)(cls)
+    members = {"__doc__": f"ONNX {name}.", "__module__": __name__, "arity": arity, "meaning": staticmethod(meaning), "result": result}
+    operator(name, elementwise=True)(type(name, (Elementwise,), members))
 
 
 for _row in _TABLE:
@@ -198,7 +195,10 @@ class LeakyRelu(_Unary):
     alpha: float = 0.01
 
     def scalar(self, x: Expr) -> Expr:
-        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), call("mul", x, one(x, self.alpha)), x)
+        scaled = call("mul", x, one(x, self.alpha))
+        if 0 <= self.alpha <= 1:
+            return call("max", x, scaled)
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
 
 
 @operator("Elu", elementwise=True)
@@ -385,12 +385,30 @@ class Where(Operator):
 
 @operator("Cast", elementwise=True)
 class Cast(Operator):
-    """Conversion to another element type."""
+    """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or NaN."""
 
     to: DType = DType.FLOAT32
+    saturate: int = 1
+    round_mode: str = "up"
+    """Of float8_e8m0: up, down or nearest."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(self.to, required(inputs).shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return cast(at(required(inputs), index), self.to)
+        x = at(required(inputs), index)
+        if self.to is DType.FLOAT8E8M0 and x.dtype is not self.to:
+            if self.round_mode != "up":
+                raise OperatorError(f"round_mode '{self.round_mode}' is not supported", "E202")
+            return call("cast_up", cast(x, DType.FLOAT32), dtype=self.to)
+        if not self.saturate and self.to.is_float and self.to.bits == 8 and x.dtype is not self.to:
+            return call("cast_unbounded", cast(x, DType.FLOAT32), dtype=self.to)
+        return cast(x, self.to)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([-3.7, -0.5, 0, 0.3, 1, 2.5, 100, 300, 1e6, -1e6], np.float32)
+        safe = (DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16, DType.BOOL)
+        ints = [Sample((x[:6] * 2,), {"to": d}) for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)]
+        wrap = [Sample((np.asarray([-5, 0, 7, 300, 70000], np.int32),), {"to": d}) for d in (DType.UINT8, DType.INT16, DType.FLOAT32, DType.BOOL)]
+        return [*(Sample((x,), {"to": d}) for d in safe), *ints, *wrap]

@@ -13,7 +13,19 @@ from aot_model.ir.expr import Expr, add, bounds, call, cast, const, floordiv, le
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ops.registry import (
-    At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, normal_axis, operator, required, static,
+    At,
+    Build,
+    Index,
+    Inputs,
+    Operator,
+    OperatorError,
+    Sample,
+    broadcast,
+    broadcast_index,
+    normal_axis,
+    operator,
+    required,
+    static,
 )  # fmt: skip
 
 

@@ -16,9 +16,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.site import Site
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import ReshapeTo, Transpose
-from aot_model.ops.registry import (
-    At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, operator, required,
-)  # fmt: skip
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, operator, required  # fmt: skip
 
 Ints = tuple[int, ...]
 
@@ -88,14 +86,12 @@ class Convolution(Operator):
         term = product(at(x, tuple(place)), self.x_zero_point, at(w, (index[-1], *taps, channel)), self.w_zero_point)
         return reduce("add", (*taps, channel), select(inside, term, const(0, term.dtype)))
 
-    def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+    def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
+        """Only few channels: where they are many, one transposing copy is cheaper than strided reads for every tap."""
+        return index == 0 and (required(inputs).shape[-1] <= 4 or strides[-1] == 1) and required(inputs).dtype.is_float and self.group == 1
 
-    @property
-    def macs_per_output(self) -> int:
-        return 0
+    def lower(self, site: Site) -> None:
+        site.emit_kernel()
 
 
 @operator("ConvolutionTranspose", domain="aot")
@@ -141,9 +137,7 @@ class ConvolutionTranspose(Operator):
         return reduce("add", (*taps, channel), select(inside, term, const(0, term.dtype)))
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
 
 @operator("Pool", domain="aot")
@@ -223,9 +217,7 @@ class Pool(Operator):
         return total
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
 
 @operator("MatMul")
@@ -258,10 +250,19 @@ class MatMul(Operator):
         right = at(b, (*lead_b, k, *column))
         return reduce("add", (k,), product(left, self.x_zero_point, right, self.w_zero_point))
 
+    def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
+        """The second operand must run through memory along its rows or its columns; rows that meet a constant matrix
+        must lie one behind the other, because they are one row of pixels."""
+        value, other = required(inputs, index), required(inputs, 1 - index)
+        if not value.dtype.is_float or value.type.rank < 2:
+            return False
+        if index == 1:
+            return 1 in strides[-2:]
+        even = all(strides[d] == strides[d + 1] * value.shape[d + 1] for d in range(value.type.rank - 2) if value.shape[d] > 1)
+        return even or not other.is_const or other.type.rank != 2
+
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -280,7 +281,7 @@ def _batch(shape: Ints, index: Index) -> Index:
 
 
 for _cls in (Convolution, ConvolutionTranspose, Pool, MatMul):
-    _cls.reducing = True  # type: ignore[misc]
+    _cls.reducing = True
 
 
 # --- ONNX operators that expand ---------------------------------------------------------------------------------------

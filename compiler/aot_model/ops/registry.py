@@ -25,7 +25,13 @@ from aot_model.ir.graph import Graph, Node, Value, constant
 from aot_model.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
-    from aot_model.lower.site import Site
+    from typing_extensions import dataclass_transform
+
+    from aot_model.lowering.site import Site
+else:
+    def dataclass_transform(**_: object) -> Callable[[Any], Any]:
+        """PEP 681, for type checkers alone."""
+        return lambda function: function
 
 Inputs = Sequence[Value | None]
 Index = tuple[Expr, ...]
@@ -65,6 +71,10 @@ class Operator:
     """Moves elements without computing; free to repeat."""
     reducing: ClassVar[bool] = False
     """`express` folds over a range, so an element is expensive."""
+    alone: ClassVar[bool] = False
+    """`lower` stores the outputs themselves: nothing is fused into its tail."""
+    any_type: ClassVar[bool] = False
+    """Takes storage types (float16 …) as they are, without a conversion around it; so does every movement."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 
@@ -80,9 +90,17 @@ class Operator:
         """The same in terms of other operators."""
         raise NotImplementedError(f"{self.name}.expand")
 
+    def reads_strided(self, inputs: Inputs, index: int, strides: tuple[int, ...]) -> bool:
+        """Whether `lower` takes input number `index` with these element strides instead of a dense copy."""
+        return False
+
     def lower(self, site: Site) -> None:
         """Add the calls that compute the outputs to the program."""
         raise NotImplementedError(f"{self.name}.lower")
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        """The outputs for constant inputs, for operators that have no expression."""
+        raise NotImplementedError(f"{self.name}.fold")
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -98,6 +116,7 @@ OPERATORS: dict[tuple[str, str], type[Operator]] = {}
 Op = TypeVar("Op", bound=Operator)
 
 
+@dataclass_transform(frozen_default=True)
 def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]], type[Op]]:
     """Class decorator: register the operator under (domain, name). marks: elementwise, movement, effects."""
 

@@ -43,6 +43,8 @@ def folded(node: Node) -> list[np.ndarray] | None:
         return None
     if node.op.has("express"):
         return [_element_wise(node, k) for k in range(len(node.outputs))]
+    if node.op.has("fold"):
+        return node.op.fold([None if v is None else v.data for v in node.inputs])[: len(node.outputs)]
     return _expanded(node) if node.op.has("expand") else None
 
 

@@ -190,7 +190,7 @@ def _only_input(node: Node, producer: dict[Value, Node]) -> tuple[Value, Perm] |
 
 def _reduction(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
     found = _only_input(node, producer)
-    if found is None or len(node.inputs) > 1 and node.inputs[1] is not None and node.inputs[1].data is None:
+    if found is None or (len(node.inputs) > 1 and node.inputs[1] is not None and node.inputs[1].data is None):
         return False
     source, perm = found
     assert isinstance(node.op, Reduction)

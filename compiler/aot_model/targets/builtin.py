@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from aot_model.kernels.float32.sites import KERNELS as FLOAT32
 from aot_model.targets.target import Attribute, Target
 
 _OPTIMISE = Attribute("balanced", "what to prefer where speed and size differ", ("speed", "size", "balanced"))
 _ARITHMETIC = Attribute("tflm", "rounding of integer TFLite models: TensorFlow Lite Micro's or LiteRT's reference kernels'", ("tflm", "litert-ref"))
 
-C = Target("c", "portable C99, any processor", attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC}, vector="scalar")
+C = Target("c", "portable C99, any processor", attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC}, kernels=FLOAT32, vector="scalar")
 
 HOST = Target(
     "host", "the machine that builds, with vector code for x86-64 and AArch64", C,

@@ -43,7 +43,19 @@ typedef enum {
     AOT_MODEL_UINT16,
     AOT_MODEL_UINT32,
     AOT_MODEL_UINT64,
-    AOT_MODEL_BOOL
+    AOT_MODEL_BOOL,
+    AOT_MODEL_FLOAT8E4M3FN,
+    AOT_MODEL_FLOAT8E4M3FNUZ,
+    AOT_MODEL_FLOAT8E5M2,
+    AOT_MODEL_FLOAT8E5M2FNUZ,
+    AOT_MODEL_FLOAT8E8M0,
+    AOT_MODEL_FLOAT6E2M3,
+    AOT_MODEL_FLOAT6E3M2,
+    AOT_MODEL_FLOAT4E2M1,
+    AOT_MODEL_INT4, /* types of less than 8 bits: one element in a byte */
+    AOT_MODEL_INT2,
+    AOT_MODEL_UINT4,
+    AOT_MODEL_UINT2
 } aot_model_dtype;
 
 /* An input or output. Affine quantisation: real = scales[i] * (value - zero_points[i]); quantised == 0: none. */

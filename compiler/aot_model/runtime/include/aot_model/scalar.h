@@ -13,10 +13,11 @@
 #define AOT_MODEL_INLINE static inline
 #endif
 
-/* Minimum and maximum; a NaN operand is the result, as the standards of the model formats say. */
+/* Minimum and maximum; a NaN operand is the result, as the standards of the model formats say. With a constant as
+ * the second operand one comparison is left. */
 #define AOT_MODEL_MINMAX_FLOAT(T, d)                                                                                   \
-    AOT_MODEL_INLINE T aot_model_min_##d(T a, T b) { return (a < b || a != a) ? a : b; }                               \
-    AOT_MODEL_INLINE T aot_model_max_##d(T a, T b) { return (a > b || a != a) ? a : b; }                               \
+    AOT_MODEL_INLINE T aot_model_min_##d(T a, T b) { return (b < a || b != b) ? b : a; }                               \
+    AOT_MODEL_INLINE T aot_model_max_##d(T a, T b) { return (b > a || b != b) ? b : a; }                               \
     AOT_MODEL_INLINE T aot_model_sign_##d(T a) { return (a > 0) ? (T)1 : (a < 0) ? (T)-1 : a; }
 AOT_MODEL_MINMAX_FLOAT(float, float32)
 AOT_MODEL_MINMAX_FLOAT(double, float64)

@@ -1,0 +1,174 @@
+# aot_model_library(<target>
+#     MODEL <file>                 ONNX or TFLite; relative to the source directory, or generated
+#     [NAME <identifier>]          prefix of the generated files and symbols; default: <target> as a C identifier
+#     [TARGET <target>]            what to generate code for (`aot-model targets`); default: the toolchain's
+#     [DIMS <symbol>=<n>...]       values of the model's symbolic dimensions
+#     [WORKSPACE static|caller]    who owns the workspace: the library (default), or the caller of <name>_run()
+#     [IO caller|workspace]        where inputs and outputs are: with the caller (default), or inside the workspace
+#     [MAX_RAM <bytes>]            budgets: more is an error of the build
+#     [MAX_FLASH <bytes>]
+#     [OPTIONS <argument>...]      any other arguments of `aot-model compile`; generator expressions are welcome
+#     [DEPENDS <file|target>...]   what else must be made before; the model's own files are known without
+#     [METADATA <variable>]        receives the path of the generated <name>.json
+#     [REPORT <variable>]          receives the path of the report, and has it written
+#     [EXCLUDE_FROM_ALL]           built only when something needs it
+# )
+#
+# Makes <target>, a STATIC library of the generated C, compiled with the flags of the project, and the alias
+# <project>::<target>. Its header set has <name>.h and the runtime's headers: link to it, include "<name>.h";
+# install(TARGETS <target> [EXPORT <export>] FILE_SET HEADERS) installs all that its users need.
+# Everything generated is in <target>.aot/ of the binary directory.
+include_guard(GLOBAL)
+
+function(aot_model_library target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg
+        "EXCLUDE_FROM_ALL"
+        "MODEL;NAME;TARGET;WORKSPACE;IO;MAX_RAM;MAX_FLASH;METADATA;REPORT"
+        "DIMS;OPTIONS;DEPENDS")
+    set(call "aot_model_library(${target})")
+    _aot_model_check_arguments("${call}")
+    if (NOT arg_MODEL)
+        message(FATAL_ERROR "${call}: MODEL is missing")
+    endif ()
+    get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+    if (NOT "C" IN_LIST languages)
+        message(FATAL_ERROR "${call}: the generated code is C: enable the language, project(${PROJECT_NAME} LANGUAGES C ...)")
+    endif ()
+    if (NOT DEFINED arg_NAME)
+        string(MAKE_C_IDENTIFIER "${target}" arg_NAME)
+    elseif (NOT arg_NAME MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+        message(FATAL_ERROR "${call}: NAME '${arg_NAME}' is not a C identifier")
+    endif ()
+    if (NOT DEFINED arg_TARGET)
+        _aot_model_default_target(arg_TARGET)
+    endif ()
+    _aot_model_find_model(model "${call}" "${arg_MODEL}" "${arg_DEPENDS}")
+
+    # A folder for this library alone: nothing else is on its include path, and two libraries may use the same file
+    # names. One folder serves all configurations, unless the options may differ between them.
+    set(dir "${CMAKE_CURRENT_BINARY_DIR}/${target}.aot")
+    get_property(is_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+    if (is_multi_config AND "${arg_OPTIONS}" MATCHES "\\$<")
+        string(APPEND dir "/$<CONFIG>")
+    endif ()
+    set(source "${dir}/${arg_NAME}.c")
+    set(header "${dir}/${arg_NAME}.h")
+    set(metadata "${dir}/${arg_NAME}.json")
+
+    set(arguments "--name=${arg_NAME}" "--target=${arg_TARGET}")
+    foreach (keyword IN ITEMS WORKSPACE IO MAX_RAM MAX_FLASH)
+        if (DEFINED arg_${keyword})
+            string(TOLOWER "${keyword}" option)
+            string(REPLACE "_" "-" option "${option}")
+            list(APPEND arguments "--${option}=${arg_${keyword}}")
+        endif ()
+    endforeach ()
+    list(TRANSFORM arg_DIMS PREPEND "--dim=")
+    list(APPEND arguments ${arg_DIMS})
+    if (CMAKE_GENERATOR MATCHES "Ninja")
+        # Ninja sees that the C did not change and stops there. Make would find it older than the model for ever.
+        list(APPEND arguments --keep-unchanged)
+    endif ()
+    set(report "")
+    if (DEFINED arg_REPORT)
+        set(report "${dir}/${arg_NAME}.report.txt")
+        list(APPEND arguments "--report=${report}")
+        set(${arg_REPORT} "${report}" PARENT_SCOPE)
+    endif ()
+    _aot_model_add_command(
+        OUTPUT "${source}" "${header}" "${metadata}" ${report}
+        ARGUMENTS compile "${model}" -o "${dir}" ${arguments} ${arg_OPTIONS}
+        DEPFILE "${dir}/${arg_NAME}.d"
+        DEPENDS "${model}" ${arg_DEPENDS}
+        COMMENT "Compiling model ${arg_NAME} for ${arg_TARGET}"
+    )
+
+    set(exclude "")
+    if (arg_EXCLUDE_FROM_ALL)
+        set(exclude EXCLUDE_FROM_ALL)
+    endif ()
+    add_library(${target} STATIC ${exclude} "${source}" "${metadata}" ${report})
+    add_library(${PROJECT_NAME}::${target} ALIAS ${target})
+    target_compile_features(${target} PRIVATE c_std_99)
+    if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang)$")
+        target_link_libraries(${target} PUBLIC m)
+    endif ()
+    get_property(runtime GLOBAL PROPERTY AOT_MODEL_INCLUDE_DIR)
+    file(GLOB_RECURSE runtime_headers "${runtime}/*.h")
+    target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${dir}" "${runtime}" FILES "${header}" ${runtime_headers})
+
+    if (EXISTS "${model}")
+        target_sources(${target} PRIVATE "${model}")
+        set_source_files_properties("${model}" PROPERTIES HEADER_FILE_ONLY ON)
+        source_group("Model" FILES "${model}")
+    endif ()
+    source_group("Generated" FILES "${source}" "${header}" "${metadata}" ${report})
+    set_source_files_properties("${metadata}" ${report} PROPERTIES HEADER_FILE_ONLY ON)
+    set_source_files_properties("${source}" PROPERTIES SKIP_LINTING ON)
+    set_target_properties(${target} PROPERTIES AOT_MODEL_METADATA "${metadata}" AOT_MODEL_TARGET "${arg_TARGET}")
+    if (DEFINED arg_METADATA)
+        set(${arg_METADATA} "${metadata}" PARENT_SCOPE)
+    endif ()
+endfunction()
+
+# Sets <result> to the absolute path of a model that exists or that the build makes.
+function(_aot_model_find_model result call model depends)
+    if (model MATCHES "\\$<")
+        set(${result} "${model}" PARENT_SCOPE)
+        return()
+    endif ()
+    foreach (base IN ITEMS "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}")
+        cmake_path(ABSOLUTE_PATH model BASE_DIRECTORY "${base}" NORMALIZE OUTPUT_VARIABLE candidate)
+        get_source_file_property(is_generated "${candidate}" GENERATED)
+        if (is_generated OR EXISTS "${candidate}")
+            set(${result} "${candidate}" PARENT_SCOPE)
+            return()
+        endif ()
+    endforeach ()
+    if (NOT depends)
+        cmake_path(ABSOLUTE_PATH model NORMALIZE)
+        message(FATAL_ERROR "${call}: there is no model ${model}")
+    endif ()
+    # Something in DEPENDS makes it, in a directory whose generated files are not known here.
+    set(${result} "${candidate}" PARENT_SCOPE)
+endfunction()
+
+# Stops on what cmake_parse_arguments(... arg ...) in the caller did not understand.
+macro(_aot_model_check_arguments call)
+    if (DEFINED arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "${call}: unknown argument: ${arg_UNPARSED_ARGUMENTS}")
+    endif ()
+    if (DEFINED arg_KEYWORDS_MISSING_VALUES)
+        message(FATAL_ERROR "${call}: no value after: ${arg_KEYWORDS_MISSING_VALUES}")
+    endif ()
+endmacro()
+
+# A custom command that runs the compiler. The compiler writes the depfile: it names everything that was read, the
+# model's external data too and, when it runs from a source tree, its own modules and templates.
+function(_aot_model_add_command)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "DEPFILE;COMMENT" "OUTPUT;ARGUMENTS;DEPENDS")
+    get_property(command GLOBAL PROPERTY AOT_MODEL_COMMAND)
+    set(program "")
+    foreach (word IN LISTS command)  # a compiler given as a file is an input like any other
+        if (IS_ABSOLUTE "${word}" AND EXISTS "${word}" AND NOT IS_DIRECTORY "${word}" AND NOT word STREQUAL CMAKE_COMMAND)
+            list(APPEND program "${word}")
+        endif ()
+    endforeach ()
+    set(options "")
+    if (CMAKE_VERSION VERSION_GREATER_EQUAL 3.27)
+        list(APPEND options DEPENDS_EXPLICIT_ONLY)  # do not wait for the libraries that the target links
+    endif ()
+    if (CMAKE_VERSION VERSION_GREATER_EQUAL 3.31)
+        list(APPEND options CODEGEN)  # cmake --build . --target codegen
+    endif ()
+    add_custom_command(
+        OUTPUT ${arg_OUTPUT}
+        COMMAND ${command} ${arg_ARGUMENTS} "--depfile=${arg_DEPFILE}"
+        DEPENDS ${arg_DEPENDS} ${program}
+        DEPFILE "${arg_DEPFILE}"
+        COMMENT "${arg_COMMENT}"
+        COMMAND_EXPAND_LISTS
+        VERBATIM
+        ${options}
+    )
+endfunction()

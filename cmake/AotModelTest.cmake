@@ -1,0 +1,89 @@
+# aot_model_test(<target>
+#     LIBRARY <library>       made by aot_model_library()
+#     VECTORS <file|folder>   .npz with arrays in_<i>, out_<i>, or ONNX test data (test_data_set_<n>/)
+#     [ATOL <x>] [RTOL <x>]   real outputs:    |got - want| <= ATOL + RTOL * |want|
+#     [MAX_LSB <n>]           integer outputs: |got - want| <= MAX_LSB
+#     [LABELS <label>...]     of the CTest
+# )
+# Makes the program <target>, which has the vectors in it, and the CTest of the same name (after enable_testing()).
+#
+# aot_model_benchmark(<target> LIBRARY <library> [RUNS <n>])
+# Makes the program <target>, which prints the time of one inference; not built by `all`.
+#
+# A project that crosses runs both through CMAKE_CROSSCOMPILING_EMULATOR. Programs for a machine without an operating
+# system need more than the library: AOT_MODEL_TEST_SOURCES (start-up code) and AOT_MODEL_TEST_LINK_OPTIONS (linker
+# script, semihosting). The toolchain files of this project set all three for QEMU.
+include_guard(GLOBAL)
+
+function(aot_model_test target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;VECTORS;ATOL;RTOL;MAX_LSB" "LABELS")
+    set(call "aot_model_test(${target})")
+    _aot_model_check_arguments("${call}")
+    if (NOT arg_VECTORS)
+        message(FATAL_ERROR "${call}: VECTORS is missing")
+    endif ()
+    cmake_path(ABSOLUTE_PATH arg_VECTORS NORMALIZE)
+    if (NOT EXISTS "${arg_VECTORS}")
+        message(FATAL_ERROR "${call}: there are no vectors ${arg_VECTORS}")
+    endif ()
+    set(files "${arg_VECTORS}")
+    if (IS_DIRECTORY "${arg_VECTORS}")
+        file(GLOB_RECURSE files CONFIGURE_DEPENDS "${arg_VECTORS}/*.pb")
+    endif ()
+    set(arguments "--vectors=${arg_VECTORS}")
+    foreach (keyword IN ITEMS ATOL RTOL MAX_LSB)
+        if (DEFINED arg_${keyword})
+            string(TOLOWER "${keyword}" option)
+            string(REPLACE "_" "-" option "${option}")
+            list(APPEND arguments "--${option}=${arg_${keyword}}")
+        endif ()
+    endforeach ()
+    _aot_model_add_program(${target} "${call}" "${arg_LIBRARY}" "test-main" "${arguments}" "${files}")
+
+    add_test(NAME ${target} COMMAND ${target})
+    set_tests_properties(${target} PROPERTIES LABELS "${arg_LABELS}")
+    get_target_property(emulator ${target} CROSSCOMPILING_EMULATOR)
+    if (CMAKE_CROSSCOMPILING AND NOT emulator)
+        set_tests_properties(${target} PROPERTIES DISABLED TRUE)  # shown as such, rather than failing on this machine
+    endif ()
+endfunction()
+
+function(aot_model_benchmark target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;RUNS" "")
+    set(call "aot_model_benchmark(${target})")
+    _aot_model_check_arguments("${call}")
+    set(arguments "")
+    if (DEFINED arg_RUNS)
+        set(arguments "--runs=${arg_RUNS}")
+    endif ()
+    _aot_model_add_program(${target} "${call}" "${arg_LIBRARY}" "benchmark-main" "${arguments}" "")
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+endfunction()
+
+# An executable whose main() the compiler writes from the metadata of a library.
+function(_aot_model_add_program target call library subcommand arguments files)
+    if (NOT library)
+        message(FATAL_ERROR "${call}: LIBRARY is missing")
+    endif ()
+    set(metadata "")
+    if (TARGET "${library}")
+        get_target_property(metadata "${library}" AOT_MODEL_METADATA)
+    endif ()
+    if (NOT metadata)
+        message(FATAL_ERROR "${call}: LIBRARY '${library}' was not made by aot_model_library()")
+    endif ()
+    set(dir "${CMAKE_CURRENT_BINARY_DIR}/${target}.aot")
+    file(MAKE_DIRECTORY "${dir}")
+    _aot_model_add_command(
+        OUTPUT "${dir}/main.c"
+        ARGUMENTS ${subcommand} "${metadata}" -o "${dir}/main.c" ${arguments}
+        DEPFILE "${dir}/main.d"
+        DEPENDS "${metadata}" ${files}
+        COMMENT "Generating ${target}"
+    )
+    add_executable(${target} "${dir}/main.c" ${AOT_MODEL_TEST_SOURCES})
+    target_link_libraries(${target} PRIVATE ${library})
+    target_link_options(${target} PRIVATE ${AOT_MODEL_TEST_LINK_OPTIONS})
+    target_compile_features(${target} PRIVATE c_std_99)
+    set_source_files_properties("${dir}/main.c" PROPERTIES SKIP_LINTING ON)
+endfunction()

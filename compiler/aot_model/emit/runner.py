@@ -1,0 +1,123 @@
+"""Programs around one generated library: a test that compares its outputs with vectors, and a benchmark.
+
+Both are plain C99 with stdio and need nothing but the generated header and `<name>.json`, so that they run wherever the
+library does: on the host, in an emulator, on a board with semihosting.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot_model.emit.render import environment
+from aot_model.errors import fail
+from aot_model.ir.types import DType, TensorType
+from aot_model.vectors import load_vectors
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or an output of a generated library."""
+
+    name: str
+    c_name: str
+    type: TensorType
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What `<name>.json` says that a caller must know."""
+
+    name: str
+    c_name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    caller_owns_workspace: bool
+    io_in_workspace: bool
+
+    @property
+    def upper(self) -> str:
+        """Prefix of the header's macros."""
+        return self.c_name.upper()
+
+    @property
+    def call(self) -> str:
+        """The call of <name>_run(), whose arguments the program names so."""
+        arguments = [] if self.io_in_workspace else ["&inputs", "&outputs"]
+        return f"{self.c_name}_run({', '.join(arguments + ['workspace'] * self.caller_owns_workspace)})"
+
+    @staticmethod
+    def read(path: Path) -> Interface:
+        """The interface of a generated library; CompileError E101 or E102 when `path` does not say."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise fail("E101", f"cannot be read: {error.strerror}", where=str(path)) from None
+        try:
+            metadata = json.loads(text)
+            return Interface(
+                name=metadata["name"],
+                c_name=metadata["c_name"],
+                inputs=tuple(map(_port, metadata["inputs"])),
+                outputs=tuple(map(_port, metadata["outputs"])),
+                caller_owns_workspace=metadata["options"]["workspace"] == "caller",
+                io_in_workspace=metadata["options"]["io"] == "workspace",
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"is not the metadata of a generated library ({error!r})"
+            raise fail("E102", message, where=str(path), hint="give the .json that 'aot-model compile' wrote") from None
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an output may be from its vector.
+
+    Real numbers: |got - want| <= absolute + relative * |want|, NaN equal to NaN. Integers: |got - want| <= lsb.
+    """
+
+    absolute: float = 1e-5
+    relative: float = 1e-4
+    lsb: int = 0
+
+
+def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str, tuple[Path, ...]]:
+    """C of a program that runs every vector and returns 0 when all outputs are within tolerance; and the files read.
+
+    Raises CompileError when the metadata or the vectors cannot be read or do not fit each other.
+    """
+    interface = Interface.read(metadata)
+    data = load_vectors(vectors, [p.type for p in interface.inputs], [p.type for p in interface.outputs])
+    kinds = {_kind(port.type.dtype) for port in interface.outputs}
+    template = environment().get_template("test_main.c.j2")
+    text = template.render(
+        model=interface,
+        vectors=data.count,
+        inputs=list(zip(interface.inputs, data.inputs, strict=True)),
+        outputs=list(zip(interface.outputs, data.outputs, strict=True)),
+        kinds=kinds,
+        has_reals=kinds != {"integer"},
+        kind_of=_kind,
+        tolerance=tolerance,
+    )
+    return text, (metadata, *data.files)
+
+
+def benchmark_main(metadata: Path, runs: int) -> tuple[str, tuple[Path, ...]]:
+    """C of a program that runs the library `runs` times on inputs of zeros and prints the time of one; the files read."""
+    template = environment().get_template("benchmark_main.c.j2")
+    return template.render(model=Interface.read(metadata), runs=runs), (metadata,)
+
+
+def _port(entry: Mapping[str, Any]) -> Port:
+    type_ = TensorType(DType.of(str(entry["dtype"])), tuple(int(extent) for extent in entry["shape"]))
+    return Port(entry["name"], entry["c_name"], type_)
+
+
+def _kind(dtype: DType) -> str:
+    """Which comparison of the test program an output needs."""
+    if not dtype.is_float:
+        return "integer"
+    return dtype.label if dtype in (DType.FLOAT16, DType.BFLOAT16) else "real"

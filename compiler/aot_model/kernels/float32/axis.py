@@ -1,0 +1,98 @@
+"""Which taps of a kernel meet which input elements, along one spatial axis.
+
+Outputs that meet the same taps are a segment. Padding is thereby settled before any loop starts: inside a segment
+every tap is valid, and a pair of segments (rows, columns) is a rectangle of outputs without any borders.
+
+A transposed convolution is gathered: output o takes taps k with o + pad = i * stride + k * dilation. The outputs of one
+residue class of o modulo the stride meet the same residue class of taps; with the taps sorted by class, it is an
+ordinary convolution whose outputs are `stride` apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import gcd
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Outputs out, out + out_step, ... (`count` of them) that take the packed taps tap .. tap + taps - 1."""
+
+    out: int
+    count: int
+    first: int
+    """Input index that the first output meets with its first tap (0 where there is no tap)."""
+    tap: int
+    taps: int
+    area: int
+    """Taps that count in an average, at least 1: the valid ones, or those that lie in the padded input."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Geometry along one axis; steps are in elements of that axis."""
+
+    segments: tuple[Segment, ...]
+    out_step: int
+    in_step: int
+    """From one output of a segment to the next the input index grows by this."""
+    tap_step: int
+    """From one packed tap to the next the input index grows by this."""
+    order: tuple[int, ...]
+    """Kernel index of each packed tap."""
+
+    @property
+    def taps(self) -> int:
+        return len(self.order)
+
+
+def _segments(outputs: list[Segment]) -> list[Segment]:
+    """Join successive outputs that agree in their taps."""
+    found: list[Segment] = []
+    for o in outputs:
+        last = found[-1] if found else None
+        if last and o.taps and (last.tap, last.taps, last.area) == (o.tap, o.taps, o.area):
+            found[-1] = replace(last, count=last.count + 1)
+        else:
+            found.append(o)
+    return found
+
+
+def conv_axis(
+    size_in: int, size_out: int, kernel: int, stride: int, dilation: int, pad: int, padded_end: int | None = None
+) -> Axis:
+    """Axis of a convolution or of pooling.
+
+    padded_end: padding at the end; given where an average counts the padding.
+    """
+    outputs = []
+    for out in range(size_out):
+        start = out * stride - pad
+        tap = max(0, -(start // dilation)) if start < 0 else 0
+        taps = max(0, min(kernel, -((start - size_in) // dilation)) - tap)
+        area = taps if padded_end is None else min(kernel, -((start - size_in - padded_end) // dilation))
+        outputs.append(Segment(out, 1, start + tap * dilation if taps else 0, tap if taps else 0, taps, max(1, area)))
+    return Axis(tuple(_segments(outputs)), 1, stride, dilation, tuple(range(kernel)))
+
+
+def transposed_axis(size_in: int, size_out: int, kernel: int, stride: int, dilation: int, pad: int) -> Axis:
+    """Axis of a transposed convolution; `pad` outputs are cut off at the beginning."""
+    order: list[int] = []
+    segments: list[Segment] = []
+    classes: dict[int, list[int]] = {}
+    for k in reversed(range(kernel)):
+        classes.setdefault(k * dilation % stride, []).append(k)
+    for phase in range(min(stride, size_out)):
+        taps = classes.get((phase + pad) % stride, [])
+        outputs = []
+        for out in range(phase, size_out, stride):
+            inputs = [(out + pad - k * dilation) // stride for k in taps]
+            valid = [j for j, i in enumerate(inputs) if 0 <= i < size_in]
+            if valid:
+                count = len(valid)
+                outputs.append(Segment(out, 1, inputs[valid[0]], len(order) + valid[0], count, count))
+            else:
+                outputs.append(Segment(out, 1, 0, 0, 0, 1))
+        segments += _segments(outputs)
+        order += taps
+    return Axis(tuple(segments), stride, 1, dilation // gcd(stride, dilation), tuple(order))

@@ -1,0 +1,309 @@
+"""What a float32 kernel must know of an instruction set: its vector type, the C of a few operations, its costs.
+
+One row of `DIALECTS` per instruction set. `v4` needs nothing but GCC's vector extension (GCC and Clang, any CPU),
+the others use the intrinsics of their instruction set, because the vector extension alone does not contract a
+multiplication and an addition under -std=c99. Loads and stores need the alignment of one element only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cost of one step of an inner loop, from which the shape of the register block is chosen.
+
+    An in-order core issues everything one after another; a superscalar one is bound by its busiest unit, or by the
+    latency of a chain of dependent FMAs. Units are cycles; `in_order` cores count one per instruction.
+    """
+
+    in_order: bool
+    fma_per_cycle: float = 1.0
+    loads_per_cycle: float = 1.0
+    latency: float = 1.0
+    """Of a step whose FMAs depend on those of the step before."""
+    loop: float = 3.0
+    """Counter, branch and pointer updates of one iteration of an inner loop."""
+    call: float = 12.0
+    """Set-up of one inner loop: pointers, bounds."""
+    pixel: float = 8.0
+    """Finding the next pixel."""
+    unroll: int = 2
+    """Steps in the body of an inner loop."""
+    pixels: int = 6
+    """Most pixels of a block: each needs a core register for its pointer."""
+    near: int | None = None
+    """Bytes of weights that stay in the nearest cache; None: all memory is equally far."""
+    far_bytes: float = 1.0
+    """Bytes per cycle of weights that do not."""
+
+    def step(self, pixels: int, vectors: int, unroll: int, far: float) -> float:
+        """Cycles of one input element times `vectors` vectors of output channels for `pixels` pixels.
+
+        far: bytes of weights that come from beyond the nearest cache.
+        """
+        fmas, loads = pixels * vectors, pixels + vectors
+        if self.in_order:
+            return fmas + loads + self.loop / unroll
+        return max(fmas / self.fma_per_cycle, loads / self.loads_per_cycle, self.latency, far / self.far_bytes)
+
+
+@dataclass(frozen=True)
+class VectorDialect:
+    """C of vector operations. The format strings take expressions: {p} pointer, {a} {b} {acc} vectors, {s} scalar."""
+
+    name: str
+    lanes: int
+    ctype: str
+    registers: int
+    """Vector registers; the accumulators, the operands that are held and one that streams must fit in."""
+    costs: Costs
+    load_text: str = "{p}[0]"
+    store_text: str = "{p}[0] = {a}"
+    splat_text: str = "{s}"
+    fma_text: str = "f32_fma({a}, {b}, {acc})"
+    fma_scalar_text: str | None = None
+    """FMA of a vector with a scalar; None where the scalar must be broadcast to a vector first."""
+    add_text: str = "{a} + {b}"
+    sub_text: str = "{a} - {b}"
+    mul_text: str = "{a} * {b}"
+    max_text: str = "f32_max({a}, {b})"
+    min_text: str = "f32_min({a}, {b})"
+    sum_text: str = "{a}"
+    """Sum of the lanes."""
+    includes: frozenset[str] = frozenset()
+    scalar_in_vector: bool = True
+    """A streamed input element occupies a vector register (not so where FMA takes a core register)."""
+
+    def load(self, p: str) -> str:
+        return self.load_text.format(p=p)
+
+    def load_at(self, base: str, offset: int) -> str:
+        """Load from `offset` elements after the pointer `base`."""
+        if self.lanes == 1:
+            return f"{base}[{offset}]"
+        return self.load(f"{base} + {offset}" if offset else base)
+
+    def store(self, p: str, a: str) -> str:
+        return self.store_text.format(p=p, a=a) + ";"
+
+    def splat(self, s: str) -> str:
+        return self.splat_text.format(s=s)
+
+    def fma(self, a: str, b: str, acc: str) -> str:
+        """a * b + acc, all vectors."""
+        return self.fma_text.format(a=a, b=b, acc=acc)
+
+    def add(self, a: str, b: str) -> str:
+        return self.add_text.format(a=a, b=b)
+
+    def sub(self, a: str, b: str) -> str:
+        return self.sub_text.format(a=a, b=b)
+
+    def mul(self, a: str, b: str) -> str:
+        return self.mul_text.format(a=a, b=b)
+
+    def maximum(self, a: str, b: str) -> str:
+        return self.max_text.format(a=a, b=b)
+
+    def minimum(self, a: str, b: str) -> str:
+        return self.min_text.format(a=a, b=b)
+
+    def sum(self, a: str) -> str:
+        """The sum of all lanes, a scalar."""
+        return self.sum_text.format(a=a)
+
+    @property
+    def element_type(self) -> str:
+        """C type of an input element that is held for several FMAs."""
+        return self.ctype if self.fma_scalar_text is None else "float"
+
+    def element(self, s: str) -> str:
+        """A scalar in the form in which `fma_element` takes it."""
+        return self.splat(s) if self.fma_scalar_text is None else s
+
+    def fma_element(self, a: str, s: str, acc: str) -> str:
+        """a * s + acc; a, acc vectors, s an `element`."""
+        return (self.fma_scalar_text or self.fma_text).format(a=a, b=s, s=s, acc=acc)
+
+    def helpers(self, text: str) -> tuple[str, ...]:
+        """The static inline functions of this file that `text` calls (one unused would be a warning)."""
+        used = [name for name in HELPERS if f"{name}(" in text or (name == "f32x4" and "f32x4" in text)]
+        return tuple(HELPERS[name] for name in used)
+
+
+HELPERS: dict[str, str] = {
+    "f32_fma": """\
+static inline float f32_fma(float a, float b, float acc)
+{
+#if defined(__GNUC__) && (defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA))
+    return __builtin_fmaf(a, b, acc);
+#else
+    return acc + a * b; /* fmaf() would be a library call */
+#endif
+}
+""",
+    "f32_max": """\
+static inline float f32_max(float a, float b)
+{
+    return a > b ? a : b;
+}
+""",
+    "f32_min": """\
+static inline float f32_min(float a, float b)
+{
+    return a < b ? a : b;
+}
+""",
+    "f32x4": """\
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef int32_t s32x4 __attribute__((vector_size(16)));
+""",
+    "f32x4_load": """\
+static inline f32x4 f32x4_load(const float *p)
+{
+    f32x4 v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+""",
+    "f32x4_store": """\
+static inline void f32x4_store(float *p, f32x4 v)
+{
+    memcpy(p, &v, sizeof v);
+}
+""",
+    "f32x4_splat": """\
+static inline f32x4 f32x4_splat(float s)
+{
+    return (f32x4){s, s, s, s};
+}
+""",
+    "f32x4_sum": """\
+static inline float f32x4_sum(f32x4 a)
+{
+    return (a[0] + a[1]) + (a[2] + a[3]);
+}
+""",
+    "f32x8_sum": """\
+static inline float f32x8_sum(__m256 a)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+""",
+    "mve_sum": """\
+static inline float mve_sum(float32x4_t a)
+{
+    return (vgetq_lane_f32(a, 0) + vgetq_lane_f32(a, 1)) + (vgetq_lane_f32(a, 2) + vgetq_lane_f32(a, 3));
+}
+""",
+    "f32x4_max": """\
+static inline f32x4 f32x4_max(f32x4 a, f32x4 b)
+{
+    const s32x4 m = a > b;
+    return (f32x4)((m & (s32x4)a) | (~m & (s32x4)b));
+}
+""",
+    "f32x4_min": """\
+static inline f32x4 f32x4_min(f32x4 a, f32x4 b)
+{
+    const s32x4 m = a < b;
+    return (f32x4)((m & (s32x4)a) | (~m & (s32x4)b));
+}
+""",
+}
+
+
+def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str) -> VectorDialect:
+    """AVX: the same intrinsics for 256 and 512 bits."""
+    mm = f"_mm{bits}"
+    return VectorDialect(
+        name=name,
+        lanes=lanes,
+        ctype=f"__m{bits}",
+        registers=registers,
+        costs=_SUPERSCALAR,
+        load_text=mm + "_loadu_ps({p})",
+        store_text=mm + "_storeu_ps({p}, {a})",
+        splat_text=mm + "_set1_ps({s})",
+        fma_text=mm + "_fmadd_ps({a}, {b}, {acc})",
+        add_text=mm + "_add_ps({a}, {b})",
+        sub_text=mm + "_sub_ps({a}, {b})",
+        mul_text=mm + "_mul_ps({a}, {b})",
+        max_text=mm + "_max_ps({a}, {b})",
+        min_text=mm + "_min_ps({a}, {b})",
+        sum_text=sum_text,
+        includes=frozenset({"immintrin.h"}),
+    )
+
+
+_SUPERSCALAR = Costs(
+    in_order=False, fma_per_cycle=2, loads_per_cycle=2, latency=5, pixel=2, pixels=8, near=24 * 1024, far_bytes=22
+)
+
+SCALAR = VectorDialect("scalar", 1, "float", 32, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})")
+
+V4 = VectorDialect(
+    name="v4",
+    lanes=4,
+    ctype="f32x4",
+    registers=16,
+    costs=_SUPERSCALAR,
+    load_text="f32x4_load({p})",
+    store_text="f32x4_store({p}, {a})",
+    splat_text="f32x4_splat({s})",
+    fma_text="{acc} + {a} * {b}",
+    max_text="f32x4_max({a}, {b})",
+    min_text="f32x4_min({a}, {b})",
+    sum_text="f32x4_sum({a})",
+    includes=frozenset({"string.h"}),
+)
+
+NEON = VectorDialect(
+    name="neon",
+    lanes=4,
+    ctype="float32x4_t",
+    registers=32,
+    costs=_SUPERSCALAR,
+    load_text="vld1q_f32({p})",
+    store_text="vst1q_f32({p}, {a})",
+    splat_text="vdupq_n_f32({s})",
+    fma_text="vfmaq_f32({acc}, {a}, {b})",
+    fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
+    add_text="vaddq_f32({a}, {b})",
+    sub_text="vsubq_f32({a}, {b})",
+    mul_text="vmulq_f32({a}, {b})",
+    max_text="vmaxq_f32({a}, {b})",
+    min_text="vminq_f32({a}, {b})",
+    sum_text="vaddvq_f32({a})",
+    includes=frozenset({"arm_neon.h"}),
+)
+
+MVE = VectorDialect(
+    name="mve",
+    lanes=4,
+    ctype="float32x4_t",
+    registers=8,
+    costs=Costs(in_order=True, loop=1.0, unroll=1),
+    load_text="vldrwq_f32({p})",
+    store_text="vstrwq_f32({p}, {a})",
+    splat_text="vdupq_n_f32({s})",
+    fma_text="vfmaq_f32({acc}, {a}, {b})",
+    fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
+    add_text="vaddq_f32({a}, {b})",
+    sub_text="vsubq_f32({a}, {b})",
+    mul_text="vmulq_f32({a}, {b})",
+    max_text="vmaxnmq_f32({a}, {b})",
+    min_text="vminnmq_f32({a}, {b})",
+    sum_text="mve_sum({a})",
+    includes=frozenset({"arm_mve.h"}),
+    scalar_in_vector=False,
+)
+
+V8 = _x86("v8", 8, 256, 16, "f32x8_sum({a})")
+V16 = _x86("v16", 16, 512, 32, "_mm512_reduce_add_ps({a})")
+
+DIALECTS: dict[str, VectorDialect] = {d.name: d for d in (SCALAR, V4, NEON, V8, V16, MVE)}

@@ -1,0 +1,211 @@
+"""Matrix products of two activations in float32: both operands are read where they lie.
+
+A product with a constant is a pointwise convolution (conv.py), whose weights are packed.
+
+Where the columns of B are contiguous, blocks of rows x vectors of columns are built up by outer products. Where B is
+transposed, so that k is contiguous in both, each accumulator is a vector of partial sums over k, added up at the end.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from aot_model.kernels.base import KernelCode, Tail
+from aot_model.kernels.float32.block import Block, Work, choose
+from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
+from aot_model.kernels.float32.store import Accumulators
+from aot_model.kernels.float32.text import CText, product, total
+
+
+@dataclass(frozen=True)
+class MatmulShape:
+    """y[i, j, m, n] = sum over k of a[i, j, m, k] * b[i, j, k, n]. All sizes and strides in elements.
+
+    A stride of 0 repeats an operand (broadcast batch); exchanged strides are a transposed operand.
+    """
+
+    batch: tuple[int, int]
+    m: int
+    n: int
+    k: int
+    a_strides: tuple[int, int, int, int]
+    """(i, j, m, k)"""
+    b_strides: tuple[int, int, int, int]
+    """(i, j, k, n)"""
+
+    @property
+    def macs(self) -> int:
+        return self.batch[0] * self.batch[1] * self.m * self.n * self.k
+
+
+def matmul(
+    shape: MatmulShape,
+    tail: Tail,
+    dialect: VectorDialect,
+    *,
+    a: str = "x",
+    b: str = "b",
+    vector_tail: bool = True,
+    block: Block | None = None,
+) -> KernelCode:
+    """Batched product of the activations named `a` and `b`; the tail gets the index (i, j, m, n)."""
+    s = shape
+    text = CText()
+    contiguous = s.b_strides[3] == 1
+    dots = dialect.lanes > 1 and not contiguous and s.b_strides[2] == 1 and s.a_strides[3] == 1 and s.k >= dialect.lanes
+    body = _Dots(s, tail, dialect, a, b) if dots else _OuterProducts(s, tail, dialect, a, b, vector_tail)
+    with text.loop("i", str(s.batch[0]), needed=s.batch[0] > 1):  # noqa: SIM117
+        with text.loop("j", str(s.batch[1]), needed=s.batch[1] > 1):
+            note = body.emit(text, block)
+    c = str(text)
+    return KernelCode(
+        body=c,
+        includes=dialect.includes if dialect.ctype in c else frozenset(),
+        helpers=tuple(dict.fromkeys((*dialect.helpers(c), *SCALAR.helpers(c)))),
+        note=note,
+    )
+
+
+@dataclass(frozen=True)
+class _Product:
+    shape: MatmulShape
+    tail: Tail
+    dialect: VectorDialect
+    a: str
+    b: str
+
+    def batch(self) -> tuple[str, str]:
+        first, second = self.shape.batch
+        return ("i" if first > 1 else "0", "j" if second > 1 else "0")
+
+    def at(self, name: str, strides: tuple[int, int, int, int], row: str, col: str) -> str:
+        """Pointer to an element of an operand, `row` and `col` being offsets."""
+        i, j = self.batch()
+        return total(name, product(i, strides[0]), product(j, strides[1]), row, col)
+
+
+def _parts(size: int, width: int) -> list[tuple[int, int, int]]:
+    """(first, number of blocks, extent of each): full blocks, then the rest."""
+    full, rest = divmod(size, width)
+    return ([(0, full, width)] if full else []) + ([(full * width, 1, rest)] if rest else [])
+
+
+@dataclass(frozen=True)
+class _OuterProducts(_Product):
+    vector_tail: bool
+
+    def emit(self, text: CText, block: Block | None) -> str:
+        s, d = self.shape, self.dialect
+        if s.b_strides[3] != 1:
+            d = SCALAR
+        vectors = s.n // d.lanes
+        b = block or choose(Work([(s.m, 1, s.k)], max(1, vectors) * d.lanes, s.k * s.n), d, 1)
+        columns = [(d, first * d.lanes, count, width) for first, count, width in _parts(vectors, b.vectors)]
+        done = vectors * d.lanes
+        columns += [(SCALAR, done + first, count, width) for first, count, width in _parts(s.n - done, 4)]
+        for first, count, pixels in _parts(s.m, b.pixels):
+            with text.loop("mb", str(count), needed=count > 1):
+                row = total(product("mb", pixels) if count > 1 else "0", str(first))
+                for dialect, column, blocks, width in columns:
+                    with text.loop("nb", str(blocks), needed=blocks > 1), text.block() if blocks == 1 else nullcontext():
+                        col = total(product("nb", width * dialect.lanes) if blocks > 1 else "0", str(column))
+                        self._block(text, dialect, pixels, width, row, col)
+        return f"{b.pixels} rows x {b.vectors * d.lanes} columns in registers"
+
+    def _block(self, text: CText, d: VectorDialect, pixels: int, vectors: int, row: str, col: str) -> None:
+        s = self.shape
+        _, _, m_stride, k_stride = s.a_strides
+        m, n = _named(text, "m", row), _named(text, "n", col)
+        for p in range(pixels):
+            text.line(f"const float *a{p} = {self.at(self.a, s.a_strides, _scaled(m, p, m_stride), '0')};")
+        text.line(f"const float *w = {self.at(self.b, s.b_strides, '0', product(n, s.b_strides[3]))};")
+        for p in range(pixels):
+            for v in range(vectors):
+                text.line(f"{d.ctype} acc{p}_{v} = {d.splat('0.0f')};")
+        with text.loop("k", str(s.k)):
+            for p in range(pixels) if vectors >= pixels else ():
+                self._element(text, d, p)
+            for v in range(vectors):
+                text.line(f"const {d.ctype} w{v} = {d.load_at('w', v * d.lanes * s.b_strides[3])};")
+                for p in range(pixels) if vectors >= pixels else ():
+                    text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
+            for p in range(pixels) if vectors < pixels else ():
+                self._element(text, d, p)
+                for v in range(vectors):
+                    text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
+            for p in range(pixels):
+                text.line(f"a{p} += {k_stride};")
+            text.line(f"w += {s.b_strides[2]};")
+        i, j = self.batch()
+        names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(pixels)]
+        at = [(j, total(m, str(p))) for p in range(pixels)]
+        Accumulators(d, names, at, i, n, vectors * d.lanes).store(text, self.tail, self.vector_tail)
+
+    @staticmethod
+    def _element(text: CText, d: VectorDialect, p: int) -> None:
+        text.line(f"const {d.element_type} e{p} = {d.element(f'a{p}[0]')};")
+
+
+@dataclass(frozen=True)
+class _Dots(_Product):
+    """k is contiguous in both operands."""
+
+    def emit(self, text: CText, block: Block | None) -> str:
+        s, d = self.shape, self.dialect
+        wide = 4 if d.registers > 16 else 3 if d.registers > 8 else 2
+        b = block or Block(min(s.m, wide), min(s.n, wide))
+        for first, count, rows in _parts(s.m, b.pixels):
+            with text.loop("mb", str(count), needed=count > 1):
+                row = total(product("mb", rows) if count > 1 else "0", str(first))
+                for column, blocks, cols in _parts(s.n, b.vectors):
+                    with text.loop("nb", str(blocks), needed=blocks > 1), text.block() if blocks == 1 else nullcontext():
+                        col = total(product("nb", cols) if blocks > 1 else "0", str(column))
+                        self._block(text, rows, cols, row, col)
+        return f"{b.pixels} rows x {b.vectors} columns, partial sums of {d.lanes} in registers"
+
+    def _block(self, text: CText, rows: int, cols: int, row: str, col: str) -> None:
+        s, d = self.shape, self.dialect
+        m, n = _named(text, "m", row), _named(text, "n", col)
+        for p in range(rows):
+            text.line(f"const float *const a{p} = {self.at(self.a, s.a_strides, _scaled(m, p, s.a_strides[2]), '0')};")
+        for q in range(cols):
+            text.line(f"const float *const b{q} = {self.at(self.b, s.b_strides, '0', _scaled(n, q, s.b_strides[3]))};")
+        for p in range(rows):
+            for q in range(cols):
+                text.line(f"{d.ctype} acc{p}_{q} = {d.splat('0.0f')};")
+        whole = s.k - s.k % d.lanes
+        with text.loop("k", str(whole), d.lanes):
+            for q in range(cols):
+                text.line(f"const {d.ctype} w{q} = {d.load(f'b{q} + k')};")
+            for p in range(rows):
+                text.line(f"const {d.ctype} e{p} = {d.load(f'a{p} + k')};")
+                for q in range(cols):
+                    text.line(f"acc{p}_{q} = {d.fma(f'w{q}', f'e{p}', f'acc{p}_{q}')};")
+        for p in range(rows):
+            for q in range(cols):
+                text.line(f"float dot{p}_{q} = {d.sum(f'acc{p}_{q}')};")
+        if whole < s.k:
+            with text.block(f"for (int32_t k = {whole}; k < {s.k}; ++k)"):
+                for p in range(rows):
+                    for q in range(cols):
+                        text.line(f"dot{p}_{q} += a{p}[k] * b{q}[k];")
+        i, j = self.batch()
+        names = [[f"dot{p}_{q}" for q in range(cols)] for p in range(rows)]
+        at = [(j, total(m, str(p))) for p in range(rows)]
+        Accumulators(SCALAR, names, at, i, n, cols).store(text, self.tail, True)
+
+
+def _named(text: CText, name: str, value: str) -> str:
+    """A constant as it is, anything else as a variable."""
+    if value.isdigit():
+        return value
+    text.line(f"const int32_t {name} = {value};")
+    return name
+
+
+def _scaled(base: str, offset: int, stride: int) -> str:
+    """(base + offset) * stride"""
+    if base.isdigit():
+        return str((int(base) + offset) * stride)
+    return product(base if offset == 0 else f"({base} + {offset})", stride)

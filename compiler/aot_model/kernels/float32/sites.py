@@ -1,0 +1,237 @@
+"""The float32 kernels as a target sees them: which nodes they take, and how a node becomes a call."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, Leaf, const, leaf
+from aot_model.ir.graph import Node, Value
+from aot_model.ir.types import DType
+from aot_model.kernels.base import ConvShape, KernelCode
+from aot_model.kernels.float32 import conv as conv_kernels
+from aot_model.kernels.float32 import pool as pool_kernels
+from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
+from aot_model.kernels.float32.matmul import MatmulShape, matmul
+from aot_model.lowering.site import Coordinates, Site
+from aot_model.lowering.strided import Strided
+from aot_model.lowering.tail import Chain, FusedTail
+from aot_model.ops.movement import unflatten
+from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
+from aot_model.targets.target import Kernel, Target
+
+
+def dialect_of(target: Target) -> VectorDialect:
+    return DIALECTS[target.dialect()]
+
+
+def planar(values: tuple[int, ...], fill: int) -> tuple[int, int]:
+    """One or two spatial values as two: a 1-D operator has one row."""
+    return (fill, values[0]) if len(values) == 1 else (values[0], values[1])
+
+
+def coordinates_of(out: Value) -> object:
+    """(n, y, x, c) to the index of a 1-D or 2-D result."""
+    if out.type.rank == 3:
+        return lambda at: (at[0], at[2], at[3])
+    return lambda at: at
+
+
+def conv_shape(x: Value, out: Value, kernel: tuple[int, ...], op: Convolution | ConvolutionTranspose | Pool, groups: int,
+               window: Strided | None = None) -> ConvShape:  # fmt: skip
+    """The geometry of a node, 1-D as 2-D with one row; strides where the input is read through a window."""
+    d = x.type.rank - 2
+    in_h, in_w = planar(x.shape[1:-1], 1)
+    out_h, out_w = planar(out.shape[1:-1], 1)
+    (kernel_h, kernel_w), (stride_h, stride_w) = planar(kernel, 1), planar(op.strides, 1)
+    (dilation_h, dilation_w), (pad_top, pad_left) = planar(op.dilations, 1), planar(op.pads[:d], 0)
+    strides = None
+    if window is not None and window.source is not x:
+        s = window.strides
+        strides = (s[0], *planar(s[1:-1], 0), s[-1])
+    return ConvShape(
+        x.shape[0], in_h, in_w, x.shape[-1], out_h, out_w, out.shape[-1], kernel_h, kernel_w, stride_h, stride_w,
+        dilation_h, dilation_w, pad_top, pad_left, groups, strides,
+    )  # fmt: skip
+
+
+def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
+    x = node.input(0)
+    if x is None or x.dtype is not DType.FLOAT32:
+        return "the input is not float32"
+    if x.type.rank > 4:
+        return "more than two spatial axes"
+    if not node.outputs[0].type.elements or not x.type.elements:
+        return "nothing to compute"
+    return None
+
+
+def _weights_reject(node: Node, chain: Chain, target: Target) -> str | None:
+    w = node.input(1)
+    if w is None or not w.is_const:
+        return "the weights are not constant"
+    return _windowed_reject(node, chain, target)
+
+
+def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray | None, VectorDialect]:
+    """The tail without the bias, the bias, the dialect."""
+    bias = site.bias()
+    dialect = dialect_of(site.target)
+    out = site.node.outputs[0]
+    coordinates = pixel_coordinates(out) if flat_pixels else coordinates_of(out)
+    tail = site.tail(coordinates, after=0 if bias is None else 1).with_dialect(dialect)  # type: ignore[arg-type]
+    return tail, bias, dialect
+
+
+def pixel_coordinates(out: Value) -> object:
+    """(0, 0, pixel, c) to the index of a result whose leading axes are one row of pixels."""
+    leading = out.shape[:-1]
+
+    def at(index: Coordinates) -> tuple[Expr, ...]:
+        pixel = index[2]
+        if isinstance(pixel, Leaf):
+            pixel = leaf(pixel.name, pixel.dtype, 0, math.prod(leading) - 1)
+        return (*unflatten_leaf(pixel, leading), index[3])
+
+    return at
+
+
+def unflatten_leaf(position: Expr, shape: tuple[int, ...]) -> tuple[Expr, ...]:
+    long = [d for d in shape if d != 1]
+    if len(long) <= 1:
+        return tuple(const(0) if d == 1 else position for d in shape)
+    return unflatten(position, shape)
+
+
+def _shapes(site: Site) -> str:
+    x, w = site.input(0), site.node.input(1)
+    return f"{x.type}{f' * {w.type}' if w is not None else ''} -> {site.result.type}"
+
+
+def _convolution(site: Site) -> None:
+    op = site.node.op
+    assert isinstance(op, Convolution)
+    x, w, out = site.input(0), site.input(1), site.node.outputs[0]
+    window = site.window(0)
+    shape = conv_shape(x, out, w.shape[1:-1], op, op.group, window)
+    assert w.data is not None
+    weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
+    name = f"conv_{shape.kernel_h}x{shape.kernel_w}"
+    if op.group > 1 and op.group == shape.in_c:
+        tail, bias, dialect = _begin(site)
+        code = pool_kernels.depthwise(shape, weights[..., 0], tail, dialect, bias=bias, vector_tail=tail.vector)
+        name = f"depthwise_{shape.kernel_h}x{shape.kernel_w}"
+    else:
+        row = conv_kernels.pixels_in_a_row(shape)
+        tail, bias, dialect = _begin(site, flat_pixels=row is not None)
+        code = conv_kernels.conv(row or shape, weights, tail, dialect, bias=bias, vector_tail=tail.vector)
+    site.emit(name, code, tail, _shapes(site), shape.macs, (window,))
+
+
+def _convolution_transpose(site: Site) -> None:
+    op = site.node.op
+    assert isinstance(op, ConvolutionTranspose)
+    x, w, out = site.input(0), site.input(1), site.node.outputs[0]
+    shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
+    assert w.data is not None
+    tail, bias, dialect = _begin(site)
+    weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
+    code = conv_kernels.conv_transpose(shape, weights, tail, dialect, bias=bias, vector_tail=tail.vector)
+    macs = x.type.elements * math.prod(w.shape[1:-1]) * w.shape[0] // op.group
+    site.emit(f"conv_transpose_{shape.kernel_h}x{shape.kernel_w}", code, tail, _shapes(site), macs)
+
+
+def _pool(site: Site) -> None:
+    op = site.node.op
+    assert isinstance(op, Pool)
+    x, out = site.input(0), site.node.outputs[0]
+    shape = conv_shape(x, out, op.kernel, op, 1)
+    dialect = dialect_of(site.target)
+    tail = site.tail(coordinates_of(out)).with_dialect(dialect)  # type: ignore[arg-type]
+    if op.mode == "max":
+        code = pool_kernels.max_pool(shape, tail, dialect, vector_tail=tail.vector)
+    else:
+        end = planar(op.pads[len(op.kernel) :], 0) if op.count_include_pad else None
+        code = pool_kernels.average_pool(shape, tail, dialect, count_include_pad=end, vector_tail=tail.vector)
+    site.emit(f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}", code, tail, _shapes(site), 0)
+
+
+def _matmul_reject(node: Node, chain: Chain, target: Target) -> str | None:
+    a, b = node.input(0), node.input(1)
+    if a is None or b is None or a.dtype is not DType.FLOAT32:
+        return "the operands are not float32"
+    if not node.outputs[0].type.elements or not a.type.elements:
+        return "nothing to compute"
+    if a.is_const and not b.is_const:
+        return None if b.type.rank >= 2 and a.type.rank >= 2 else "a constant vector on the left"
+    if b.is_const and b.type.rank != 2 and max(b.type.rank, a.type.rank) > 4:
+        return "more than two batch axes"
+    return "more than two batch axes" if max(a.type.rank, b.type.rank) > 4 or min(a.type.rank, b.type.rank) < 1 else None
+
+
+def _matmul(site: Site) -> None:
+    a, b = site.input(0), site.input(1)
+    if b.data is not None and b.type.rank == 2:
+        _matmul_packed(site, a, b)
+    else:
+        _matmul_in_place(site, a, b)
+
+
+def _matmul_packed(site: Site, a: Value, b: Value) -> None:
+    """A constant right operand: a pointwise convolution over the rows."""
+    assert b.data is not None
+    k, n = b.shape
+    rows = a.type.elements // k
+    window = site.window(0)
+    strides = window.strides
+    row_stride = strides[-2] if a.type.rank > 1 else k
+    shape = ConvShape(1, 1, rows, k, 1, rows, n, x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
+    tail, bias, dialect = _begin(site, flat_pixels=True)
+    code = conv_kernels.conv(shape, np.ascontiguousarray(b.data.T).reshape(n, 1, 1, k), tail, dialect, bias=bias, vector_tail=tail.vector)
+    site.emit("matmul", code, tail, _shapes(site), shape.macs, (window,))
+
+
+def _matmul_in_place(site: Site, a: Value, b: Value) -> None:
+    """Two activations, or a batch of constant matrices: both are read where they lie."""
+    windows = [Strided(v, 0, _dense(v)) if v.is_const else site.window(i) for i, v in enumerate((a, b))]
+    wide_a = (1, *a.shape) if a.type.rank == 1 else a.shape
+    wide_b = (*b.shape, 1) if b.type.rank == 1 else b.shape
+    strides_a = (0, *windows[0].strides) if a.type.rank == 1 else windows[0].strides
+    strides_b = (*windows[1].strides, 0) if b.type.rank == 1 else windows[1].strides
+    batch = tuple(int(d) for d in np.broadcast_shapes(wide_a[:-2], wide_b[:-2]))
+    pairs = (1,) * (2 - len(batch)) + batch
+
+    def lead(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+        own = [0 if d == 1 else s for d, s in zip(shape[:-2], strides[:-2], strict=True)]
+        padded = [0] * (2 - len(own)) + own
+        return padded[0], padded[1]
+
+    shape = MatmulShape((pairs[0], pairs[1]), wide_a[-2], wide_b[-1], wide_a[-1],
+                        (*lead(wide_a, strides_a), strides_a[-2], strides_a[-1]), (*lead(wide_b, strides_b), strides_b[-2], strides_b[-1]))  # fmt: skip
+
+    def coordinates(at: Coordinates) -> tuple[Expr, ...]:
+        full = (*at[2 - len(batch) : 2], at[2], at[3])
+        full = full if a.type.rank > 1 else (*full[:-2], full[-1])
+        return full if b.type.rank > 1 else full[:-1]
+
+    dialect = dialect_of(site.target)
+    tail = site.tail(coordinates)
+    if b.type.rank > 1:
+        tail = tail.with_dialect(dialect)
+    code: KernelCode = matmul(shape, tail, dialect, a="x0", b="x1", vector_tail=tail.vector)
+    site.emit("matmul", code, tail, _shapes(site), shape.macs, tuple(windows))
+
+
+def _dense(value: Value) -> tuple[int, ...]:
+    from aot_model.ir.types import strides_of
+
+    return strides_of(value.shape)
+
+
+KERNELS = (
+    Kernel("float32 convolution", "Convolution", _convolution, _weights_reject),
+    Kernel("float32 transposed convolution", "ConvolutionTranspose", _convolution_transpose, _weights_reject),
+    Kernel("float32 pooling", "Pool", _pool, _windowed_reject),
+    Kernel("float32 matrix product", "MatMul", _matmul, _matmul_reject),
+)

@@ -1,0 +1,422 @@
+"""Kernels that keep channels apart: depthwise convolution and pooling, channels last.
+
+A block is some neighbouring outputs of one row, for one vector of channels. Their windows overlap, so the block slides
+over the input row: each input column is loaded once and goes to all outputs of the block that it belongs to. Which ones
+these are is known for every column when the code is written, so the blocks at the left and right border differ from
+those between them only in leaving out what is padding. Above and below, the loop over tap rows is shorter.
+
+Windows too wide for that are gathered tap by tap, several vectors of channels at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.float32.axis import Axis
+from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
+from aot_model.kernels.float32.overlap import slack
+from aot_model.kernels.float32.store import Accumulators
+from aot_model.kernels.float32.text import CText, product, total
+
+_UNROLLED = 64
+"""Most FMAs of one tap row of a block."""
+_WIDEST = 8
+"""Most outputs of a block."""
+_GATHERED = 4
+"""Vectors of channels that are gathered together."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What a window does with its elements. The format strings are methods of VectorDialect by name."""
+
+    step: str
+    """fma (with a weight for each tap), maximum or add."""
+    start: str = "0.0f"
+    mean: bool = False
+    """Divide by the number of elements."""
+
+
+MAC = Reduction("fma")
+MAXIMUM = Reduction("maximum", start="-INFINITY")
+MEAN = Reduction("add", mean=True)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """`repeat` successive blocks of `pixels` outputs each, the first at output `out`."""
+
+    out: int
+    pixels: int
+    repeat: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """One operator over windows. weights: [out_c, kernel_h, kernel_w] for a depthwise convolution."""
+
+    shape: ConvShape
+    rows: Axis
+    cols: Axis
+    reduction: Reduction
+    tail: Tail
+    dialect: VectorDialect
+    vector_tail: bool
+    weights: np.ndarray | None = None
+    bias: np.ndarray | None = None
+
+    @property
+    def multiplier(self) -> int:
+        """Output channels per input channel."""
+        return self.shape.out_c // self.shape.in_c
+
+    # ---- channels
+
+    def channel_loops(self) -> list[tuple[VectorDialect, int, int]]:
+        """(dialect, first output channel, number of vectors): whole vectors, then the rest one by one."""
+        s, d = self.shape, self.dialect
+        vectors = s.out_c // d.lanes
+        if d.lanes > 1 and ((self.multiplier > 1 and self.multiplier % d.lanes) or s.strides[3] != 1):
+            vectors = 0
+        loops = [(d, 0, vectors)] if vectors else []
+        done = vectors * d.lanes
+        return loops + ([(SCALAR, done, s.out_c - done)] if done < s.out_c else [])
+
+    @property
+    def head(self) -> int:
+        """Vectors before the taps of a channel vector: the bias."""
+        return int(self.bias is not None)
+
+    def pack(self) -> np.ndarray:
+        """[vector of channels][bias][tap row][tap column][channel of the vector]."""
+        assert self.weights is not None
+        w = np.asarray(self.weights, np.float32).reshape(self.shape.out_c, -1)
+        if self.bias is not None:
+            w = np.concatenate([np.asarray(self.bias, np.float32).reshape(-1, 1), w], axis=1)
+        parts = [
+            w[first : first + vectors * d.lanes].reshape(vectors, d.lanes, -1).transpose(0, 2, 1).ravel()
+            for d, first, vectors in self.channel_loops()
+        ]
+        return np.concatenate(parts)
+
+    # ---- columns
+
+    def taps(self, out: int) -> list[tuple[int, int]]:
+        """(tap, input column) of an output column, without those in the padding."""
+        for g in self.cols.segments:
+            if g.out <= out < g.out + g.count:
+                first = g.first + (out - g.out) * self.cols.in_step
+                return [(g.tap + i, first + i * self.cols.tap_step) for i in range(g.taps)]
+        raise ValueError(f"no output column {out}")
+
+    def area(self, out: int) -> int:
+        return next(g.area for g in self.cols.segments if g.out <= out < g.out + g.count)
+
+    def _row_cost(self, out: int, pixels: int) -> int:
+        """Instructions of one tap row of a block: loads of taps and columns, FMAs."""
+        pairs = [t for p in range(pixels) for t in self.taps(out + p)]
+        weights = len({k for k, _ in pairs}) if self.weights is not None else 0
+        return weights + len({c for _, c in pairs}) + len(pairs)
+
+    def column_blocks(self) -> list[_Columns] | None:
+        """The blocks of a row with the fewest instructions, or None where windows are too wide to be unrolled.
+
+        Nor is a wide window unrolled that is alone in its row: nothing would be shared.
+        """
+        width, kernel = self.shape.out_w, self.cols.taps
+        registers = self.dialect.registers - 1
+        most = min(_WIDEST, _UNROLLED // kernel, max(registers - kernel, registers // 2))
+        alone = width == 1 and self.weights is not None and kernel > self.dialect.registers // 2
+        if most < 1 or alone:
+            return None
+        inner = max(self.cols.segments, key=lambda g: g.count)
+        # the first and last output that may be part of a repeated block
+        begin, end = (inner.out, inner.out + inner.count)
+        best: tuple[float, list[_Columns]] | None = None
+        for pixels in range(1, most + 1):
+            for left in range(begin, min(begin + pixels, width + 1)):
+                repeat = max(0, (end - left) // pixels)
+                right = left + repeat * pixels
+                blocks = [
+                    *self._single(0, left, most),
+                    *([_Columns(left, pixels, repeat)] if repeat else []),
+                    *self._single(right, width, most),
+                ]
+                time = sum(b.repeat * (self._row_cost(b.out, b.pixels) + 6) for b in blocks)
+                size = sum(self._row_cost(b.out, b.pixels) + 8 * b.pixels + 10 for b in blocks)
+                if size <= 6 * _UNROLLED and (best is None or time + size / 8 < best[0]):
+                    best = (time + size / 8, blocks)
+        return best[1] if best else None
+
+    @staticmethod
+    def _single(begin: int, end: int, most: int) -> Iterator[_Columns]:
+        """Blocks of at most `most` outputs that cover begin .. end evenly."""
+        parts = ceil((end - begin) / most)
+        for i in range(parts):
+            a, b = (begin + (end - begin) * j // parts for j in (i, i + 1))
+            yield _Columns(a, b - a, 1)
+
+    # ---- order
+
+    def slack(self, blocks: list[_Columns] | None) -> int:
+        """See overlap.py; the result is dense channels last."""
+        s = self.shape
+        n_stride, h, w, _ = s.strides
+        size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
+        pieces = [(b.out + i * b.pixels, b.pixels) for b in blocks or [_Columns(0, 1, s.out_w)] for i in range(b.repeat)]
+        columns = [min((col for p in range(n) for _, col in self.taps(out + p)), default=-1) for out, n in pieces]
+        lefts = np.array([col * w if col >= 0 else size for col in columns])
+        rights = np.array([(out + n) * s.out_c for out, n in pieces])
+        reads, ends = [], []
+        for n in range(s.batch):
+            for g in self.rows.segments:
+                for i in range(g.count):
+                    top = n * n_stride + (g.first + i * self.rows.in_step) * h
+                    reads.append(np.minimum(lefts + top, size) if g.taps else np.full_like(lefts, size))
+                    ends.append((n * s.out_h + g.out + i) * s.out_w * s.out_c + rights)
+        vectors = sum(count for _, _, count in self.channel_loops())
+        return slack(np.concatenate(reads), np.concatenate(ends), reread=vectors > 1, size=size)
+
+    # ---- code
+
+    def emit(self) -> KernelCode:
+        s = self.shape
+        text = CText()
+        blocks = self.column_blocks()
+        tables = [("rows", self.rows)] + ([] if blocks else [("cols", self.cols)])
+        for name, axis in tables:
+            self._table(text, name, axis)
+        _, h, _, _ = s.strides
+        several = len(self.rows.segments) > 1
+        repeated = any(g.count > 1 for g in self.rows.segments)
+        with text.loop("n", str(s.batch), needed=s.batch > 1):  # noqa: SIM117
+            with text.loop("r", str(len(self.rows.segments)), needed=several):
+                with text.loop("j", self._row(1), needed=repeated):
+                    start = total("x", product("n", s.strides[0]) if s.batch > 1 else "0", product(self._row(2), h),
+                                  product("j", self.rows.in_step * h) if repeated else "0")
+                    seen = not blocks or any(g.taps for g in self.cols.segments)
+                    text.line(f"const float *const row = {start};" if seen else "(void)x; /* nothing but padding */")
+                    y = total(self._row(0), "j") if repeated else self._row(0)
+                    if not y.isdigit():
+                        text.line(f"const int32_t oy = {y};")
+                        y = "oy"
+                    for b in blocks or []:
+                        self._slide(text, b, y)
+                    if not blocks:
+                        self._gather(text, y)
+        body = str(text)
+        dialects = {d.name: d for d, _, _ in self.channel_loops()}.values()
+        note = ", ".join(f"{b.pixels} outputs" + (f" {b.repeat} times" if b.repeat > 1 else "") for b in blocks or [])
+        return KernelCode(
+            body=body,
+            constants=(Packed("weights", self.pack(), 4 * self.dialect.lanes),) if "weights" in body else (),
+            includes=frozenset().union(*(d.includes for d in dialects), {"math.h"} if "INFINITY" in body else set()),
+            helpers=tuple(dict.fromkeys(h for d in dialects for h in d.helpers(body))),
+            slack=self.slack(blocks),
+            note=f"each row in blocks of {note}" if blocks else "gathered tap by tap",
+        )
+
+    def _table(self, text: CText, name: str, axis: Axis) -> None:
+        if len(axis.segments) < 2:
+            return
+        values = [(g.out, g.count, g.first, g.tap, g.taps, g.area) for g in axis.segments]
+        ctype = "int16_t" if max(map(max, values)) < 2**15 else "int32_t"
+        text.line(f"/* {name}: first output, outputs, first input, first tap, taps, elements of an average */")
+        text.line(f"static const {ctype} {name}[{len(values)}][6] = {{")
+        for value in values:
+            text.line("    {" + ", ".join(map(str, value)) + "},")
+        text.line("};")
+
+    def _field(self, name: str, axis: Axis, field: int) -> str:
+        if len(axis.segments) > 1:
+            return f"{name}[{'r' if name == 'rows' else 's'}][{field}]"
+        g = axis.segments[0]
+        return str((g.out, g.count, g.first, g.tap, g.taps, g.area)[field])
+
+    def _row(self, field: int) -> str:
+        return self._field("rows", self.rows, field)
+
+    def _col(self, field: int) -> str:
+        return self._field("cols", self.cols, field)
+
+    def _start(self, text: CText, d: VectorDialect, accumulators: int, shared: bool) -> None:
+        """Declare the accumulators; `shared`: all are of the same channels, so that one bias is for all."""
+        for p in range(accumulators):
+            if self.bias is None:
+                value = d.splat(self.reduction.start)
+            elif shared:
+                value = d.load_at("w", 0) if p == 0 else "acc0"
+            else:
+                value = d.load_at(f"w{p}", 0)
+            text.line(f"{d.ctype} acc{p} = {value};")
+
+    def _step(self, d: VectorDialect, acc: str, element: str, weight: str) -> str:
+        if self.reduction.step == "fma":
+            fma = d.fma(weight, element, acc) if self.multiplier == 1 else d.fma_element(weight, element, acc)
+            return f"{acc} = {fma};"
+        combine = d.maximum if self.reduction.step == "maximum" else d.add
+        return f"{acc} = {combine(acc, element)};"
+
+    def _element(self, d: VectorDialect, pointer: str, offset: int) -> tuple[str, str]:
+        """(type, expression) of the input elements at an offset from `pointer`."""
+        if d.lanes > 1 and self.multiplier > 1:
+            return d.element_type, d.element(f"{pointer}[{offset}]")
+        return d.ctype, d.load_at(pointer, offset)
+
+    def _channel(self, d: VectorDialect, first: int, vectors: int) -> str:
+        """First output channel of vector `c`."""
+        return total(product("c", d.lanes) if vectors > 1 else "0", str(first))
+
+    def _input_channel(self, channel: str) -> str:
+        if self.multiplier == 1:
+            in_c = channel
+        elif channel.isdigit():
+            in_c = str(int(channel) // self.multiplier)
+        else:
+            in_c = f"({channel}) / {self.multiplier}"
+        return product(in_c if in_c.isidentifier() or self.shape.strides[3] == 1 else f"({in_c})", self.shape.strides[3])
+
+    def _weight_offset(self, d: VectorDialect, first: int, vectors: int) -> str:
+        size = self.rows.taps * self.cols.taps + self.head
+        return total(product("c", size * d.lanes) if vectors > 1 else "0", str(first * size))
+
+    def _slide(self, text: CText, b: _Columns, y: str) -> None:
+        """A block of neighbouring outputs, `b.repeat` times."""
+        _, _, w, _ = self.shape.strides
+        pixel_taps = [self.taps(b.out + p) for p in range(b.pixels)]
+        pairs = [(k, col, p) for p, taps in enumerate(pixel_taps) for k, col in taps]
+        left = min((col for _, col, _ in pairs), default=0)
+        with text.loop("k", str(b.repeat), needed=b.repeat > 1):
+            move = product("k", b.pixels * self.cols.in_step * w) if b.repeat > 1 else "0"
+            ox = total(product("k", b.pixels) if b.repeat > 1 else "0", str(b.out))
+            for d, first, vectors in self.channel_loops():
+                with text.loop("c", str(vectors), needed=vectors > 1), text.block() if vectors == 1 else nullcontext():
+                    channel = self._channel(d, first, vectors)
+                    if self.weights is not None and (pairs or self.bias is not None):
+                        text.line(f"const float *w = {total('weights', self._weight_offset(d, first, vectors))};")
+                    self._start(text, d, b.pixels, shared=True)
+                    if pairs:
+                        at = total("row", move, product(str(left), w), self._input_channel(channel))
+                        text.line(f"const float *a = {at};")
+                        self._slide_rows(text, d, pairs, left)
+                    for p in range(b.pixels):
+                        self._divide(text, d, f"acc{p}", self.area(b.out + p))
+                    pixels = [(y, total(ox, str(p))) for p in range(b.pixels)]
+                    names = [[f"acc{p}"] for p in range(b.pixels)]
+                    Accumulators(d, names, pixels, self.n, channel, d.lanes).store(text, self.tail, self.vector_tail)
+
+    def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
+        """All rows of taps."""
+        if self.weights is not None:
+            skip = total(product(self._row(3), self.cols.taps * d.lanes), str(self.head * d.lanes))
+            if skip != "0":
+                text.line(f"w += {skip};")
+        with text.loop("ky", self._row(4), needed=self._row(4) != "1"):
+            self._slide_row(text, d, pairs, left)
+            if self._row(4) != "1":
+                if self.weights is not None:
+                    text.line(f"w += {self.cols.taps * d.lanes};")
+                text.line(f"a += {self.rows.tap_step * self.shape.strides[1]};")
+
+    def _slide_row(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
+        """One row of taps: every input column once, to all outputs that it belongs to."""
+        _, _, w, _ = self.shape.strides
+        # hold the fewer: the taps while columns stream past, or the columns of a window while taps do;
+        # backwards if rows follow, so that pointers advance right after the load at the pointer itself (see conv.py)
+        by_column = len({p for _, _, p in pairs}) >= len({k for k, _, _ in pairs})
+        loaded: set[str] = set()
+        order = sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._row(4) != "1")
+        for k, col, p in order:
+            weight, element = f"w{k}", f"e{col - left}"
+            if self.weights is not None and weight not in loaded:
+                text.line(f"const {d.ctype} {weight} = {d.load_at('w', k * d.lanes)};")
+            if element not in loaded:
+                kind, value = self._element(d, "a", (col - left) * w)
+                text.line(f"const {kind} {element} = {value};")
+            loaded |= {weight, element}
+            text.line(self._step(d, f"acc{p}", element, weight))
+
+    @property
+    def n(self) -> str:
+        return "n" if self.shape.batch > 1 else "0"
+
+    def _divide(self, text: CText, d: VectorDialect, acc: str, area: int | str) -> None:
+        """Divide an average by its number of elements: a constant, or different at the borders."""
+        if not self.reduction.mean:
+            return
+        rows = self._row(5)
+        if rows.isdigit() and str(area).isdigit():
+            scale = float_literal(1.0 / (int(area) * int(rows)))
+        else:
+            scale = f"(1.0f / (float)({rows} * {area}))"
+        text.line(f"{acc} = {d.mul(acc, d.splat(scale))};")
+
+    def _gather(self, text: CText, y: str) -> None:
+        """Output by output, tap by tap, a few vectors of channels at a time."""
+        _, _, w, _ = self.shape.strides
+        several = len(self.cols.segments) > 1
+        repeated = any(g.count > 1 for g in self.cols.segments)
+        with text.loop("s", str(len(self.cols.segments)), needed=several), text.loop("k", self._col(1), needed=repeated):
+            x = total(self._col(0), "k") if repeated else self._col(0)
+            move = total(product(self._col(2), w), product("k", self.cols.in_step * w) if repeated else "0")
+            if not x.isdigit():
+                text.line(f"const int32_t ox = {x};")
+                x = "ox"
+            for d, first, vectors in self.channel_loops():
+                at_once = _GATHERED if self.multiplier == 1 else 1
+                for begin, count, width in ((0, vectors // at_once, at_once), (vectors - vectors % at_once, 1, vectors % at_once)):
+                    if count and width:
+                        self._gather_channels(text, d, first + begin * d.lanes, count, width, y, x, move)
+
+    def _gather_channels(
+        self, text: CText, d: VectorDialect, first: int, count: int, width: int, y: str, x: str, move: str
+    ) -> None:
+        """`count` times `width` vectors of channels of one output."""
+        _, h, w, c = self.shape.strides
+        size = (self.rows.taps * self.cols.taps + self.head) * d.lanes
+        with text.loop("c", str(count), needed=count > 1), text.block() if count == 1 else nullcontext():
+            channel = total(product("c", width * d.lanes) if count > 1 else "0", str(first))
+            text.line(f"const float *a = {total('row', move, self._input_channel(channel))};")
+            if self.weights is not None:
+                offset = total(product("c", width * size) if count > 1 else "0", str(first // d.lanes * size))
+                for v in range(width):
+                    text.line(f"const float *w{v} = {total('weights', offset, str(v * size))};")
+            self._start(text, d, width, shared=False)
+            if self.weights is not None:
+                tap = total(product(self._row(3), self.cols.taps), self._col(3))
+                skip = total(product(tap if tap.isdigit() else f"({tap})", d.lanes), str(self.head * d.lanes))
+                if skip != "0":
+                    for v in range(width):
+                        text.line(f"w{v} += {skip};")
+            with text.loop("ky", self._row(4)):
+                with text.loop("kx", self._col(4)):
+                    for v in range(width):
+                        kind, element = self._element(d, "a", v * d.lanes * c)
+                        text.line(f"const {kind} e{v} = {element};")
+                        weight = ""
+                        if self.weights is not None:
+                            weight = f"t{v}"
+                            text.line(f"const {d.ctype} {weight} = {d.load_at(f'w{v}', 0)};")
+                            text.line(f"w{v} += {d.lanes};")
+                        text.line(self._step(d, f"acc{v}", f"e{v}", weight))
+                    text.line(f"a += {self.cols.tap_step * w};")
+                text.line(f"a += {self.rows.tap_step * h} - {product(self._col(4), self.cols.tap_step * w)};")
+                if self.weights is not None and self._col(4) != str(self.cols.taps):
+                    for v in range(width):
+                        text.line(f"w{v} += ({self.cols.taps} - {self._col(4)}){'' if d.lanes == 1 else f' * {d.lanes}'};")
+            for v in range(width):
+                self._divide(text, d, f"acc{v}", self._col(5))
+            names = [[f"acc{v}" for v in range(width)]]
+            Accumulators(d, names, [(y, x)], self.n, channel, width * d.lanes).store(text, self.tail, self.vector_tail)
+
+
+def float_literal(value: float) -> str:
+    """The shortest C literal of a finite float32."""
+    text = str(np.float32(value))
+    return text + ("f" if "." in text or "e" in text else ".0f")

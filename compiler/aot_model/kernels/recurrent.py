@@ -1,0 +1,323 @@
+"""Recurrent cells: LSTM, GRU and simple RNN over a sequence, in one function.
+
+Weights are packed into panels of a few units. A panel holds all gates of its units, input weights first, then
+recurrent ones, in exactly the order in which the loops read them:
+
+    panel p: for k in inputs: [gate][unit]   for k in hidden: [gate][unit]
+
+so a panel is one pass over x(t) and h(t-1) with every gate's accumulator in a register, and the new state of its units
+follows at once. A GRU whose reset gate acts before the recurrent product needs two passes: (z, r), then the candidate.
+h(t-1) is read where h was stored in the step before: in the output Y, or alternately in two scratch rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot_model.ir.types import DType
+from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
+from aot_model.kernels.float32.text import CText
+
+Activation = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class CellPass:
+    """One pass over the panels. gates: rows of W and R that it takes; split_last: the last gate's products with x and
+    with h are kept apart (reset gate after the product)."""
+
+    gates: tuple[int, ...]
+    split_last: bool = False
+
+    @property
+    def accumulators(self) -> int:
+        return len(self.gates) + self.split_last
+
+
+PASSES: dict[str, tuple[CellPass, ...]] = {
+    "LSTM": (CellPass((0, 1, 2, 3)),),
+    "GRU": (CellPass((0, 1)), CellPass((2,))),
+    "GRU, reset after": (CellPass((0, 1, 2), split_last=True),),
+    "RNN": (CellPass((0,)),),
+}
+GATES = {"LSTM": 4, "GRU": 3, "GRU, reset after": 3, "RNN": 1}
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """One direction of a recurrent layer. Strides are in elements."""
+
+    cell: str
+    dtype: DType
+    steps: int
+    batch: int
+    inputs: int
+    hidden: int
+    reverse: bool
+    x_strides: tuple[int, int]
+    """(time, batch) of x."""
+    y_strides: tuple[int, int]
+    """(time, batch) of y."""
+    state_stride: int
+    """Batch stride of initial and final states."""
+    offset: int
+    """Of this direction's row in the states; y begins at direction * hidden."""
+    y_offset: int
+    activations: tuple[Activation, ...]
+    clip: float = 0.0
+    couple: bool = False
+    """Forget gate = 1 - input gate."""
+    has: frozenset[str] = frozenset()
+    """Which of lens, h0, c0, peephole, y, yh, yc are parameters."""
+    direction: int = 0
+
+    @property
+    def macs(self) -> int:
+        return self.steps * self.batch * GATES[self.cell] * self.hidden * (self.inputs + self.hidden)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """How units are grouped: `vectors` vectors of the dialect's lanes in a panel."""
+
+    dialect: VectorDialect
+    vectors: int
+    hidden: int
+
+    @property
+    def units(self) -> int:
+        return self.vectors * self.dialect.lanes
+
+    @property
+    def count(self) -> int:
+        return -(-self.hidden // self.units)
+
+
+def panels_for(layer: Recurrent, dialect: VectorDialect) -> Panels:
+    """The panel with the least padding, the widest of those, within the registers."""
+    if layer.dtype is not DType.FLOAT32:
+        dialect = SCALAR
+    widest = max(p.accumulators for p in PASSES[layer.cell])
+    if dialect.lanes > layer.hidden:
+        dialect = SCALAR
+    choices = [v for v in (1, 2, 4) if v * widest + 2 <= dialect.registers and (v == 1 or (v * widest) <= 16)]
+    return min((Panels(dialect, v, layer.hidden) for v in choices), key=lambda p: (p.count * p.units, -p.vectors))
+
+
+def pack_weights(layer: Recurrent, panels: Panels, one: CellPass, w: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """[panel][k][gate][unit] of W [gates * hidden, inputs] and R [gates * hidden, hidden], padded with zeros."""
+    h, u, n = layer.hidden, panels.units, panels.count
+    both = np.concatenate([w.reshape(-1, h, w.shape[-1]), r.reshape(-1, h, h)], axis=2)[list(one.gates)]
+    padded = np.zeros((len(one.gates), n * u, both.shape[2]), dtype=w.dtype)
+    padded[:, :h] = both
+    return np.ascontiguousarray(padded.reshape(len(one.gates), n, u, -1).transpose(1, 3, 0, 2))
+
+
+def pack_bias(layer: Recurrent, panels: Panels, one: CellPass, b: np.ndarray) -> np.ndarray:
+    """[panel][accumulator][unit] of B [2 * gates * hidden]: input and recurrent biases are added where they can be."""
+    h, u, n = layer.hidden, panels.units, panels.count
+    input_bias, recurrent = b.reshape(2, -1, h)
+    rows = [input_bias[g] + recurrent[g] for g in one.gates]
+    if one.split_last:
+        rows[-1:] = [input_bias[one.gates[-1]], recurrent[one.gates[-1]]]
+    padded = np.zeros((len(rows), n * u), dtype=b.dtype)
+    padded[:, :h] = np.stack(rows)
+    return np.ascontiguousarray(padded.reshape(len(rows), n, u).transpose(1, 0, 2))
+
+
+def packing_text(layer: Recurrent, panels: Panels, number: int, one: CellPass, has_bias: bool, direction: int) -> str:
+    """C that packs weights which are not constants, at the start of a run."""
+    h, i, g, u = layer.hidden, layer.inputs, GATES[layer.cell], panels.units
+    text = CText()
+    k_all = i + h
+    first = one.gates[0]
+    with text.loop("p", str(panels.count)), text.loop("j", str(u)):
+        text.line(f"const int32_t unit = p * {u} + j;")
+        with text.loop("g", str(len(one.gates))):
+            text.line(f"const int32_t row = (g + {first}) * {h} + unit;")
+            target = f"w{number}[((p * {k_all} + k) * {len(one.gates)} + g) * {u} + j]"
+            with text.loop("k", str(i)):
+                text.line(f"{target} = unit < {h} ? wx[{direction * g * h * i} + row * {i} + k] : 0;")
+            with text.block(f"for (int32_t k = {i}; k < {k_all}; ++k)"):
+                text.line(f"{target} = unit < {h} ? wr[{direction * g * h * h} + row * {h} + k - {i}] : 0;")
+        with text.loop("a", str(one.accumulators)):
+            split = one.split_last
+            gate = f"(a < {len(one.gates)} ? a : {len(one.gates) - 1})" if split else "a"
+            base = direction * 2 * g * h
+            if not has_bias:
+                value = "0"
+            else:
+                text.line(f"const int32_t row = ({gate} + {first}) * {h} + unit;")
+                both = f"bias[{base} + row] + bias[{base + g * h} + row]"
+                last = len(one.gates) - 1
+                apart = f"a == {last} ? bias[{base} + row] : a > {last} ? bias[{base + g * h} + row] : {both}"
+                value = f"unit < {h} ? ({apart if split else both}) : 0"
+            text.line(f"b{number}[(p * {one.accumulators} + a) * {u} + j] = {value};")
+    return str(text)
+
+
+class _Writer:
+    """Writes the body of one direction."""
+
+    def __init__(self, layer: Recurrent, panels: Panels) -> None:
+        self.layer = layer
+        self.panels = panels
+        self.text = CText()
+        self.type = layer.dtype.c_type
+        self.suffix = "" if layer.dtype is DType.FLOAT64 else "f"
+
+    def literal(self, value: float) -> str:
+        from aot_model.emit.c_expr import float_literal
+
+        return float_literal(value, self.layer.dtype)
+
+    def body(self) -> str:
+        layer, text = self.layer, self.text
+        h, has = layer.hidden, layer.has
+        with text.loop("n", str(layer.batch)):
+            state = f"n * {layer.state_stride} + {layer.offset}" if layer.offset else f"n * {layer.state_stride}"
+            if "lens" in has:
+                text.line(f"const int32_t steps = lens[n] < 0 ? 0 : lens[n] > {layer.steps} ? {layer.steps} : (int32_t)lens[n];")
+            steps = "steps" if "lens" in has else str(layer.steps)
+            if "h0" in has:
+                text.line(f"const {self.type} *h = h0 + {state};")
+            else:
+                text.line(f"const {self.type} *h = zeros;")
+                text.line(f"memset(zeros, 0, {h} * sizeof(*zeros));")
+            if layer.cell == "LSTM":
+                self._cell_state(state)
+            if "y" not in has:
+                text.line(f"{self.type} *next = rows;")
+            with text.loop("s", steps):
+                time = f"{steps} - 1 - s" if layer.reverse else "s"
+                text.line(f"const int32_t t = {time};" if layer.reverse or "y" in has else "const int32_t t = s;")
+                text.line(f"const {self.type} *const xt = x + t * {layer.x_strides[0]} + n * {layer.x_strides[1]};")
+                if "y" in has:
+                    text.line(f"{self.type} *const next = y + t * {layer.y_strides[0]} + n * {layer.y_strides[1]} + {layer.y_offset};")
+                for number, one in enumerate(PASSES[layer.cell]):
+                    self._pass(number, one)
+                text.line("h = next;")
+                if "y" not in has:
+                    text.line(f"next = next == rows ? rows + {h} : rows;")
+            if "y" in has and "lens" in has:
+                with text.block(f"for (int32_t t = steps; t < {layer.steps}; ++t)"):
+                    text.line(f"memset(y + t * {layer.y_strides[0]} + n * {layer.y_strides[1]} + {layer.y_offset}, 0, {h} * sizeof(*y));")
+            if "yh" in has:
+                text.line(f"memcpy(yh + {state}, h, {h} * sizeof(*h));")
+        return str(text)
+
+    def _cell_state(self, state: str) -> None:
+        text, has, h = self.text, self.layer.has, self.layer.hidden
+        text.line(f"{self.type} *const c = {'yc + ' + state if 'yc' in has else 'cell'};")
+        text.line(f"memcpy(c, c0 + {state}, {h} * sizeof(*c));" if "c0" in has else f"memset(c, 0, {h} * sizeof(*c));")
+
+    def _pass(self, number: int, one: CellPass) -> None:
+        """All panels of one pass."""
+        layer, text, panels = self.layer, self.text, self.panels
+        d, vectors, count = panels.dialect, panels.vectors, one.accumulators
+        vector_type = d.ctype if d.lanes > 1 else self.type
+        hidden = "gated" if number == 1 else "h"
+        text.line(f"const {self.type} *w{number}k = w{number};")
+        with text.loop("p", str(panels.count)):
+            for a in range(count):
+                for v in range(vectors):
+                    at = (a * vectors + v) * d.lanes
+                    base = f"b{number} + p * {count * panels.units}"
+                    load = d.load(f"{base} + {at}") if d.lanes > 1 else f"b{number}[p * {count * panels.units} + {at}]"
+                    text.line(f"{vector_type} a{a}_{v} = {load};")
+            shared = len(one.gates) - 1
+            for source, length, last in (("xt", layer.inputs, shared), (hidden, layer.hidden, count - 1)):
+                with text.loop("k", str(length)):
+                    text.line(f"const {vector_type if d.element_type == d.ctype and d.lanes > 1 else self.type} v = {d.element(f'{source}[k]') if d.lanes > 1 else f'{source}[k]'};")
+                    for g in range(len(one.gates)):
+                        a = last if g == shared else g
+                        for v in range(vectors):
+                            at = (g * vectors + v) * d.lanes
+                            if d.lanes > 1:
+                                text.line(f"a{a}_{v} = {d.fma_element(d.load(f'w{number}k + {at}'), 'v', f'a{a}_{v}')};")
+                            else:
+                                text.line(f"a{a}_{v} += w{number}k[{at}] * v;")
+                    text.line(f"w{number}k += {len(one.gates) * panels.units};")
+            text.line(f"{self.type} a[{count}][{panels.units}];")
+            for a in range(count):
+                for v in range(vectors):
+                    text.line(f"{d.store(f'&a[{a}][{v * d.lanes}]', f'a{a}_{v}')}" if d.lanes > 1 else f"a[{a}][{v}] = a{a}_{v};")
+            padded = panels.count * panels.units != layer.hidden
+            bound = f"{panels.units}" if not padded else f"{panels.units} && p * {panels.units} + j < {layer.hidden}"
+            with text.block(f"for (int32_t j = 0; j < {bound}; ++j)"):
+                text.line(f"const int32_t u = p * {panels.units} + j;")
+                _UPDATES[layer.cell][number](self)
+
+    def gate(self, name: str, value: str, activation: int) -> None:
+        """A gate's value: clipped, activated."""
+        if self.layer.clip > 0:
+            clip = self.literal(self.layer.clip)
+            label = self.layer.dtype.label
+            value = f"aot_model_max_{label}(aot_model_min_{label}({value}, {clip}), -{clip})"
+        self.text.line(f"const {self.type} {name}_in = {value};")
+        self.text.line(f"const {self.type} {name} = {self.layer.activations[activation](f'{name}_in')};")
+
+    def lstm(self) -> None:
+        text, layer = self.text, self.layer
+        h, peep = layer.hidden, "peephole" in layer.has
+        base = layer.direction * 3 * h
+        self.gate("i", "a[0][j]" + (f" + peephole[{base} + u] * c[u]" if peep else ""), 0)
+        if layer.couple:
+            text.line(f"const {self.type} f = 1 - i;")
+        else:
+            self.gate("f", "a[2][j]" + (f" + peephole[{base + 2 * h} + u] * c[u]" if peep else ""), 0)
+        self.gate("g", "a[3][j]", 1)
+        text.line(f"const {self.type} cell_new = f * c[u] + i * g;")
+        self.gate("o", "a[1][j]" + (f" + peephole[{base + h} + u] * cell_new" if peep else ""), 0)
+        text.line("c[u] = cell_new;")
+        text.line(f"next[u] = o * {layer.activations[2]('cell_new')};")
+
+    def gru_reset_after(self) -> None:
+        self.gate("z", "a[0][j]", 0)
+        self.gate("r", "a[1][j]", 0)
+        self.gate("g", "a[2][j] + r * a[3][j]", 1)
+        self.text.line("next[u] = (1 - z) * g + z * h[u];")
+
+    def gru_gates(self) -> None:
+        self.gate("z", "a[0][j]", 0)
+        self.gate("r", "a[1][j]", 0)
+        self.text.line("update[u] = z;")
+        self.text.line("gated[u] = r * h[u];")
+
+    def gru_candidate(self) -> None:
+        self.gate("g", "a[0][j]", 1)
+        self.text.line("next[u] = (1 - update[u]) * g + update[u] * h[u];")
+
+    def rnn(self) -> None:
+        self.gate("g", "a[0][j]", 0)
+        self.text.line("next[u] = g;")
+
+
+_UPDATES: dict[str, tuple[Callable[[_Writer], None], ...]] = {
+    "LSTM": (_Writer.lstm,),
+    "GRU": (_Writer.gru_gates, _Writer.gru_candidate),
+    "GRU, reset after": (_Writer.gru_reset_after,),
+    "RNN": (_Writer.rnn,),
+}
+
+
+def recurrent_text(layer: Recurrent, panels: Panels) -> str:
+    """The body: reads x, w0 (w1), b0 (b1) and what `has` names; writes y, yh, yc. Scratch: see `scratch_rows`."""
+    return _Writer(layer, panels).body()
+
+
+def scratch_rows(layer: Recurrent) -> dict[str, int]:
+    """Scratch parameters and their number of elements."""
+    rows: dict[str, int] = {}
+    if "h0" not in layer.has:
+        rows["zeros"] = layer.hidden
+    if "y" not in layer.has:
+        rows["rows"] = 2 * layer.hidden
+    if layer.cell == "LSTM" and "yc" not in layer.has:
+        rows["cell"] = layer.hidden
+    if layer.cell == "GRU":
+        rows["update"] = rows["gated"] = layer.hidden
+    return rows

@@ -1,0 +1,89 @@
+"""Expressions over a vector of neighbouring channels, in the C of a float vector dialect."""
+
+from __future__ import annotations
+
+from aot_model.emit.c_expr import CWriter, float_literal
+from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, substitute, walk
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType
+from aot_model.kernels.float32.dialect import VectorDialect
+
+_OPERATIONS = ("add", "sub", "mul", "max", "min")
+
+
+def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf) -> bool:
+    """Whether a tail can be computed on vectors: arithmetic only, memory read along the channels or not at all."""
+    channel = index[-1] if index else None
+    pending = [element]
+    while pending:
+        x = pending.pop()
+        if x is accumulator or isinstance(x, Const):
+            continue
+        if isinstance(x, Cell):
+            if x.value.dtype is not DType.FLOAT32 or not _along(x.position, channel):
+                return False
+        elif isinstance(x, Call) and x.op in _OPERATIONS and x.dtype is DType.FLOAT32:
+            pending.extend(x.args)
+        else:
+            return False
+    return True
+
+
+def _along(position: Expr, channel: Expr | None) -> bool:
+    """Whether a position moves by one with the channel, or does not hang on it."""
+    if position is channel or not any(n is channel for n in walk(position)):
+        return True
+    if not (isinstance(position, Call) and position.op == "isum"):
+        return False
+    atoms = position.args[:-1]
+    for atom, factor in zip(atoms[::2], atoms[1::2], strict=True):
+        if atom is channel:
+            if not (isinstance(factor, Const) and factor.value == 1):
+                return False
+        elif any(n is channel for n in walk(atom)):
+            return False
+    return True
+
+
+class VectorText:
+    """Writes a tail over vectors. names: C names of the tensors that are read; mapping: the tail's indices and
+    accumulator to what they are where the vector is stored."""
+
+    def __init__(self, dialect: VectorDialect, names: dict[Value, str], channel: Expr | None, mapping: dict[Expr, Expr]) -> None:
+        self.dialect = dialect
+        self.names = names
+        self.channel = channel
+        self.mapping = mapping
+
+    def text(self, x: Expr) -> str:
+        d = self.dialect
+        if isinstance(x, Leaf):
+            return position_text(self.mapping[x])
+        if isinstance(x, Const):
+            return d.splat(float_literal(float(x.value), DType.FLOAT32))
+        if isinstance(x, Cell):
+            position = position_text(substitute(x.position, self.mapping), 13)
+            name = self.names[x.value]
+            moves = self.channel is not None and any(n is self.channel for n in walk(x.position))
+            if not moves:
+                return d.splat(f"{name}[{position}]")
+            return d.load(name if position == "0" else f"{name} + {position}")
+        assert isinstance(x, Call)
+        a, b = (self.text(v) for v in x.args)
+        if x.op == "max":
+            # The vector instructions return their second operand when one is NaN: NaN then stays NaN under a clamp.
+            return d.maximum(b, a)
+        if x.op == "min":
+            return d.minimum(b, a)
+        if x.op == "sub":
+            return d.sub(a, b)
+        return d.add(a, b) if x.op == "add" else d.mul(a, b)
+
+
+def position_text(x: Expr, place: int = 0) -> str:
+    """C text of an index; it reads no memory."""
+
+    def no_cells(cell: Cell, text: str) -> str:
+        raise AssertionError(f"{cell.value} in an index")
+
+    return CWriter(no_cells, 0).text(x, place)

@@ -1,0 +1,50 @@
+"""Compute in types that C has: values of storage types (float16, bfloat16, float8, int4 …) are converted around each
+operator that computes.
+
+    y = f(x)  =  narrow(f(widen(x)))
+
+Every operator's result is rounded to its type, as the standard says. The conversions are element-wise, so they fuse
+into the loops and kernels beside them: values of these types exist in memory only, never in an expression.
+"""
+
+from __future__ import annotations
+
+from aot_model.ir.graph import Graph, Node, Value, subgraphs
+from aot_model.ir.types import TensorType
+from aot_model.ops.elementwise import Cast
+
+
+def widen(graph: Graph) -> bool:
+    """Put conversions around operators over storage types. True when something changed."""
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        bodies = list(subgraphs(node))
+        for body in bodies:
+            widen(body)
+        touched = any(v is not None and v.dtype.storage for v in [*node.inputs, *node.outputs])
+        if not touched or node.op.movement or bodies or isinstance(node.op, Cast) or node.op.any_type:
+            nodes.append(node)
+            continue
+        inputs = [None if v is None else _wide(v, node, nodes) for v in node.inputs]
+        types = node.op.infer(inputs)
+        outputs, after = [], []
+        for out, wide in zip(node.outputs, types, strict=False):
+            if out.type == wide:
+                outputs.append(out)
+                continue
+            value = Value(f"{out.name}.wide", wide)
+            outputs.append(value)
+            after.append(Node(Cast(out.dtype), [value], [out], node.name))
+        nodes += [Node(node.op, inputs, outputs, node.name), *after]
+    changed = len(nodes) != len(graph.nodes)
+    graph.nodes = nodes
+    return changed
+
+
+def _wide(value: Value, node: Node, nodes: list[Node]) -> Value:
+    """The value in its computing type."""
+    if not value.dtype.storage:
+        return value
+    wide = Value(f"{value.name}.wide", TensorType(value.dtype.compute, value.shape))
+    nodes.append(Node(Cast(wide.dtype), [value], [wide], node.name))
+    return wide

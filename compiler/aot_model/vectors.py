@@ -1,0 +1,135 @@
+"""Test vectors: the inputs of a model and the outputs that it must give, from a file.
+
+Two forms are read:
+
+* `.npz` of numpy: arrays `in_<i>` and `out_<i>` in the order of the model's inputs and outputs, the vectors stacked on
+  a leading axis (`in_0` of 5 vectors for an input [1, 64] is [5, 1, 64]);
+* ONNX test data (onnx/docs/OnnxBackendTest.md): a folder with `input_<i>.pb` and `output_<i>.pb`, one TensorProto each,
+  which is one vector, or a folder with several such `test_data_set_<n>`.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aot_model.errors import CompileError, Problem, fail
+from aot_model.ir.types import TensorType
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """`count` vectors; every array is [count, *shape of the tensor]."""
+
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    files: tuple[Path, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of vectors."""
+        return len((self.inputs or self.outputs)[0])
+
+
+def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Vectors:
+    """The vectors of `path` for a model with these inputs and outputs.
+
+    Raises CompileError E104, with all mismatches at once, when they do not fit the model or cannot be read.
+    """
+    stacks, files = _read_folder(path) if path.is_dir() else (_read_npz(path), (path,))
+    problems: list[Problem] = []
+
+    def fitted(prefix: str, types: Sequence[TensorType]) -> tuple[Array, ...]:
+        arrays = []
+        for index, type_ in enumerate(types):
+            key = f"{prefix}_{index}"
+            try:
+                arrays.append(_fit(stacks[key], type_))
+            except KeyError:
+                problems.append(_problem(path, f"{key} ({type_}) is missing", f"found: {', '.join(sorted(stacks))}"))
+            except ValueError as error:
+                problems.append(_problem(path, f"{key} {error}"))
+        surplus = sorted(k for k in stacks if re.fullmatch(rf"{prefix}_\d+", k) and int(k[len(prefix) + 1 :]) >= len(types))
+        if surplus:
+            problems.append(_problem(path, f"{', '.join(surplus)}: the model has only {len(types)} of these"))
+        return tuple(arrays)
+
+    ins, outs = fitted("in", inputs), fitted("out", outputs)
+    counts = {len(array) for array in (*ins, *outs)}
+    if len(counts) > 1:
+        problems.append(_problem(path, f"the arrays have different numbers of vectors: {sorted(counts)}"))
+    elif counts in ({0}, set()):
+        problems.append(_problem(path, "there is no vector"))
+    if problems:
+        raise CompileError(problems)
+    return Vectors(ins, outs, files)
+
+
+def _problem(path: Path, message: str, hint: str = "") -> Problem:
+    return Problem("E104", message, str(path), hint)
+
+
+def _fit(stack: Array, type_: TensorType) -> Array:
+    """`stack` with the dtype of the tensor, its shape checked; ValueError says what does not fit."""
+    want = type_.dtype.numpy
+    if stack.dtype != want:
+        if stack.dtype.kind == "V" and stack.dtype.itemsize == want.itemsize:
+            stack = stack.view(want)  # numpy files keep bfloat16 as anonymous two-byte items
+        else:
+            raise ValueError(f"is {stack.dtype}, the model says {want}")
+    if stack.ndim == 0 or stack.shape[1:] != type_.shape:
+        raise ValueError(f"has shape {list(stack.shape)}, not [vectors, *{list(type_.shape)}]")
+    return stack
+
+
+def _read_npz(path: Path) -> dict[str, Array]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it is not an .npz archive")
+            return {key: archive[key] for key in archive.files if re.fullmatch(r"(in|out)_\d+", key)}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise fail("E104", f"the vectors cannot be read: {error}", where=str(path)) from None
+
+
+def _read_folder(path: Path) -> tuple[dict[str, Array], tuple[Path, ...]]:
+    """ONNX test data, stacked like an .npz; and its files."""
+    sets = sorted(path.glob("test_data_set_*"), key=_number) or [path]
+    stacks: dict[str, list[Array]] = {}
+    files: list[Path] = []
+    for folder in sets:
+        tensors = sorted((*folder.glob("input_*.pb"), *folder.glob("output_*.pb")), key=lambda f: (f.name[0], _number(f)))
+        for file in tensors:
+            kind = "in" if file.name.startswith("input") else "out"
+            stacks.setdefault(f"{kind}_{_number(file)}", []).append(_read_tensor(file))
+            files.append(file)
+    if not files:
+        raise fail("E104", "the folder has no input_<i>.pb and output_<i>.pb", where=str(path))
+    try:
+        return {key: np.stack(arrays) for key, arrays in stacks.items()}, tuple(files)
+    except ValueError as error:
+        raise fail("E104", f"the test data sets do not agree: {error}", where=str(path)) from None
+
+
+def _number(path: Path) -> int:
+    match = re.search(r"(\d+)(\.pb)?$", path.name)
+    return int(match[1]) if match else -1
+
+
+def _read_tensor(file: Path) -> Array:
+    import onnx
+    from onnx import numpy_helper
+
+    try:
+        return np.asarray(numpy_helper.to_array(onnx.load_tensor(str(file))))
+    except Exception as error:  # protobuf's DecodeError and onnx's own, which share no base
+        raise fail("E104", f"not a TensorProto: {error}", where=str(file)) from None

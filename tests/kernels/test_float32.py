@@ -1,0 +1,194 @@
+"""Float32 kernels against numpy: random and nasty shapes, every dialect, under the sanitisers."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from float32_cases import Case, DenseTail, check, conv_reference, input_bytes, main_source, transposed_reference, unit, windows
+
+import qemu
+from aot_model.kernels.base import ConvShape
+from aot_model.kernels.float32 import conv as conv_kernels
+from aot_model.kernels.float32 import pool
+from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
+from aot_model.kernels.float32.matmul import MatmulShape, matmul
+
+WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
+HOST_FLAGS = {"scalar": [], "v4": [], "v8": ["-mavx2", "-mfma"]}
+
+
+def write(cases: list[Case], folder: Path) -> None:
+    (folder / "kernels.c").write_text(unit(cases))
+    (folder / "main.c").write_text(main_source(cases))
+    (folder / "in.bin").write_bytes(input_bytes(cases))
+
+
+def build_and_run(cases: list[Case], tmp: Path, flags: list[str], compiler: str = "gcc") -> None:
+    write(cases, tmp)
+    sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    subprocess.run([compiler, "-O1", *WARNINGS, *sanitize, *flags, "-c", "kernels.c"], cwd=tmp, check=True)
+    subprocess.run([compiler, *sanitize, "main.c", "kernels.o", "-lm", "-o", "run"], cwd=tmp, check=True)
+    subprocess.run(["./run", "in.bin", "out.bin"], cwd=tmp, check=True, timeout=120)
+    check(cases, np.fromfile(tmp / "out.bin", np.float32))
+
+
+def _extent(size: int, kernel: int, stride: int, dilation: int, pads: int) -> int:
+    return (size + pads - (kernel - 1) * dilation - 1) // stride + 1
+
+
+def random_conv(rng: np.random.Generator, depthwise: bool = False) -> ConvShape:
+    """Shapes that a convolution may have; small, so that borders and remainders are most of them."""
+    while True:
+        pick = lambda *values: int(rng.choice(values))  # noqa: E731
+        groups = pick(1, 3, 8, 12, 16, 21) if depthwise else pick(1, 1, 1, 1, 2, 3)
+        kernel_h, kernel_w = pick(1, 1, 2, 3, 5), pick(1, 1, 2, 3, 4, 70 if depthwise else 5)
+        dilation_h, dilation_w = pick(1, 1, 2), pick(1, 1, 3)
+        pads = [int(rng.integers(0, 4)) for _ in range(4)]
+        in_h, in_w = pick(1, 2, 5, 8), pick(1, 3, 7, 13, 30)
+        if kernel_w == 70:
+            pads[1], dilation_w = 40, 1
+        stride_h, stride_w = pick(1, 1, 2, 4), pick(1, 1, 2, 3)
+        out_h = _extent(in_h, kernel_h, stride_h, dilation_h, pads[0] + pads[2])
+        out_w = _extent(in_w, kernel_w, stride_w, dilation_w, pads[1] + pads[3])
+        if out_h < 1 or out_w < 1:
+            continue
+        in_c, out_c = groups * pick(1, 2, 3, 4, 5, 8), groups * pick(1, 2, 5, 8, 12, 17, 24)
+        if depthwise:
+            in_c, out_c = groups, groups * pick(1, 1, 1, 2, 3, 8)
+        batch = pick(1, 1, 2)
+        strides = None
+        if rng.integers(3) == 0:
+            strides = (in_c * in_h * in_w, in_w, 1, in_h * in_w)
+        return ConvShape(
+            batch, in_h, in_w, in_c, out_h, out_w, out_c, kernel_h, kernel_w, stride_h, stride_w,
+            dilation_h, dilation_w, pads[0], pads[1], groups, strides,
+        )  # fmt: skip
+
+
+def _stored(s: ConvShape, x: np.ndarray) -> np.ndarray:
+    """x as it lies in memory."""
+    return np.ascontiguousarray(x if s.x_strides is None else x.transpose(0, 3, 1, 2))
+
+
+def dense_tail(shape: tuple[int, int, int, int], d: VectorDialect, rng: np.random.Generator) -> DenseTail:
+    """A short tail, or a long one, which kernels do not repeat."""
+    return DenseTail(shape, d, f" /* {'long ' * 60}*/" if rng.integers(4) == 0 else "")
+
+
+def conv_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect, transposed: bool = False) -> Case:
+    x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
+    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w, s.in_c // s.groups)).astype(np.float32)
+    bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
+    tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
+    kernel = conv_kernels.conv_transpose if transposed else conv_kernels.conv
+    code = kernel(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
+    want = (transposed_reference if transposed else conv_reference)(s, x, w)
+    return Case(f"{'transposed ' if transposed else ''}{s}", code, [_stored(s, x)], want + (0 if bias is None else bias))
+
+
+def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[Case]:
+    cases = []
+    for _ in range(count):
+        cases.append(conv_case(random_conv(rng), rng, d))
+    for _ in range(count // 2):
+        s = random_conv(rng)
+        # the other way round: the result of a convolution becomes its input
+        mirrored = ConvShape(
+            s.batch, s.out_h, s.out_w, s.in_c, s.in_h, s.in_w, s.out_c, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
+            s.dilation_h, s.dilation_w, s.pad_top, s.pad_left, s.groups,
+        )  # fmt: skip
+        cases.append(conv_case(mirrored, rng, d, transposed=True))
+    for m, k, n in ((1, 7, 33), (1, 64, 10), (5, 16, 16), (13, 3, 24), (31, 20, 40)):
+        cases.append(conv_case(ConvShape(1, 1, m, k, 1, m, n), rng, d))
+    return cases
+
+
+@pytest.mark.parametrize("name", HOST_FLAGS)
+def test_convolution_matches_numpy(name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    build_and_run(conv_cases(rng, DIALECTS[name], 18), tmp_path, HOST_FLAGS[name])
+
+
+def depthwise_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
+    x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
+    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w)).astype(np.float32)
+    bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
+    tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
+    code = pool.depthwise(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
+    want = conv_reference(s, x, w[..., None]) + (0 if bias is None else bias)
+    return Case(f"depthwise {s}", code, [_stored(s, x)], want)
+
+
+def pool_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
+    s = replace(s, out_c=s.in_c, groups=1)
+    x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
+    tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
+    kind = int(rng.integers(3))
+    vector_tail = bool(rng.integers(2))
+    if kind == 0:
+        code = pool.max_pool(s, tail, d, vector_tail=vector_tail)
+        want = windows(s, x, -np.inf).max((4, 5))
+    elif kind == 1:
+        code = pool.average_pool(s, tail, d, vector_tail=vector_tail)
+        count = np.maximum(np.isfinite(windows(s, x, np.nan)).sum((4, 5)), 1)
+        want = windows(s, x, 0).sum((4, 5)) / count
+    else:
+        pads = (int(rng.integers(0, 3)), int(rng.integers(0, 3)))
+        code = pool.average_pool(s, tail, d, count_include_pad=pads, vector_tail=vector_tail)
+        padded = replace(
+            s, in_h=s.in_h + s.pad_top + pads[0], in_w=s.in_w + s.pad_left + pads[1], pad_top=0, pad_left=0
+        )
+        ones = np.ones((s.batch, padded.in_h, padded.in_w, s.in_c))
+        want = windows(s, x, 0).sum((4, 5)) / np.maximum(windows(padded, ones, 0).sum((4, 5)), 1)
+    return Case(f"pool {kind} {s}", code, [_stored(s, x)], want)
+
+
+def window_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[Case]:
+    cases = [depthwise_case(random_conv(rng, depthwise=True), rng, d) for _ in range(count)]
+    cases += [pool_case(random_conv(rng, depthwise=True), rng, d) for _ in range(count)]
+    whole = ConvShape(1, 25, 5, 24, 1, 1, 24, 25, 5)
+    return [*cases, pool_case(whole, rng, d), pool_case(whole, rng, d)]
+
+
+@pytest.mark.parametrize("name", HOST_FLAGS)
+def test_windows_match_numpy(name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    build_and_run(window_cases(rng, DIALECTS[name], 16), tmp_path, HOST_FLAGS[name])
+
+
+def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
+    cases = []
+    for m, n, k in ((1, 1, 1), (1, 37, 20), (5, 8, 3), (17, 17, 16), (13, 24, 33), (4, 3, 9), (7, 66, 5)):
+        for transposed_a, transposed_b in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            i, j = (1, 1) if m == 1 else (2, 3)
+            a = rng.standard_normal((i, j, k, m) if transposed_a else (i, j, m, k)).astype(np.float32)
+            # heads side by side: i, row, j, column
+            b = rng.standard_normal((i, n, j, k) if transposed_b else (i, k, j, n)).astype(np.float32)
+            a_strides = (j * m * k, m * k, *((1, m) if transposed_a else (k, 1)))
+            b_strides = (n * j * k, k, 1, j * k) if transposed_b else (n * j * k, n, j * n, 1)
+            shape = MatmulShape((i, j), m, n, k, a_strides, b_strides)
+            code = matmul(shape, dense_tail((i, j, m, n), d, rng), d, vector_tail=bool(rng.integers(2)))
+            left = a.swapaxes(2, 3) if transposed_a else a
+            right = b.transpose(0, 2, 3, 1) if transposed_b else b.transpose(0, 2, 1, 3)
+            cases.append(Case(f"matmul {shape}", code, [a, b], left.astype(float) @ right, ["x", "b"]))
+    return cases
+
+
+@pytest.mark.parametrize("name", HOST_FLAGS)
+def test_products_match_numpy(name: str, tmp_path: Path) -> None:
+    build_and_run(matmul_cases(np.random.default_rng(3), DIALECTS[name])[1::2], tmp_path, HOST_FLAGS[name])
+
+
+@pytest.mark.skipif(not qemu.available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
+@pytest.mark.parametrize(("board", "name"), [("m4", "scalar"), ("m55", "mve")])
+def test_cortex_m_matches_numpy(board: str, name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    d = DIALECTS[name]
+    cases = [*conv_cases(rng, d, 12), *window_cases(rng, d, 10), *matmul_cases(rng, d)[::2]]
+    write(cases, tmp_path)
+    qemu.build_and_run(qemu.BOARDS[board], ["main.c", "kernels.c"], tmp_path, ["-O2", *WARNINGS])
+    check(cases, np.fromfile(tmp_path / "out.bin", np.float32))

@@ -1,0 +1,103 @@
+"""Run C programs on emulated Cortex-M boards.
+
+Bare metal: own vectors and start-up code, newlib with semihosting, so that the program reads and writes files of the
+host in the directory in which it runs. Needs arm-none-eabi-gcc with newlib and qemu-system-arm.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+COMPILER, EMULATOR = "arm-none-eabi-gcc", "qemu-system-arm"
+
+
+@dataclass(frozen=True)
+class Board:
+    """An emulated board: vectors are fetched from address 0; code and RAM as the reference manual maps them."""
+
+    machine: str
+    flags: tuple[str, ...]
+    code: int
+    ram: int
+    vectors: int = 0
+    mhz: int = 25
+    """Clock of SysTick: with one instruction a nanosecond it counts units of 1000 / mhz instructions."""
+
+
+_SSE200 = ("-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16")
+BOARDS = {
+    "m0": Board("mps2-an385", ("-mcpu=cortex-m0", "-mfloat-abi=soft"), 0x0000_0400, 0x2000_0000),
+    "m3": Board("mps2-an385", ("-mcpu=cortex-m3", "-mfloat-abi=soft"), 0x0000_0400, 0x2000_0000),
+    "m4": Board("mps2-an386", ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"), 0x0000_0400, 0x2000_0000),
+    "m7": Board("mps2-an500", ("-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"), 0x0000_0400, 0x2000_0000),
+    "m33": Board("mps2-an505", _SSE200, 0x1000_0400, 0x3800_0000, vectors=0x1000_0000, mhz=20),
+    "m55": Board("mps3-an547", ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-mfpu=auto"), 0x0100_0000, 0x2100_0000, mhz=32),
+}
+"""Code for Cortex-M0 runs on the board of a Cortex-M3, which executes the same instructions."""
+
+_LINKER_SCRIPT = """\
+ENTRY(reset)
+MEMORY {{
+    vectors (rx) : ORIGIN = {vectors:#x}, LENGTH = 0x400
+    code (rx) : ORIGIN = {code:#x}, LENGTH = 0x1ffc00
+    ram (rwx) : ORIGIN = {ram:#x}, LENGTH = 0x200000
+}}
+SECTIONS {{
+    .vectors : {{ LONG(stack_top) KEEP(*(.vectors)) }} > vectors
+    .text : {{ *(.text*) *(.rodata*) KEEP(*(.init)) KEEP(*(.fini)) . = ALIGN(8); }} > code
+    .ARM.exidx : {{ *(.ARM.exidx* .ARM.extab*) . = ALIGN(8); }} > code
+    .data : {{ data_begin = .; *(.data*) . = ALIGN(8); data_end = .; }} > ram AT > code
+    data_load = LOADADDR(.data);
+    .bss (NOLOAD) : {{ bss_begin = .; *(.bss* COMMON) . = ALIGN(8); bss_end = .; end = .; }} > ram
+    stack_top = ORIGIN(ram) + LENGTH(ram);
+}}
+"""
+
+_STARTUP = """\
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+extern char data_begin[], data_end[], data_load[], bss_begin[], bss_end[], stack_top[];
+extern void initialise_monitor_handles(void);
+int main(int argc, char **argv);
+void _init(void) {}
+void _fini(void) {}
+void fault(void);
+void fault(void) { _Exit(125); }
+__attribute__((naked)) void reset(void);
+void start(void);
+void start(void)
+{
+    memcpy(data_begin, data_load, (size_t)(data_end - data_begin));
+    memset(bss_begin, 0, (size_t)(bss_end - bss_begin));
+    initialise_monitor_handles();
+    exit(main(0, NULL));
+}
+void reset(void)
+{
+    /* CPACR: floating point and vector unit on, before any function saves their registers */
+    __asm__ volatile("ldr r0, =0xe000ed88\\n ldr r1, [r0]\\n orr r1, r1, #0xf00000\\n str r1, [r0]\\n dsb\\n isb\\n b start");
+}
+/* after the stack pointer, which the linker script puts first */
+__attribute__((section(".vectors"), used)) static void (*const vectors[15])(void) = {
+    reset, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault,
+};
+"""
+
+
+def available() -> bool:
+    return shutil.which(COMPILER) is not None and shutil.which(EMULATOR) is not None
+
+
+def build_and_run(board: Board, sources: list[str], folder: Path, flags: list[str], timeout: float = 120) -> None:
+    """Compile the sources of `folder` and run them there; CalledProcessError where either fails."""
+    (folder / "board.ld").write_text(_LINKER_SCRIPT.format(code=board.code, ram=board.ram, vectors=board.vectors))
+    (folder / "startup.c").write_text(_STARTUP)
+    command = [COMPILER, *board.flags, "-mthumb", *flags, "startup.c", *sources, "-nostartfiles", "-T", "board.ld"]
+    link = ["--specs=nano.specs", "--specs=rdimon.specs", "-Wl,--no-warn-rwx-segments", "-lm", "-o", "board.elf"]
+    subprocess.run([*command, *link], cwd=folder, check=True)
+    run = [EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting", "-icount", "shift=0"]
+    subprocess.run([*run, "-kernel", "board.elf"], cwd=folder, check=True, timeout=timeout, stdin=subprocess.DEVNULL)

@@ -1,0 +1,84 @@
+# Sourced by tests/run.sh and examples/run.sh: makes a Debian-like machine ready, or says what is missing.
+#
+#   setup_tools                 compilers, CMake, Ninja, emulator: with apt-get where missing
+#   setup_python EXTRA          the virtual environment .venv with this project and the extra packages of pyproject.toml,
+#                               first on PATH. AOT_MODEL_VENV=<folder>: one of your own, taken as it is.
+#   cmake_is_new_enough
+#
+# PYTHON=<file> chooses the interpreter of .venv, 3.10 or newer.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "== $*" >&2; }
+
+# Runs apt-get as root; fails with a reason where there is no way to.
+_apt_get() {
+    if ! command -v apt-get >/dev/null; then
+        say "there is no apt-get on this machine"
+        return 1
+    fi
+    local as_root=()
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || { say "apt-get needs root, and there is no sudo"; return 1; }
+        as_root=(sudo)
+    fi
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@" >&2
+}
+
+_has_newlib() {
+    local file
+    file=$(arm-none-eabi-gcc -print-file-name=libc_nano.a 2>/dev/null) && [ -f "$file" ]
+}
+
+_has_venv() { "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null; }
+
+_missing_packages() {
+    command -v gcc >/dev/null || echo gcc libc6-dev
+    command -v g++ >/dev/null || echo g++
+    command -v make >/dev/null || echo make
+    command -v cmake >/dev/null || echo cmake
+    command -v ninja >/dev/null || echo ninja-build
+    command -v arm-none-eabi-gcc >/dev/null || echo gcc-arm-none-eabi
+    _has_newlib || echo libnewlib-arm-none-eabi
+    command -v qemu-system-arm >/dev/null || echo qemu-system-arm
+    command -v "${PYTHON:-python3}" >/dev/null || echo python3
+    [ -n "${AOT_MODEL_VENV:-}" ] || _has_venv || echo python3-venv
+}
+
+setup_tools() {
+    local missing
+    read -r -a missing <<<"$(_missing_packages | tr '\n' ' ')"
+    [ "${#missing[@]}" -gt 0 ] || return 0
+    say "installing ${missing[*]}"
+    if ! { _apt_get update && _apt_get install --yes --no-install-recommends "${missing[@]}"; }; then
+        say "could not install: ${missing[*]}"
+        say "what needs them is skipped; install them with: apt-get install ${missing[*]}"
+    fi
+}
+
+cmake_is_new_enough() {
+    local version
+    version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')
+    [ -n "$version" ] && [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -n 1)" = 3.25 ]
+}
+
+setup_python() {
+    local extra=$1 python=${PYTHON:-python3} venv=${AOT_MODEL_VENV:-$root/.venv} stamp
+    if [ -n "${AOT_MODEL_VENV:-}" ]; then
+        [ -x "$venv/bin/python" ] || { say "AOT_MODEL_VENV=$venv is not a virtual environment"; return 1; }
+        export PYTHONPATH="$root/compiler${PYTHONPATH:+:$PYTHONPATH}" AotModel_DIR="$root/cmake"
+    else
+        "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+            { say "Python 3.10 or newer is needed; $python is $("$python" --version 2>&1). Set PYTHON=<file>."; return 1; }
+        stamp=$venv/aot-model-installed$extra
+        if [ ! "$stamp" -nt "$root/pyproject.toml" ]; then
+            say "installing the Python packages into $venv"
+            "$python" -m venv "$venv"
+            "$venv/bin/python" -m pip install --quiet --editable "$root$extra"
+            cmake_is_new_enough || "$venv/bin/python" -m pip install --quiet 'cmake>=3.25'
+            touch "$stamp"
+        fi
+    fi
+    export VIRTUAL_ENV="$venv" PATH="$venv/bin:$PATH"
+    unset PYTHONHOME
+}
