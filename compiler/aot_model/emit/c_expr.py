@@ -111,7 +111,8 @@ class CWriter:
         """The next value of an accumulator."""
         infix = SCALAR_OPS[node.op].infix
         if infix is None:
-            return f"aot_model_{node.op}_{_compute_label(node.dtype)}({name}, {self.text(node.body)})"
+            text = f"aot_model_{node.op}_{_compute_label(node.dtype)}({name}, {self.text(node.body)})"
+            return f"({node.dtype.c_type}){text}" if node.dtype.is_integer and node.dtype.bits < 32 else text
         if node.dtype.is_integer:
             unsigned = f"uint{max(node.dtype.bits, 32)}_t"
             return f"({node.dtype.c_type})(({unsigned}){name} {infix} ({unsigned}){self.text(node.body, _UNARY)})"
