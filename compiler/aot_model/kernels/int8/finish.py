@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import Packed
-from aot_model.kernels.int8.requantise import Int64, QuantSpec, Requantise
+from aot_model.kernels.int8.requantise import Requantise
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 DSP = "#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)"
 """Opens the part of a text that uses the DSP extension; the portable twin follows #else."""
