@@ -55,7 +55,7 @@ def conv(
         m, shift = quant.channels(oc)
         table = np.stack([b, m, shift], axis=1)
     else:
-        helpers += finish_helpers(quant.out_dtype)
+        helpers += finish_helpers(rq, quant.out_dtype)
         requantise = ""
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
     width = int(table.shape[1])

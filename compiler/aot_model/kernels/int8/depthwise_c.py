@@ -69,7 +69,7 @@ def depthwise(
         helpers = [text]
         finish = [f"const int32_t v = {requantise}((int32_t)sum, constants + 1);"]
     else:
-        helpers = finish_helpers(quant.out_dtype)
+        helpers = finish_helpers(rq, quant.out_dtype)
         finish = ["int32_t v = (int32_t)sum;", *finish_c(rq, quant.out_dtype, "(constants + 1)")]
     compute = [
         f"const {weights.dtype.name}_t *taps = weights + {taps} * {loops.channel};",

@@ -88,7 +88,7 @@ def depthwise(
         helpers.append(text)
         compute = [f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"]
     else:
-        helpers += [SMLAD, *finish_helpers(quant.out_dtype)]
+        helpers += [SMLAD, *finish_helpers(rq, quant.out_dtype)]
         compute = tap_pairs(loops, words, rows[0].size - 1 - len(requantise_words(rq, 0)))
         kernel = "C"
     if rq.form == "raw":

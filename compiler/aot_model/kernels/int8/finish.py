@@ -128,8 +128,12 @@ def finish_c(rq: Requantise, out_dtype: str, constants: str) -> list[str]:
     return [*lines, f"v = v < {lo} ? {lo} : v > {hi} ? {hi} : v;"]
 
 
-def finish_helpers(out_dtype: str) -> list[str]:
+def finish_helpers(rq: Requantise, out_dtype: str) -> list[str]:
     """Texts that finish_c's code calls."""
+    if rq.form == "raw":
+        return []
+    if rq.clamp_low is not None or rq.clamp_high is not None:
+        return [SMMLAR]
     op, lo, hi = ("ssat", -128, 127) if out_dtype == "int8" else ("usat", 0, 255)
     saturate = f"""static inline int32_t saturate_{out_dtype}(int32_t v)
 {{
