@@ -204,9 +204,7 @@ def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray, bound: np.ndar
         ValueError: a type, variant or range that these kernels do not have, or an accumulator that may overflow.
     """
     if (spec.x_dtype, spec.out_dtype, spec.variant) != ("int8", "int8", 1):
-        raise ValueError(
-            f"Helium kernels are int8 to int8, variant 1; got {spec.x_dtype}, {spec.out_dtype}, {spec.variant}"
-        )
+        raise ValueError(f"Helium kernels are int8 to int8, variant 1; got {spec.x_dtype}, {spec.out_dtype}, {spec.variant}")
     if not -128 <= spec.out_zero_point <= 127 or not -128 <= spec.act_min <= spec.act_max <= 127:
         raise ValueError("output zero point or activation range outside of int8")
     multiplier = np.broadcast_to(np.asarray(spec.multiplier, np.int64).reshape(-1), (channels,)).copy()
