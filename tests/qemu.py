@@ -22,17 +22,26 @@ class Board:
     flags: tuple[str, ...]
     code: int
     ram: int
+    vectors: int = 0
+    mhz: int = 25
+    """Clock of SysTick: with one instruction a nanosecond it counts units of 1000 / mhz instructions."""
 
 
+_SSE200 = ("-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16")
 BOARDS = {
+    "m0": Board("mps2-an385", ("-mcpu=cortex-m0", "-mfloat-abi=soft"), 0x0000_0400, 0x2000_0000),
+    "m3": Board("mps2-an385", ("-mcpu=cortex-m3", "-mfloat-abi=soft"), 0x0000_0400, 0x2000_0000),
     "m4": Board("mps2-an386", ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"), 0x0000_0400, 0x2000_0000),
-    "m55": Board("mps3-an547", ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-mfpu=auto"), 0x0100_0000, 0x2100_0000),
+    "m7": Board("mps2-an500", ("-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"), 0x0000_0400, 0x2000_0000),
+    "m33": Board("mps2-an505", _SSE200, 0x1000_0400, 0x3800_0000, vectors=0x1000_0000, mhz=20),
+    "m55": Board("mps3-an547", ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-mfpu=auto"), 0x0100_0000, 0x2100_0000, mhz=32),
 }
+"""Code for Cortex-M0 runs on the board of a Cortex-M3, which executes the same instructions."""
 
 _LINKER_SCRIPT = """\
 ENTRY(reset)
 MEMORY {{
-    vectors (rx) : ORIGIN = 0, LENGTH = 0x400
+    vectors (rx) : ORIGIN = {vectors:#x}, LENGTH = 0x400
     code (rx) : ORIGIN = {code:#x}, LENGTH = 0x1ffc00
     ram (rwx) : ORIGIN = {ram:#x}, LENGTH = 0x200000
 }}
@@ -85,10 +94,10 @@ def available() -> bool:
 
 def build_and_run(board: Board, sources: list[str], folder: Path, flags: list[str], timeout: float = 120) -> None:
     """Compile the sources of `folder` and run them there; CalledProcessError where either fails."""
-    (folder / "board.ld").write_text(_LINKER_SCRIPT.format(code=board.code, ram=board.ram))
+    (folder / "board.ld").write_text(_LINKER_SCRIPT.format(code=board.code, ram=board.ram, vectors=board.vectors))
     (folder / "startup.c").write_text(_STARTUP)
     command = [COMPILER, *board.flags, "-mthumb", *flags, "startup.c", *sources, "-nostartfiles", "-T", "board.ld"]
     link = ["--specs=nano.specs", "--specs=rdimon.specs", "-Wl,--no-warn-rwx-segments", "-lm", "-o", "board.elf"]
     subprocess.run([*command, *link], cwd=folder, check=True)
-    run = [EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting"]
+    run = [EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting", "-icount", "shift=0"]
     subprocess.run([*run, "-kernel", "board.elf"], cwd=folder, check=True, timeout=timeout, stdin=subprocess.DEVNULL)

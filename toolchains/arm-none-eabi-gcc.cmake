@@ -1,22 +1,19 @@
-# What all the cortex-m*.cmake toolchain files share; they set the first two variables and include this one.
+# What all the cortex-m*.cmake toolchain files share. They set, and include this file:
 #
-#   AOT_MODEL_CPU     -mcpu of the compiler; AOT_MODEL_FLOAT_ABI: soft or hard
-#   AOT_MODEL_BOARD   QEMU's machine for tests; AOT_MODEL_BOARD_LD: its linker script in qemu/
+#   AOT_MODEL_TARGET    what aot-model generates code for
+#   AOT_MODEL_FLAGS     of the C compiler, the same as those of the target (a test compares)
+#   AOT_MODEL_BOARD     QEMU's machine for tests; AOT_MODEL_BOARD_LD: its linker script in qemu/
 set(CMAKE_SYSTEM_NAME Generic)
-set(CMAKE_SYSTEM_PROCESSOR "${AOT_MODEL_CPU}")
+set(CMAKE_SYSTEM_PROCESSOR "${AOT_MODEL_TARGET}")
 
 set(CMAKE_C_COMPILER arm-none-eabi-gcc)
 set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
 set(CMAKE_ASM_COMPILER arm-none-eabi-gcc)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # a program would need start-up code and a linker script
 
-set(_flags "-mcpu=${AOT_MODEL_CPU} -mthumb -mfloat-abi=${AOT_MODEL_FLOAT_ABI} -ffunction-sections -fdata-sections")
-if (AOT_MODEL_FLOAT_ABI STREQUAL "hard")
-    string(APPEND _flags " -mfpu=auto")
-endif ()
-set(CMAKE_C_FLAGS_INIT "${_flags}")
-set(CMAKE_CXX_FLAGS_INIT "${_flags} -fno-exceptions -fno-rtti")
-set(CMAKE_ASM_FLAGS_INIT "${_flags}")
+set(CMAKE_C_FLAGS_INIT "${AOT_MODEL_FLAGS} -ffunction-sections -fdata-sections")
+set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT} -fno-exceptions -fno-rtti")
+set(CMAKE_ASM_FLAGS_INIT "${AOT_MODEL_FLAGS}")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--gc-sections")
 
 # Programs are the build machine's. Libraries and headers are the target's. Packages may be either: AotModel itself is
@@ -27,9 +24,9 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 
 # aot_model_test() and aot_model_benchmark(): programs for one of QEMU's boards, which talk to the host by semihosting.
-set(AOT_MODEL_TEST_SOURCES "${CMAKE_CURRENT_LIST_DIR}/qemu/vectors.c")
+set(AOT_MODEL_TEST_SOURCES "${CMAKE_CURRENT_LIST_DIR}/qemu/startup.c")
 set(AOT_MODEL_TEST_LINK_OPTIONS
-    --specs=rdimon.specs
+    --specs=rdimon.specs -nostartfiles
     "-T${CMAKE_CURRENT_LIST_DIR}/qemu/${AOT_MODEL_BOARD_LD}"
     "-L${CMAKE_CURRENT_LIST_DIR}/qemu"
     -Wl,--no-warn-rwx-segments

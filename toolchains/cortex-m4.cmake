@@ -1,7 +1,6 @@
-# GNU Arm Embedded for Cortex-M4F (ARMv7E-M: DSP instructions, single precision FPU).
+# GNU Arm Embedded for Cortex-M4F (Armv7E-M: DSP extension, single precision FPU).
 set(AOT_MODEL_TARGET cortex-m4)
-set(AOT_MODEL_CPU cortex-m4)
-set(AOT_MODEL_FLOAT_ABI hard)
+set(AOT_MODEL_FLAGS "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard")
 set(AOT_MODEL_BOARD mps2-an386)
 set(AOT_MODEL_BOARD_LD mps2.ld)
 include("${CMAKE_CURRENT_LIST_DIR}/arm-none-eabi-gcc.cmake")

@@ -18,11 +18,13 @@ CODES: dict[str, str] = {
     "E302": "quantisation parameters are missing or invalid",
     "E401": "memory pool is too small",
     "E402": "budget exceeded",
-    "E501": "unknown target or option",
+    "E501": "unknown target, option or pass, or a name that cannot be used",
     "E502": "target plug-in failed",
     "E601": "host compiler failed",
     "E602": "outputs differ from the reference",
     "E901": "internal error",
+    "E902": "a Python package is missing",
+    "E903": "out of memory",
 }
 
 

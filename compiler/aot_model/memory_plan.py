@@ -19,6 +19,8 @@ class Addresses:
     of: Mapping[Buffer, tuple[str, int]]
     plan: MemoryPlan
     pools: tuple[Pool, ...]
+    live: Mapping[Buffer, tuple[int, int]]
+    """First and last step at which each planned buffer holds data."""
 
 
 @dataclass
@@ -45,8 +47,9 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     chosen = [b for b in ranges if b.root()[0].role in planned]
     parents = {b.root()[0] for b in chosen} - set(chosen)
     for parent in parents:
-        inside = [ranges[b] for b in chosen if b.root()[0] is parent]
-        ranges[parent] = _Range(min(r.first for r in inside), max(r.last for r in inside), True)
+        # Its windows live as long as they are used; the parent itself is needed when the last of them is written.
+        born = max(ranges[b].first for b in chosen if b.root()[0] is parent)
+        ranges[parent] = _Range(born, born, True)
     every = [*chosen, *sorted(parents, key=lambda b: (ranges[b].first, b.name))]
     ids = {b: f"{k:05d} {b.name}" for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))}
     blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last) for b in every]
@@ -57,7 +60,27 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     except PlanError as error:
         raise fail("E401", str(error), hint="give the pool more bytes, or another pool to spill into") from None
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
-    return Addresses(of, answer, pools)
+    return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
+
+
+def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
+    """(step, bytes of all pools that hold data) for each call in program order; shared bytes count once."""
+    order: list[tuple[int, Call]] = []
+    _visit(program.body, 1, {}, order)
+    return [(at, _occupied(at, addresses)) for at, _ in order]
+
+
+def _occupied(step: int, addresses: Addresses) -> int:
+    """Length of the union of what is live at a step."""
+    spans = sorted((*addresses.of[b], b.nbytes) for b, (first, last) in addresses.live.items() if first <= step <= last)
+    total, end, current = 0, 0, ""
+    for pool, offset, size in spans:
+        begin = max(offset, end) if pool == current else offset
+        if offset + size > begin or pool != current:
+            total += max(offset + size - begin, 0)
+            end = offset + size
+        current = pool
+    return total
 
 
 def _touch(ranges: dict[Buffer, _Range], buffer: Buffer, step: int, write: bool) -> None:

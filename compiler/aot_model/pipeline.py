@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from aot_model.emit.report import check_budgets, report
 from aot_model.emit.view import ModelView, Options
 from aot_model.frontends.model import read_model
 from aot_model.ir.expr import forget
+from aot_model.ir.graph import count_parameters
 from aot_model.lowering.lower import lower
 from aot_model.memory import Pool
 from aot_model.memory_plan import plan_memory
@@ -45,6 +47,10 @@ class Compiled:
     texts: Mapping[str, str]
     sources: tuple[Path, ...]
     notes: tuple[str, ...]
+    operators: Mapping[str, int]
+    """How often each operator is in the model as read."""
+    parameters: int
+    """Elements of all its constants."""
 
 
 def compile_model(request: Request, observer: Observer | None = None) -> Compiled:
@@ -53,13 +59,14 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     load_all()
     target = parse_target(request.target, request.options)
     model = read_model(request.model, request.dims)
+    operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     run_passes(model.graph, target, observer)
     program = lower(model.graph, target)
     addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.max_ram, request.max_flash)
     texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_text(view)}
-    return Compiled(view, texts, model.sources, tuple(model.notes))
+    return Compiled(view, texts, model.sources, tuple(model.notes), operators, parameters)
 
 
 def write(compiled: Compiled, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:

@@ -19,8 +19,8 @@ GENERATORS = ("Ninja", "Unix Makefiles", "Ninja Multi-Config")
 WEIGHTS = np.array([[1, -1, 2], [0.5, 0, 1], [-2, 1, 0], [1, 1, 1]], np.float32)
 
 
-def write_model(path: Path, bias: float = 0.0, external_data: str = "", batch: int | str = 1) -> Path:
-    """An ONNX file that computes relu(x @ WEIGHTS + bias), x [batch, 4] to y [batch, 3]."""
+def write_model(path: Path, bias: float = 0.0, external_data: str = "", shape: tuple[int | str, ...] = (1, 4)) -> Path:
+    """An ONNX file that computes relu(x @ WEIGHTS + bias), x [1, 4] to y [1, 3]; `shape` says so in other words."""
     nodes = [
         helper.make_node("Gemm", ["x", "weights", "bias"], ["sum"], name="gemm"),
         helper.make_node("Relu", ["sum"], ["y"], name="relu"),
@@ -28,8 +28,8 @@ def write_model(path: Path, bias: float = 0.0, external_data: str = "", batch: i
     graph = helper.make_graph(
         nodes,
         "tiny",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 3])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [shape[0], 3])],
         [numpy_helper.from_array(WEIGHTS, "weights"), numpy_helper.from_array(np.full(3, bias, np.float32), "bias")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])

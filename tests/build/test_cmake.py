@@ -204,8 +204,7 @@ def test_cxx_program(tmp_path: Path) -> None:
     project.run(project.build_folder / "app")
 
 
-@pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
-def test_vectors(tmp_path: Path, generator: str) -> None:
+def test_vectors(tmp_path: Path) -> None:
     """aot_model_test() passes on right vectors, fails on wrong ones and says where."""
     lists = """
     aot_model_library(kws MODEL m.onnx)
@@ -214,7 +213,7 @@ def test_vectors(tmp_path: Path, generator: str) -> None:
     aot_model_test(loose LIBRARY kws VECTORS wrong.npz ATOL 1.5 RTOL 0)
     aot_model_benchmark(bench LIBRARY kws RUNS 3)
     """
-    project = Project(tmp_path / "p", lists, generator=generator)
+    project = Project(tmp_path / "p", lists)
     write_model(project.folder / "m.onnx")
     write_vectors(project.folder / "right.npz")
     write_vectors(project.folder / "wrong.npz", bias=1)

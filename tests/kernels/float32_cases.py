@@ -12,18 +12,20 @@ from aot_model.kernels.float32.dialect import VectorDialect
 
 @dataclass(frozen=True)
 class DenseTail:
-    """y[n, y, x, c] = acc, dense channels last; with `vectors` also for whole vectors."""
+    """y[n, y, x, c] = acc, dense channels last."""
 
     shape: tuple[int, int, int, int]
     dialect: VectorDialect
+    comment: str = ""
+    """Makes the tail as long as one that computes something."""
 
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         n, y, x, c = index
         _, h, w, channels = self.shape
         at = f"((({n}) * {h} + {y}) * {w} + {x}) * {channels} + {c}"
         if lanes == 1:
-            return f"y[{at}] = {acc};"
-        return self.dialect.store(f"y + ({at})", acc)
+            return f"y[{at}] = {acc};{self.comment}"
+        return self.dialect.store(f"y + ({at})", acc) + self.comment
 
 
 @dataclass

@@ -8,17 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from float32_cases import (
-    Case,
-    DenseTail,
-    check,
-    conv_reference,
-    input_bytes,
-    main_source,
-    transposed_reference,
-    unit,
-    windows,
-)
+from float32_cases import Case, DenseTail, check, conv_reference, input_bytes, main_source, transposed_reference, unit, windows
 
 import qemu
 from aot_model.kernels.base import ConvShape
@@ -84,11 +74,16 @@ def _stored(s: ConvShape, x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x if s.x_strides is None else x.transpose(0, 3, 1, 2))
 
 
+def dense_tail(shape: tuple[int, int, int, int], d: VectorDialect, rng: np.random.Generator) -> DenseTail:
+    """A short tail, or a long one, which kernels do not repeat."""
+    return DenseTail(shape, d, f" /* {'long ' * 60}*/" if rng.integers(4) == 0 else "")
+
+
 def conv_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect, transposed: bool = False) -> Case:
     x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
     w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w, s.in_c // s.groups)).astype(np.float32)
     bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
-    tail = DenseTail((s.batch, s.out_h, s.out_w, s.out_c), d)
+    tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
     kernel = conv_kernels.conv_transpose if transposed else conv_kernels.conv
     code = kernel(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
     want = (transposed_reference if transposed else conv_reference)(s, x, w)
@@ -115,14 +110,14 @@ def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[C
 @pytest.mark.parametrize("name", HOST_FLAGS)
 def test_convolution_matches_numpy(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    build_and_run(conv_cases(rng, DIALECTS[name], 24), tmp_path, HOST_FLAGS[name])
+    build_and_run(conv_cases(rng, DIALECTS[name], 18), tmp_path, HOST_FLAGS[name])
 
 
 def depthwise_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
     x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
     w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w)).astype(np.float32)
     bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
-    tail = DenseTail((s.batch, s.out_h, s.out_w, s.out_c), d)
+    tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
     code = pool.depthwise(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
     want = conv_reference(s, x, w[..., None]) + (0 if bias is None else bias)
     return Case(f"depthwise {s}", code, [_stored(s, x)], want)
@@ -131,7 +126,7 @@ def depthwise_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> 
 def pool_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
     s = replace(s, out_c=s.in_c, groups=1)
     x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
-    tail = DenseTail((s.batch, s.out_h, s.out_w, s.out_c), d)
+    tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
     kind = int(rng.integers(3))
     vector_tail = bool(rng.integers(2))
     if kind == 0:
@@ -176,7 +171,7 @@ def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
             a_strides = (j * m * k, m * k, *((1, m) if transposed_a else (k, 1)))
             b_strides = (n * j * k, k, 1, j * k) if transposed_b else (n * j * k, n, j * n, 1)
             shape = MatmulShape((i, j), m, n, k, a_strides, b_strides)
-            code = matmul(shape, DenseTail((i, j, m, n), d), d, vector_tail=bool(rng.integers(2)))
+            code = matmul(shape, dense_tail((i, j, m, n), d, rng), d, vector_tail=bool(rng.integers(2)))
             left = a.swapaxes(2, 3) if transposed_a else a
             right = b.transpose(0, 2, 3, 1) if transposed_b else b.transpose(0, 2, 1, 3)
             cases.append(Case(f"matmul {shape}", code, [a, b], left.astype(float) @ right, ["x", "b"]))
@@ -185,7 +180,7 @@ def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
 
 @pytest.mark.parametrize("name", HOST_FLAGS)
 def test_products_match_numpy(name: str, tmp_path: Path) -> None:
-    build_and_run(matmul_cases(np.random.default_rng(3), DIALECTS[name]), tmp_path, HOST_FLAGS[name])
+    build_and_run(matmul_cases(np.random.default_rng(3), DIALECTS[name])[1::2], tmp_path, HOST_FLAGS[name])
 
 
 @pytest.mark.skipif(not qemu.available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")

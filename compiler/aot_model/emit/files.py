@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -12,14 +13,18 @@ from aot_model.errors import fail
 
 
 def write_files(texts: Mapping[Path, str], *, keep_unchanged: bool = False) -> None:
-    """Write all files or none. With keep_unchanged a file that has the text already keeps its time stamp.
+    """write_bytes for texts, as UTF-8."""
+    write_bytes({path: text.encode("utf-8") for path, text in texts.items()}, keep_unchanged=keep_unchanged)
+
+
+def write_bytes(contents: Mapping[Path, bytes], *, keep_unchanged: bool = False) -> None:
+    """Write all files or none. With keep_unchanged a file that has the content already keeps its time stamp.
 
     CompileError E105 when a folder or file cannot be written; nothing is left behind then.
     """
     staged: list[tuple[str, Path]] = []
     try:
-        for path, text in texts.items():
-            data = text.encode("utf-8")
+        for path, data in contents.items():
             if keep_unchanged and path.is_file() and path.read_bytes() == data:
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,11 +39,12 @@ def write_files(texts: Mapping[Path, str], *, keep_unchanged: bool = False) -> N
         for name, path in staged:
             os.replace(name, path)
     except OSError as error:
-        for name, _ in staged:
-            if os.path.exists(name):
-                os.unlink(name)
-        where = str(error.filename or next(iter(texts)))
+        where = str(error.filename or next(iter(contents)))
         raise fail("E105", f"cannot write: {error.strerror or error}", where=where, hint="check the folder's permissions and free space") from None
+    finally:
+        for name, _ in staged:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
 
 
 def _umask() -> int:

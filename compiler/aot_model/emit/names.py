@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
+
+from aot_model.errors import fail
 
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -13,6 +16,15 @@ _KEYWORDS = frozenset(
     bitand bitor compl and_eq or_eq xor_eq not_eq static_assert thread_local nullptr constexpr noexcept decltype
     concept requires wchar_t char8_t char16_t char32_t static_cast dynamic_cast const_cast reinterpret_cast typeid""".split()
 )
+_HEADERS = frozenset(
+    """assert complex ctype errno fenv float inttypes iso646 limits locale math memory regex search setjmp signal stdalign
+    stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar
+    wctype arm_acle arm_mve arm_neon arm_math immintrin model module scalar""".split()
+)
+"""Names of headers that other C code includes: `<name>.h` in the include path would hide them."""
+_MACROS = frozenset("NULL EOF NAN INFINITY HUGE_VAL errno unix linux i386 arm near far interface small I".split())
+"""Macros of standard headers, and of compilers outside their strict modes, that are spelt like ordinary names."""
+_MACRO_FORM = re.compile(r"(U?INT(_LEAST|_FAST)?\d+|U?INTPTR|U?INTMAX|PTRDIFF|SIZE|SIG_ATOMIC|WCHAR|WINT|FP|M)_\w+|AOT_MODEL_\w+")
 MAX_LENGTH = 60
 
 
@@ -23,7 +35,23 @@ def identifier(text: str, fallback: str = "value") -> str:
         clean = fallback
     if clean[0].isdigit():
         clean = f"{fallback[0]}{clean}"
-    return f"{clean}_" if clean in _KEYWORDS else clean
+    return f"{clean}_" if clean in _KEYWORDS or clean in _MACROS or _MACRO_FORM.fullmatch(clean) else clean
+
+
+def library_name(given: str | None, model: Path) -> str:
+    """The name of a library: what the user says, which must be a C identifier, or one made from the file's name.
+
+    CompileError E501 when the given name cannot name C functions and `<name>.h`.
+    """
+    if given is None:
+        made = identifier(model.stem, "model")
+        return f"{made}_model" if made.lower() in _HEADERS else made
+    if identifier(given, "?") != given:
+        hint = f"'{identifier(given, 'model')}' would do"
+        raise fail("E501", f"--name '{printable(given)}' is not a name for C functions and files", hint=hint)
+    if given.lower() in _HEADERS:
+        raise fail("E501", f"--name '{given}' would hide the header <{given}.h>", hint=f"'{given}_model' would do")
+    return given
 
 
 def identifiers(texts: Iterable[str], fallback: str = "value", taken: Iterable[str] = ()) -> list[str]:
@@ -41,11 +69,16 @@ def identifiers(texts: Iterable[str], fallback: str = "value", taken: Iterable[s
     return result
 
 
+def printable(text: str, width: int = 80) -> str:
+    """A name from the model made safe to show: printable characters, not more than `width` of them."""
+    clean = "".join(c if c.isprintable() else "?" for c in text[: width + 1])
+    return clean if len(clean) <= width else clean[: width - 3] + "..."
+
+
 def comment_text(text: str) -> str:
-    """A name from the model made safe inside a C comment."""
-    clean = "".join(c if c.isascii() and c.isprintable() else "?" for c in text)
-    clean = clean.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?")
-    return clean if len(clean) <= 80 else clean[:77] + "..."
+    """A name from the model made safe inside a C comment: no end of comment, line splice or trigraph."""
+    clean = "".join(c if c.isascii() and c != "\\" else "|" for c in printable(text))
+    return re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", clean)
 
 
 def string_literal(text: str) -> str:

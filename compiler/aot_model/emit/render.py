@@ -13,13 +13,14 @@ from aot_model.emit.view import ABI, ModelView, Port
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """The templates, and the filters that they use."""
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("aot_model", "emit/templates"), undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters.update(c_string=string_literal, comment=comment_text, initialiser=initialiser)
-    return environment
+    made.filters.update(c_string=string_literal, comment=comment_text, initialiser=initialiser)
+    return made
 
 
 def _float_list(port: Port) -> str:
@@ -67,7 +68,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     """Text of a template for a model."""
     checks = [c for t in view.target.lineage() for c in t.c_checks]
     names = {p.c_name for p in view.inputs}
-    return _environment().get_template(template).render(
+    return environment().get_template(template).render(
         m=view, abi=ABI, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
         checks=list(dict.fromkeys(checks)), clashing={p.c_name for p in view.outputs if p.c_name in names}, **more,
     )  # fmt: skip

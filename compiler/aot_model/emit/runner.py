@@ -12,21 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-import numpy as np
-
+from aot_model.emit.render import environment
 from aot_model.errors import fail
 from aot_model.ir.types import DType, TensorType
-from aot_model.vectors import Array, load_vectors
-
-_TEMPLATES = jinja2.Environment(
-    loader=jinja2.PackageLoader("aot_model", "emit"),
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-    autoescape=False,  # C, not HTML
-)
+from aot_model.vectors import load_vectors
 
 
 @dataclass(frozen=True)
@@ -46,6 +35,19 @@ class Interface:
     c_name: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    caller_owns_workspace: bool
+    io_in_workspace: bool
+
+    @property
+    def upper(self) -> str:
+        """Prefix of the header's macros."""
+        return self.c_name.upper()
+
+    @property
+    def call(self) -> str:
+        """The call of <name>_run(), whose arguments the program names so."""
+        arguments = [] if self.io_in_workspace else ["&inputs", "&outputs"]
+        return f"{self.c_name}_run({', '.join(arguments + ['workspace'] * self.caller_owns_workspace)})"
 
     @staticmethod
     def read(path: Path) -> Interface:
@@ -61,6 +63,8 @@ class Interface:
                 c_name=metadata["c_name"],
                 inputs=tuple(map(_port, metadata["inputs"])),
                 outputs=tuple(map(_port, metadata["outputs"])),
+                caller_owns_workspace=metadata["options"]["workspace"] == "caller",
+                io_in_workspace=metadata["options"]["io"] == "workspace",
             )
         except (ValueError, KeyError, TypeError) as error:
             message = f"is not the metadata of a generated library ({error!r})"
@@ -87,24 +91,24 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
     interface = Interface.read(metadata)
     data = load_vectors(vectors, [p.type for p in interface.inputs], [p.type for p in interface.outputs])
     kinds = {_kind(port.type.dtype) for port in interface.outputs}
-    template = _TEMPLATES.get_template("test_main.c.j2")
+    template = environment().get_template("test_main.c.j2")
     text = template.render(
         model=interface,
         vectors=data.count,
-        inputs=list(zip(interface.inputs, map(_literals, data.inputs), strict=True)),
-        outputs=list(zip(interface.outputs, map(_literals, data.outputs), strict=True)),
+        inputs=list(zip(interface.inputs, data.inputs, strict=True)),
+        outputs=list(zip(interface.outputs, data.outputs, strict=True)),
         kinds=kinds,
         has_reals=kinds != {"integer"},
         kind_of=_kind,
         tolerance=tolerance,
     )
-    return text, (metadata, *data.files, Path(str(template.filename)))
+    return text, (metadata, *data.files)
 
 
 def benchmark_main(metadata: Path, runs: int) -> tuple[str, tuple[Path, ...]]:
     """C of a program that runs the library `runs` times on inputs of zeros and prints the time of one; the files read."""
-    template = _TEMPLATES.get_template("benchmark_main.c.j2")
-    return template.render(model=Interface.read(metadata), runs=runs), (metadata, Path(str(template.filename)))
+    template = environment().get_template("benchmark_main.c.j2")
+    return template.render(model=Interface.read(metadata), runs=runs), (metadata,)
 
 
 def _port(entry: Mapping[str, Any]) -> Port:
@@ -117,39 +121,3 @@ def _kind(dtype: DType) -> str:
     if not dtype.is_float:
         return "integer"
     return dtype.label if dtype in (DType.FLOAT16, DType.BFLOAT16) else "real"
-
-
-def _literals(stack: Array) -> list[list[str]]:
-    """Per vector, lines of C literals, about 100 columns each."""
-    return [_lines([_literal(value) for value in vector.reshape(-1)]) for vector in _as_stored(stack)]
-
-
-def _as_stored(stack: Array) -> Array:
-    """16-bit floats are uint16_t in C."""
-    return stack.view(np.uint16) if stack.dtype.itemsize == 2 and DType.of(stack.dtype).is_float else stack
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, np.floating):
-        if np.isnan(value):
-            return "NAN"
-        if np.isinf(value):
-            return "INFINITY" if value > 0 else "-INFINITY"
-        return str(value) + ("f" if value.dtype == np.float32 else "")  # the shortest text that reads back the same
-    number = int(value)
-    if number == -(1 << 63):
-        return "INT64_MIN"
-    if isinstance(value, (np.int64, np.uint64)):
-        return f"{'' if isinstance(value, np.int64) else 'U'}INT64_C({number})"
-    return f"{number}u" if isinstance(value, np.uint32) else str(number)
-
-
-def _lines(items: list[str]) -> list[str]:
-    lines: list[str] = []
-    line = ""
-    for item in items:
-        if len(line) + len(item) > 100:
-            lines.append(line.rstrip())
-            line = ""
-        line += f"{item}, "
-    return [*lines, line.rstrip()]

@@ -157,6 +157,17 @@ def subgraphs(node: Node) -> Iterator[Graph]:
             yield attribute
 
 
+def count_parameters(graph: Graph) -> int:
+    """Elements of all constants that nodes read, each once, those of bodies included."""
+    found: dict[int, int] = {}
+    pending = [graph]
+    while pending:
+        for node in pending.pop().nodes:
+            found.update((id(v), v.type.elements) for v in node.inputs if v is not None and v.is_const)
+            pending.extend(subgraphs(node))
+    return sum(found.values())
+
+
 def read_values(node: Node) -> Iterator[Value]:
     """Values that a node reads, captures of its bodies included."""
     for value in node.inputs:

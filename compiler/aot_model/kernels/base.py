@@ -93,5 +93,7 @@ class KernelCode:
     """Texts of static inline functions that the body calls; equal texts are emitted once per model."""
     slack: int | None = None
     """Where `y` may lie over `x`: address(y) - address(x) <= slack bytes. None: they must not overlap."""
+    slack_step: int = 1
+    """... and the difference must be a multiple of this many bytes (one channel at a time: the pixel's size)."""
     note: str = ""
     """What the schedule is, for the comment above the function: blocking, loads per MAC."""

@@ -6,6 +6,7 @@ loop over its elements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ class LoopNest:
     function: Function
     reads: tuple[Value, ...]
     overlaps: tuple[Overlap, ...]
+    macs: int = 0
 
 
 def index_variables(shape: Sequence[int], prefix: str = "d") -> tuple[Expr, ...]:
@@ -52,7 +54,14 @@ def loop_nest(name: str, out: Value, index: tuple[Expr, ...], position: Expr, el
     writer.close_loops(len(loops))
     params = (*(Param(names[v], v.dtype, Access.READ) for v in reads), Param("y", out.dtype, Access.WRITE))
     function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers), note=note)
-    return LoopNest(function, reads, tuple(_overlaps(reads, element, position, out)))
+    macs = math.prod(v.extent for v in loops) * _macs(element)
+    return LoopNest(function, reads, tuple(_overlaps(reads, element, position, out)), macs)
+
+
+def _macs(element: Expr) -> int:
+    """Multiply-accumulates of one element: the turns of sums over products."""
+    sums = [n for n in walk(element) if isinstance(n, Reduce) and n.op == "add"]
+    return sum(math.prod(v.extent for v in n.over) for n in sums if any(isinstance(p, Call) and p.op == "mul" for p in walk(n.body)))
 
 
 def _merge(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], Expr, Expr]:

@@ -15,7 +15,10 @@ from aot_model.lowering.strided import Strided, dense, strided
 from aot_model.lowering.tail import Chain, find_chain
 from aot_model.ops.movement import Concat, View
 from aot_model.ops.registry import Index, normal_axis
-from aot_model.targets.target import Target
+from aot_model.targets.target import Kernel, Target
+
+PIECE_ALIGNMENT = 4
+"""Bytes: pieces of a concatenation that begin elsewhere are copied, because kernels read words."""
 
 
 def lower(graph: Graph, target: Target) -> Program:
@@ -43,6 +46,7 @@ class Lowering:
         self._place = {n: k for k, n in enumerate(graph.nodes)}
         self.read = {v for n in graph.nodes for v in read_values(n)} | set(graph.outputs)
         """Values that something reads; kernels do not compute the others."""
+        self.kernels: dict[Node, Kernel] = {}
         self._chains = self._find_chains()
         absorbed = {v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result}
         self._absorbed = set(absorbed)
@@ -54,15 +58,20 @@ class Lowering:
 
     def is_kernel(self, node: Node) -> bool:
         """Whether a node becomes calls of its own rather than an expression."""
-        return node.op.has("lower") and (not node.op.has("express") or self.target.kernel_for(node) is not None)
+        return node in self.kernels or (node.op.has("lower") and not node.op.has("express"))
 
     def _find_chains(self) -> dict[Node, Chain]:
         uses = self.graph.uses()
         taken: set[Node] = set()
         chains: dict[Node, Chain] = {}
         for node in self.graph.nodes:
-            if self.is_kernel(node) and len(node.outputs) == 1 and not node.op.alone:
-                chain = find_chain(self.graph, node, uses, self._place, taken)
+            if not node.op.has("lower") or len(node.outputs) != 1 or node.op.alone:
+                continue
+            chain = find_chain(self.graph, node, uses, self._place, taken)
+            kernel = self.target.kernel_for(node, chain)
+            if kernel is not None:
+                self.kernels[node] = kernel
+            if self.is_kernel(node):
                 taken.update(chain.nodes)
                 chains[node] = chain
         return chains
@@ -142,6 +151,7 @@ class Lowering:
         for value in self.graph.inputs:
             self.buffers[value] = Buffer(value.name, value.type, Role.INPUT, quantisation=value.quantisation)
         self._place_outputs()
+        self._place_concatenations()
         ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
         for node in self.graph.nodes:
             if node in ends:
@@ -172,14 +182,33 @@ class Lowering:
             self._forward(value, buffer)
 
     def _forward(self, value: Value, buffer: Buffer) -> None:
-        """Where an output is only a view of a stored value, that value is computed in the output's memory."""
-        node = self._producer[value]
-        while isinstance(node.op, View):
-            source = node.inputs[0]
-            if source is None or source not in self.stored or source in self.buffers or source not in self._producer:
-                return
-            self.buffers[source] = Buffer(source.name, source.type, Role.WORKSPACE, view_of=(buffer, 0))
-            node = self._producer[source]
+        """What `buffer`, the place of `value`, is made of is computed there: the source of a view, the pieces of a
+        concatenation that lie one behind the other."""
+        node = self._producer.get(value)
+        if node is None:
+            return
+        if isinstance(node.op, View):
+            self._claim(node.inputs[0], buffer, 0)
+        elif isinstance(node.op, Concat):
+            axis = normal_axis(node.op.axis, value.type.rank)
+            offset = 0
+            for piece in node.inputs:
+                assert piece is not None
+                if all(d == 1 for d in value.shape[:axis]) and offset % PIECE_ALIGNMENT == 0:
+                    self._claim(piece, buffer, offset)
+                offset += piece.type.nbytes
+
+    def _claim(self, value: Value | None, parent: Buffer, offset: int) -> None:
+        """Let a stored value that has no place yet be computed at an offset of a buffer."""
+        if value is None or value not in self.stored or value in self.buffers or value not in self._producer or not value.type.elements:
+            return
+        self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, view_of=(parent, offset), quantisation=value.quantisation)
+        self._forward(value, self.buffers[value])
+
+    def _place_concatenations(self) -> None:
+        for node in reversed(self.graph.nodes):
+            if isinstance(node.op, Concat) and node.outputs[0] in self.stored and node.outputs[0] not in self.buffers:
+                self._forward(node.outputs[0], self.buffer(node.outputs[0]))
 
     def _store(self, node: Node, number: int, out: Value) -> None:
         """Bring an expression's value into memory: as a view where its elements are there already, else by a loop."""
@@ -226,7 +255,7 @@ class Lowering:
         begin = 0
         for value in node.inputs:
             assert value is not None
-            if value.type.elements:
+            if value.type.elements and not self._in_place(value, out, begin * strides[axis] * out.dtype.size):
                 index = index_variables(value.shape)
                 position: Expr = const(begin * strides[axis])
                 for i, stride in zip(index, strides, strict=True):
@@ -235,10 +264,17 @@ class Lowering:
                 self._call(node, nest, out)
             begin += value.shape[axis]
 
+    def _in_place(self, value: Value, out: Value, offset: int) -> bool:
+        """Whether a piece of a concatenation was computed where it belongs."""
+        if value not in self.buffers:
+            return False
+        (root, own), (target, base) = self.buffers[value].root(), self.buffer(out).root()
+        return root is target and own == base + offset
+
     def _call(self, node: Node, nest: LoopNest, out: Value) -> None:
         arguments = (*(self.buffer(v) for v in nest.reads), self.buffer(out))
         shapes = f"{', '.join(str(v.type) for v in nest.reads)} -> {out.type}"
-        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, 0, shapes))
+        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes))
 
     def _copy(self, value: Value, buffer: Buffer) -> None:
         index = index_variables(value.shape)

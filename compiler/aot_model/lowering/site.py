@@ -50,6 +50,10 @@ class Site:
     def target(self) -> Target:
         return self.lowering.target
 
+    def emit_kernel(self) -> None:
+        """Let the target's kernel for the node add its calls."""
+        self.lowering.kernels[self.node].emit(self)
+
     def input(self, index: int) -> Value:
         """An input of the node that must be there; it is in memory or constant."""
         value = self.node.input(index)
@@ -79,7 +83,8 @@ class Site:
             return None
         if value.data.size > 1 and value.shape[-1] != channels:
             return None
-        return np.broadcast_to(value.data.reshape(-1), (channels,)).copy()
+        per_channel: np.ndarray = np.broadcast_to(value.data.reshape(-1), (channels,)).copy()
+        return per_channel
 
     def tail(self, coordinates: Callable[[Coordinates], tuple[Expr, ...]], *, after: int = 0,
              low: int | None = None, high: int | None = None) -> FusedTail:  # fmt: skip
@@ -118,7 +123,7 @@ class Site:
         out = self.result
         params.append(Param("y", out.dtype, Access.WRITE))
         arguments.append(self.lowering.buffer(out))
-        headers = code.includes | (frozenset(tail.headers) if tail else frozenset())
+        headers = frozenset(h.strip("<>") for h in code.includes) | (frozenset(tail.headers) if tail else frozenset())
         function = Function(name, tuple(params), code.body, headers, code.helpers, code.note)
         overlaps: tuple[Overlap, ...] = ()
         if code.slack is not None:

@@ -117,6 +117,7 @@ class FusedTail:
         if lanes > 1:
             assert self.dialect is not None, "the tail takes scalars"
             self.headers.update(self.dialect.includes)
+            self.headers.add("aot_model/scalar.h")
             to = position_text(position, 13)
             value = VectorText(self.dialect, self.names, self.index[-1], mapping).text(self.element)
             return self.dialect.store("y" if to == "0" else f"y + {to}", value)

@@ -86,9 +86,7 @@ class Convolution(Operator):
         return index == 0 and (required(inputs).shape[-1] <= 4 or strides[-1] == 1) and required(inputs).dtype.is_float and self.group == 1
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
 
 @operator("ConvolutionTranspose", domain="aot")
@@ -134,9 +132,7 @@ class ConvolutionTranspose(Operator):
         return reduce("add", (*taps, channel), select(inside, product, const(0, product.dtype)))
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
 
 @operator("Pool", domain="aot")
@@ -206,9 +202,7 @@ class Pool(Operator):
         return total
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
 
 @operator("MatMul")
@@ -239,14 +233,18 @@ class MatMul(Operator):
         return reduce("add", (k,), call("mul", centred(left, 0), centred(right, 0)))
 
     def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
-        """The second operand must run through memory along its rows or its columns."""
-        value = required(inputs, index)
-        return value.dtype.is_float and value.type.rank > 1 and (index == 0 or 1 in strides[-2:])
+        """The second operand must run through memory along its rows or its columns; rows that meet a constant matrix
+        must lie one behind the other, because they are one row of pixels."""
+        value, other = required(inputs, index), required(inputs, 1 - index)
+        if not value.dtype.is_float or value.type.rank < 2:
+            return False
+        if index == 1:
+            return 1 in strides[-2:]
+        even = all(strides[d] == strides[d + 1] * value.shape[d + 1] for d in range(value.type.rank - 2) if value.shape[d] > 1)
+        return even or not other.is_const or other.type.rank != 2
 
     def lower(self, site: Site) -> None:
-        kernel = site.target.kernel_for(site.node)
-        assert kernel is not None
-        kernel.emit(site)
+        site.emit_kernel()
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -18,9 +18,7 @@ from aot_model.ir.program import Access
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.float32.dialect import DIALECTS
-from aot_model.kernels.recurrent import (
-    PASSES, Panels, Recurrent, pack_bias, pack_weights, packing_text, panels_for, recurrent_text, scratch_rows,
-)  # fmt: skip
+from aot_model.kernels.recurrent import PASSES, Panels, Recurrent, pack_bias, pack_weights, packing_text, panels_for, recurrent_text, scratch_rows  # fmt: skip
 from aot_model.lowering.site import Argument, Site, written
 from aot_model.lowering.strided import dense
 from aot_model.ops.elementwise import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu, one, op, relu
@@ -31,7 +29,7 @@ _Scalar = Callable[[Expr, float, float], Expr]
 
 def _row(name: str) -> _Scalar:
     """An element-wise operator without attributes."""
-    return lambda x, a, b: type(op(name)).meaning(x)  # type: ignore[attr-defined, no-any-return]
+    return lambda x, a, b: type(op(name)).meaning(x)  # type: ignore[attr-defined]
 
 
 _ACTIVATIONS: dict[str, tuple[_Scalar, tuple[float, ...]]] = {

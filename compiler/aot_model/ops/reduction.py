@@ -49,7 +49,7 @@ class Reduction(Operator):
     """A row of the table: axes from the second input, all of them when absent (none with noop_with_empty_axes)."""
 
     reducing: ClassVar[bool] = True
-    fold: ClassVar[str]
+    combine: ClassVar[str]
     of: ClassVar[_Map]
     finish: ClassVar[_Finish]
 
@@ -75,7 +75,7 @@ class Reduction(Operator):
         source = tuple(over[d] if d in over else next(kept) for d in range(x.type.rank))
         count = math.prod(x.shape[a] for a in axes)
         body = type(self).of(at(x, source))
-        total = reduce(type(self).fold, tuple(over.values()), body) if count else _empty(type(self).fold, x.dtype)
+        total = reduce(type(self).combine, tuple(over.values()), body) if count else _empty(type(self).combine, x.dtype)
         return type(self).finish(total, count)
 
     @classmethod
@@ -95,5 +95,5 @@ def _empty(fold: str, dtype: DType) -> Expr:
 
 
 for _name, _fold, _of, _finish in _TABLE:
-    _members = {"__doc__": f"ONNX {_name}.", "__module__": __name__, "fold": _fold, "of": staticmethod(_of), "finish": staticmethod(_finish)}
+    _members = {"__doc__": f"ONNX {_name}.", "__module__": __name__, "combine": _fold, "of": staticmethod(_of), "finish": staticmethod(_finish)}
     operator(_name)(type(_name, (Reduction,), _members))

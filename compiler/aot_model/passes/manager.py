@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from aot_model.errors import fail
 from aot_model.ir.graph import Graph
 from aot_model.passes.expand import expand
+from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.move_transposes import move_transposes
@@ -38,12 +40,19 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
 
 @dataclass
 class Observer:
-    """What the user wants to see: IR after a pass, told through `write`."""
+    """What the user wants to see, told through `write`: IR after a pass, and where a pass did not fire and why."""
 
     dump_after: frozenset[str] = frozenset()
+    explain: frozenset[str] = frozenset()
     write: Callable[[str], None] = print
     verify: bool = True
     log: list[str] = field(default_factory=list)
+
+
+def _check_names(wanted: frozenset[str], known: list[str]) -> None:
+    unknown = sorted(wanted - set(known))
+    if unknown:
+        raise fail("E501", f"there is no pass '{unknown[0]}'", hint=f"there are: {', '.join(dict.fromkeys(known))}")
 
 
 def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -> None:
@@ -53,8 +62,14 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     for owner in reversed(target.lineage()):
         for phase in PHASES:
             passes.extend((p.__name__, p) for p in owner.graph_passes.get(phase, ()))
+    _check_names(observer.dump_after | observer.explain, [n for n, _ in passes])
     for name, function in passes:
-        changed = function(graph)
+        with reasons() as said:
+            changed = function(graph)
+        if name in observer.explain:
+            observer.write(f"; {name}: {'changed the graph' if changed else 'did nothing'}")
+            for line in said:
+                observer.write(f";   {line}")
         observer.log.append(f"{name}: {'changed' if changed else 'nothing to do'}")
         if observer.verify:
             graph.verify()

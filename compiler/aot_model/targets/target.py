@@ -12,16 +12,17 @@ from aot_model.ir.program import Program
 
 if TYPE_CHECKING:
     from aot_model.lowering.site import Site
+    from aot_model.lowering.tail import Chain
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A way to compute one operator. `reject` says why it does not fit a node, None when it does."""
+    """A way to compute one operator. `reject` says why it does not fit a node with its chain, None when it does."""
 
     name: str
     operator: str
     emit: Callable[[Site], None]
-    reject: Callable[[Node, Target], str | None] = lambda node, target: None
+    reject: Callable[[Node, Chain, Target], str | None] = lambda node, chain, target: None
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,11 @@ class Target:
         """The float vector dialect: that of the nearest ancestor that names one."""
         return next((t.vector for t in self.lineage() if t.vector), "scalar")
 
-    def kernel_for(self, node: Node) -> Kernel | None:
+    def kernel_for(self, node: Node, chain: Chain) -> Kernel | None:
         """The first kernel of the target or its ancestors that takes the node."""
         for target in self.lineage():
             for kernel in target.kernels:
-                if kernel.operator == node.kind and kernel.reject(node, self) is None:
+                if kernel.operator == node.kind and kernel.reject(node, chain, self) is None:
                     return kernel
         return None
 

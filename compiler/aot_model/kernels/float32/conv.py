@@ -19,7 +19,7 @@ from aot_model.kernels.float32.axis import Axis, Segment, conv_axis, transposed_
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.overlap import slack
-from aot_model.kernels.float32.store import store_vector
+from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
 
 _SMALL_STEP = 16
@@ -136,7 +136,7 @@ class _Loops:
         if self.unrolled:
             return self.in_c
         small = block is not None and block.pixels * block.vectors * self.dialect.lanes < _SMALL_STEP
-        wanted = self.dialect.costs.unroll * (2 if small else 1)
+        wanted = self.dialect.costs.unroll * (2 if small and self.dialect.costs.unroll > 1 else 1)
         return next(u for u in range(wanted, 0, -1) if self.in_c % u == 0)
 
     # ---- weights
@@ -350,12 +350,10 @@ class _Loops:
         if not oc.isdigit() and oc != "g":
             text.line(f"const int32_t oc = {oc};")
             oc = "oc"
-        for p in range(pixels):
-            if exact or p == 0:
-                self._store(text, p, vectors, channels, oc, coordinates[p])
-            else:
-                with text.block(f"if (left > {p})"):
-                    self._store(text, p, vectors, channels, oc, coordinates[p])
+        names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(pixels)]
+        n = "n" if self.shape.batch > 1 else "0"
+        block = Accumulators(d, names, coordinates, n, oc, channels, None if exact else "left")
+        block.store(text, self.tail, self.vector_tail)
 
     def _start(self, text: CText, pixels: int, vectors: int) -> None:
         """Accumulators begin at the bias, which is at the head of the block's weights."""
@@ -400,14 +398,18 @@ class _Loops:
             self._steps(text, pixels, vectors, [u * stride for u in range(unroll)], unroll * stride)
 
     def _steps(self, text: CText, pixels: int, vectors: int, offsets: list[int], advance: int) -> None:
-        """Outer products of the input elements at `offsets` with their weights; then pointers advance."""
+        """Outer products of the input elements at `offsets` with their weights; then pointers advance.
+
+        Weights are loaded from the last to the first: the load at the pointer itself, being next to where the pointer
+        advances, becomes one that advances it. In the other order gcc 12 spends a move and an addition.
+        """
         d = self.dialect
         for u, offset in enumerate(offsets):
             element = [f"a{p}[{offset}]" for p in range(pixels)]
             weight = [d.load_at("w", (u * vectors + v) * d.lanes) for v in range(vectors)]
             with text.block():
                 if vectors < pixels:
-                    for v in range(vectors):
+                    for v in reversed(range(vectors)):
                         text.line(f"const {d.ctype} w{v} = {weight[v]};")
                     for p in range(pixels):
                         value = d.element(element[p])
@@ -417,22 +419,10 @@ class _Loops:
                 else:
                     for p in range(pixels):
                         text.line(f"const {d.element_type} e{p} = {d.element(element[p])};")
-                    for v in range(vectors):
+                    for v in reversed(range(vectors)):
                         text.line(f"const {d.ctype} w{v} = {weight[v]};")
                         for p in range(pixels):
                             text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
         for p in range(pixels):
             text.line(f"a{p} += {advance};")
         text.line(f"w += {len(offsets) * vectors * d.lanes};")
-
-    def _store(
-        self, text: CText, p: int, vectors: int, channels: int, oc: str, coordinates: tuple[str, str]
-    ) -> None:
-        """Hand the accumulators of a pixel to the tail; the last vector may have more lanes than there are channels."""
-        d = self.dialect
-        n = "n" if self.shape.batch > 1 else "0"
-        for v in range(vectors):
-            lanes = min(d.lanes, channels - v * d.lanes)
-            store_vector(
-                text, d, self.tail, f"acc{p}_{v}", (n, *coordinates, total(oc, str(v * d.lanes))), lanes, self.vector_tail
-            )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from aot_model.kernels.base import KernelCode, Tail
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
-from aot_model.kernels.float32.store import store_vector
+from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
 
 
@@ -75,10 +75,6 @@ class _Product:
     a: str
     b: str
 
-    def index(self, m: str, n: str) -> tuple[str, str, str, str]:
-        i, j = self.batch()
-        return i, j, m, n
-
     def batch(self) -> tuple[str, str]:
         first, second = self.shape.batch
         return ("i" if first > 1 else "0", "j" if second > 1 else "0")
@@ -109,21 +105,18 @@ class _OuterProducts(_Product):
         done = vectors * d.lanes
         columns += [(SCALAR, done + first, count, width) for first, count, width in _parts(s.n - done, 4)]
         for first, count, pixels in _parts(s.m, b.pixels):
-            with text.loop("p", str(count), needed=count > 1):
-                row = total(product("p", pixels) if count > 1 else "0", str(first))
+            with text.loop("mb", str(count), needed=count > 1):
+                row = total(product("mb", pixels) if count > 1 else "0", str(first))
                 for dialect, column, blocks, width in columns:
-                    with text.loop("q", str(blocks), needed=blocks > 1), text.block() if blocks == 1 else nullcontext():
-                        col = total(product("q", width * dialect.lanes) if blocks > 1 else "0", str(column))
+                    with text.loop("nb", str(blocks), needed=blocks > 1), text.block() if blocks == 1 else nullcontext():
+                        col = total(product("nb", width * dialect.lanes) if blocks > 1 else "0", str(column))
                         self._block(text, dialect, pixels, width, row, col)
         return f"{b.pixels} rows x {b.vectors * d.lanes} columns in registers"
 
     def _block(self, text: CText, d: VectorDialect, pixels: int, vectors: int, row: str, col: str) -> None:
         s = self.shape
         _, _, m_stride, k_stride = s.a_strides
-        for name, value in (("m", row), ("n", col)):
-            if not value.isdigit():
-                text.line(f"const int32_t {name} = {value};")
-        m, n = (value if value.isdigit() else name for name, value in (("m", row), ("n", col)))
+        m, n = _named(text, "m", row), _named(text, "n", col)
         for p in range(pixels):
             text.line(f"const float *a{p} = {self.at(self.a, s.a_strides, _scaled(m, p, m_stride), '0')};")
         text.line(f"const float *w = {self.at(self.b, s.b_strides, '0', product(n, s.b_strides[3]))};")
@@ -144,10 +137,10 @@ class _OuterProducts(_Product):
             for p in range(pixels):
                 text.line(f"a{p} += {k_stride};")
             text.line(f"w += {s.b_strides[2]};")
-        for p in range(pixels):
-            for v in range(vectors):
-                at_index = self.index(total(m, str(p)), total(n, str(v * d.lanes)))
-                store_vector(text, d, self.tail, f"acc{p}_{v}", at_index, d.lanes, self.vector_tail)
+        i, j = self.batch()
+        names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(pixels)]
+        at = [(j, total(m, str(p))) for p in range(pixels)]
+        Accumulators(d, names, at, i, n, vectors * d.lanes).store(text, self.tail, self.vector_tail)
 
     @staticmethod
     def _element(text: CText, d: VectorDialect, p: int) -> None:
@@ -163,22 +156,17 @@ class _Dots(_Product):
         wide = 4 if d.registers > 16 else 3 if d.registers > 8 else 2
         b = block or Block(min(s.m, wide), min(s.n, wide))
         for first, count, rows in _parts(s.m, b.pixels):
-            with text.loop("p", str(count), needed=count > 1):
-                row = total(product("p", rows) if count > 1 else "0", str(first))
+            with text.loop("mb", str(count), needed=count > 1):
+                row = total(product("mb", rows) if count > 1 else "0", str(first))
                 for column, blocks, cols in _parts(s.n, b.vectors):
-                    with text.loop("q", str(blocks), needed=blocks > 1), text.block() if blocks == 1 else nullcontext():
-                        col = total(product("q", cols) if blocks > 1 else "0", str(column))
+                    with text.loop("nb", str(blocks), needed=blocks > 1), text.block() if blocks == 1 else nullcontext():
+                        col = total(product("nb", cols) if blocks > 1 else "0", str(column))
                         self._block(text, rows, cols, row, col)
         return f"{b.pixels} rows x {b.vectors} columns, partial sums of {d.lanes} in registers"
 
     def _block(self, text: CText, rows: int, cols: int, row: str, col: str) -> None:
         s, d = self.shape, self.dialect
-        names = {}
-        for name, value in (("m", row), ("n", col)):
-            names[name] = value if value.isdigit() else name
-            if not value.isdigit():
-                text.line(f"const int32_t {name} = {value};")
-        m, n = names["m"], names["n"]
+        m, n = _named(text, "m", row), _named(text, "n", col)
         for p in range(rows):
             text.line(f"const float *const a{p} = {self.at(self.a, s.a_strides, _scaled(m, p, s.a_strides[2]), '0')};")
         for q in range(cols):
@@ -202,9 +190,18 @@ class _Dots(_Product):
                 for p in range(rows):
                     for q in range(cols):
                         text.line(f"dot{p}_{q} += a{p}[k] * b{q}[k];")
-        for p in range(rows):
-            for q in range(cols):
-                text.line(self.tail.store(f"dot{p}_{q}", self.index(total(m, str(p)), total(n, str(q))), 1))
+        i, j = self.batch()
+        names = [[f"dot{p}_{q}" for q in range(cols)] for p in range(rows)]
+        at = [(j, total(m, str(p))) for p in range(rows)]
+        Accumulators(SCALAR, names, at, i, n, cols).store(text, self.tail, True)
+
+
+def _named(text: CText, name: str, value: str) -> str:
+    """A constant as it is, anything else as a variable."""
+    if value.isdigit():
+        return value
+    text.line(f"const int32_t {name} = {value};")
+    return name
 
 
 def _scaled(base: str, offset: int, stride: int) -> str:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, const
+from aot_model.ir.expr import Expr, Leaf, const, leaf
 from aot_model.ir.graph import Node, Value
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode
@@ -16,9 +16,9 @@ from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
 from aot_model.lowering.site import Coordinates, Site
 from aot_model.lowering.strided import Strided
-from aot_model.lowering.tail import FusedTail
+from aot_model.lowering.tail import Chain, FusedTail
 from aot_model.ops.movement import unflatten
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool
+from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
 from aot_model.targets.target import Kernel, Target
 
 
@@ -56,7 +56,7 @@ def conv_shape(x: Value, out: Value, kernel: tuple[int, ...], op: Convolution | 
     )  # fmt: skip
 
 
-def _windowed_reject(node: Node, target: Target) -> str | None:
+def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
     x = node.input(0)
     if x is None or x.dtype is not DType.FLOAT32:
         return "the input is not float32"
@@ -67,11 +67,11 @@ def _windowed_reject(node: Node, target: Target) -> str | None:
     return None
 
 
-def _weights_reject(node: Node, target: Target) -> str | None:
+def _weights_reject(node: Node, chain: Chain, target: Target) -> str | None:
     w = node.input(1)
     if w is None or not w.is_const:
         return "the weights are not constant"
-    return _windowed_reject(node, target)
+    return _windowed_reject(node, chain, target)
 
 
 def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray | None, VectorDialect]:
@@ -89,7 +89,10 @@ def pixel_coordinates(out: Value) -> object:
     leading = out.shape[:-1]
 
     def at(index: Coordinates) -> tuple[Expr, ...]:
-        return (*unflatten_leaf(index[2], leading), index[3])
+        pixel = index[2]
+        if isinstance(pixel, Leaf):
+            pixel = leaf(pixel.name, pixel.dtype, 0, math.prod(leading) - 1)
+        return (*unflatten_leaf(pixel, leading), index[3])
 
     return at
 
@@ -154,7 +157,7 @@ def _pool(site: Site) -> None:
     site.emit(f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}", code, tail, _shapes(site), 0)
 
 
-def _matmul_reject(node: Node, target: Target) -> str | None:
+def _matmul_reject(node: Node, chain: Chain, target: Target) -> str | None:
     a, b = node.input(0), node.input(1)
     if a is None or b is None or a.dtype is not DType.FLOAT32:
         return "the operands are not float32"
@@ -182,8 +185,6 @@ def _matmul_packed(site: Site, a: Value, b: Value) -> None:
     rows = a.type.elements // k
     window = site.window(0)
     strides = window.strides
-    merged = all(strides[d] == strides[d + 1] * a.shape[d + 1] for d in range(a.type.rank - 2) if a.shape[d] > 1)
-    window = window if merged else Strided(a, 0, strides)
     row_stride = strides[-2] if a.type.rank > 1 else k
     shape = ConvShape(1, 1, rows, k, 1, rows, n, x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
     tail, bias, dialect = _begin(site, flat_pixels=True)
@@ -207,7 +208,7 @@ def _matmul_in_place(site: Site, a: Value, b: Value) -> None:
         return padded[0], padded[1]
 
     shape = MatmulShape((pairs[0], pairs[1]), wide_a[-2], wide_b[-1], wide_a[-1],
-                        (*lead(wide_a, strides_a), *strides_a[-2:]), (*lead(wide_b, strides_b), *strides_b[-2:]))  # fmt: skip
+                        (*lead(wide_a, strides_a), strides_a[-2], strides_a[-1]), (*lead(wide_b, strides_b), strides_b[-2], strides_b[-1]))  # fmt: skip
 
     def coordinates(at: Coordinates) -> tuple[Expr, ...]:
         full = (*at[2 - len(batch) : 2], at[2], at[3])

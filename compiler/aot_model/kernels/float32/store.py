@@ -1,32 +1,74 @@
-"""From an accumulator to the tail."""
+"""From the accumulators of a block to the tail."""
 
 from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
 
 from aot_model.kernels.base import Tail
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.text import CText, total
 
+_LONG = 200
+"""Characters of a tail that is not repeated for every accumulator."""
 
-def store_vector(
-    text: CText,
-    dialect: VectorDialect,
-    tail: Tail,
-    acc: str,
-    index: tuple[str, str, str, str],
-    lanes: int,
-    vector_tail: bool,
-) -> None:
-    """Give the first `lanes` channels of the accumulator `acc` to the tail: as a vector if it is full and the tail
-    takes vectors, otherwise one by one from a small array."""
-    if dialect.lanes == 1 or (vector_tail and lanes == dialect.lanes):
-        text.line(tail.store(acc, index, lanes))
-        return
-    n, y, x, c = index
-    with text.block():
-        text.line(f"float lane[{dialect.lanes}];")
-        text.line(dialect.store("lane", acc))
-        if lanes == 1:
-            text.line(tail.store("lane[0]", index, 1))
+
+@dataclass(frozen=True)
+class Accumulators:
+    """What a block has computed: names[pixel][vector] of `channels` channels from `channel` on."""
+
+    dialect: VectorDialect
+    names: list[list[str]]
+    at: list[tuple[str, str]]
+    """(y, x) of each pixel."""
+    n: str
+    channel: str
+    channels: int
+    left: str | None = None
+    """C expression: how many pixels are of the result; None: all."""
+
+    def store(self, text: CText, tail: Tail, vector_tail: bool) -> None:
+        """Give them to the tail: vectors if they are full and it takes vectors, otherwise channel by channel.
+
+        A long tail is written once, in a loop over the accumulators in memory.
+        """
+        d = self.dialect
+        by_vector = d.lanes == 1 or (vector_tail and self.channels % d.lanes == 0)
+        several = len(self.names) * len(self.names[0]) > 1
+        if not by_vector or (several and len(tail.store("acc", ("n", "y", "x", "c"), d.lanes)) > _LONG):
+            self._from_memory(text, tail, d.lanes if by_vector else 1)
             return
-        with text.loop("l", str(lanes)):
-            text.line(tail.store("lane[l]", (n, y, x, total(c, "l")), 1))
+        for p, (y, x) in enumerate(self.at):
+            with text.block(f"if ({self.left} > {p})") if self.left and p else nullcontext():
+                for v, name in enumerate(self.names[p]):
+                    text.line(tail.store(name, (self.n, y, x, total(self.channel, str(v * d.lanes))), d.lanes))
+
+    def _from_memory(self, text: CText, tail: Tail, lanes: int) -> None:
+        d = self.dialect
+        pixels, width = len(self.names), len(self.names[0]) * d.lanes
+        with text.block():
+            text.line(f"float done[{pixels}][{width}];")
+            for i, vectors in enumerate(self.names):
+                for v, name in enumerate(vectors):
+                    if d.lanes == 1:
+                        text.line(f"done[{i}][{v}] = {name};")
+                    else:
+                        text.line(d.store(total(f"done[{i}]", str(v * d.lanes)), name))
+            y, x = self._coordinate(text, "y_at", 0), self._coordinate(text, "x_at", 1)
+            count = str(pixels)
+            if self.left and pixels > 1:
+                text.line(f"const int32_t pixels = {self.left} < {pixels} ? {self.left} : {pixels};")
+                count = "pixels"
+            with text.loop("p", count, needed=pixels > 1), text.loop("l", str(self.channels), lanes, self.channels > lanes):
+                p = "p" if pixels > 1 else "0"
+                lane = "l" if self.channels > lanes else "0"
+                acc = f"done[{p}][{lane}]" if lanes == 1 else d.load(total(f"done[{p}]", lane))
+                text.line(tail.store(acc, (self.n, y, x, total(self.channel, lane)), lanes))
+
+    def _coordinate(self, text: CText, name: str, axis: int) -> str:
+        """An expression of `p` for one coordinate of the pixels."""
+        values = [pair[axis] for pair in self.at]
+        if len(set(values)) == 1:
+            return values[0]
+        text.line(f"const int32_t {name}[{len(values)}] = {{{', '.join(values)}}};")
+        return f"{name}[p]"

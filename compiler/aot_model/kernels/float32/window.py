@@ -21,7 +21,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
 from aot_model.kernels.float32.overlap import slack
-from aot_model.kernels.float32.store import store_vector
+from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
 
 _UNROLLED = 64
@@ -125,11 +125,15 @@ class Window:
         return weights + len({c for _, c in pairs}) + len(pairs)
 
     def column_blocks(self) -> list[_Columns] | None:
-        """The blocks of a row with the fewest instructions, or None where windows are too wide to be unrolled."""
+        """The blocks of a row with the fewest instructions, or None where windows are too wide to be unrolled.
+
+        Nor is a wide window unrolled that is alone in its row: nothing would be shared.
+        """
         width, kernel = self.shape.out_w, self.cols.taps
         registers = self.dialect.registers - 1
         most = min(_WIDEST, _UNROLLED // kernel, max(registers - kernel, registers // 2))
-        if most < 1:
+        alone = width == 1 and self.weights is not None and kernel > self.dialect.registers // 2
+        if most < 1 or alone:
             return None
         inner = max(self.cols.segments, key=lambda g: g.count)
         # the first and last output that may be part of a repeated block
@@ -302,7 +306,10 @@ class Window:
                         text.line(f"const float *a = {at};")
                         self._slide_rows(text, d, pairs, left)
                     for p in range(b.pixels):
-                        self._finish(text, d, p, self.area(b.out + p), (y, total(ox, str(p))), channel)
+                        self._divide(text, d, f"acc{p}", self.area(b.out + p))
+                    pixels = [(y, total(ox, str(p))) for p in range(b.pixels)]
+                    names = [[f"acc{p}"] for p in range(b.pixels)]
+                    Accumulators(d, names, pixels, self.n, channel, d.lanes).store(text, self.tail, self.vector_tail)
 
     def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
         """All rows of taps."""
@@ -320,10 +327,12 @@ class Window:
     def _slide_row(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
         """One row of taps: every input column once, to all outputs that it belongs to."""
         _, _, w, _ = self.shape.strides
-        # hold the fewer: the taps while columns stream past, or the columns of a window while taps do
+        # hold the fewer: the taps while columns stream past, or the columns of a window while taps do;
+        # backwards if rows follow, so that pointers advance right after the load at the pointer itself (see conv.py)
         by_column = len({p for _, _, p in pairs}) >= len({k for k, _, _ in pairs})
         loaded: set[str] = set()
-        for k, col, p in sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1])):
+        order = sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._row(4) != "1")
+        for k, col, p in order:
             weight, element = f"w{k}", f"e{col - left}"
             if self.weights is not None and weight not in loaded:
                 text.line(f"const {d.ctype} {weight} = {d.load_at('w', k * d.lanes)};")
@@ -333,21 +342,20 @@ class Window:
             loaded |= {weight, element}
             text.line(self._step(d, f"acc{p}", element, weight))
 
-    def _finish(
-        self, text: CText, d: VectorDialect, p: int, area: int | str, at: tuple[str, str], channel: str
-    ) -> None:
-        """Divide where it is an average, and hand the accumulator to the tail."""
-        acc = f"acc{p}"
-        if self.reduction.mean:
-            rows = self._row(5)
-            if isinstance(area, int) and rows.isdigit():
-                elements = area * int(rows)
-                scale = float_literal(1.0 / elements) if elements else "0.0f"
-            else:
-                scale = f"1.0f / (float)({rows} * {area})"
-            text.line(f"{acc} = {d.mul(acc, d.splat(scale) if d.lanes > 1 else (f'({scale})' if '/' in scale else scale))};")
-        n = "n" if self.shape.batch > 1 else "0"
-        store_vector(text, d, self.tail, acc, (n, *at, channel), d.lanes, self.vector_tail)
+    @property
+    def n(self) -> str:
+        return "n" if self.shape.batch > 1 else "0"
+
+    def _divide(self, text: CText, d: VectorDialect, acc: str, area: int | str) -> None:
+        """Divide an average by its number of elements: a constant, or different at the borders."""
+        if not self.reduction.mean:
+            return
+        rows = self._row(5)
+        if rows.isdigit() and str(area).isdigit():
+            scale = float_literal(1.0 / (int(area) * int(rows)))
+        else:
+            scale = f"(1.0f / (float)({rows} * {area}))"
+        text.line(f"{acc} = {d.mul(acc, d.splat(scale))};")
 
     def _gather(self, text: CText, y: str) -> None:
         """Output by output, tap by tap, a few vectors of channels at a time."""
@@ -403,7 +411,9 @@ class Window:
                     for v in range(width):
                         text.line(f"w{v} += ({self.cols.taps} - {self._col(4)}){'' if d.lanes == 1 else f' * {d.lanes}'};")
             for v in range(width):
-                self._finish(text, d, v, self._col(5), (y, x), total(channel, str(v * d.lanes)))
+                self._divide(text, d, f"acc{v}", self._col(5))
+            names = [[f"acc{v}" for v in range(width)]]
+            Accumulators(d, names, [(y, x)], self.n, channel, width * d.lanes).store(text, self.tail, self.vector_tail)
 
 
 def float_literal(value: float) -> str:

@@ -1,0 +1,249 @@
+"""The declaration of the command line: subcommands, options, their types and help."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=VALUE")
+    return key, value
+
+
+def _whole(text: str, least: int = 1) -> int:
+    try:
+        number = int(text, 0)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least {least}")
+    return number
+
+
+def _not_negative(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _dimension(text: str) -> tuple[str, int]:
+    key, equals, value = text.rpartition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=EXTENT")
+    return key, _whole(value)
+
+
+def _tolerance(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of at least 0")
+    return number
+
+
+def _bytes(text: str) -> int:
+    """A number of bytes; `k` and `m` are binary multiples."""
+    factor = {"k": 1024, "m": 1024**2, "g": 1024**3}.get(text[-1:].lower(), 1)
+    try:
+        number = int(text[:-1] if factor > 1 else text, 0) * factor
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of bytes")
+    return number
+
+
+def _pool(text: str) -> tuple[str, int | None, int]:
+    """NAME[:SIZE[:ALIGN]]"""
+    name, *numbers = text.split(":")
+    if not name.isidentifier() or not name.isascii() or len(numbers) > 2:
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME:SIZE[:ALIGN]")
+    size = _bytes(numbers[0]) if numbers and numbers[0] else None
+    align = _whole(numbers[1]) if len(numbers) > 1 else 16
+    if align & (align - 1):
+        raise argparse.ArgumentTypeError(f"'{text}': the alignment is not a power of two")
+    return name, size, align
+
+
+class _Answer(argparse.Action):
+    """An option that prints one thing and ends the program, like --version."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, tell: Callable[[argparse.Namespace], str], **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, **more)
+        self._tell = tell
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, self._tell)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Answers `--version`, `--cmake-dir` … where no subcommand is given."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        arguments = super().parse_args(args, namespace)
+        if tell := getattr(arguments, "answer", None):
+            try:
+                print(tell(arguments))
+            except FileNotFoundError as error:
+                self.exit(1, f"error: {error} [E101]\n")
+            self.exit(0)
+        if getattr(arguments, "handler", None) is None:
+            self.error("a COMMAND is missing (see --help)")
+        return arguments
+
+
+def _version(arguments: argparse.Namespace) -> str:
+    if arguments.json:
+        from aot_model.installation import describe
+
+        return json.dumps(describe(), indent=1)
+    from aot_model import __version__
+
+    return f"aot-model {__version__}"
+
+
+def _rules(system: str) -> Callable[[argparse.Namespace], str]:
+    def tell(arguments: argparse.Namespace) -> str:
+        from aot_model.installation import rules_dir
+
+        return rules_dir(system).as_posix()
+
+    return tell
+
+
+def _include(arguments: argparse.Namespace) -> str:
+    from aot_model.installation import include_dir
+
+    return include_dir().as_posix()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line. `handler` of its result names the function of the subcommand."""
+    result = _Parser(prog="aot-model", description="Compile a trained network into a plain C static library.", allow_abbrev=False)
+    answers = result.add_argument_group("about this installation")
+    answers.add_argument("--version", action=_Answer, dest="answer", tell=_version, help="print the version")
+    answers.add_argument("--json", action="store_true", help="with --version: everything that build rules ask for")
+    for system in ("cmake", "bazel", "scons", "toolchains"):
+        answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
+    answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
+    commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
+    for declare in (_compile, _check, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main):
+        declare(commands)
+    return result
+
+
+Commands = Any  # argparse's class for this has no public name
+
+
+def _command(commands: Commands, name: str, handler: str, help: str) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".", allow_abbrev=False)
+    found.set_defaults(handler=handler)
+    found.add_argument("--debug", action="store_true", help="show a traceback for errors")
+    return found
+
+
+def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
+    """What every command that compiles takes."""
+    command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
+    command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target})")
+    command.add_argument("--option", type=_pair, action="append", default=[], metavar="K=V", help="option of the target")
+    command.add_argument("--dim", type=_dimension, action="append", default=[], metavar="NAME=N", help="extent of a symbolic dimension")
+
+
+def _planning(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--io", choices=("caller", "workspace"), default="caller", help="where inputs and outputs are (default: caller)")
+    command.add_argument("--pool", type=_pool, action="append", default=[], metavar="NAME:SIZE[:ALIGN]", help="a workspace pool, most preferred first; repeat for more")
+    command.add_argument("--planner", metavar="NAME", help="memory planner")
+
+
+def _compile(commands: Commands) -> None:
+    command = _command(commands, "compile", "build:compile_", "compile a model to C")
+    _model(command)
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the generated files")
+    command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
+    command.add_argument("--workspace", choices=("static", "caller"), default="static", help="who owns the workspace (default: static)")
+    _planning(command)
+    command.add_argument("--metadata", choices=("none", "size", "full"), default="full", help="how much of it is in flash (default: full)")
+    command.add_argument("--max-ram", type=_bytes, metavar="BYTES", help="fail when the workspace is larger (16k, 1m, …)")
+    command.add_argument("--max-flash", type=_bytes, metavar="BYTES", help="fail when the constants are larger")
+    command.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
+    command.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory")
+    command.add_argument("--keep-unchanged", action="store_true", help="leave files alone that have the same content")
+    command.add_argument("--dump-after", action="append", default=[], metavar="PASS", help="print the graph after a pass")
+    command.add_argument("--explain", action="append", default=[], metavar="PASS", help="say where a pass did not fire, and why")
+
+
+def _check(commands: Commands) -> None:
+    command = _command(commands, "check", "build:check", "say everything that is wrong with a model for a target; write nothing")
+    _model(command)
+    command.add_argument("--json", action="store_true", help="problems as JSON")
+
+
+def _inspect(commands: Commands) -> None:
+    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model: inputs, outputs, operators, MACs, parameters, memory over time")
+    _model(command)
+    _planning(command)
+    command.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _run(commands: Commands) -> None:
+    command = _command(commands, "run", "execute:run", "compile a model, build it with the host's C compiler and run it")
+    _model(command)
+    command.add_argument("--inputs", type=Path, required=True, metavar="NPZ", help="arrays by name of input, or in_<i> stacked on a leading axis")
+    command.add_argument("--outputs", type=Path, metavar="NPZ", help="file for the outputs (default: print them)")
+    command.add_argument("--sanitize", action="store_true", help="build with address and undefined-behaviour sanitizers")
+
+
+def _tolerances(command: argparse.ArgumentParser, atol: float | None, rtol: float) -> None:
+    said = "1e-4 of the output's range" if atol is None else f"{atol:g}"
+    command.add_argument("--atol", type=_tolerance, default=atol, help=f"absolute tolerance of floats (default: {said})")
+    command.add_argument("--rtol", type=_tolerance, default=rtol, help=f"relative tolerance of floats (default: {rtol:g})")
+    command.add_argument("--max-lsb", type=_not_negative, default=0, metavar="N", help="tolerance of integers (default: 0)")
+
+
+def _verify(commands: Commands) -> None:
+    command = _command(commands, "verify", "execute:verify", "run a model on test vectors and compare its outputs with theirs")
+    _model(command)
+    command.add_argument("--vectors", type=Path, required=True, metavar="FILE|FOLDER", help=".npz with in_<i>, out_<i>, or a folder of ONNX test data")
+    _tolerances(command, None, 1e-3)
+    command.add_argument("--sequence", action="store_true", help="the vectors are consecutive runs: state carries over (default: each starts afresh)")
+    command.add_argument("--sanitize", action="store_true", help="build with address and undefined-behaviour sanitizers")
+
+
+def _listing(command: argparse.ArgumentParser) -> None:
+    form = command.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--markdown", action="store_true", help="as a Markdown table")
+
+
+def _targets(commands: Commands) -> None:
+    _listing(_command(commands, "targets", "listing:targets_", "list targets, their options and compiler flags"))
+
+
+def _ops(commands: Commands) -> None:
+    _listing(_command(commands, "ops", "listing:operators", "list supported operators"))
+
+
+def _program(commands: Commands, name: str, handler: str, help: str) -> argparse.ArgumentParser:
+    command = _command(commands, name, handler, help)
+    command.add_argument("library", type=Path, metavar="JSON", help="<name>.json of a generated library")
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="C file to write")
+    command.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
+    return command
+
+
+def _test_main(commands: Commands) -> None:
+    command = _program(commands, "test-main", "programs:test_main", "write the C of a program that tests a generated library")
+    command.add_argument("--vectors", type=Path, required=True, metavar="FILE|FOLDER", help=".npz with in_<i>, out_<i>, or a folder of ONNX test data")
+    _tolerances(command, 1e-5, 1e-4)
+
+
+def _benchmark_main(commands: Commands) -> None:
+    command = _program(commands, "benchmark-main", "programs:benchmark_main", "write the C of a program that measures a generated library")
+    command.add_argument("--runs", type=_whole, default=100, help="runs to measure (default: 100)")

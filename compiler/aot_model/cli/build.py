@@ -1,0 +1,72 @@
+"""`aot-model compile` and `aot-model check`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aot_model.emit.view import Options
+    from aot_model.pipeline import Request
+
+
+def request(arguments: argparse.Namespace, library: Options | None = None) -> Request:
+    """The compilation that a command line asks for; options that a command does not have are at their defaults."""
+    from aot_model.emit.names import library_name
+    from aot_model.emit.view import Options
+    from aot_model.memory import Pool
+    from aot_model.pipeline import Request
+
+    given = vars(arguments)
+    pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
+    return Request(
+        arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
+        library or Options(io=given.get("io", "caller")), pools, given.get("planner"), given.get("max_ram"), given.get("max_flash"),
+    )  # fmt: skip
+
+
+def compile_(arguments: argparse.Namespace) -> int:
+    from aot_model.emit.view import Options
+    from aot_model.passes.manager import Observer
+    from aot_model.pipeline import compile_model, write
+
+    options = Options(arguments.workspace, arguments.io, arguments.metadata)
+    observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
+    compiled = compile_model(request(arguments, options), observer)
+    write(compiled, arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
+    tell_notes(compiled.notes)
+    return 0
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Every problem at once; exit status 1 when there is one."""
+    from aot_model.errors import CompileError, Problem
+    from aot_model.pipeline import compile_model
+
+    problems: list[Problem] = []
+    notes: list[str] = []
+    try:
+        notes += compile_model(request(arguments)).notes
+    except CompileError as error:
+        problems += error.problems
+    if arguments.json:
+        fields = [{"code": p.code, "where": p.where, "message": p.message, "hint": p.hint} for p in problems]
+        print(json.dumps({"problems": fields, "notes": notes}, indent=1))
+        return 1 if problems else 0
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    tell_notes(notes)
+    print(f"{arguments.model}: {_count(problems)} for target {arguments.target}")
+    return 1 if problems else 0
+
+
+def _count(problems: Sequence[object]) -> str:
+    return f"{len(problems)} problem{'s' if len(problems) > 1 else ''}" if problems else "no problems"
+
+
+def tell_notes(notes: list[str] | tuple[str, ...]) -> None:
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)

@@ -1,0 +1,189 @@
+"""`aot-model run` and `aot-model verify`: a model compiled, built with the host's C compiler, and run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aot_model.cli.build import request, tell_notes
+from aot_model.errors import CompileError, Problem, fail
+from aot_model.vectors import load_vectors
+
+if TYPE_CHECKING:
+    from aot_model.emit.view import ModelView, Port
+    from aot_model.host_run import HostProgram
+
+Array = np.ndarray
+
+
+def _program(arguments: argparse.Namespace, folder: Path) -> HostProgram:
+    from aot_model import host_run
+    from aot_model.pipeline import compile_model
+
+    compiled = compile_model(request(arguments))
+    tell_notes(compiled.notes)
+    flags = ("-O1", *host_run.SANITIZE) if arguments.sanitize else ("-O2",)
+    return host_run.build(compiled.view, compiled.texts, folder, flags)
+
+
+def _consecutive(program: HostProgram, vectors: list[list[Array]], carry_over: bool) -> list[list[Array]]:
+    """Outputs of all vectors; a model with state starts afresh for each, unless the state carries over."""
+    if carry_over or not program.view.program.states:
+        return program.run(vectors)
+    return [program.run([vector])[0] for vector in vectors]
+
+
+# --- run ------------------------------------------------------------------------------------------------------------
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run on arrays of a file; write or print the outputs."""
+    from aot_model.emit.files import write_bytes
+    from aot_model.host_run import scratch_folder
+
+    given = _read_arrays(arguments.inputs)
+    with scratch_folder() as folder:
+        program = _program(arguments, Path(folder))
+        vectors, stacked = _inputs(program.view, given, arguments.inputs)
+        results = _consecutive(program, vectors, carry_over=True)
+    outputs = _named_outputs(program.view, results, stacked)
+    if arguments.outputs is not None:
+        write_bytes({arguments.outputs: _npz(outputs)})
+        return 0
+    for name, array in outputs.items():
+        print(f"{name}: {array.dtype}{list(array.shape)}")
+        print(np.array2string(array, threshold=64, max_line_width=118))
+    return 0
+
+
+def _read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz. CompileError E104 when it cannot be read."""
+    import zipfile
+
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it is not an .npz archive")
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise fail("E104", f"the inputs cannot be read: {error}", where=str(path)) from None
+
+
+def _inputs(view: ModelView, given: Mapping[str, Array], path: Path) -> tuple[list[list[Array]], bool]:
+    """Input arrays of each run, and whether they were stacked (`in_<i>`) rather than one run by name."""
+    stacked = bool(view.inputs) and "in_0" in given and all(p.buffer.name != "in_0" for p in view.inputs)
+    problems: list[Problem] = []
+    columns: list[Array] = []
+    for number, port in enumerate(view.inputs):
+        type_ = port.buffer.type
+        keys = (f"in_{number}",) if stacked else (port.buffer.name, port.c_name)
+        array = next((given[k] for k in keys if k in given), None)
+        if array is None:
+            problems.append(Problem("E104", f"input '{keys[0]}' ({type_}) is missing", str(path), f"there are: {', '.join(sorted(given)) or 'no arrays'}"))
+            continue
+        array = array if stacked else array[np.newaxis]
+        if array.dtype != type_.dtype.numpy or array.shape[1:] != type_.shape:
+            shape = list(array.shape[1:] if not stacked else array.shape)
+            wanted = f"{type_.dtype.label}[{'runs, ' if stacked else ''}{', '.join(map(str, type_.shape))}]"
+            problems.append(Problem("E104", f"input '{keys[0]}' is {array.dtype}{shape}, not {wanted}", str(path)))
+            continue
+        columns.append(array)
+    if not problems and len({len(c) for c in columns}) > 1:
+        problems.append(Problem("E104", "the stacked inputs have different numbers of runs", str(path)))
+    if problems:
+        raise CompileError(problems)
+    count = len(columns[0]) if columns else 1
+    return [[c[k] for c in columns] for k in range(count)], stacked
+
+
+def _named_outputs(view: ModelView, results: list[list[Array]], stacked: bool) -> dict[str, Array]:
+    if stacked:
+        empty = [np.zeros((0, *p.buffer.type.shape), p.buffer.type.dtype.numpy) for p in view.outputs]
+        return {f"out_{k}": np.stack([r[k] for r in results]) if results else empty[k] for k in range(len(view.outputs))}
+    return {p.buffer.name or p.c_name: results[0][k] for k, p in enumerate(view.outputs)}
+
+
+def _npz(arrays: Mapping[str, Array]) -> bytes:
+    import io
+
+    stream = io.BytesIO()
+    np.savez(stream, **dict(arrays))  # type: ignore[arg-type]  # names are keywords
+    return stream.getvalue()
+
+
+# --- verify ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output against its vectors: `worst` is the largest |got - want|, `extent` the largest |want|."""
+
+    name: str
+    type: str
+    elements: int
+    differing: int
+    worst: float
+    extent: float
+
+
+def compare(name: str, type_: str, got: Array, want: Array, atol: float | None, rtol: float, max_lsb: int) -> Comparison:
+    """Floats: |got - want| <= atol + rtol * |want|, NaN equal to NaN; integers: |got - want| <= max_lsb.
+
+    atol None: 1e-4 of the largest finite |want|.
+    """
+    if want.dtype.kind in "iub":
+        difference = np.abs(got.astype(object) - want.astype(object)) if want.dtype.itemsize == 8 else np.abs(got.astype(np.int64) - want.astype(np.int64))
+        wide = np.asarray(difference, dtype=np.float64)
+        extent = float(np.max(np.abs(want.astype(np.float64)), initial=0.0))
+        return Comparison(name, type_, want.size, int((wide > max_lsb).sum()), float(wide.max(initial=0.0)), extent)
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(b)
+    extent = float(np.max(np.abs(b[finite]), initial=0.0))
+    tolerance = (1e-4 * extent if atol is None else atol) + rtol * np.abs(np.where(finite, b, 0.0))
+    with np.errstate(invalid="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        error = np.where(same, 0.0, np.abs(a - b))
+    error = np.where(np.isnan(error), np.inf, error)
+    return Comparison(name, type_, want.size, int((error > tolerance).sum()), float(error.max(initial=0.0)), extent)
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Exit status 1 when an output differs by more than the tolerance."""
+    from aot_model.host_run import scratch_folder
+
+    with scratch_folder() as folder:
+        program = _program(arguments, Path(folder))
+        ports = program.view.outputs
+        vectors = load_vectors(arguments.vectors, [p.buffer.type for p in program.view.inputs], [p.buffer.type for p in ports])
+        inputs = [[array[k] for array in vectors.inputs] for k in range(vectors.count)]
+        results = _consecutive(program, inputs, carry_over=arguments.sequence)
+    rows = [
+        compare(_title(p), str(p.buffer.type), np.stack([r[k] for r in results]), vectors.outputs[k], arguments.atol, arguments.rtol, arguments.max_lsb)
+        for k, p in enumerate(ports)
+    ]
+    print(_table(rows, vectors.count))
+    if any(row.differing for row in rows):
+        raise fail("E602", "the outputs differ from the vectors by more than the tolerance", where=str(arguments.model))
+    return 0
+
+
+def _title(port: Port) -> str:
+    from aot_model.emit.names import printable
+
+    return printable(port.buffer.name) or port.c_name
+
+
+def _table(rows: list[Comparison], count: int) -> str:
+    from aot_model.cli.table import table
+
+    head = ("output", "type", "elements", "max |difference|", "of its range", "differing", "")
+    body: list[tuple[Any, ...]] = [
+        (r.name, r.type, f"{r.elements:,}", f"{r.worst:.3g}", f"{r.worst / r.extent:.2g}" if r.extent else "-", f"{r.differing:,}", "differs" if r.differing else "ok")
+        for r in rows
+    ]
+    return f"{count} vector{'' if count == 1 else 's'}\n{table(head, body, right=(2, 3, 4, 5))}"

@@ -1,0 +1,80 @@
+"""`aot-model inspect`: what is in a model, and what it needs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from aot_model.cli.build import request, tell_notes
+from aot_model.cli.table import table
+from aot_model.emit.metadata import metadata
+from aot_model.emit.names import printable
+from aot_model.memory_plan import live_bytes
+from aot_model.pipeline import Compiled, compile_model
+
+CHART_WIDTH = 60
+
+
+def inspect(arguments: argparse.Namespace) -> int:
+    compiled = compile_model(request(arguments))
+    facts = describe(compiled)
+    if arguments.json:
+        print(json.dumps(facts, indent=1))
+        return 0
+    print(_text(facts))
+    tell_notes(compiled.notes)
+    return 0
+
+
+def describe(compiled: Compiled) -> dict[str, Any]:
+    """The metadata of the library, and what only people ask for: operators as in the file, memory at each step."""
+    view = compiled.view
+    facts = metadata(view)
+    facts["operators"] = dict(sorted(compiled.operators.items()))
+    facts["parameters"] = compiled.parameters
+    facts["memory_over_time"] = [
+        {"step": step, "layer": call.layer, "op": call.op, "bytes": used}
+        for (step, used), call in zip(live_bytes(view.program, view.addresses), view.program.calls(), strict=True)
+    ]
+    facts["notes"] = list(compiled.notes)
+    return facts
+
+
+def _text(facts: dict[str, Any]) -> str:
+    model = facts["model"]
+    lines = [f"{printable(model['file_name'])} (sha256 {model['sha256'][:16]}…), for target {facts['target']}", ""]
+    for kind in ("inputs", "outputs"):
+        rows = [(printable(p["name"]), p["c_name"], f"{p['dtype']}{p['shape']}", f"{p['bytes']:,}", _quantisation(p)) for p in facts[kind]]
+        lines += [table((kind, "in C", "type", "bytes", "quantisation"), rows, right=(3,)), ""]
+    counted: dict[str, int] = facts["operators"]
+    by_count = sorted(counted, key=lambda name: (-counted[name], name))
+    lines += [table(("operator", "count"), [(name, counted[name]) for name in by_count], right=(1,)), ""]
+    pools = ", ".join(f"{p['name']} {p['bytes']:,} bytes" for p in facts["workspace"]["pools"])
+    lines += [
+        f"parameters          {facts['parameters']:,}",
+        f"constants           {facts['constants_bytes']:,} bytes",
+        f"multiply-accumulate {facts['macs']:,}",
+        f"workspace           {pools} (lower bound {facts['lower_bound']:,})",
+        "",
+        *_chart(facts["memory_over_time"]),
+    ]
+    return "\n".join(lines)
+
+
+def _quantisation(port: dict[str, Any]) -> str:
+    q = port["quantisation"]
+    if q is None:
+        return "-"
+    return f"{q['scale'][0]:.6g} * (q - {q['zero_point'][0]})" if len(q["scale"]) == 1 else f"{len(q['scale'])} scales, axis {q['axis']}"
+
+
+def _chart(steps: list[dict[str, Any]]) -> list[str]:
+    """One line for each call: a bar of the bytes in use while it runs."""
+    peak = max((s["bytes"] for s in steps), default=0)
+    lines = ["memory in use (bytes), call by call; * is the peak"]
+    for s in steps:
+        bar = "#" * round(CHART_WIDTH * s["bytes"] / peak) if peak else ""
+        mark = "*" if peak and s["bytes"] == peak else " "
+        lines.append(f"{s['step']:>4} {s['bytes']:>11,} {mark}|{bar:<{CHART_WIDTH}}| {printable(s['layer'], 32)} ({s['op']})")
+    return lines

@@ -1,0 +1,29 @@
+"""`aot-model test-main` and `aot-model benchmark-main`: programs around a generated library."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def test_main(arguments: argparse.Namespace) -> int:
+    from aot_model.emit import runner
+
+    tolerance = runner.Tolerance(arguments.atol, arguments.rtol, arguments.max_lsb)
+    return _write(arguments, *runner.test_main(arguments.library, arguments.vectors, tolerance))
+
+
+def benchmark_main(arguments: argparse.Namespace) -> int:
+    from aot_model.emit import runner
+
+    return _write(arguments, *runner.benchmark_main(arguments.library, arguments.runs))
+
+
+def _write(arguments: argparse.Namespace, text: str, sources: tuple[Path, ...]) -> int:
+    from aot_model.emit.files import depfile, write_files
+
+    texts = {arguments.output: text}
+    if arguments.depfile is not None:
+        texts[arguments.depfile] = depfile([arguments.output], sources)
+    write_files(texts)
+    return 0

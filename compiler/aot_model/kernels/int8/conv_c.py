@@ -1,0 +1,201 @@
+"""Convolution in plain C, for every core, geometry, group count and weight zero point.
+
+Two pixels x two channels share their loads (one x two on ARMv6-M, which has eight registers for it). A pixel's patch is
+read where it lies if it is one run of bytes (1x1), else gathered into `patch` with the zero point for what is outside
+of the image, so that the inner loop knows of no padding. Weights are interleaved in the order of the loop.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.conv_dsp import needs_assembly, run_helper, slack
+from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.requantise import QuantSpec, bounds, fold_zero_point, plan
+
+
+def _largest_divisor(value: int, limit: int) -> int:
+    return next(n for n in range(limit, 0, -1) if value % n == 0)
+
+
+def conv(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    block: tuple[int, int] = (2, 2),
+) -> KernelCode:
+    """Convolution, grouped ones too; weights [out_c, kernel_h, kernel_w, in_c / groups]; block: pixels x channels."""
+    s = shape
+    oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
+    w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
+    rq = plan(quant, *bounds(w, b, quant))
+    taps = w.shape[1]
+    pixels, channels = block
+    count = s.batch * s.out_h * s.out_w
+    pixels = min(pixels, count)
+    dense = s.strides == ConvShape(s.batch, s.in_h, s.in_w, s.in_c, s.out_h, s.out_w, s.out_c).strides
+    direct = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and not needs_assembly(s) and dense
+    flat = weights.reshape(oc, taps)
+    channels = channels if per_out >= channels else 1
+    packed = []
+    for g in range(s.groups):
+        rows = flat[g * per_out : (g + 1) * per_out]
+        whole = per_out - per_out % channels
+        packed.append(rows[:whole].reshape(-1, channels, taps).transpose(0, 2, 1).reshape(-1))
+        packed.append(rows[whole:].reshape(-1))
+    helpers: list[str] = []
+    if rq.form == "raw":
+        requantise, text = requantise_helper(quant)
+        helpers.append(text)
+        m, shift = quant.channels(oc)
+        table = np.stack([b, m, shift], axis=1)
+    else:
+        helpers += finish_helpers(quant.out_dtype)
+        requantise = ""
+        table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
+    width = int(table.shape[1])
+    constants = [
+        Packed("weights", np.concatenate(packed)),
+        Packed("requantisation", wrapped(table.reshape(-1))),
+    ]
+    scratch: list[Scratch] = []
+    x_type, out = f"{quant.x_dtype}_t", f"{quant.out_dtype}_t"
+    run = ""
+    if not direct:
+        run_text = ""
+        assemble = needs_assembly(s)
+        if assemble:
+            run, run_text = run_helper(s, quant)
+            helpers.append(run_text)
+            scratch.append(Scratch("border", s.kernel_w * s.in_c, 4, x_type))
+        scratch.append(Scratch("patch", pixels * taps * s.groups, 4, x_type))
+
+    # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
+    unroll = _largest_divisor(taps, 4)
+    zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
+    zero = "" if quant.weight_zero_point == 0 else zero
+
+    def block_lines(p: int, c: int) -> list[str]:
+        lines = [f"uint32_t sum{i}{j} = (uint32_t)table[{j * width}];" for i in range(p) for j in range(c)]
+        lines += [f"const {x_type} *at{i} = from{i};" for i in range(p)]
+        lines.append(f"for (const {x_type} *end = at0 + {taps}; at0 != end;) {{")
+        for k in range(unroll):
+            lines.append("    {")
+            lines += [f"        const int32_t w{j} = w[{k * c + j}]{zero};" for j in range(c)]
+            lines += [f"        const int32_t x{i} = at{i}[{k}];" for i in range(p)]
+            lines += [f"        sum{i}{j} += (uint32_t)(x{i} * w{j});" for i in range(p) for j in range(c)]
+            lines.append("    }")
+        lines.append(f"    w += {unroll * c};")
+        lines += [f"    at{i} += {unroll};" for i in range(p)]
+        lines.append("}")
+        for i in range(p):
+            for j in range(c):
+                lines += ["{", f"    int32_t v = (int32_t)sum{i}{j};"]
+                if rq.form == "raw":
+                    lines.append(f"    v = {requantise}(v, table + {j * width + 1});")
+                else:
+                    lines += ["    " + t for t in finish_c(rq, quant.out_dtype, f"(table + {j * width + 1})")]
+                channel = f"c + {j}" if j else "c"
+                pixel = f"pixel + {i}" if i else "pixel"
+                if tail is None:
+                    lines.append(f"    y[({pixel}) * {oc} + {channel}] = ({out})v;")
+                else:
+                    lines += ["    " + t for t in tail.store("v", ("0", "0", pixel, channel), 1).splitlines()]
+                lines.append("}")
+        lines.append(f"table += {c * width};")
+        return lines
+
+    def group_lines(p: int) -> list[str]:
+        whole = per_out - per_out % channels
+        lines: list[str] = []
+        first, last = ("0", str(whole)) if s.groups == 1 else (f"g * {per_out}", f"g * {per_out} + {whole}")
+        lines += [f"for (int32_t c = {first}; c < {last}; c += {channels}) {{"]
+        lines += ["    " + t for t in block_lines(p, channels)] + ["}"]
+        if per_out % channels:
+            end = str(per_out) if s.groups == 1 else f"(g + 1) * {per_out}"
+            lines += [f"for (int32_t c = {last}; c < {end}; c++) {{"]
+            lines += ["    " + t for t in block_lines(p, 1)] + ["}"]
+        return lines
+
+    def gather_lines(p: int) -> list[str]:
+        if direct:
+            return [f"const {x_type} *from{i} = x + (pixel + {i}) * {s.in_c};" for i in range(p)]
+        n = "" if s.batch == 1 else f" + place / {s.out_h * s.out_w} * {s.strides[0]}"
+        within = "place" if s.batch == 1 else f"place % {s.out_h * s.out_w}"
+        length = s.kernel_w * s.in_c
+        _, sy, sx, _ = s.strides
+        position = f"top + ky * {s.dilation_h}"
+        where = f"x{n} + ({position}) * {sy} + left * {sx}" if not run else f"{run}(x{n}, {position}, left, border)"
+        copy = [f"memcpy(to, from, {length});", f"to += {length};"]
+        if s.groups > 1:
+            size = s.kernel_h * s.kernel_w * per_in
+            copy = [
+                f"for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{",
+                f"    for (int32_t g = 0; g < {s.groups}; g++, from += {per_in}) {{",
+                f"        memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});",
+                "    }",
+                "}",
+                f"to += {s.kernel_w * per_in};",
+            ]
+            start = f"patch + i * {size}"
+        else:
+            start = f"patch + i * {taps}"
+        return [
+            f"for (int32_t i = 0; i < {p}; i++) {{",
+            "    const int32_t place = pixel + i;",
+            f"    const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
+            f"    const int32_t left = {within} % {s.out_w} * {s.stride_w} - {s.pad_left};",
+            f"    {x_type} *to = {start};",
+            f"    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
+            f"        const {x_type} *from = {where};",
+            *("        " + t for t in copy),
+            "    }",
+            "}",
+        ]
+
+    def pixel_lines(p: int) -> list[str]:
+        weight_type = f"{weights.dtype.name}_t"
+        lines = gather_lines(p)
+        lines += [f"const {weight_type} *w = weights;", "const int32_t *table = requantisation;"]
+        if direct and s.groups == 1:
+            return lines + group_lines(p)
+        if direct:
+            starts = [f"const {x_type} *in{i} = from{i};" for i in range(p)]
+            lines = [t.replace("*from", "*pixel_at") for t in lines]
+            starts = [f"const {x_type} *from{i} = pixel_at{i} + g * {per_in};" for i in range(p)]
+        else:
+            base = f"patch + g * {p * taps} + " if s.groups > 1 else "patch + "
+            starts = [f"const {x_type} *from{i} = {base}{i * taps};" for i in range(p)]
+        if s.groups == 1:
+            return lines + starts + group_lines(p)
+        return [*lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{", *("    " + t for t in starts + group_lines(p)), "}"]
+
+    whole = count - count % pixels
+    lines = [f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{", *("    " + t for t in pixel_lines(pixels)), "}"]
+    if count % pixels:
+        lines += [f"for (int32_t pixel = {whole}; pixel < {count}; pixel++) {{", *("    " + t for t in pixel_lines(1)), "}"]
+    return KernelCode(
+        body="\n".join(lines) + "\n",
+        constants=tuple(constants),
+        scratch=tuple(scratch),
+        includes=frozenset() if direct else frozenset({"string.h"}),
+        helpers=tuple(helpers),
+        slack=_plain_slack(s, direct, pixels),
+        note=f"{pixels} pixels x {channels} channels; requantisation: {rq.form}",
+    )
+
+
+def _plain_slack(shape: ConvShape, direct: bool, pixels: int) -> int | None:
+    """Patches are consumed before their outputs are written; pixels read where they lie are not."""
+    if not direct:
+        return slack(shape, pixels)
+    if shape.x_strides is not None:
+        return None
+    count = shape.batch * shape.out_h * shape.out_w
+    begin = np.arange(0, count, pixels)
+    end = np.minimum(begin + pixels, count)
+    return int((begin * shape.in_c - end * shape.out_c).min())

@@ -1,0 +1,165 @@
+"""Convolution, int8, Helium: two pixels at a time through the dot-product micro-kernel.
+
+The taps of two pixels are copied next to each other (a patch, channels last: kernel_w * in_c bytes of a kernel row are
+contiguous in the image), taps outside of the image as the zero point, so that the inner loop knows no borders. The
+copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs in the micro-kernel; it allows
+the output to overwrite pixels that were consumed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
+from .dot_mve import dot, pack
+from .patch_mve import COPY_C, patch_copier
+from .requantise_mve import HELPERS, fold_zero_point, requantiser
+from .spec import QuantSpec
+
+INCLUDES = frozenset({"<stdint.h>", "<string.h>"})
+
+
+POINTWISE_C = """\
+typedef void aot_mve_dot_kernel(const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels, int8_t *y0,
+                                int8_t *y1);
+
+/* All pixels of a 1x1 convolution, two at a time through a copy of depth >= in_c bytes each. */
+static void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t pixels, int32_t in_c, int32_t depth, int32_t out_c,
+                              int8_t *patch, const int8_t *x, const int8_t *w, int8_t *y)
+{
+    for (; pixels > 0; pixels -= 2, x += 2 * in_c, y += 2 * out_c) {
+        const int32_t second = pixels > 1 ? 1 : 0;
+        if (in_c == depth) {
+            aot_mve_copy(patch, x, in_c + second * in_c);
+        } else {
+            aot_mve_copy(patch, x, in_c);
+            aot_mve_copy(patch + depth, x + second * in_c, in_c);
+        }
+        dot(patch, patch + second * depth, w, out_c, y, y + second * out_c);
+    }
+}
+"""
+
+
+def _is_pointwise(s: ConvShape) -> bool:
+    """1x1, stride 1, no padding: output pixel i is input pixel i."""
+    return (s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.in_h, s.in_w) == (1, 1, 1, 1, s.out_h, s.out_w)
+
+
+def conv(
+    shape: ConvShape,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    spec: QuantSpec,
+    tail: Tail | None = None,
+    vector_tail: bool = False,
+) -> KernelCode:
+    """2-D convolution, groups = 1, any kernel, stride, dilation and padding.
+
+    weights: int8 [out_c, kernel_h, kernel_w, in_c]. bias: int32 [out_c]. tail: gets the requantised, clamped outputs
+    instead of the store to y: int32x4_t for lanes = 4 (vector_tail), int32_t for lanes = 1. The slack holds for a tail
+    too that stores one byte per element.
+
+    Raises:
+        ValueError: groups, a strided input, or what `requantiser` does not have.
+    """
+    if shape.groups != 1:
+        raise ValueError("grouped convolution")
+    if shape.strides != (shape.in_h * shape.in_w * shape.in_c, shape.in_w * shape.in_c, shape.in_c, 1):
+        raise ValueError("the input must be dense, channels last")
+    depth = shape.kernel_h * shape.kernel_w * shape.in_c
+    matrix = np.asarray(weights, np.int8).reshape(shape.out_c, depth)
+    folded, bound = fold_zero_point(matrix, bias, spec.x_zero_point)
+    rq = requantiser(spec, shape.out_c, folded, bound)
+    kernel = dot(depth, shape.out_c, rq, 2, 4)
+    if _is_pointwise(shape) and tail is None:
+        pixels = shape.batch * shape.out_h * shape.out_w
+        sizes = f"{pixels}, {depth}, {kernel.depth}, {shape.out_c}"
+        return KernelCode(
+            body=f"aot_mve_pointwise({kernel.name}, {sizes}, patch, x, w, y);\n",
+            constants=(Packed("w", pack(matrix, rq, 4)),),
+            scratch=(Scratch("patch", 2 * kernel.depth),),
+            includes=INCLUDES,
+            helpers=(*HELPERS, COPY_C, POINTWISE_C, kernel.text),
+            slack=_slack(shape),
+            note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
+        )
+    patch = patch_copier(shape, spec.x_zero_point)
+    scratch = [Scratch("patch", 2 * kernel.depth + patch.overrun)]
+    if tail is not None:
+        scratch.append(Scratch("row", 2 * shape.out_c))
+    return KernelCode(
+        body=_body(shape, kernel.name, kernel.depth, patch.name, tail, vector_tail),
+        constants=(Packed("w", pack(matrix, rq, 4)),),
+        scratch=tuple(scratch),
+        includes=INCLUDES,
+        helpers=(*HELPERS, *patch.helpers, kernel.text),
+        slack=_slack(shape),
+        note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
+    )
+
+
+def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | None, vector_tail: bool) -> str:
+    pixels = shape.out_h * shape.out_w
+    image_in, image_out = shape.in_h * shape.in_w * shape.in_c, pixels * shape.out_c
+    odd = pixels % 2 == 1
+    pair = f"(p + 1 < {pixels} ? 2 : 1)" if odd else "2"
+    second = f"(p + 1 < {pixels} ? 1 : 0)" if odd else "1"
+    to = "row" if tail is not None else f"out + p * {shape.out_c}"
+    step = f"if (++ox == {shape.out_w}) {{\n    ox = 0;\n    oy++;\n}}\n"
+    inner = "const int32_t oy0 = oy, ox0 = ox;\n" if tail is not None else ""
+    fill = f"{patch}(patch + i * {depth}, image, oy, ox);\n{step}"
+    inner += f"for (int32_t i = 0; i < {pair}; i++) {{\n{indent(fill, 1)}}}\n"
+    if odd:
+        inner += f"const int32_t second = {second};\nint8_t *to = {to};\n"
+        inner += f"{kernel}(patch, patch + second * {depth}, w, {shape.out_c}, to, to + second * {shape.out_c});\n"
+    else:
+        inner += f"{kernel}(patch, patch + {depth}, w, {shape.out_c}, {to}, {to} + {shape.out_c});\n"
+    if tail is not None:
+        each = tail_loop(shape.out_c, f"row + i * {shape.out_c}", ("n", "oy", "ox"), tail, vector_tail) + step
+        inner += f"oy = oy0;\nox = ox0;\nfor (int32_t i = 0; i < {pair}; i++) {{\n{indent(each, 1)}}}\n"
+    body = f"const int8_t *image = x + n * {image_in};\n"
+    if tail is None:
+        body += f"int8_t *out = y + n * {image_out};\n"
+    body += f"int32_t oy = 0;\nint32_t ox = 0;\nfor (int32_t p = 0; p < {pixels}; p += 2) {{\n{indent(inner, 1)}}}\n"
+    return f"for (int32_t n = 0; n < {shape.batch}; n++) {{\n{indent(body, 1)}}}\n"
+
+
+def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail, vector_tail: bool) -> str:
+    """Hands the int8 results of one pixel at `row` to the fused tail."""
+    each = tail.store(f"(int32_t)({row})[c]", (*pixel, "c"), lanes=1)
+    scalar = f"for (int32_t c = START; c < {channels}; c++) {{\n{indent(each, 1)}}}\n"
+    if not vector_tail or channels < 4:
+        return scalar.replace("START", "0")
+    whole = channels - channels % 4
+    four = tail.store("acc", (*pixel, "c"), lanes=4)
+    inner = f"const int32x4_t acc = vldrbq_s32({row} + c);\n{four}"
+    vector = f"for (int32_t c = 0; c < {whole}; c += 4) {{\n{indent(inner, 1)}}}\n"
+    rest = scalar.replace("START", str(whole)) if channels % 4 else ""
+    return f"#if AOT_MODEL_MVE\n{vector}{rest}#else\n{scalar.replace('START', '0')}#endif\n"
+
+
+def indent(text: str, levels: int) -> str:
+    lines = text.rstrip("\n").split("\n")
+    return "".join(f"{'    ' * levels if line and not line.startswith('#') else ''}{line}\n" for line in lines)
+
+
+def _slack(shape: ConvShape) -> int:
+    """Largest address(y) - address(x) at which no pair of pixels overwrites input that a later pair reads."""
+    s = shape
+    rows = first_tap(s.out_h, s.stride_h, s.dilation_h, s.pad_top, s.kernel_h, s.in_h)
+    columns = first_tap(s.out_w, s.stride_w, s.dilation_w, s.pad_left, s.kernel_w, s.in_w)
+    image_in, pixels = s.in_h * s.in_w * s.in_c, s.out_h * s.out_w
+    first = (rows[:, None] * s.in_w + columns[None, :]).reshape(-1) * s.in_c
+    first = (np.arange(s.batch)[:, None] * image_in + first[None, :]).reshape(-1)
+    needed = np.minimum.accumulate(first[::-1])[::-1]
+    ends = np.concatenate([n * pixels + np.append(np.arange(2, pixels, 2), pixels) for n in range(s.batch)])
+    ends = ends[ends < s.batch * pixels]
+    return int(np.min(needed[ends] - ends * s.out_c)) if len(ends) else s.batch * image_in
+
+
+def first_tap(outputs: int, stride: int, dilation: int, pad: int, taps: int, size: int) -> np.ndarray:
+    """Smallest input coordinate inside of the image that each output reads; `size` where there is none."""
+    at = np.arange(outputs)[:, None] * stride - pad + np.arange(taps)[None, :] * dilation
+    first: np.ndarray = np.where((at >= 0) & (at < size), at, size).min(axis=1)
+    return first

@@ -1,0 +1,301 @@
+"""Depthwise 3x3 convolution, int8, Helium: dot products over the taps of up to four outputs of one channel.
+
+Two rows of the image are interleaved byte by byte into a row pair, so that two vertical neighbours of one channel are
+one half-word. A gather of eight half-words then brings the 4 x 4 neighbourhood of one channel into one vector, column
+by column, and VMLADAV with the 3 x 3 weights at one of four places in it gives an output: 1 gather and 4
+multiplications for 2 x 2 outputs (stride 1), 1 and 1 for each output (stride 2). A channel's weights stay in registers
+along the row. The four weight vectors are four unaligned reads of the same 12 bytes with zeros around:
+
+    0 0 0 0  w00 w10 w20 0  w01 w11 w21 0  w02 w12 w22 0  (0 0 0 0, of the next channel)
+
+Two row pairs are kept: a step fills one, then writes outputs, so the output may overwrite the input.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
+from .channel_rows_mve import asm_statement, channel_loop
+from .conv_mve import INCLUDES, indent, tail_loop
+from .patch_mve import COPY_C
+from .requantise_mve import HELPERS, Requantiser, fold_zero_point, requantiser
+from .spec import QuantSpec
+
+INTERLEAVE_C = """\
+/* to[2 i] = a[i], to[2 i + 1] = b[i] for i < n; a row outside of the image is null and gives `fill`. */
+static void aot_mve_interleave(int8_t *to, const int8_t *a, const int8_t *b, int8_t fill, int32_t n)
+{
+#if AOT_MODEL_MVE
+    int8_t outside[16];
+    vstrbq_s8(outside, vdupq_n_s8(fill));
+    const int8_t *row_a = a ? a : outside;
+    const int8_t *row_b = b ? b : outside;
+    const int32_t mask_a = a ? -1 : 0;
+    const int32_t mask_b = b ? -1 : 0;
+    if (n >= 16) {
+        for (int32_t i = 0; i < n; i += 16) {
+            const int32_t at = i + 16 <= n ? i : n - 16;
+            int8x16x2_t pair;
+            pair.val[0] = vldrbq_s8(row_a + (at & mask_a));
+            pair.val[1] = vldrbq_s8(row_b + (at & mask_b));
+            vst2q_s8(to + 2 * at, pair);
+        }
+        return;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        to[2 * i] = row_a[i & mask_a];
+        to[2 * i + 1] = row_b[i & mask_b];
+    }
+#else
+    for (int32_t i = 0; i < n; i++) {
+        to[2 * i] = a ? a[i] : fill;
+        to[2 * i + 1] = b ? b[i] : fill;
+    }
+#endif
+}
+"""
+
+DRIVER_C = """\
+typedef struct {
+    int32_t batch, in_h, in_row, out_h, out_row; /* rows, and bytes of one */
+    int32_t pad_top;
+    int32_t step;  /* output rows per pair of input rows */
+    int32_t pair;  /* bytes from one row pair to the other */
+    int32_t left;  /* bytes of the left border in a row pair */
+    int32_t used;  /* bytes of an input row that are read */
+    int32_t total; /* bytes of both row pairs */
+    int8_t fill;   /* input zero point */
+} aot_mve_depthwise_shape;
+
+typedef void aot_mve_depthwise_kernel(const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
+                                      const uint16_t *gather, const uint16_t *scatter, int32_t rows, int8_t *y);
+
+/* Fills row pair j, input rows 2 j - pad_top and the next one, in the place of j - 2. */
+static void aot_mve_depthwise3x3_step(const aot_mve_depthwise_shape *s, int32_t j, const int8_t *image, int8_t *pairs)
+{
+    const int32_t a = 2 * j - s->pad_top;
+    aot_mve_interleave(pairs + j % 2 * s->pair + s->left, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
+                       a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL, s->fill, s->used);
+}
+"""
+
+PLAIN_C = """\
+/* The whole layer. */
+static void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, aot_mve_depthwise_kernel *rows, int8_t *pairs,
+                                 const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
+                                 const uint16_t *offsets, int8_t *y)
+{
+    for (int32_t n = 0; n < s->batch; n++, x += s->in_h * s->in_row, y += s->out_h * s->out_row) {
+        aot_mve_fill(pairs, s->fill, s->total);
+        aot_mve_depthwise3x3_step(s, 0, x, pairs);
+        for (int32_t j = 0; j * s->step < s->out_h; j++) {
+            aot_mve_depthwise3x3_step(s, j + 1, x, pairs);
+            rows(pairs, w + 4, k, right, offsets + j % 2 * 8, offsets + 16, s->out_h - j * s->step,
+                 y + j * s->step * s->out_row);
+        }
+    }
+}
+"""
+
+
+def depthwise3x3(
+    shape: ConvShape,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    spec: QuantSpec,
+    tail: Tail | None = None,
+    vector_tail: bool = False,
+) -> KernelCode:
+    """3x3, stride 1x1 or 2x2, one output channel per input channel, at least two output columns.
+
+    weights: int8 [3, 3, channels]. bias: int32 [channels]. tail: as for `conv`.
+
+    Raises:
+        ValueError: any other geometry, left shifts, or what `requantiser` does not have.
+    """
+    s = shape
+    if (s.kernel_h, s.kernel_w, s.dilation_h, s.dilation_w, s.out_c) != (3, 3, 1, 1, s.in_c):
+        raise ValueError("not a plain 3x3 depthwise convolution")
+    if (s.stride_h, s.stride_w) not in ((1, 1), (2, 2)) or s.out_w < 2 or s.in_c > 1000:
+        raise ValueError("stride, width or channels that the 3x3 kernel does not have")
+    matrix = np.asarray(weights, np.int8).reshape(9, s.out_c).T
+    folded, bound = fold_zero_point(matrix, bias, spec.x_zero_point)
+    rq = requantiser(spec, s.out_c, folded, bound)
+    if rq.has_left:
+        raise ValueError("left shifts")
+    columns = s.out_w + 2 if s.stride_w == 1 else 2 * max(s.out_w, 4) + 2
+    used = max(min(s.in_w, columns - s.pad_left), 0)
+    # The right border of one row pair is the left border of the other.
+    pair = 2 * s.in_c * (columns - min(s.pad_left, columns - s.pad_left - used))
+    if pair + 6 * s.in_c + 2 > 65535:
+        raise ValueError("rows too long for 16-bit offsets")
+    name, text = _row_kernel(s, rq)
+    total = pair + 2 * s.in_c * columns
+    scratch = [Scratch("pairs", total)]
+    if tail is not None:
+        scratch.append(Scratch("row", (2 if s.stride_h == 1 else 1) * s.out_w * s.out_c))
+    constants = [Packed("w", _pack(matrix)), Packed("k", np.stack([rq.bias, rq.multiplier], 1).astype(np.int32))]
+    if rq.common_right is None:
+        constants.append(Packed("right", (-rq.right).astype(np.int8)))
+    constants.append(Packed("offsets", _offsets(s, pair)))
+    fields = {
+        "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h, "out_row": s.out_w * s.out_c,
+        "pad_top": s.pad_top, "step": 2 if s.stride_h == 1 else 1, "pair": pair, "left": 2 * s.pad_left * s.in_c,
+        "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
+    }  # fmt: skip
+    geometry = "static const aot_mve_depthwise_shape shape = {\n"
+    geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
+    right = "right" if rq.common_right is None else "NULL"
+    if tail is None:
+        body = geometry + f"aot_mve_depthwise3x3(&shape, {name}, pairs, x, w, k, {right}, offsets, y);\n"
+    else:
+        body = geometry + _body(s, name, right, tail, vector_tail)
+    return KernelCode(
+        body=body,
+        constants=tuple(constants),
+        scratch=tuple(scratch),
+        includes=INCLUDES | {"<stddef.h>"},
+        helpers=(*HELPERS, COPY_C, INTERLEAVE_C, DRIVER_C, *((PLAIN_C,) if tail is None else ()), text),
+        slack=_slack(s),
+        note=f"{s.macs} MACs, row pairs of {pair} bytes, "
+        + ("1 gather of 8 half-words per 36 MACs" if s.stride_h == 1 else "1 gather of 8 half-words per 9 MACs"),
+    )
+
+
+def _pack(matrix: np.ndarray) -> np.ndarray:
+    """Weights [channels, 9] as described above, with one more row of zeros at both ends."""
+    channels = len(matrix)
+    records = np.zeros((channels, 4, 4), np.int8)
+    records[:, 1:, :3] = matrix.reshape(channels, 3, 3).transpose(0, 2, 1)
+    zeros = np.zeros(4, np.int8)
+    return np.concatenate([zeros, records.reshape(-1), zeros])
+
+
+def _offsets(s: ConvShape, pair: int) -> np.ndarray:
+    """uint16 [3, 8]: half-words of the neighbourhood where the upper pair is the first or the second; outputs (u32)."""
+    column = np.repeat(np.arange(4) * 2 * s.in_c, 2)
+    second = np.tile([0, pair], 4)
+    if s.stride_h == 1:
+        outputs = np.array([0, s.out_c, s.out_w * s.out_c, (s.out_w + 1) * s.out_c])
+    else:
+        outputs = np.arange(4) * s.out_c
+    return np.concatenate(
+        [(column + second).astype("<u2"), (column + pair - second).astype("<u2"), outputs.astype("<u4").view("<u2")]
+    )
+
+
+def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
+    """(name, text) of name(x, w, k, right, gather, scatter, rows, y): two rows (one for stride 2), all channels.
+
+    rows: how many rows of the output are left.
+    """
+    c, square = s.out_c, s.stride_h == 1
+    across = 2 if square else 4
+    x_step, y_step = (4 * c, 2 * c) if square else (16 * c, 4 * c)
+    partial = (s.out_h % 2 == 1) if square else s.out_w < 4
+    if square:
+        block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{x_step}"]
+        block += [
+            f"vmladav.s8 {r}, q0, {q}" for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)
+        ]
+        weights = ["vldrb.8 q1, [r5, #4]", "vldrb.8 q3, [r5, #3]", "vldrb.8 q4, [r5, #-1]", "vldrb.8 q2, [r5], #16"]
+    else:
+        block = [
+            line
+            for r in ("r0", "r2", "r4", "r6")
+            for line in ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")
+        ]
+        weights = ["vldrb.8 q1, [r5, #4]", "add r5, r5, #16"]
+    block += ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
+    block += rq.vector("q0", "q7", "r8", "", "r10") + rq.narrow("q0", None, "q7")
+    block += ["vpst", "vstrbt.32 q0, [r3, q6]"] if partial else ["vstrb.32 q0, [r3, q6]"]
+    block.append(f"addw r3, r3, #{y_step}")
+    # A last single row of a pair of rows, or a row shorter than a block: only the first lanes are stored.
+    limit = ["lsl r4, r4, #1" if square else f"mov r4, #{s.out_w}", "vctp.32 r4"] if partial else []
+    lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *limit, f"movw r9, #{c}"]
+    per_channel = [*weights, "ldrd r12, r8, [r7], #8"]
+    per_channel += ["ldrsb r10, [r11], #1"] if rq.common_right is None else []
+    lines += channel_loop(per_channel, block, s.out_w, across, (x_step, y_step), (2, 1))
+    return _function(s, rq, lines, partial)
+
+
+def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) -> tuple[str, str]:
+    parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"), ("const int32_t *", "k", "r7")]
+    parameters += [("const int8_t *", "right", "r11"), ("const uint16_t *", "gather", "r0")]
+    parameters += [("const uint16_t *", "scatter", "r2"), ("int32_t ", "rows", "r4"), ("int8_t *", "y", "r3")]
+    rows, across = (2, 2) if s.stride_h == 1 else (1, 4)
+    row, start, shift = ("lane / 2", "column", "lane % 2") if rows == 2 else ("0", "(column + lane)", "0")
+    lanes = ("rows > 1 ? 4 : 2" if rows == 2 else str(s.out_w)) if partial else "4"
+    body = f"""\
+{{
+#if AOT_MODEL_MVE
+{asm_statement(parameters, lines)}#else
+    const int32_t lanes = {lanes};
+    uint32_t to[4];
+    (void)right;
+    (void)rows;
+    memcpy(to, scatter, sizeof to);
+    for (int32_t c = 0; c < {s.out_c}; c++) {{
+        for (int32_t block = 0; block < {s.out_w}; block += {across}) {{
+            /* The last block covers outputs of the one before once more. */
+            const int32_t column = block + {across} > {s.out_w} ? {max(s.out_w - across, 0)} : block;
+            for (int32_t lane = 0; lane < lanes; lane++) {{
+                const int8_t *from = x + {start} * {2 * s.in_c * s.stride_w} + 2 * c;
+                const int8_t *weight = w + 16 * c + 4 - {row} - 4 * ({shift});
+                int32_t acc = k[2 * c];
+                for (int32_t tap = 0; tap < 16; tap++) {{
+                    acc += from[gather[tap / 2] + tap % 2] * weight[tap];
+                }}
+                y[column * {s.out_c} + (int32_t)to[lane] + c] = {rq.scalar("acc", "k[2 * c + 1]", "0", "right[c]")};
+            }}
+        }}
+    }}
+#endif
+}}
+"""
+    digest = hashlib.sha256(body.encode()).hexdigest()[:6]
+    name = f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}_{digest}"
+    comment = (
+        f"/* {rows} row(s) of {s.out_w} outputs, {s.out_c} channels; x: row pairs, w: one past the leading zeros. */\n"
+    )
+    head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
+    return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
+
+
+def _body(s: ConvShape, kernel: str, right: str, tail: Tail, vector_tail: bool) -> str:
+    """The loops of PLAIN_C, the outputs of a step passing through `row` to the tail."""
+    step, out_row = (2 if s.stride_h == 1 else 1), s.out_w * s.out_c
+    each = tail_loop(s.out_c, f"row + r * {out_row} + ox * {s.out_c}", ("n", "oy", "ox"), tail, vector_tail)
+    line = f"const int32_t oy = {step} * j + r;\nfor (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{indent(each, 1)}}}\n"
+    inner = f"""\
+aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);
+{kernel}(pairs, w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16, {s.out_h} - {step} * j, row);
+for (int32_t r = 0; r < {step} && {step} * j + r < {s.out_h}; r++) {{
+{indent(line, 1)}}}
+"""
+    body = f"""\
+const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
+aot_mve_fill(pairs, shape.fill, shape.total);
+aot_mve_depthwise3x3_step(&shape, 0, image, pairs);
+for (int32_t j = 0; j < {-(-s.out_h // step)}; j++) {{
+{indent(inner, 1)}}}
+"""
+    return f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n"
+
+
+def _slack(s: ConvShape) -> int:
+    """Largest address(y) - address(x) at which no step overwrites rows that a later one reads."""
+    rows = 2 if s.stride_h == 1 else 1
+    row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
+    slack = s.batch * s.in_h * row
+    for n in range(s.batch):
+        for j in range(-(-s.out_h // rows)):
+            last = (j + 1) * rows >= s.out_h
+            unread = s.in_h if last else min(2 * (j + 2) - s.pad_top, s.in_h)
+            written = min((j + 1) * rows, s.out_h)
+            if n + 1 < s.batch or unread < s.in_h:
+                slack = min(slack, (n * s.in_h + unread) * row - (n * s.out_h + written) * out_row)
+    return slack

@@ -1,0 +1,102 @@
+"""Depthwise convolution in plain C, for every core and weight zero point: one channel's plane at a time (plane.py).
+
+Small kernels are written out tap by tap with the channel's weights in variables; others are two loops over the taps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
+from aot_model.kernels.int8.requantise import QuantSpec, bounds, fold_zero_point, plan
+
+WRITTEN_OUT = 16
+"""Kernels of up to so many taps are written out."""
+
+
+def depthwise(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    plane_bytes: int = PLANE_BYTES,
+) -> KernelCode:
+    """Depthwise convolution; weights [kernel_h, kernel_w, in_c * multiplier], groups = in_c."""
+    oc = shape.out_c
+    w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
+    rq = plan(quant, *bounds(w, b, quant))
+    plane = plane_of(shape, plane_bytes, once=tail is not None)
+    u, v = plane.u, plane.v
+    grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)
+    taps = u.kernel * v.kernel
+    if rq.form == "raw":
+        m, s = quant.channels(oc)
+        table = np.stack([b, m, s], axis=1)
+    else:
+        table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
+    width = int(table.shape[1])
+    results = tail is not None
+    loops = PlaneLoops(shape, quant, plane, rq, tail, results)
+    y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
+    out = f"{quant.out_dtype}_t"
+    zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
+    zero = zero if quant.weight_zero_point else ""
+
+    written_out = taps <= WRITTEN_OUT
+    at = [(i * u.dilation * plane.length) + j * v.dilation for i in range(u.kernel) for j in range(v.kernel)]
+    if written_out:
+        declare = [f"const int32_t w{k} = taps[{k}]{zero};" for k in range(taps)]
+        accumulate = [f"sum += (uint32_t)(from[{offset}] * w{k});" for k, offset in enumerate(at)]
+    else:
+        declare = []
+        accumulate = [
+            f"const {weights.dtype.name}_t *tap = taps;",
+            f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
+            f"    const int16_t *at = from + k * {u.dilation * plane.length};",
+            f"    for (int32_t t = 0; t < {v.kernel}; t++, at += {v.dilation}) {{",
+            f"        sum += (uint32_t)(*at * (*tap++{zero}));",
+            "    }",
+            "}",
+        ]
+    helpers: list[str]
+    if rq.form == "raw":
+        requantise, text = requantise_helper(quant)
+        helpers = [text]
+        finish = [f"const int32_t v = {requantise}((int32_t)sum, constants + 1);"]
+    else:
+        helpers = finish_helpers(quant.out_dtype)
+        finish = ["int32_t v = (int32_t)sum;", *finish_c(rq, quant.out_dtype, "(constants + 1)")]
+    compute = [
+        f"const {weights.dtype.name}_t *taps = weights + {taps} * {loops.channel};",
+        f"const int32_t *constants = requantisation + {width} * {loops.channel};",
+        *declare,
+        f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
+        f"    const int16_t *from = plane + u * {u.stride * plane.length};",
+        f"    {out} *to = {'results' if results else 'to_y'} + u * {y_u};",
+        f"    for (int32_t j = 0; j < {v.size_out}; j++, from += {v.stride}, to += {y_v}) {{",
+        "        uint32_t sum = (uint32_t)constants[0];",
+        *("        " + line for line in accumulate),
+        *("        " + line for line in finish),
+        f"        *to = ({out})v;",
+        "    }",
+        "}",
+    ]
+    scratch = [Scratch("plane", 2 * plane.length * plane.lines, 4, "int16_t")]
+    if results:
+        scratch.append(Scratch("results", plane.lines_out * v.size_out, 4, out))
+    return KernelCode(
+        body=loops.text(compute, ""),
+        constants=(
+            Packed("weights", np.ascontiguousarray(grid).reshape(-1)),
+            Packed("requantisation", wrapped(table.reshape(-1))),
+        ),
+        scratch=tuple(scratch),
+        helpers=tuple(helpers),
+        slack=loops.slack,
+        slack_step=shape.in_c,
+        note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16; requantisation: {rq.form}",
+    )

@@ -1,0 +1,259 @@
+"""The Helium micro-kernel of convolutions and matrix products: dot products along the depth with VMLADAVA.
+
+VMLADAVA.S8 multiplies 16 pairs of bytes and adds all products to a core register. A block is `pixels` x `channels` =
+up to eight accumulators, which are the eight even core registers (the only ones that VMLADAVA can name); the pointers
+live in the odd ones. Per 16 values of depth a block of 2 x 4 takes 6 loads for 8 multiplications, 128 MACs.
+
+The weights are one stream in the order of reading: for each block of channels, for each chunk of depth, 16 weights of
+each channel; then the block's requantisation constants. The depth is padded to a multiple of 4 only: a rest of at
+most 4 or 8 is multiplied in 32- or 16-bit lanes, which load 4 or 8 bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from .requantise_mve import Requantiser
+
+ACCUMULATORS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "r14")
+UNROLL = 8
+STRAIGHT = 12
+"""Deepest block, in chunks, that is written without a loop."""
+
+
+def chunk_widths(depth: int) -> list[int]:
+    """How a dot product of `depth` values is cut: 16s, then one of 4, 8 or 16 that may reach beyond the depth."""
+    rest = depth % 16
+    return [16] * (depth // 16) + ([4 if rest <= 4 else 8 if rest <= 8 else 16] if rest else [])
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One micro-kernel: name, C text, and the geometry that its caller must keep to."""
+
+    name: str
+    text: str
+    depth: int
+    """Bytes that it reads of each pixel: the depth, rounded up."""
+    note: str
+
+
+def pack(weights: np.ndarray, rq: Requantiser, block: int) -> np.ndarray:
+    """The stream of weights [channels, depth] int8 and constants in the order in which `dot` reads it.
+
+    Channels beyond the last are zeros. A block of eight takes its constants as channels 0, 2, 4, 6, then 1, 3, 5, 7.
+    """
+    channels, depth = weights.shape
+    widths = chunk_widths(depth)
+    blocks = -(-channels // block)
+    padded = np.zeros((blocks * block, sum(widths)), np.int8)
+    padded[:channels, :depth] = weights
+    stream: list[np.ndarray] = [rq.head()]
+    for first in range(0, blocks * block, block):
+        start = 0
+        for width in widths:
+            stream.append(padded[first : first + block, start : start + width].reshape(-1).view(np.uint8))
+            start += width
+        lanes = first + np.arange(block)
+        stream += [rq.record(lanes)] if block == 4 else [rq.record(lanes[0::2]), rq.record(lanes[1::2])]
+    return np.concatenate(stream).view(np.int8)
+
+
+def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> Dot:
+    """The micro-kernel `name(x0[, x1], w, channels, y0[, y1])`: `pixels` pixels times all channels.
+
+    pixels x block is 2 x 4, 1 x 4 or 1 x 8. It reads Dot.depth bytes of each pixel (two pixels may be the same, then
+    so may their outputs) and writes exactly `channels` bytes of each output. Layers of one depth share its text.
+    """
+    widths = chunk_widths(depth)
+    padded = sum(widths)
+    partial = channels % block != 0
+    lines = _straight(widths, pixels, block) if len(widths) <= STRAIGHT else _looped(widths, pixels, block)
+    x = ["x0", "x1"][:pixels]
+    y = ["y0", "y1"][:pixels]
+    # Widening loads and narrowing stores take low registers only: r1, r3, r5, r7. Two pixels with a rest of the depth
+    # would need a fifth one, for y1: then it moves through r0.
+    low = {"w", *y, *(x if widths[-1] < 16 else [])}
+    spare = len(low) > 4
+    if spare:
+        low.remove("y1")
+    lines += _finish(rq, pixels, block, partial, spare)
+    mutable = len(widths) > UNROLL
+    if mutable:
+        lines += [line for p in x for line in _rewind(p, padded)]
+    lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
+    # q5 is free: it holds what all blocks share.
+    shared = ["vldrw.32 q5, [%[w]], #16"] if rq.common_multiplier is not None else rq.zero_point_constant("q5")
+    asm = "\n".join(f'        "{line}\\n\\t"' for line in [*shared, "1:", *lines])
+    outs = ["w", "left", *y, *(x if mutable else [])]
+    ins = [] if mutable else x
+    parameters = (
+        [f"const int8_t *{p}" for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
+    )
+    pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
+    twin = _twin(widths, rq, pixels, block)
+    body = f"""\
+{{
+#if AOT_MODEL_MVE
+{pinned}    __asm__ volatile(
+{asm}
+        : {", ".join(f'[{o}] "+r"({o}_)' for o in outs)}
+        : {", ".join(f'[{i}] "r"({i}_)' for i in ins)}
+        : {", ".join(f'"{r}"' for r in (*ACCUMULATORS[: pixels * block], "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"))},
+          "cc", "memory");
+#else
+{twin}#endif
+}}
+"""
+    digest = hashlib.sha256((", ".join(parameters) + body).encode()).hexdigest()[:6]
+    name = f"aot_mve_dot_{pixels}x{block}_k{padded}_{digest}"
+    comment = f"/* {pixels} pixel(s) x all channels, {padded} deep, {block} channels at a time. */\n"
+    text = f"{comment}AOT_MODEL_NOINLINE static void {name}({', '.join(parameters)})\n{body}"
+    loads = (pixels + block) / (16 * pixels * block)
+    return Dot(name, text, padded, f"{pixels} x {block} blocks, {loads:.3f} loads per MAC")
+
+
+def _pin(operands: list[str]) -> str:
+    """C that puts the operands into the odd registers, low ones first."""
+    types = {"left": "int32_t ", "y0": "int8_t *", "y1": "int8_t *"}
+    return "".join(
+        f'    register {types.get(name, "const int8_t *")}{name}_ __asm__("{register}") = '
+        f"{'channels' if name == 'left' else name};\n"
+        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False)
+    )
+
+
+def _load(width: int) -> str:
+    return {16: "vldrb.8", 8: "vldrb.s16", 4: "vldrb.s32"}[width]
+
+
+def _multiply(width: int, first: bool) -> str:
+    return f"vmladav{'' if first else 'a'}.{ {16: 's8', 8: 's16', 4: 's32'}[width] }"
+
+
+def _chunk(width: int, pixels: int, block: int, first: bool, offset: int | None) -> list[str]:
+    """One chunk of depth: pixels in q0, q1, weights in q2, q3 by turns. offset None: the pixel pointers advance."""
+    at = [f"[%[x{p}], #{offset}]" if offset is not None else f"[%[x{p}]], #{width}" for p in range(pixels)]
+    lines = []
+    for c in range(block):
+        weight = f"q{2 + c % 2}"
+        lines.append(f"{_load(width)} {weight}, [%[w]], #{width}")
+        for p in range(pixels):
+            if c == 0:
+                lines.append(f"{_load(width)} q{p}, {at[p]}")
+            lines.append(f"{_multiply(width, first)} {ACCUMULATORS[c * pixels + p]}, q{p}, {weight}")
+    return lines
+
+
+def _straight(widths: list[int], pixels: int, block: int) -> list[str]:
+    fixed = len(widths) <= UNROLL
+    lines: list[str] = []
+    for i, width in enumerate(widths):
+        lines += _chunk(width, pixels, block, i == 0, 16 * i if fixed else None)
+    return lines
+
+
+def _looped(widths: list[int], pixels: int, block: int) -> list[str]:
+    """First chunks straight, then a loop of UNROLL, then the rest. The count of channels waits in q7 meanwhile."""
+    rest = [w for w in widths if w < 16]
+    whole = len(widths) - len(rest)
+    head = (whole - 1) % UNROLL + 1
+    lines = []
+    for i in range(head):
+        lines += _chunk(16, pixels, block, i == 0, None)
+    lines += ["vmov.32 q7[0], %[left]", f"mov %[left], #{(whole - head) // UNROLL}", "2:"]
+    for _ in range(UNROLL):
+        lines += _chunk(16, pixels, block, False, None)
+    lines += ["subs %[left], %[left], #1", "bne 2b", "vmov.32 %[left], q7[0]"]
+    for width in rest:
+        lines += _chunk(width, pixels, block, False, None)
+    return lines
+
+
+def _rewind(pointer: str, distance: int) -> list[str]:
+    if distance < 4096:
+        return [f"subw %[{pointer}], %[{pointer}], #{distance}"]
+    low, high = distance & 0xFFFF, distance >> 16
+    return [f"movw r0, #{low}", *([f"movt r0, #{high}"] if high else []), f"sub %[{pointer}], %[{pointer}], r0"]
+
+
+def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool) -> list[str]:
+    """Accumulators to vectors q6 (and q7), requantisation, store.
+
+    Lanes: 2 x 4: q6 is pixel 0, q7 pixel 1. 1 x 8: q6 the even channels, q7 the odd ones, so that narrowing puts them
+    in order. 1 x 4: q6.
+    """
+    lines = []
+    common = rq.common_multiplier is not None
+    vectors = ["q6"] if pixels * block == 4 else ["q6", "q7"]
+    for v, vector in enumerate(vectors):
+        step = len(vectors)
+        a = [ACCUMULATORS[v + step * i] for i in range(4)]
+        lines += [f"vmov {vector}[2], {vector}[0], {a[0]}, {a[2]}", f"vmov {vector}[3], {vector}[1], {a[1]}, {a[3]}"]
+    for v, vector in enumerate(vectors):
+        if v == 0 or pixels == 1:
+            lines.append("vldrw.32 q0, [%[w]], #16")
+            lines += ["vldrw.32 q1, [%[w]], #16"] if not common else []
+            lines += ["vldrb.s32 q2, [%[w]], #4"] if rq.has_left else []
+            lines += ["vldrb.s32 q3, [%[w]], #4"] if rq.common_right is None else []
+        lines += [f"vadd.i32 {vector}, {vector}, q0", *rq.vector(vector, "q4", "q5" if common else "q1", "q2", "q3")]
+    lines += rq.narrow("q6", "q7" if len(vectors) == 2 else None, "q0", None if common else "q5")
+    if block == 8:
+        store = [("vstrb{t}.16", "q6, [%[y0]], #8")]
+    elif pixels == 2:
+        second = "[r0]" if spare else "[%[y1]], #4"
+        store = [("vstrb{t}.32", "q6, [%[y0]], #4"), ("vshr{t}.u32", "q6, q6, #16"), ("vstrb{t}.32", f"q6, {second}")]
+    else:
+        store = [("vstrb{t}.32", "q6, [%[y0]], #4")]
+    if spare:
+        lines.append("mov r0, %[y1]")
+    if partial:
+        lines += [f"vctp.{16 if block == 8 else 32} %[left]", "vps" + "t" * len(store)]
+    lines += [f"{op.format(t='t' if partial else '')} {operands}" for op, operands in store]
+    return lines + (["adds %[y1], %[y1], #4"] if spare else [])
+
+
+def _twin(widths: list[int], rq: Requantiser, pixels: int, block: int) -> str:
+    """The same blocks in portable C."""
+    step = 2 if block == 8 else 1
+    weight_bytes = sum(widths) * block
+    record = rq.record_bytes
+    # Where channel c of a block finds its constants: record c % step, lane c / step.
+    where = f"{weight_bytes} + (c % {step}) * {record}" if step > 1 else f"{weight_bytes}"
+    lane = f"c / {step}" if step > 1 else "c"
+    full, tail = len([w for w in widths if w == 16]), [w for w in widths if w < 16]
+    chunks = f"chunk < {full} ? 16 : {tail[0]}" if tail else "16"
+    common = rq.common_multiplier is not None
+    out = ""
+    if common:
+        out += "    int32_t multiplier;\n    memcpy(&multiplier, w, 4);\n    w += 16;\n"
+    out += f"""\
+    for (int32_t first = 0; first < channels; first += {block}) {{
+        int32_t acc[{pixels}][{block}] = {{{{0}}}};
+        for (int32_t chunk = 0; chunk < {len(widths)}; chunk++) {{
+            const int32_t width = {chunks};
+            for (int32_t c = 0; c < {block}; c++) {{
+                for (int32_t k = 0; k < width; k++) {{
+                    const int32_t weight = w[chunk * {16 * block} + c * width + k];
+"""
+    for p in range(pixels):
+        out += f"                    acc[{p}][c] += x{p}[chunk * 16 + k] * weight;\n"
+    out += f"""\
+                }}
+            }}
+        }}
+        for (int32_t c = 0; c < {block} && first + c < channels; c++) {{
+            int32_t bias;
+            const int8_t *record = w + {where};
+            memcpy(&bias, record + 4 * ({lane}), 4);
+"""
+    if not common:
+        out += f"            int32_t multiplier;\n            memcpy(&multiplier, record + 16 + 4 * ({lane}), 4);\n"
+    left = f"record[{rq.shifts_at} + {lane}]"
+    right = f"record[{rq.shifts_at + 4 * rq.has_left} + {lane}]"
+    for p in range(pixels):
+        out += f"            y{p}[first + c] = {rq.scalar(f'acc[{p}][c] + bias', 'multiplier', left, right)};\n"
+    return out + f"        }}\n        w += {weight_bytes + record * step};\n    }}\n"

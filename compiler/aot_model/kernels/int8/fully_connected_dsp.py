@@ -1,0 +1,285 @@
+"""Fully connected layer (one row of input) for cores with the DSP extension: four output rows share the input.
+
+Weights are joined in pairs of rows as in gemm_dsp (one SXTB16 feeds four products). Per four inputs x four rows:
+
+    expanded    LDRD (int16 input), LDM (4 words of weights), 4 SXTB16, 8 SMLAD = 14 instructions for 16 MACs
+    in place    LDR (int8 input), 2 SXTB16 in the LDRD's place                  = 16, without scratch
+
+The input is expanded where there are enough rows to pay for it and scratch is small. Rows beyond a multiple of four
+are computed as rows of zeros and not stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.finish import (
+    DSP,
+    asm_text,
+    form_name,
+    raw_constants,
+    requantise_asm,
+    requantise_c,
+    requantise_helper,
+    requantise_words,
+    wrapped,
+)
+from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
+from aot_model.kernels.int8.requantise import QuantSpec, Requantise, fold_zero_point
+
+UNROLL = 4
+ROWS = 4
+EXPANDED_BYTES = 512
+"""Scratch that the expansion of the input may take."""
+
+
+def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
+    """One pixel, one group: a row of input times a matrix."""
+    one = shape.batch * shape.out_h * shape.out_w == 1 and shape.kernel_h == shape.kernel_w == 1
+    dense = shape.in_h * shape.in_w == 1 and shape.strides[3] == 1
+    return one and dense and shape.groups == 1 and quant.weight_zero_point == 0
+
+
+def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, shared: bool) -> tuple[str, str]:
+    """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike."""
+    raw = rq.form == "raw"
+    size = 4 if raw else 1
+    out = "int32_t" if raw else f"{quant.out_dtype}_t"
+    source = "uint32_t" if expanded else f"{quant.x_dtype}_t"
+    ext = "sxtb16" if quant.x_dtype == "int8" else "uxtb16"
+    letter = "w" if expanded else quant.x_dtype[0]
+    name = f"rows4_{letter}{'j' if joined else 's'}{'u' if shared else ''}_{form_name(rq, quant.out_dtype)}"
+    acc = ("r2", "r3", "r4", "r5")  # A and B of the first pair, of the second
+    step = ["ldmia r1!, {r6-r9}"]
+    step += ["ldrd r10, r11, [r0], #8"] if expanded else [
+        "ldr r10, [r0], #4", f"{ext} r11, r10, ror #8", f"{ext} r10, r10"]
+    for x, loaded in (("r10", ("r6", "r7")), ("r11", ("r8", "r9"))):
+        for which, w in enumerate(loaded):
+            a, b = acc[2 * which], acc[2 * which + 1]
+            if joined:
+                step += [f"smlad {a}, {x}, {w}, {a}", f"sxtb16 {w}, {w}"]
+            else:
+                step += [f"sxtb16 r12, {w}, ror #8", f"sxtb16 {w}, {w}", f"smlad {a}, {x}, r12, {a}"]
+            step.append(f"smlad {b}, {x}, {w}, {b}")
+    align = 8 if joined else 0
+    words = len(requantise_words(rq, 0))
+    finish: list[str] = ["ldr r12, [sp, #16]"] if shared else []
+    for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ()):
+        finish.append(f"ldrd r6, r7, [r12, #{8 * i}]")
+        finish += requantise_asm(rq, accs, 0 if i else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+    for i, a in enumerate(() if shared else acc):
+        al = align if i % 2 == 0 else 0
+        if not raw:
+            finish += ["ldrd r6, r7, [r1], #8", *(["ldr r9, [r1], #4"] if words == 3 else [])]
+        finish += requantise_asm(rq, (a,), al, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+    store = "str" if raw else "strb"
+    lines = [
+        "push {r4-r11, lr}",
+        "sub sp, sp, #20",
+        "ldr r4, [sp, #56]",  # end of the stream
+        "strd r0, r2, [sp]",
+        "str r4, [sp, #8]",
+        *(["ldr r4, [sp, #60]", "str r4, [sp, #16]"] if shared else []),
+        f"add lr, r0, r3, lsl #{3 if expanded else 2}",
+        "rsb r3, r3, #0",
+        f"and r3, r3, #{UNROLL - 1}",
+        f"mov r5, #{4 * len(step)}",
+        "adr.w r4, 2f",
+        "mla r4, r3, r5, r4",
+        "orr r4, r4, #1",
+        "str r4, [sp, #12]",
+        "1:",
+        "ldmia r1!, {r2-r5}",
+        "ldr r0, [sp]",
+        "ldr pc, [sp, #12]",
+        ".p2align 2",
+        "2:",
+        f".rept {UNROLL}",
+        *step,
+        ".endr",
+        "cmp r0, lr",
+        "bne.w 2b",
+        *(["sub r2, r2, r3", "sub r4, r4, r5"] if joined else []),
+        *finish,
+        "ldr r6, [sp, #4]",
+        *[f"{store} {a}, [r6], #{size}" for a in acc],
+        "str r6, [sp, #4]",
+        "ldr r12, [sp, #8]",
+        "cmp r1, r12",
+        "bne.w 1b",
+        "add sp, sp, #20",
+        "pop {r4-r11, pc}",
+    ]
+    read = (
+        ["const uint32_t x0 = x[2 * k], x1 = x[2 * k + 1];",
+         "const int32_t v[4] = {(int16_t)(x0 & 0xffffu), (int16_t)(x0 >> 16), (int16_t)(x1 & 0xffffu), (int16_t)(x1 >> 16)};"]
+        if expanded
+        else ["const int32_t v[4] = {x[4 * k], x[4 * k + 2], x[4 * k + 1], x[4 * k + 3]};"]
+    )
+    multiply = (
+        ["a += (uint32_t)(v[2 * j] * (int16_t)(w & 0xffff) + v[2 * j + 1] * (w >> 16));"]
+        if joined
+        else ["a += (uint32_t)(v[2 * j] * (int8_t)(w >> 8 & 0xff) + v[2 * j + 1] * (w >> 24));"]
+    )
+    twin = [
+        "    for (const int32_t *p = stream; p != end;) {",
+        "        uint32_t sum[4];",
+        "        for (uint32_t i = 0; i < 4; i++) { sum[i] = (uint32_t)*p++; }",
+        "        for (uint32_t k = 0; k < quads; k++) {",
+        *("            " + line for line in read),
+        "            for (uint32_t i = 0; i < 4; i++) {",
+        "                const uint32_t j = i / 2;",
+        "                const int32_t w = *p++;",
+        "                uint32_t a = sum[i % 2 * 2];",
+        *("                " + line for line in multiply),
+        "                sum[i % 2 * 2] = a;",
+        "                sum[i % 2 * 2 + 1] += (uint32_t)(v[2 * j] * (int8_t)(w & 0xff) + v[2 * j + 1] * (int8_t)(w >> 16 & 0xff));",
+        "            }",
+        "        }",
+    ]
+    pointers = ("shared", "(shared + 2)") if shared else ("p", "p")
+    for i in range(4):
+        value = f"(int32_t)(sum[{i}] - sum[{i + 1}])" if joined and i % 2 == 0 else f"(int32_t)sum[{i}]"
+        twin += [
+            "        {",
+            f"            int32_t v = {value};",
+            *requantise_c(rq, align if i % 2 == 0 else 0, quant.out_dtype, "            ", pointers[i % 2]),
+            f"            *y++ = ({out})v;",
+            *([f"            p += {words};"] if words and not shared else []),
+            "        }",
+        ]
+    twin.append("    }")
+    unused = "__attribute__((unused))"
+    body = "\n".join(twin)
+    text = f"""/* All groups of four output rows; stream = per group start values, weights, requantisation. */
+{DSP}
+__attribute__((naked, noinline, used)) static void {name}(
+    {unused} const {source} *x, {unused} const int32_t *stream, {unused} {out} *y, {unused} uint32_t quads,
+    {unused} const int32_t *end{f", {unused} const int32_t *shared" if shared else ""})
+{{
+    __asm__ volatile(
+{asm_text(lines)}
+    );
+}}
+#else
+static void {name}(const {source} *x, const int32_t *stream, {out} *y, uint32_t quads, const int32_t *end{", const int32_t *shared" if shared else ""})
+{{
+{body}
+}}
+#endif
+"""
+    return name, text
+
+
+def widen_helper(dtype: str) -> tuple[str, str]:
+    """(name, text): bytes to int16 pairs in the order 0, 2, 1, 3 of each four."""
+    ext = "sxtb16" if dtype == "int8" else "uxtb16"
+    name, cast = f"widen_{dtype}", f"{dtype}_t"
+    return name, f"""/* {dtype} to int16, in the order 0, 2, 1, 3 of each four. */
+static void {name}(uint32_t *to, const {cast} *from, uint32_t quads)
+{{
+    for (const uint32_t *end = to + 2 * quads; to != end; to += 2, from += 4) {{
+{DSP}
+        uint32_t four;
+        memcpy(&four, from, sizeof four);
+        __asm__("{ext} %0, %1" : "=r"(to[0]) : "r"(four));
+        __asm__("{ext} %0, %1, ror #8" : "=r"(to[1]) : "r"(four));
+#else
+        to[0] = ((uint32_t)from[0] & 0xffffu) | (uint32_t)from[2] << 16;
+        to[1] = ((uint32_t)from[1] & 0xffffu) | (uint32_t)from[3] << 16;
+#endif
+    }}
+}}
+"""
+
+
+def fully_connected(
+    shape: ConvShape,
+    weights: npt.NDArray[np.int8],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    expanded_bytes: int = EXPANDED_BYTES,
+) -> KernelCode:
+    """weights [out_c, in_c]; `applicable()`. Several rows of input are better done as a 1x1 convolution."""
+    oc, ic = shape.out_c, shape.in_c
+    w, b = fold_zero_point(weights.reshape(oc, ic), bias, quant)
+    taps = ic + -ic % 4
+    w = np.concatenate([w, np.zeros((oc, taps - ic), np.int64)], axis=1)
+    slots = np.minimum(np.arange(oc + -oc % ROWS), oc - 1)
+    rq, joined = plan_slots(w, b, quant, slots)
+    expanded = ic % 4 != 0 or (2 * taps <= expanded_bytes and oc >= 16)
+    each = [requantise_words(rq, i) for i in range(slots.size)]
+    shared = len(each[0]) == 2 and all(each[i] == each[i % 2] for i in range(slots.size))
+    rows = []
+    ordered = w.reshape(oc, -1, 4)[:, :, [0, 2, 1, 3]]
+    for g in range(0, slots.size, ROWS):
+        init, pairs = [], []
+        for i in (g, g + 2):
+            a, c = slots[i], slots[i + 1]
+            start_a, start_c = int(b[a] + rq.bias_shift[i]), int(b[c] + rq.bias_shift[i + 1])
+            init += [256 * start_a + start_c if joined else start_a, start_c]
+            half = 256 * ordered[a] + ordered[c] if joined else (ordered[a] & 0xFF) * 256 + (ordered[c] & 0xFF)
+            pairs.append(to_words(half.reshape(-1, 2, 2)))  # [quads, 2]
+        words = np.stack(pairs, axis=2).reshape(-1)  # quad, half of the quad, pair of rows
+        tail_words = [v for i in range(g, g + ROWS) for v in requantise_words(rq, i)] if not shared else []
+        rows.append(np.concatenate([wrapped(np.array(init, np.int64)), words, wrapped(np.array(tail_words, np.int64))]))
+    table = wrapped(np.array(each[0] + each[1], np.int64)) if shared else np.zeros(0, np.int32)
+    stream = np.concatenate([table, *rows])
+    group = int(rows[0].size)
+
+    raw = rq.form == "raw"
+    kernel, text = row_kernel(rq, joined, quant, expanded, shared)
+    helpers, constants, scratch = [text], [Packed("weights", stream)], []
+    lines = []
+    source = "x"
+    if expanded:
+        widen, text = widen_helper(quant.x_dtype)
+        helpers.append(text)
+        scratch.append(Scratch("wide", 2 * taps, 4, "uint32_t"))
+        if ic // 4:
+            lines.append(f"{widen}(wide, x, {ic // 4}u);")
+        if ic % 4:
+            lines += [
+                f"const {quant.x_dtype}_t last[4] = {{{', '.join(f'x[{k}]' if k < ic else '0' for k in range(ic - ic % 4, taps))}}};",
+                f"{widen}(wide + {ic // 4 * 2}, last, 1u);",
+            ]
+        source = "wide"
+    through = tail is not None or raw
+    direct = 0 if through else oc // ROWS
+    base, extra = int(table.size), ", weights" if shared else ""
+    if direct:
+        end = base + direct * group
+        lines.append(f"{kernel}({source}, weights + {base}, y, {taps // 4}u, weights + {end}{extra});")
+    if through or oc % ROWS:
+        count = slots.size - direct * ROWS
+        out = "int32_t" if raw else f"{quant.out_dtype}_t"
+        scratch.append(Scratch("results", count * (4 if raw else 1), 4, out))
+        first = base + direct * group
+        lines.append(f"{kernel}({source}, weights + {first}, results, {taps // 4}u, weights + {stream.size}{extra});")
+        value = "results[c]"
+        if raw:
+            requantise, text = requantise_helper(quant)
+            helpers.append(text)
+            constants += raw_constants(quant, oc)
+            value = f"{requantise}(results[c], requantisation + 2 * c)"
+        offset = direct * ROWS
+        store = f"y[{offset} + c] = ({quant.out_dtype}_t)v;" if offset else f"y[c] = ({quant.out_dtype}_t)v;"
+        done = [store] if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).splitlines()
+        lines += [
+            f"for (int32_t c = 0; c < {oc - offset}; c++) {{",
+            f"    const int32_t v = {value};",
+            *("    " + line for line in done),
+            "}",
+        ]
+    return KernelCode(
+        body="\n".join(lines) + "\n",
+        constants=tuple(constants),
+        scratch=tuple(scratch),
+        includes=frozenset({"string.h"}),
+        helpers=tuple(helpers),
+        slack=ic if expanded or (through and direct == 0) else None,
+        note=f"four rows at a time, input {'expanded once' if expanded else 'expanded on the way'}; requantisation: {rq.form}",
+    )

@@ -1,0 +1,56 @@
+"""Matrix-vector products, int8, Helium: eight (or four) outputs at once over one read of the input."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
+from .conv_mve import INCLUDES, conv, tail_loop
+from .dot_mve import chunk_widths, dot, pack
+from .patch_mve import COPY_C, copy_statements
+from .requantise_mve import HELPERS, fold_zero_point, requantiser
+from .spec import QuantSpec
+
+
+def fully_connected(
+    shape: ConvShape,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    spec: QuantSpec,
+    tail: Tail | None = None,
+    vector_tail: bool = False,
+) -> KernelCode:
+    """y[m, o] = sum over i of x[m, i] * w[o, i], as a 1x1 convolution over the M pixels of `shape`.
+
+    weights: int8 [out_c, in_c]. bias, tail: as for `conv`, which computes it when there is more than one pixel.
+
+    Raises:
+        ValueError: as `conv`.
+    """
+    matrix = np.asarray(weights, np.int8).reshape(shape.out_c, shape.in_c)
+    if shape.batch * shape.out_h * shape.out_w != 1:
+        return conv(shape, matrix.reshape(shape.out_c, 1, 1, shape.in_c), bias, spec, tail, vector_tail)
+    folded, bound = fold_zero_point(matrix, bias, spec.x_zero_point)
+    rq = requantiser(spec, shape.out_c, folded, bound)
+    block = 4 if 1 <= shape.out_c % 8 <= 4 else 8
+    kernel = dot(shape.in_c, shape.out_c, rq, 1, block)
+    body, scratch, slack, x = "", [], None, "x"
+    if sum(chunk_widths(shape.in_c)) != shape.in_c:  # would read beyond the input
+        body, slack, x = copy_statements("patch", "x", shape.in_c, ""), shape.in_c, "patch"
+        scratch.append(Scratch("patch", kernel.depth))
+    y = "y"
+    if tail is not None:
+        y = "row"
+        scratch.append(Scratch("row", shape.out_c))
+    body += f"{kernel.name}({x}, w, {shape.out_c}, {y});\n"
+    if tail is not None:
+        body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail, vector_tail)
+    return KernelCode(
+        body=body,
+        constants=(Packed("w", pack(matrix, rq, block)),),
+        scratch=tuple(scratch),
+        includes=INCLUDES,
+        helpers=(*HELPERS, COPY_C, kernel.text),
+        slack=slack,
+        note=f"{shape.macs} MACs, {kernel.note}",
+    )

@@ -1,0 +1,241 @@
+"""Matrix product of four pixels by channel pairs for cores with the DSP extension: the inner loop of convolutions.
+
+Register blocking. Four pixels x two channels: eight accumulators; pixels come as int16 pairs (k, k + 1) interleaved
+[k/2][4 pixels][2], so that one LDRD brings a pair of two pixels. Weights stay int8 in flash: one word holds two taps
+of two channels A and B as the halfwords H(k) = 256 * A(k) + B(k). SMLAD of the raw word sums 256 * (x.A) + x.B
+(modulo 2^32), SMLAD of its SXTB16 sums x.B; their difference is 256 * (x.A), used as it stands by a requantisation
+that knows of the alignment. That is one SXTB16 per word and not two:
+
+    per two taps x four pixels x two channels (16 MACs): LDR, 2 LDRD, SXTB16, 8 SMLAD = 12 instructions, 5 words loaded
+
+It needs -32768 <= 256 * A + B and |x.A| < 2^23, both checked against the weights. Where they fail, both channels are
+sign-extended (13 instructions).
+
+The stream of constants is read once from front to back for every four pixels; per channel pair:
+    accumulators' start (2 words), weights (one word per two taps), requantisation (2 x {multiplier, offset[, shift]})
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from aot_model.kernels.int8.finish import (
+    DSP,
+    asm_text,
+    form_name,
+    requantise_asm,
+    requantise_c,
+    requantise_words,
+    wrapped,
+)
+from aot_model.kernels.int8.requantise import Int64, QuantSpec, Requantise, bounds, plan
+
+UNROLL = 8
+
+_ACC_A = ("r2", "r3", "r4", "r5")
+_ACC_B = ("r6", "r7", "r8", "r9")
+
+
+@dataclass(frozen=True)
+class PairStream:
+    """Packed constants of one layer for the pair kernel."""
+
+    words: npt.NDArray[np.int32]
+    requantise: Requantise
+    joined: bool
+    """One SXTB16 per word (see above); else two."""
+    pairs: npt.NDArray[np.int64]
+    """[n, 2] output channels of each pair; an odd count ends with a pair that repeats one channel."""
+    pair_words: int
+
+
+def to_words(half: Int64) -> npt.NDArray[np.int32]:
+    """Pairs of halfwords [..., 2] as words, the first one in the low half."""
+    low, high = half[..., 0] & 0xFFFF, half[..., 1] & 0xFFFF
+    return (low | (high << 16)).astype(np.uint32).view(np.int32)
+
+
+def channel_pairs(channels: int, separate: bool) -> npt.NDArray[np.int64]:
+    """[n, 2] channels computed together. An odd count ends with a pair that repeats a channel.
+
+    separate: results go to a buffer of 2n channels, the last one twice; else the last pair overlaps its predecessor.
+    """
+    first = np.arange(0, channels, 2)
+    if channels % 2 and not separate:
+        first[-1] = channels - 2
+    return np.stack([first, np.minimum(first + 1, channels - 1)], axis=1).astype(np.int64)
+
+
+def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> bool:
+    """Whether 256 * A + B fits a halfword everywhere and 256 * the accumulators of A fit a word."""
+    joined = 256 * a + b
+    fits = int(joined.min(initial=0)) >= -(1 << 15) and int(joined.max(initial=0)) < 1 << 15
+    return fits and int(lo.min()) - slack > -(1 << 23) and int(hi.max()) + slack < 1 << 23
+
+
+def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[Requantise, bool]:
+    """(requantisation of each slot, joined or not) of channels that are computed in pairs: slots [2n]."""
+    lo, hi = (v[slots] for v in bounds(w, b, quant))
+    if quant.multiplier.size == quant.shift.size == 1:  # one range for all, so that all get the same constants
+        lo, hi = np.full_like(lo, lo.min()), np.full_like(hi, hi.max())
+    joined = can_join(w[slots[0::2]], w[slots[1::2]], lo[0::2], hi[0::2])
+    align = np.where((np.arange(slots.size) % 2 == 0) & joined, 8, 0).astype(np.int64)
+    m, s = quant.channels(w.shape[0])
+    each = replace(quant, multiplier=m[slots].astype(np.int32), shift=s[slots].astype(np.int32))
+    return plan(each, lo, hi, align), joined
+
+
+def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStream:
+    """Packs weights [channels, taps] (taps even, in the order of the pixel pairs) and bias, both as folded."""
+    pairs = channel_pairs(w.shape[0], separate)
+    rq, joined = plan_slots(w, b, quant, pairs.reshape(-1))
+    rows = []
+    for i, (a, c) in enumerate(pairs):
+        half = 256 * w[a] + w[c] if joined else (w[a] & 0xFF) * 256 + (w[c] & 0xFF)
+        start_a, start_c = int(b[a] + rq.bias_shift[2 * i]), int(b[c] + rq.bias_shift[2 * i + 1])
+        init = np.array([256 * start_a + start_c if joined else start_a, start_c], np.int64)
+        tail = np.array(requantise_words(rq, 2 * i) + requantise_words(rq, 2 * i + 1), np.int64)
+        rows.append(np.concatenate([wrapped(init), to_words(half.reshape(-1, 2)), wrapped(tail)]))
+    return PairStream(np.concatenate(rows), rq, joined, pairs, int(rows[0].size))
+
+
+def _streamed(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str) -> list[str]:
+    """requantise_asm with the constants read from the stream at r1."""
+    if rq.form == "raw":
+        return requantise_asm(rq, accs, align, out_dtype, ("", "", "", ""), [])
+    load = ["ldrd r10, r11, [r1], #8", *([] if rq.uniform_shift else ["ldr lr, [r1], #4"])]
+    return load + requantise_asm(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])
+
+
+def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
+    """(name, C text) of the micro-kernel for the stream's form: all channel pairs for four pixels."""
+    rq, joined = stream.requantise, stream.joined
+    raw = rq.form == "raw"
+    out = "int32_t" if raw else f"{out_dtype}_t"
+    size = 4 if raw else 1
+    name = f"dot4x2_{'j' if joined else 's'}_{form_name(rq, out_dtype)}"
+    align = 8 if joined else 0
+    step = ["ldr r10, [r1], #4", "ldrd r12, lr, [r0], #8"]
+    step += ["sxtb16 r11, r10"] if joined else ["sxtb16 r11, r10", "sxtb16 r10, r10, ror #8"]
+    for pixel in (0, 2):
+        if pixel:
+            step.append("ldrd r12, lr, [r0], #8")
+        for x, p in (("r12", pixel), ("lr", pixel + 1)):
+            step += [f"smlad {acc}, {x}, {w}, {acc}" for acc, w in ((_ACC_A[p], "r10"), (_ACC_B[p], "r11"))]
+    store = "str" if raw else "strb"
+    lines = [
+        "push {r4-r11, lr}",
+        "sub sp, sp, #28",
+        "strd r2, r3, [sp]",        # where pixels 0 and 2 are stored
+        "ldrd r2, r3, [sp, #64]",   # distance to pixels 1 and 3; taps / 2
+        "ldr r4, [sp, #72]",        # end of the stream
+        "str r2, [sp, #8]",
+        "str r0, [sp, #12]",
+        "add r5, r0, r3, lsl #4",
+        "str r5, [sp, #16]",
+        "str r4, [sp, #24]",
+        # enter the unrolled loop so that it ends with the last tap
+        "rsb r3, r3, #0",
+        f"and r3, r3, #{UNROLL - 1}",
+        f"mov r5, #{4 * len(step)}",
+        "adr.w r4, 2f",
+        "mla r4, r3, r5, r4",
+        "orr r4, r4, #1",
+        "str r4, [sp, #20]",
+        "1:",
+        "ldrd r2, r6, [r1], #8",
+        *[f"mov {r}, r2" for r in _ACC_A[1:]],
+        *[f"mov {r}, r6" for r in _ACC_B[1:]],
+        "ldr pc, [sp, #20]",
+        ".p2align 2",
+        "2:",
+        f".rept {UNROLL}",
+        *step,
+        ".endr",
+        "ldr r12, [sp, #16]",
+        "cmp r0, r12",
+        "bne.w 2b",
+        *([f"sub {a}, {a}, {b}" for a, b in zip(_ACC_A, _ACC_B, strict=True)] if joined else []),
+        *_streamed(rq, _ACC_A, align, out_dtype),
+        *_streamed(rq, _ACC_B, 0, out_dtype),
+        "ldrd r10, r11, [sp]",
+        "ldrd r12, r0, [sp, #8]",
+    ]
+    for acc in (_ACC_A, _ACC_B):
+        lines += [
+            f"{store} {acc[1]}, [r10, r12]",
+            f"{store} {acc[0]}, [r10], #{size}",
+            f"{store} {acc[3]}, [r11, r12]",
+            f"{store} {acc[2]}, [r11], #{size}",
+        ]
+    lines += [
+        "strd r10, r11, [sp]",
+        "ldr r12, [sp, #24]",
+        "cmp r1, r12",
+        "bne.w 1b",
+        "add sp, sp, #28",
+        "pop {r4-r11, pc}",
+    ]
+    unit = "" if size == 1 else " / 4u"
+    words = 0 if raw else (2 if rq.uniform_shift else 3)
+    twin_tail = []
+    for which, al in (("a", align), ("b", 0)):
+        expr = "(int32_t)(a[i] - b[i])" if which == "a" and joined else f"(int32_t){which}[i]"
+        twin_tail += [
+            "        for (int i = 0; i < 4; i++) {",
+            f"            int32_t v = {expr};",
+            *requantise_c(rq, al, out_dtype, "            "),
+            f"            (i < 2 ? y0 : y2)[i % 2 == 0 ? 0u : next{unit}] = ({out})v;",
+            "        }",
+            "        y0++, y2++;",
+            *([f"        p += {words};"] if words else []),
+        ]
+    twin = "\n".join(
+        [
+            "    for (const int32_t *p = stream; p != end;) {",
+            "        uint32_t a[4], b[4];",
+            "        for (int i = 0; i < 4; i++) { a[i] = (uint32_t)p[0]; b[i] = (uint32_t)p[1]; }",
+            "        p += 2;",
+            "        for (uint32_t k = 0; k < half_taps; k++, p++) {",
+            "            const int32_t b0 = (int8_t)(*p & 0xff), b1 = (int8_t)(*p >> 16 & 0xff);",
+            "            const int32_t a0 = (int16_t)(*p & 0xffff), a1 = *p >> 16;" if joined
+            else "            const int32_t a0 = (int8_t)(*p >> 8 & 0xff), a1 = *p >> 24;",
+            "            for (int i = 0; i < 4; i++) {",
+            "                const uint32_t x = columns[4 * k + (uint32_t)i];",
+            "                const int32_t x0 = (int16_t)(x & 0xffffu), x1 = (int16_t)(x >> 16);",
+            "                a[i] += (uint32_t)(x0 * a0 + x1 * a1);",
+            "                b[i] += (uint32_t)(x0 * b0 + x1 * b1);",
+            "            }",
+            "        }",
+            *twin_tail,
+            "    }",
+        ]
+    )
+    comment = (
+        "/* Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel pair start values,\n"
+        " * weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next (bytes). */"
+    )
+    text = f"""{comment}
+{DSP}
+__attribute__((naked, noinline, used)) static void {name}(
+    __attribute__((unused)) const uint32_t *columns, __attribute__((unused)) const int32_t *stream,
+    __attribute__((unused)) {out} *y0, __attribute__((unused)) {out} *y2, __attribute__((unused)) uint32_t next,
+    __attribute__((unused)) uint32_t half_taps, __attribute__((unused)) const int32_t *end)
+{{
+    __asm__ volatile(
+{asm_text(lines)}
+    );
+}}
+#else
+static void {name}(
+    const uint32_t *columns, const int32_t *stream, {out} *y0, {out} *y2, uint32_t next,
+    uint32_t half_taps, const int32_t *end)
+{{
+{twin}
+}}
+#endif
+"""
+    return name, text

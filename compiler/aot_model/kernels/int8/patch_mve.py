@@ -1,0 +1,165 @@
+"""Copying the taps of one output pixel (or whole rows) into a contiguous buffer, 16 bytes at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from ..base import ConvShape
+
+COPY_C = """\
+static inline void aot_mve_copy16(int8_t *to, const int8_t *from)
+{
+#if AOT_MODEL_MVE
+    vstrbq_s8(to, vldrbq_s8(from));
+#else
+    memcpy(to, from, 16);
+#endif
+}
+
+/* Copies exactly n bytes, n >= 0: tail-predicated, 3 instructions per 16 bytes. */
+static inline void aot_mve_copy(int8_t *to, const int8_t *from, int32_t n)
+{
+#if AOT_MODEL_MVE
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\\n\\t"
+        "1:\\n\\t"
+        "vldrb.8 q0, [%[from]], #16\\n\\t"
+        "vstrb.8 q0, [%[to]], #16\\n\\t"
+        "letp lr, 1b\\n\\t"
+        "2:\\n\\t"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [n] "r"(n)
+        : "lr", "q0", "memory");
+#else
+    memcpy(to, from, (size_t)n);
+#endif
+}
+
+/* Sets exactly n bytes, n >= 0. */
+static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
+{
+#if AOT_MODEL_MVE
+    const int8x16_t values = vdupq_n_s8(value);
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\\n\\t"
+        "1:\\n\\t"
+        "vstrb.8 %q[values], [%[to]], #16\\n\\t"
+        "letp lr, 1b\\n\\t"
+        "2:\\n\\t"
+        : [to] "+r"(to)
+        : [n] "r"(n), [values] "w"(values)
+        : "lr", "memory");
+#else
+    memset(to, value, (size_t)n);
+#endif
+}
+"""
+
+LONGEST_UNROLLED = 128
+"""Bytes of a row that are copied without a loop."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """`name(patch, x, oy, ox)` writes the taps of output pixel (oy, ox); it may write `overrun` bytes more."""
+
+    name: str
+    helpers: tuple[str, ...]
+    overrun: int
+
+
+def copy_statements(to: str, source: str, nbytes: int, indent: str) -> str:
+    """C that copies exactly nbytes, a compile-time constant."""
+    if nbytes < 16:
+        return f"{indent}memcpy({to}, {source}, {nbytes});\n"
+    if nbytes > LONGEST_UNROLLED:
+        return f"{indent}aot_mve_copy({to}, {source}, {nbytes});\n"
+    starts = [*range(0, nbytes - 15, 16), *([nbytes - 16] if nbytes % 16 else [])]
+    at = [f" + {s}" if s else "" for s in starts]
+    return "".join(f"{indent}aot_mve_copy16({to}{a}, {source}{a});\n" for a in at)
+
+
+def patch_copier(shape: ConvShape, fill: int) -> Patch:
+    """The copier for one geometry; taps outside of the image become `fill`.
+
+    Kernel rows of 5 to 15 bytes are read 16 at once where that stays inside of the image: the bytes beyond are
+    overwritten by the next row or meet zero weights.
+    """
+    s = shape
+    tall, wide = (s.kernel_h - 1) * s.dilation_h + 1, (s.kernel_w - 1) * s.dilation_w + 1
+    whole_rows = s.dilation_w == 1
+    run = s.in_c * (s.kernel_w if whole_rows else 1)
+    over = 4 < run < 16
+    row, image = s.in_w * s.in_c, s.in_h * s.in_w * s.in_c
+    inside = "".join(
+        _copy(ky * s.kernel_w * s.in_c + kx * run, ky * s.dilation_h * row + kx * s.dilation_w * s.in_c, run, over)
+        for ky in range(s.kernel_h)
+        for kx in range(1 if whole_rows else s.kernel_w)
+    )
+    last = (tall - 1) * row + (wide - 1) * s.in_c * (not whole_rows)
+    conditions = []
+    if s.pad_top > 0:
+        conditions.append("iy >= 0")
+    if (s.out_h - 1) * s.stride_h - s.pad_top + tall > s.in_h:
+        conditions.append(f"iy <= {s.in_h - tall}")
+    if s.pad_left > 0:
+        conditions.append("ix >= 0")
+    if (s.out_w - 1) * s.stride_w - s.pad_left + wide > s.in_w:
+        conditions.append(f"ix <= {s.in_w - wide}")
+    if over:
+        conditions.append(f"iy * {row} + ix * {s.in_c} <= {image - last - 16}")
+    body = f"""\
+{{
+    const int32_t iy = oy * {s.stride_h} - {s.pad_top};
+    const int32_t ix = ox * {s.stride_w} - {s.pad_left};
+"""
+    if conditions:
+        body += f"""\
+    if ({" && ".join(conditions)}) {{
+        const int8_t *from = x + iy * {row} + ix * {s.in_c};
+{inside}        return;
+    }}
+    aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});
+    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
+        const int32_t y = iy + ky * {s.dilation_h};
+        if (y < 0 || y >= {s.in_h}) {{
+            continue;
+        }}
+{_border_row(s, whole_rows)}    }}
+}}
+"""
+    else:
+        body += (
+            f"    const int8_t *from = x + iy * {row} + ix * {s.in_c};\n" + inside.replace("        ", "    ") + "}\n"
+        )
+    name = f"aot_mve_patch_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
+    comment = f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox). */\n"
+    text = f"{comment}static inline void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t ox)\n{body}"
+    return Patch(name, (COPY_C, text), 16 - run if over else 0)
+
+
+def _copy(to: int, source: int, run: int, over: bool) -> str:
+    if over:
+        return f"        aot_mve_copy16(patch + {to}, from + {source});\n"
+    return copy_statements(f"patch + {to}", f"from + {source}", run, "        ")
+
+
+def _border_row(s: ConvShape, whole_rows: bool) -> str:
+    if whole_rows:
+        return f"""\
+        const int32_t first = ix < 0 ? -ix : 0;
+        const int32_t end = ix + {s.kernel_w} > {s.in_w} ? {s.in_w} - ix : {s.kernel_w};
+        if (first < end) {{
+            aot_mve_copy(patch + (ky * {s.kernel_w} + first) * {s.in_c}, x + (y * {s.in_w} + ix + first) * {s.in_c},
+                         (end - first) * {s.in_c});
+        }}
+"""
+    return f"""\
+        for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{
+            const int32_t column = ix + kx * {s.dilation_w};
+            if (column >= 0 && column < {s.in_w}) {{
+                aot_mve_copy(patch + (ky * {s.kernel_w} + kx) * {s.in_c}, x + (y * {s.in_w} + column) * {s.in_c}, {s.in_c});
+            }}
+        }}
+"""

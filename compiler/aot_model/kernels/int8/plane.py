@@ -1,0 +1,221 @@
+"""One channel of the input as an int16 plane with a border: what depthwise kernels compute on.
+
+The border holds the input's zero point and is filled once for all channels; each channel's values are gathered inside
+of it. Lines of the plane run along the rows of the image or along its columns (`transposed`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot_model.kernels.base import ConvShape, Tail
+from aot_model.kernels.int8.requantise import QuantSpec, Requantise
+
+PLANE_BYTES = 6144
+"""A plane larger than this is done in strips of lines."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One direction of the image: sizes in elements, strides of x and y in elements of memory."""
+
+    size_in: int
+    size_out: int
+    kernel: int
+    stride: int
+    dilation: int
+    pad: int
+    x_step: int
+    y_step: int
+
+    @property
+    def reach(self) -> int:
+        """Input elements that one output needs, first to last."""
+        return (self.kernel - 1) * self.dilation + 1
+
+    @property
+    def used(self) -> int:
+        """Input elements that any output needs, from the first of the image on."""
+        return max(0, min(self.size_in, (self.size_out - 1) * self.stride + self.reach - self.pad))
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Lines `u`, positions `v` within a line. length: int16 per line, even."""
+
+    u: Axis
+    v: Axis
+    transposed: bool
+    """Lines run along the columns of the image: v is its height."""
+    length: int
+    lines_out: int
+    """Output lines of one strip."""
+
+    @property
+    def lines(self) -> int:
+        return (self.lines_out - 1) * self.u.stride + self.u.reach
+
+    @property
+    def strips(self) -> int:
+        return -(-self.u.size_out // self.lines_out)
+
+
+def plane_of(shape: ConvShape, limit: int, once: bool) -> Plane:
+    """Chooses the direction of lines: an even number of outputs, no dilation within a line, then fewer lines.
+
+    once: no output may be computed twice, so strips are of one size without overlap.
+    """
+    s = shape
+    rows = Axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.strides[1], s.out_w * s.out_c)
+    columns = Axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, s.strides[2], s.out_c)
+
+    def cost(u: Axis, v: Axis) -> tuple[int, int, int]:
+        pairs = -(-v.kernel // 2) * u.kernel if v.dilation == 1 else v.kernel * u.kernel
+        return (pairs, u.size_out * (v.size_out + (v.size_out % 2)), u.size_out)
+
+    transposed = cost(columns, rows) < cost(rows, columns)
+    u, v = (columns, rows) if transposed else (rows, columns)
+    outputs = v.size_out + v.size_out % 2
+    length = (outputs - 1) * v.stride + v.reach + 1
+    length += length % 2
+    strip = u.size_out
+    while strip > 1 and 2 * length * ((strip - 1) * u.stride + u.reach) > limit:
+        strip -= 1
+    strip = -(-u.size_out // -(-u.size_out // strip))
+    while once and u.size_out % strip:
+        strip -= 1
+    return Plane(u, v, transposed, length, strip)
+
+
+@dataclass(frozen=True)
+class PlaneLoops:
+    """The loops around what one channel computes: border, gathering, strips, tail."""
+
+    shape: ConvShape
+    quant: QuantSpec
+    plane: Plane
+    rq: Requantise
+    tail: Tail | None
+    results: bool
+    """Values go to the scratch `results` of one channel first."""
+
+    @property
+    def multiplier(self) -> int:
+        return self.shape.out_c // self.shape.in_c
+
+    @property
+    def channel(self) -> str:
+        return "c" if self.multiplier == 1 else f"(c * {self.multiplier} + m)"
+
+    @property
+    def slack(self) -> int | None:
+        """A channel is consumed before one of its outputs is written: y may lie on x, or whole pixels off."""
+        s = self.shape
+        if self.plane.strips > 1 or s.in_c != s.out_c or s.x_strides is not None:
+            return None
+        pixels_in, pixels_out = s.in_h * s.in_w, s.out_h * s.out_w
+        if s.batch == 1:
+            return pixels_in * s.in_c
+        return 0 if pixels_out <= pixels_in else None
+
+    def text(self, compute: list[str], requantise: str) -> str:
+        s, plane = self.shape, self.plane
+        u = plane.u
+        cells = plane.lines * plane.length
+        x = "x" if s.batch == 1 else f"(x + n * {s.strides[0]})"
+        y = "y" if s.batch == 1 else f"(y + n * {s.out_h * s.out_w * s.out_c})"
+        lines = [
+            "/* the border stays as it is for all channels */",
+            f"for (int32_t i = 0; i < {cells}; i++) {{",
+            f"    plane[i] = {self.quant.x_zero_point};",
+            "}",
+        ]
+        inner = compute
+        if not self.results:
+            first = f" + first * {u.y_step}" if plane.strips > 1 else ""
+            inner = [f"{self.quant.out_dtype}_t *to_y = {y} + {self.channel}{first};", *inner]
+        else:
+            inner = [*inner, *self._finish(requantise)]
+        if self.multiplier > 1:
+            inner = [f"for (int32_t m = 0; m < {self.multiplier}; m++) {{", *("    " + line for line in inner), "}"]
+        inner = [*self._gather(x), *inner]
+        if plane.strips > 1:
+            step, last = plane.lines_out, u.size_out
+            head = [f"for (int32_t strip = 0; strip < {last}; strip += {step}) {{"]
+            if last % step:  # the last strip begins earlier, so that all are of one size
+                head.append(f"    const int32_t first = strip + {step} <= {last} ? strip : {last - step};")
+            else:
+                head.append("    const int32_t first = strip;")
+            inner = [*head, *("    " + line for line in inner), "}"]
+        loop = [f"for (int32_t c = 0; c < {s.in_c}; c++) {{", *("    " + line for line in inner), "}"]
+        if s.batch > 1:
+            loop = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *("    " + line for line in loop), "}"]
+        return "\n".join([*lines, *loop]) + "\n"
+
+    def _gather(self, x: str) -> list[str]:
+        plane = self.plane
+        u, v = plane.u, plane.v
+        cast = f"{self.quant.x_dtype}_t"
+        skip, between = v.pad, self.shape.strides[3]
+        channel = "c" if between == 1 else f"c * {between}"
+        if plane.strips == 1:
+            head = [f"for (int32_t i = 0; i < {u.used}; i++) {{"]
+            source, target = f"{x} + {channel} + i * {u.x_step}", f"plane + (i + {u.pad}) * {plane.length} + {skip}"
+            inside: list[str] = []
+        else:
+            head = [f"for (int32_t line = 0; line < {plane.lines}; line++) {{"]
+            inside = [
+                f"    const int32_t i = first * {u.stride} + line - {u.pad};",
+                f"    const int outside = i < 0 || i >= {u.size_in};",
+            ]
+            source, target = f"{x} + {channel} + (outside ? 0 : i) * {u.x_step}", f"plane + line * {plane.length} + {skip}"
+        body = [f"    const {cast} *from = {source};", f"    int16_t *to = {target};"]
+        count = v.used
+        unroll = next((f for f in (8, 6, 5, 7, 4) if count % f == 0), 4) if count > 8 else count
+
+        def copy(k: int) -> str:
+            return f"to[{k}] = from[{k * v.x_step}];"
+
+        if count <= unroll:
+            body += ["    " + copy(k) for k in range(count)]
+        else:
+            whole = count - count % unroll
+            body += [
+                f"    for (const int16_t *end = to + {whole}; to != end; to += {unroll}, from += {unroll * v.x_step}) {{",
+                *("        " + copy(k) for k in range(unroll)),
+                "    }",
+                *("    " + copy(k) for k in range(count - whole)),
+            ]
+        if plane.strips > 1:
+            blank = [
+                "    if (outside) {",
+                f"        for (int32_t k = 0; k < {count}; k++) {{ to[k] = {self.quant.x_zero_point}; }}",
+                "        continue;",
+                "    }",
+            ]
+            body = [*body[:2], *blank, *body[2:]]
+        return [*head, *inside, *body, "}"]
+
+    def _finish(self, requantise: str) -> list[str]:
+        """From `results` to the tail or to y."""
+        plane, s = self.plane, self.shape
+        v = plane.v
+        line = "u" if plane.strips == 1 else "(first + u)"
+        row, column = ("j", line) if plane.transposed else (line, "j")
+        value = f"results[u * {v.size_out} + j]"
+        if requantise:
+            value = f"{requantise}({value}, requantisation + 2 * {self.channel})"
+        n = "0" if s.batch == 1 else "n"
+        if self.tail is not None:
+            store = self.tail.store("v", (n, row, column, self.channel), 1).splitlines()
+        else:
+            at = f"(({n} * {s.out_h} + {row}) * {s.out_w} + {column}) * {s.out_c} + {self.channel}"
+            store = [f"y[{at}] = ({self.quant.out_dtype}_t)v;"]
+        return [
+            f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
+            f"    for (int32_t j = 0; j < {v.size_out}; j++) {{",
+            f"        const int32_t v = {value};",
+            *("        " + text for text in store),
+            "    }",
+            "}",
+        ]

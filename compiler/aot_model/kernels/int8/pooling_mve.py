@@ -1,0 +1,193 @@
+"""Average and maximum pooling, int8, Helium: channels in the lanes.
+
+The mean is a sum in 16-bit lanes (32-bit beyond 255 elements) and a division by the number of elements inside of the
+image, ties away from zero: (|sum| + n/2) / n by a multiplication with ceil(2^(16+k) / n), k = ceil(log2 n) - 1. That is
+exact: with a = |sum| + n/2 <= 128.5 n and e = M n - 2^(16+k) < n <= 2^(k+1), a e < 128.5 n^2 <= 2^(16+k) for n <= 255.
+In 32 bits M = ceil(2^32 / n) does for n <= 5000 by the same inequality.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from ..base import ConvShape, KernelCode, Scratch, Tail
+from .conv_mve import INCLUDES, first_tap, indent, tail_loop
+from .requantise_mve import HELPERS
+
+DIVIDE_C = """\
+#if !AOT_MODEL_MVE
+/* sum / n, ties away from zero. */
+static inline int32_t aot_mve_mean(int32_t sum, int32_t n)
+{
+    return sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n;
+}
+#endif
+"""
+
+
+def average_pool(
+    shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False
+) -> KernelCode:
+    """Mean over the elements of each window inside of the image; input and output share their quantisation.
+
+    tail: as for `conv`, gets the clamped mean.
+
+    Raises:
+        ValueError: more than 5000 elements in a window, a strided input, or a window wholly outside of the image.
+    """
+    count = min(shape.kernel_h, shape.in_h) * min(shape.kernel_w, shape.in_w)
+    if count > 5000:
+        raise ValueError("window of more than 5000 elements")
+    lanes = 8 if count <= 255 else 4
+    if lanes == 8:
+        kind, more = "int16x8_t", "vaddq_s16(sum, vldrbq_z_s16(from, p))"
+        divide = """\
+const int32_t shift = n > 1 ? 31 - __builtin_clz((uint32_t)(n - 1)) : -1;
+const uint16_t inverse = n > 1 ? (uint16_t)(((1u << (16 + shift)) + (uint32_t)n - 1u) / (uint32_t)n) : 0u;
+"""
+        mean = """\
+uint16x8_t mean = vaddq_n_u16(vreinterpretq_u16_s16(vabsq_s16(sum)), (uint16_t)(n / 2));
+if (n > 1) {
+    mean = vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift);
+}
+int16x8_t value = vreinterpretq_s16_u16(mean);
+value = vnegq_m_s16(value, value, vcmpltq_n_s16(sum, 0));
+"""
+        bits = "16"
+    else:
+        kind, more = "int32x4_t", "vaddq_s32(sum, vldrbq_z_s32(from, p))"
+        divide = "const uint32_t inverse = n > 1 ? 0xFFFFFFFFu / (uint32_t)n + 1u : 0u;\n"
+        mean = """\
+uint32x4_t mean = vaddq_n_u32(vreinterpretq_u32_s32(vabsq_s32(sum)), (uint32_t)(n / 2));
+if (n > 1) {
+    mean = vmulhq_u32(mean, vdupq_n_u32(inverse));
+}
+int32x4_t value = vreinterpretq_s32_u32(mean);
+value = vnegq_m_s32(value, value, vcmpltq_n_s32(sum, 0));
+"""
+        bits = "32"
+    clamp = "".join(
+        f"value = v{op}q_s{bits}(value, vdupq_n_s{bits}({limit}));\n"
+        for op, limit, needed in (("max", act_min, act_min > -128), ("min", act_max, act_max < 127))
+        if needed
+    )
+    vector = f"""\
+{divide}for (int32_t c = 0; c < {shape.in_c}; c += {lanes}) {{
+    const mve_pred16_t p = vctp{bits}q((uint32_t)({shape.in_c} - c));
+    {kind} sum = vdupq_n_s{bits}(0);
+    for (int32_t r = 0; r < rows; r++) {{
+        const int8_t *from = x + r * {shape.in_w * shape.in_c} + c;
+        for (int32_t k = 0; k < columns; k++, from += {shape.in_c}) {{
+            sum = {more};
+        }}
+    }}
+{indent(mean + clamp, 1)}    vstrbq_p_s{bits}(y + c, value, p);
+}}
+"""
+    scalar = f"""\
+for (int32_t c = 0; c < {shape.in_c}; c++) {{
+    int32_t sum = 0;
+    for (int32_t r = 0; r < rows; r++) {{
+        for (int32_t k = 0; k < columns; k++) {{
+            sum += x[(r * {shape.in_w} + k) * {shape.in_c} + c];
+        }}
+    }}
+    y[c] = aot_mve_clamp(aot_mve_mean(sum, n), {act_min}, {act_max});
+}}
+"""
+    code = f"const int32_t n = rows * columns;\n#if AOT_MODEL_MVE\n{vector}#else\n{scalar}#endif\n"
+    return _pool(shape, "mean", code, (DIVIDE_C,), tail, vector_tail)
+
+
+def max_pool(
+    shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False
+) -> KernelCode:
+    """Largest element of each window inside of the image; input and output share their quantisation.
+
+    tail: as for `conv`.
+
+    Raises:
+        ValueError: a strided input, or a window wholly outside of the image.
+    """
+    c, row = shape.in_c, shape.in_w * shape.in_c
+    low, high = f"vdupq_n_s8({act_min})", f"vminq_s8(best, vdupq_n_s8({act_max}))"
+    code = f"""\
+#if AOT_MODEL_MVE
+for (int32_t c = 0; c < {c}; c += 16) {{
+    const mve_pred16_t p = vctp8q((uint32_t)({c} - c));
+    int8x16_t best = {low};
+    for (int32_t r = 0; r < rows; r++) {{
+        const int8_t *from = x + r * {row} + c;
+        for (int32_t k = 0; k < columns; k++, from += {c}) {{
+            best = vmaxq_s8(best, vldrbq_z_s8(from, p));
+        }}
+    }}
+    vstrbq_p_s8(y + c, {high if act_max < 127 else "best"}, p);
+}}
+#else
+for (int32_t c = 0; c < {c}; c++) {{
+    int32_t best = {act_min};
+    for (int32_t r = 0; r < rows; r++) {{
+        for (int32_t k = 0; k < columns; k++) {{
+            const int32_t value = x[r * {row} + k * {c} + c];
+            best = value > best ? value : best;
+        }}
+    }}
+    y[c] = aot_mve_clamp(best, {act_min}, {act_max});
+}}
+#endif
+"""
+    return _pool(shape, "max", code, (), tail, vector_tail)
+
+
+def _pool(
+    s: ConvShape, kind: str, window: str, helpers: tuple[str, ...], tail: Tail | None, vector_tail: bool
+) -> KernelCode:
+    """Loops over the outputs around `window`, which reduces rows x columns at x to one pixel at y."""
+    if s.strides != (s.in_h * s.in_w * s.in_c, s.in_w * s.in_c, s.in_c, 1) or s.in_c != s.out_c:
+        raise ValueError("the input must be dense, channels last")
+    rows = first_tap(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
+    columns = first_tap(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
+    if rows.max() == s.in_h or columns.max() == s.in_w or (s.dilation_h, s.dilation_w) != (1, 1):
+        raise ValueError("a window without elements, or dilation")
+    digest = hashlib.sha256(window.encode()).hexdigest()[:6]
+    name = f"aot_mve_{kind}_c{s.in_c}_{digest}"
+    text = f"""\
+/* The {kind} of rows x columns pixels of {s.in_c} channels. */
+static void {name}(const int8_t *x, int32_t rows, int32_t columns, int8_t *y)
+{{
+{indent(window, 1)}}}
+"""
+    to = "row" if tail is not None else f"out + (oy * {s.out_w} + ox) * {s.out_c}"
+    inner = f"""\
+const int32_t ix = ox * {s.stride_w} - {s.pad_left};
+const int32_t left = ix < 0 ? 0 : ix;
+const int32_t right = ix + {s.kernel_w} > {s.in_w} ? {s.in_w} : ix + {s.kernel_w};
+{name}(image + (top * {s.in_w} + left) * {s.in_c}, bottom - top, right - left, {to});
+"""
+    if tail is not None:
+        inner += tail_loop(s.out_c, "row", ("n", "oy", "ox"), tail, vector_tail)
+    line = f"""\
+const int32_t iy = oy * {s.stride_h} - {s.pad_top};
+const int32_t top = iy < 0 ? 0 : iy;
+const int32_t bottom = iy + {s.kernel_h} > {s.in_h} ? {s.in_h} : iy + {s.kernel_h};
+for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
+{indent(inner, 1)}}}
+"""
+    body = f"const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};\n"
+    if tail is None:
+        body += f"int8_t *out = y + n * {s.out_h * s.out_w * s.out_c};\n"
+    body += f"for (int32_t oy = 0; oy < {s.out_h}; oy++) {{\n{indent(line, 1)}}}\n"
+    first = (rows[:, None] * s.in_w + columns[None, :]).reshape(-1) * s.in_c
+    first = (np.arange(s.batch)[:, None] * s.in_h * s.in_w * s.in_c + first[None, :]).reshape(-1)
+    needed = np.minimum.accumulate(first[::-1])[::-1]
+    return KernelCode(
+        body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n",
+        scratch=(Scratch("row", s.out_c),) if tail is not None else (),
+        includes=INCLUDES,
+        helpers=(*HELPERS, *helpers, text),
+        slack=int(np.min(needed - (np.arange(len(needed)) + 1) * s.out_c)),
+        note=f"{s.out_h * s.out_w} windows of up to {s.kernel_h} x {s.kernel_w}, channels in lanes",
+    )

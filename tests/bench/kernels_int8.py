@@ -1,0 +1,154 @@
+"""Instructions of every int8 layer of TFLite models on a Cortex-M4 in QEMU, kernel by kernel, checked against numpy.
+
+usage: kernels_int8.py MODEL.tflite ... [--core cortex-m4] [--plain] [--opt=-O2]
+
+One call of the kernel with its requantisation and store, random input; counted by SysTick (40 instructions a tick).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests" / "kernels")]
+
+import arithmetic  # noqa: E402
+import qemu_int8  # noqa: E402
+import tflite  # noqa: E402
+
+from aot_model.kernels.base import ConvShape, KernelCode  # noqa: E402
+from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
+from aot_model.kernels.int8.requantise import QuantSpec  # noqa: E402
+
+OPS = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
+
+HARNESS = ("check", "put_number", "put", "fault", "stop", "systick", "semihost")
+
+
+def quantise_multiplier(real: float) -> tuple[int, int]:
+    q, s = math.frexp(real)
+    m = math.floor(q * 2**31 + 0.5)
+    if m == 2**31:
+        m, s = m // 2, s + 1
+    return (0, 0) if s < -31 else (m, s)
+
+
+class Model:
+    """What the layers need of a .tflite file."""
+
+    def __init__(self, path: Path) -> None:
+        self.model = tflite.Model.GetRootAs(path.read_bytes(), 0)
+        self.graph = self.model.Subgraphs(0)
+
+    def shape(self, t: int) -> list[int]:
+        return [int(d) for d in self.graph.Tensors(t).ShapeAsNumpy()]
+
+    def scale(self, t: int) -> np.ndarray:
+        return np.asarray(self.graph.Tensors(t).Quantization().ScaleAsNumpy(), np.float32)
+
+    def zero_point(self, t: int) -> int:
+        return int(self.graph.Tensors(t).Quantization().ZeroPoint(0))
+
+    def data(self, t: int, dtype: type) -> np.ndarray:
+        raw = self.model.Buffers(self.graph.Tensors(t).Buffer()).DataAsNumpy()
+        return np.frombuffer(raw.tobytes(), dtype).reshape(self.shape(t))
+
+
+def layer(model: Model, op: tflite.Operator, plain: bool) -> tuple[str, ConvShape, KernelCode, np.ndarray, np.ndarray] | None:
+    rng = np.random.default_rng(1)
+    code = model.model.OperatorCodes(op.OpcodeIndex())
+    name = OPS[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
+    if name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D"):
+        return None
+    i, o = [int(v) for v in op.InputsAsNumpy()], int(op.Outputs(0))
+    options = {
+        "CONV_2D": tflite.Conv2DOptions,
+        "DEPTHWISE_CONV_2D": tflite.DepthwiseConv2DOptions,
+        "FULLY_CONNECTED": tflite.FullyConnectedOptions,
+        "AVERAGE_POOL_2D": tflite.Pool2DOptions,
+    }[name]()
+    table = op.BuiltinOptions()
+    options.Init(table.Bytes, table.Pos)
+    if name == "FULLY_CONNECTED":
+        (oc, ic) = model.shape(i[1])
+        shape = ConvShape(1, 1, 1, ic, 1, 1, oc)
+    else:
+        n, h, w, c = model.shape(i[0])
+        _, oh, ow, oc = model.shape(o)
+        kh, kw = (options.FilterHeight(), options.FilterWidth()) if name[0] == "A" else model.shape(i[1])[1:3]
+        sh, sw = options.StrideH(), options.StrideW()
+        same = options.Padding() == tflite.Padding.SAME
+        pad = [max((b - 1) * s + k - a, 0) // 2 if same else 0 for a, b, s, k in ((h, oh, sh, kh), (w, ow, sw, kw))]
+        groups = c if name[0] == "D" else 1
+        shape = ConvShape(n, h, w, c, oh, ow, oc, kh, kw, sh, sw, 1, 1, pad[0], pad[1], groups)
+    x = rng.integers(-128, 128, (shape.batch, shape.in_h, shape.in_w, shape.in_c)).astype(np.int8)
+    if name == "AVERAGE_POOL_2D":
+        return name, shape, pooling.pool("average", shape, -128, 127, "int8", not plain), x, arithmetic.average_pool(x, shape, -128, 127)
+    product = model.scale(i[0]).astype(np.float64) * model.scale(i[1]).astype(np.float64)
+    if name == "FULLY_CONNECTED":
+        product = (model.scale(i[0]) * model.scale(i[1])).astype(np.float64)
+    pairs = [quantise_multiplier(float(v)) for v in product / np.float64(model.scale(o)[0])]
+    m, s = (np.array(v, np.int32) for v in zip(*pairs, strict=True))
+    zero = model.zero_point(o)
+    lo, hi = -128, 127
+    if options.FusedActivationFunction() in (1, 3):
+        lo = max(lo, zero)
+    if options.FusedActivationFunction() == 3:
+        hi = min(hi, zero + math.floor(float(np.float32(6) / model.scale(o)[0] + np.float32(0.5))))
+    quant = QuantSpec(model.zero_point(i[0]), m, s, zero, lo, hi)
+    weights = model.data(i[1], np.int8)
+    bias = model.data(i[2], np.int32) if len(i) > 2 and i[2] >= 0 else None
+    if name == "DEPTHWISE_CONV_2D":
+        kernel = (depthwise_c if plain else depthwise_dsp).depthwise(shape, weights[0], bias, quant)
+        return name, shape, kernel, x, arithmetic.depthwise(x, weights[0], bias, shape, quant)
+    weights = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c)
+    if plain:
+        kernel = conv_c.conv(shape, weights, bias, quant)
+    elif fully_connected_dsp.applicable(shape, quant):
+        kernel = fully_connected_dsp.fully_connected(shape, weights, bias, quant)
+    else:
+        kernel = conv_dsp.conv(shape, weights, bias, quant)
+    return name, shape, kernel, x, arithmetic.conv(x, weights, bias, shape, quant)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--core", default="cortex-m4")
+    parser.add_argument("--plain", action="store_true", help="the plain C kernels")
+    parser.add_argument("--opt", default="-O2")
+    args = parser.parse_args()
+    for path in args.models:
+        model = Model(path)
+        layers = [layer(model, model.graph.Operators(k), args.plain) for k in range(model.graph.OperatorsLength())]
+        found = [v for v in layers if v is not None]
+        cases = [qemu_int8.Case(code, x, want, overlap=False) for _, _, code, x, want in found]
+        with tempfile.TemporaryDirectory() as directory:
+            _, ticks = qemu_int8.run_board(cases, Path(directory), args.core, (args.opt, "-fno-inline-functions-called-once"))
+            listing = subprocess.run(
+                ["arm-none-eabi-nm", "-S", str(Path(directory) / "board.o")], capture_output=True, text=True
+            ).stdout
+            symbols = [line.split() for line in listing.splitlines()]
+            size = sum(int(v[1], 16) for v in symbols if len(v) == 4 and v[2] == "t" and v[3].split(".")[0] not in HARNESS)
+        print(f"== {path.stem}, {args.core}")
+        total = macs = 0
+        for (name, shape, code, _, _), t in zip(found, ticks, strict=True):
+            work = 0 if name[0] == "A" else shape.macs
+            total, macs = total + 40 * t, macs + work
+            per = f"{40 * t / work:6.2f}" if work else "      "
+            s = shape
+            what = f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} s{s.stride_h}"
+            print(f"{name:18s} {what:38s} {work:8d} MACs {40 * t:9d} {per}  {code.note.split('requantisation: ')[-1]}")
+        constants = sum(c.data.nbytes for _, _, code, _, _ in found for c in code.constants)
+        print(f"{'total':57s} {macs:8d} MACs {total:9d} {total / macs:6.2f}  constants {constants} bytes, code {size} bytes")
+
+
+if __name__ == "__main__":
+    main()

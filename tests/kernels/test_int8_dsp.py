@@ -1,0 +1,270 @@
+"""Every int8 kernel against the numpy model of the arithmetic: on the host under sanitizers, in QEMU on Cortex-M."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import arithmetic
+import numpy as np
+import pytest
+import qemu_int8
+from qemu_int8 import Case
+
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling, requantise
+from aot_model.kernels.int8.requantise import QuantSpec
+
+SEEDS = range(4)
+needs_qemu = pytest.mark.skipif(not qemu_int8.available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
+
+
+@dataclass(frozen=True)
+class TableTail:
+    """Looks the value up and writes where the index says: what a fused activation does."""
+
+    shape: ConvShape
+    low: int
+
+    def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
+        n, y, x, c = (f"({i})" for i in index)
+        s = self.shape
+        return f"y[(({n} * {s.out_h} + {y}) * {s.out_w} + {x}) * {s.out_c} + {c}] = looked_up[{acc} - {self.low}];"
+
+
+TABLE = np.random.default_rng(7).integers(-128, 128, 256)
+
+
+def table_text() -> str:
+    return "#ifndef TABLE\n#define TABLE\nstatic const int8_t looked_up[256] = {" + ", ".join(map(str, TABLE)) + "};\n#endif"
+
+
+def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) -> QuantSpec:
+    """kind: relu (as networks have it), signed, tensor (one multiplier), spread (shifts far apart), extreme, unsigned."""
+    scale = rng.uniform(0.3, 2.0, 1 if kind == "tensor" else channels) * 80 / (taps**0.5 * 64 * 70)
+    if kind == "spread":
+        scale = scale * 2.0 ** rng.integers(-8, 3, scale.size)
+    fraction, exponent = np.frexp(scale)
+    m, s = np.round(fraction * 2**31).astype(np.int64), exponent.astype(np.int64)
+    if kind == "extreme":
+        m = rng.choice([0, 2**30, 2**30 + 1, 2**31 - 1, 1518500250], m.size)
+        s = rng.choice([-31, -24, -12, -9, -8, -1, 0, 1, 6], s.size)
+    x_dtype, out_dtype = "int8", "int8"
+    if kind == "unsigned":
+        x_dtype, out_dtype = "uint8", rng.choice(["int8", "uint8"])
+    low, high = (-128, 127) if out_dtype == "int8" else (0, 255)
+    zero = low if kind == "relu" else int(rng.integers(low, high + 1))
+    act = (low, high)
+    if kind in ("signed", "extreme") and rng.random() < 0.5:
+        act = tuple(sorted(int(v) for v in rng.integers(low, high + 1, 2)))  # type: ignore[assignment]
+    if rng.random() < 0.3:
+        act = (max(act[0], min(zero, act[1])), act[1])
+    x_zero = int(rng.choice([-128, -1, 0, 3, 127])) if x_dtype == "int8" else int(rng.choice([0, 128, 255]))
+    variant = int(rng.choice([2, 3])) if kind == "signed" and rng.random() < 0.3 else 1
+    return QuantSpec(x_zero, m.clip(0, 2**31 - 1).astype(np.int32), s.astype(np.int32), zero, *act, x_dtype, str(out_dtype), variant)
+
+
+KINDS = ("relu", "signed", "tensor", "spread", "extreme", "unsigned")
+
+
+def some_weights(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Full range incl. -128 (not joined), TFLite's -127..127, small ones, with channels of zeros."""
+    low, high = [(-128, 128), (-127, 128), (-127, 128), (-3, 4)][int(rng.integers(4))]
+    return rng.integers(low, high, shape).astype(np.int8)
+
+
+def some_bias(rng: np.random.Generator, channels: int) -> np.ndarray | None:
+    width = int(rng.choice([0, 100, 20000, 2**28]))
+    return rng.integers(-width, width + 1, channels).astype(np.int32) if width else None
+
+
+def some_input(rng: np.random.Generator, shape: ConvShape, quant: QuantSpec) -> np.ndarray:
+    low, high = quant.x_range
+    x = rng.integers(low, high + 1, (shape.batch, shape.in_h, shape.in_w, shape.in_c))
+    if rng.random() < 0.2:
+        x[:] = rng.choice([low, high])
+    return x.astype(quant.x_dtype)
+
+
+def random_shape(rng: np.random.Generator, depthwise: bool) -> ConvShape:
+    while True:
+        kernel = [int(v) for v in rng.choice([1, 1, 2, 3, 3, 3, 5, 10], 2)]
+        stride = [int(v) for v in rng.choice([1, 1, 2, 3], 2)]
+        dilation = [int(v) for v in rng.choice([1, 1, 1, 2], 2)]
+        size = [int(v) for v in rng.integers(1, 12, 2)]
+        pad = [int(rng.integers(0, (k - 1) * d + 1)) for k, d in zip(kernel, dilation, strict=True)]
+        after = [int(rng.integers(0, (k - 1) * d + 1)) for k, d in zip(kernel, dilation, strict=True)]
+        out = [
+            (n + a + b - (k - 1) * d - 1) // s + 1
+            for n, a, b, k, d, s in zip(size, pad, after, kernel, dilation, stride, strict=True)
+        ]
+        if min(out) < 1:
+            continue
+        ic = int(rng.integers(1, 13)) if depthwise else int(rng.choice([1, 2, 3, 4, 5, 8, 16]))
+        oc = ic * int(rng.choice([1, 1, 1, 2])) if depthwise else int(rng.choice([1, 2, 3, 4, 7, 8]))
+        batch = int(rng.choice([1, 1, 2]))
+        groups = ic if depthwise else 1
+        return ConvShape(batch, *size, ic, *out, oc, *kernel, *stride, *dilation, *pad, groups)
+
+
+def finished(kernel: KernelCode, x: np.ndarray, want: np.ndarray, quant: QuantSpec, tail: Tail | None) -> Case:
+    if tail is None:
+        return Case(kernel, x, want)
+    low = quant.out_range[0]
+    return Case(kernel, x, TABLE[want.astype(np.int64) - low].astype(np.int8), table_text())
+
+
+def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool = False) -> Case:
+    w = some_weights(rng, (shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c // shape.groups))
+    quant = quantisation(rng, shape.out_c, w[0].size, kind)
+    if plain and rng.random() < 0.3:
+        w = rng.integers(0, 256, w.shape).astype(np.uint8)
+        quant = replace(quant, weight_zero_point=int(rng.choice([1, 128, 255])))
+    bias = some_bias(rng, shape.out_c)
+    x = some_input(rng, shape, quant)
+    tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
+    want = arithmetic.conv(x, w, bias, shape, quant)
+    shape, x = transposed_input(rng, shape, x)
+    if plain:
+        kernel = conv_c.conv(shape, w, bias, quant, tail, block=(2, 2) if rng.random() < 0.5 else (1, 2))
+    else:
+        assert conv_dsp.applicable(shape, quant)
+        kernel = conv_dsp.conv(shape, w, bias, quant, tail)
+    return finished(kernel, x, want, quant, tail)
+
+
+def transposed_input(rng: np.random.Generator, shape: ConvShape, x: np.ndarray) -> tuple[ConvShape, np.ndarray]:
+    """Now and then the input lies in memory as N, C, H, W."""
+    if rng.random() < 0.8:
+        return shape, x
+    strides = (shape.in_c * shape.in_h * shape.in_w, shape.in_w, 1, shape.in_h * shape.in_w)
+    return replace(shape, x_strides=strides), np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+
+
+def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool = False) -> Case:
+    w = some_weights(rng, (shape.kernel_h, shape.kernel_w, shape.out_c))
+    quant = quantisation(rng, shape.out_c, shape.kernel_h * shape.kernel_w, kind)
+    if plain and rng.random() < 0.3:
+        w = rng.integers(0, 256, w.shape).astype(np.uint8)
+        quant = replace(quant, weight_zero_point=int(rng.choice([1, 128, 255])))
+    bias = some_bias(rng, shape.out_c)
+    x = some_input(rng, shape, quant)
+    tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
+    limit = int(rng.choice([60, 200, 6144]))
+    want = arithmetic.depthwise(x, w, bias, shape, quant)
+    shape, x = transposed_input(rng, shape, x)
+    function = depthwise_c.depthwise if plain else depthwise_dsp.depthwise
+    return finished(function(shape, w, bias, quant, tail, plane_bytes=limit), x, want, quant, tail)
+
+
+def row_case(rng: np.random.Generator, ic: int, oc: int, kind: str) -> Case:
+    shape = ConvShape(1, 1, 1, ic, 1, 1, oc)
+    w = some_weights(rng, (oc, 1, 1, ic))
+    quant = quantisation(rng, oc, ic, kind)
+    bias = some_bias(rng, oc)
+    x = some_input(rng, shape, quant)
+    tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
+    limit = int(rng.choice([0, 512]))
+    kernel = fully_connected_dsp.fully_connected(shape, w, bias, quant, tail, expanded_bytes=limit)
+    return finished(kernel, x, arithmetic.conv(x, w, bias, shape, quant), quant, tail)
+
+
+def pool_case(rng: np.random.Generator, kind: str) -> Case:
+    shape = random_shape(rng, depthwise=True)
+    kernel = [min(shape.kernel_h, shape.in_h), min(shape.kernel_w, shape.in_w)]
+    out = [(n - k) // s + 1 for n, k, s in zip((shape.in_h, shape.in_w), kernel, (shape.stride_h, shape.stride_w), strict=True)]
+    pad = [0, 0]
+    if rng.random() < 0.5:  # as SAME pads
+        out = [-(-shape.in_h // shape.stride_h), -(-shape.in_w // shape.stride_w)]
+        pad = [max((out[0] - 1) * shape.stride_h + kernel[0] - shape.in_h, 0) // 2, max((out[1] - 1) * shape.stride_w + kernel[1] - shape.in_w, 0) // 2]
+    c = int(rng.choice([1, 3, 4, 8]))
+    s = ConvShape(shape.batch, shape.in_h, shape.in_w, c, *out, c, *kernel, shape.stride_h, shape.stride_w, 1, 1, *pad, 1)
+    dtype = str(rng.choice(["int8", "uint8"]))
+    low, high = (-128, 127) if dtype == "int8" else (0, 255)
+    act = (low, high) if rng.random() < 0.5 else (low + 20, high - 30)
+    x = rng.integers(low, high + 1, (s.batch, s.in_h, s.in_w, c)).astype(dtype)
+    want = (arithmetic.average_pool if kind == "average" else arithmetic.max_pool)(x, s, *act)
+    return Case(pooling.pool(kind, s, *act, dtype, bool(rng.random() < 0.7)), x, want)  # type: ignore[arg-type]
+
+
+def dsp_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    cases = []
+    for kind in KINDS:
+        cases.append(conv_case(rng, random_shape(rng, depthwise=False), kind))
+        n, c = int(rng.integers(1, 10)), int(rng.choice([1, 3, 4, 6, 16, 20]))
+        oc = int(rng.choice([1, 2, 5, 8]))
+        cases.append(conv_case(rng, ConvShape(1, 1, n, c, 1, n, oc), kind))
+        cases.append(depthwise_case(rng, random_shape(rng, depthwise=True), kind))
+        h, w, stride = int(rng.integers(1, 9)), int(rng.integers(1, 9)), int(rng.integers(1, 3))
+        ch = int(rng.choice([1, 3, 8, 260]))
+        out = (-(-h // stride), -(-w // stride))
+        cases.append(depthwise_case(rng, ConvShape(1, h, w, ch, *out, ch, 3, 3, stride, stride, 1, 1, stride % 2, 1, ch), kind))
+        cases.append(row_case(rng, int(rng.choice([1, 3, 4, 8, 20, 33, 64])), int(rng.choice([1, 4, 6, 17, 32])), kind))
+    return [*cases, pool_case(rng, "average"), pool_case(rng, "max")]
+
+
+def plain_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(100 + seed)
+    cases = [conv_case(rng, random_shape(rng, depthwise=False), kind, plain=True) for kind in KINDS]
+    cases += [depthwise_case(rng, random_shape(rng, depthwise=True), kind, plain=True) for kind in KINDS]
+    for kind in ("relu", "signed"):
+        n = int(rng.integers(1, 10))
+        cases.append(conv_case(rng, ConvShape(1, 1, n, 12, 1, n, 5), kind, plain=True))
+        cases.append(conv_case(rng, ConvShape(2, 3, n, 12, 3, n, 6, groups=3), kind, plain=True))
+        cases.append(conv_case(rng, ConvShape(2, 3, n, 4, 3, n, 6, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kind, plain=True))
+    return cases
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_host(seed: int, tmp_path: Path) -> None:
+    qemu_int8.run_host(dsp_cases(seed) + plain_cases(seed), tmp_path)
+
+
+@needs_qemu
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("level", ["-O2", "-Os", "-O0"])
+def test_cortex_m4(seed: int, level: str, tmp_path: Path) -> None:
+    qemu_int8.run_board(dsp_cases(seed), tmp_path, "cortex-m4", (level,))
+
+
+@needs_qemu
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m7"])
+def test_other_cores(core: str, tmp_path: Path) -> None:
+    qemu_int8.run_board(plain_cases(9) + dsp_cases(9), tmp_path, core)
+
+
+@pytest.mark.parametrize("kind", ["relu", "signed", "spread", "tensor"])
+def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
+    """Each form against the rule at every accumulator near a step and at many others."""
+    rng = np.random.default_rng(3)
+    for align in (0, 8):
+        quant = quantisation(rng, 24, 64, kind)
+        lo = rng.integers(-(2**20), 0, 24)
+        hi = rng.integers(1, 2**20, 24)
+        rq = requantise.plan(quant, lo, hi, np.full(24, align))
+        if rq.form == "raw":
+            continue
+        m, s = quant.channels(24)
+        for c in range(24):
+            acc = np.unique(np.concatenate([np.arange(lo[c], hi[c] + 1, 37), np.arange(-3000, 3000), [lo[c], hi[c]]]))
+            acc = acc[(acc >= lo[c]) & (acc <= hi[c])]
+            want = np.clip(requantise.rescale(acc, m[c], s[c], quant.variant) + quant.out_zero_point, quant.act_min, quant.act_max)
+            shift = int(rq.shift[c])
+            if rq.form == "affine":
+                high = (((acc + rq.bias_shift[c]) << align) * rq.multiplier[c] + (1 << 31)) >> 32
+                got = (high + rq.offset[c]) >> (shift + align)
+            else:
+                high = (2 * acc * rq.multiplier[c] + (1 << 31)) >> 32
+                got = (high + rq.offset[c] - (acc < 0)) >> shift
+            low, top = quant.out_range
+            got = np.clip(got, low if rq.clamp_low is None else rq.clamp_low, top if rq.clamp_high is None else rq.clamp_high)
+            assert (got == want).all()
+
+
+def test_slack_of_a_pointwise_convolution() -> None:
+    """Four pixels are consumed before their outputs are written."""
+    assert conv_dsp.slack(ConvShape(1, 1, 8, 16, 1, 8, 16)) == 0
+    assert conv_dsp.slack(ConvShape(1, 1, 8, 16, 1, 8, 8)) == 32
+    assert conv_dsp.slack(ConvShape(1, 1, 8, 8, 1, 8, 16)) == -32
+    assert conv_dsp.slack(ConvShape(1, 1, 4, 8, 1, 4, 16)) == 32

@@ -1,0 +1,274 @@
+"""Helium int8 kernels against the numpy model: portable twins under sanitizers, assembly in QEMU."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import int8_model
+import numpy as np
+import pytest
+import qemu_mve
+from int8_program import Case, program
+
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8.conv_mve import conv
+from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
+from aot_model.kernels.int8.depthwise_mve import depthwise
+from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
+from aot_model.kernels.int8.fully_connected_mve import fully_connected
+from aot_model.kernels.int8.pooling_mve import average_pool, max_pool
+from aot_model.kernels.int8.spec import QuantSpec
+
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
+RANGES = (
+    (-128, -128, 127),
+    (-128, 0, 127),
+    (3, -128, 127),
+    (127, -128, 127),
+    (-20, -20, 90),
+    (5, 9, 9),
+    (-128, -128, 60),
+)
+"""(output zero point, act_min, act_max): with and without ReLU, ReLU6, a single value."""
+
+
+@dataclass(frozen=True)
+class Inverted:
+    """A fused tail: stores ~acc."""
+
+    shape: ConvShape
+
+    def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
+        n, y, x, c = index
+        s = self.shape
+        at = f"((({n}) * {s.out_h} + ({y})) * {s.out_w} + ({x})) * {s.out_c} + ({c})"
+        if lanes == 4:
+            return f"vstrbq_s32(y + {at}, vmvnq_s32({acc}));\n"
+        return f"y[{at}] = (int8_t)(~({acc}));\n"
+
+
+class Draw:
+    """Random layers, weights and quantisation, the extremes among them more often than chance would have it."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def geometry(self, kernel: tuple[int, int], in_c: int, out_c: int, groups: int = 1) -> ConvShape:
+        r = self.rng
+        kh, kw = kernel
+        sh, sw, dh, dw = (int(v) for v in r.choice([1, 1, 1, 2, 3], 4))
+        tall, wide = (kh - 1) * dh + 1, (kw - 1) * dw + 1
+        h, w = int(r.integers(1, 12)), int(r.integers(1, 12))
+        top, left = int(r.integers(0, tall)), int(r.integers(0, wide))
+        bottom, right = int(r.integers(0, tall)), int(r.integers(0, wide))
+        h, w = max(h, tall - top - bottom), max(w, wide - left - right)
+        out_h, out_w = (h + top + bottom - tall) // sh + 1, (w + left + right - wide) // sw + 1
+        n = int(r.integers(1, 3))
+        return ConvShape(n, h, w, in_c, out_h, out_w, out_c, kh, kw, sh, sw, dh, dw, top, left, groups)
+
+    def int8(self, *shape: int) -> np.ndarray:
+        r = self.rng
+        if r.random() < 0.2:
+            return r.choice(np.array([-128, 127], np.int8), shape)
+        return r.integers(-128, 128, shape).astype(np.int8)
+
+    def weights(self, *shape: int) -> np.ndarray:
+        w = self.int8(*shape)
+        return w if self.rng.random() < 0.1 else np.maximum(w, -127).astype(np.int8)
+
+    def quantised(self, depth: int, channels: int, left: bool = True) -> tuple[QuantSpec, np.ndarray | None]:
+        """(spec, bias) that spread the outputs over int8 for sums of `depth` products; some scales are extreme."""
+        r = self.rng
+        fit = -int(np.log2(60.0 * 60.0 * np.sqrt(depth) / 64.0))
+        count = 1 if r.random() < 0.2 else channels
+        spread = int(r.choice([0, 1, 3]))
+        shift = fit + r.integers(-spread, spread + 1, count)
+        multiplier = r.integers(1 << 30, 1 << 31, count)
+        if r.random() < 0.4:
+            extremes = [(1 << 30, 0), ((1 << 31) - 1, -31), (0, 0), ((1 << 31) - 1, 0), (1 << 30, -1), (1 << 30, -17)]
+            for multiplier_, shift_ in extremes + ([(3 << 29, 3)] if left else []):
+                i = int(r.integers(count))
+                multiplier[i], shift[i] = multiplier_, shift_
+        zero, low, high = RANGES[int(r.integers(len(RANGES)))]
+        x_zero = int(r.choice([-128, 127, 0, int(r.integers(-128, 128))]))
+        bias = None
+        if r.random() < 0.9:
+            bias = r.integers(-(1 << 13), 1 << 13, channels).astype(np.int32)
+            if r.random() < 0.2:
+                bias[int(r.integers(channels))] = int(r.choice([-1, 1])) * (1 << 27)
+        return QuantSpec(x_zero, multiplier.astype(np.int32), shift.astype(np.int32), zero, low, high), bias
+
+
+def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail | None, bool, np.ndarray]:
+    if draw.rng.random() < 0.75:
+        return None, False, expected
+    return Inverted(shape), bool(draw.rng.random() < 0.5), ~expected
+
+
+def conv_case(draw: Draw, shape: ConvShape) -> Case:
+    depth = shape.kernel_h * shape.kernel_w * shape.in_c
+    spec, bias = draw.quantised(depth, shape.out_c)
+    x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
+    w = draw.weights(shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c)
+    expected = int8_model.conv(shape, x, w, bias, spec)
+    tail, vector, expected = _with_tail(draw, shape, expected)
+    return Case(f"{shape} {spec}", conv(shape, w, bias, spec, tail, vector), x, expected)
+
+
+def depthwise_case(draw: Draw, shape: ConvShape, kernel=depthwise) -> Case:
+    spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w, shape.out_c, left=False)
+    spec = replace(spec, shift=np.minimum(spec.shift, 0))
+    x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
+    w = draw.weights(shape.kernel_h, shape.kernel_w, shape.out_c)
+    expected = int8_model.depthwise(shape, x, w, bias, spec)
+    tail, vector, expected = _with_tail(draw, shape, expected)
+    return Case(f"{shape} {spec}", kernel(shape, w, bias, spec, tail, vector), x, expected)
+
+
+def conv_cases() -> list[Case]:
+    draw, cases = Draw(1), []
+    for i in range(36):
+        kernel = [(1, 1), (3, 3), (1, 1), (2, 5), (10, 4), (3, 1)][i % 6]
+        in_c = int(draw.rng.choice([1, 2, 3, 4, 5, 8, 13, 16, 20, 33]))
+        cases.append(conv_case(draw, draw.geometry(kernel, in_c, int(draw.rng.integers(1, 23)))))
+    for pixels, in_c, out_c in (
+        (6, 64, 64),
+        (5, 23, 9),
+        (1, 7, 3),
+        (4, 192, 8),
+        (3, 208, 5),
+        (2, 300, 4),
+        (7, 4100, 2),
+    ):
+        cases.append(conv_case(draw, ConvShape(1, 1, pixels, in_c, 1, pixels, out_c)))
+    cases.append(conv_case(draw, ConvShape(1, 5, 6, 60, 5, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1)))
+    return cases
+
+
+def depthwise_cases() -> list[Case]:
+    draw, cases = Draw(2), []
+    for _ in range(10):  # what the 3x3 kernel takes
+        c = int(draw.rng.integers(1, 40))
+        for stride in (1, 2):
+            h, w = int(draw.rng.integers(1, 10)), int(draw.rng.integers(3, 10))
+            top, left = (int(v) for v in draw.rng.integers(0, 2, 2))
+            bottom, right = (int(v) for v in draw.rng.integers(0, 2, 2))
+            h = max(h, 3 - top - bottom)
+            w = max(w, 4 + stride - left - right)
+            out_h, out_w = (h + top + bottom - 3) // stride + 1, (w + left + right - 3) // stride + 1
+            shape = ConvShape(2, h, w, c, out_h, out_w, c, 3, 3, stride, stride, 1, 1, top, left, c)
+            cases.append(depthwise_case(draw, shape, depthwise3x3))
+    for kernel in ((3, 3), (5, 5), (1, 7), (9, 1), (4, 4), (2, 2), (10, 8), (1, 1)):
+        for _ in range(3):
+            c, multiplier = int(draw.rng.integers(1, 20)), int(draw.rng.choice([1, 1, 2, 3]))
+            cases.append(depthwise_case(draw, draw.geometry(kernel, c, c * multiplier, c), depthwise_taps))
+    for length, taps, c in ((30, 3, 40), (15, 15, 24), (20, 10, 7)):  # down a single column
+        shape = ConvShape(1, length, 1, c, length - taps + 1, 1, c, taps, 1, groups=c)
+        cases.append(depthwise_case(draw, shape))
+        cases.append(depthwise_case(draw, replace(shape, out_h=length, pad_top=taps // 2)))
+    return cases
+
+
+def dense_cases() -> list[Case]:
+    draw, cases = Draw(3), []
+    for in_c, out_c in (
+        (640, 128),
+        (128, 8),
+        (8, 24),
+        (64, 12),
+        (27, 13),
+        (1, 1),
+        (30, 5),
+        (256, 2),
+        (100, 15),
+        (12, 7),
+    ):
+        shape = ConvShape(1, 1, 1, in_c, 1, 1, out_c)
+        spec, bias = draw.quantised(in_c, out_c)
+        x, w = draw.int8(1, 1, 1, in_c), draw.weights(out_c, in_c)
+        expected = int8_model.conv(shape, x, w[:, None, None], bias, spec)
+        tail, vector, expected = _with_tail(draw, shape, expected)
+        cases.append(Case(f"{in_c} x {out_c} {spec}", fully_connected(shape, w, bias, spec, tail, vector), x, expected))
+    return cases
+
+
+def pool_cases() -> list[Case]:
+    draw, cases = Draw(4), []
+    shapes = [ConvShape(1, 25, 5, 64, 1, 1, 64, 25, 5), ConvShape(1, 40, 30, 13, 1, 1, 13, 40, 30)]
+    shapes += [ConvShape(1, 17, 15, 5, 1, 1, 5, 17, 15), ConvShape(1, 16, 16, 5, 1, 1, 5, 16, 16)]
+    for kernel in ((2, 2), (3, 3), (1, 1), (3, 5)) * 2:
+        c = int(draw.rng.integers(1, 40))
+        shape = draw.geometry(kernel, c, c)
+        shapes.append(replace(shape, dilation_h=1, dilation_w=1, pad_top=0, pad_left=0, out_h=1, out_w=1))
+        shapes.append(ConvShape(2, 7, 9, c, 4, 5, c, 3, 3, 2, 2, 1, 1, 1, 1))
+    for shape in shapes:
+        x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
+        _, low, high = RANGES[int(draw.rng.integers(len(RANGES)))]
+        for kernel, model in ((average_pool, int8_model.average_pool), (max_pool, int8_model.max_pool)):
+            tail, vector, expected = _with_tail(draw, shape, model(shape, x, low, high))
+            cases.append(Case(f"{kernel.__name__} {shape}", kernel(shape, low, high, tail, vector), x, expected))
+    return cases
+
+
+FAMILIES = {"conv": conv_cases, "depthwise": depthwise_cases, "dense": dense_cases, "pool": pool_cases}
+
+
+def _short(cases: list[Case]) -> list[Case]:
+    return [replace(c, label=f"{i} " + c.label.replace("\n", " ").replace('"', "'")) for i, c in enumerate(cases)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_twins_on_the_host(family: str, tmp_path: Path) -> None:
+    """The portable C, strict warnings, address and undefined-behaviour sanitizers."""
+    (tmp_path / "program.c").write_text(program(_short(FAMILIES[family]()), device=False))
+    sanitize = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    subprocess.run(["gcc", *WARNINGS, *sanitize, "program.c", "-o", "program"], cwd=tmp_path, check=True)
+    done = subprocess.run(["./program"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.skipif(qemu_mve.missing() is not None, reason=f"needs {qemu_mve.missing()}")
+@pytest.mark.parametrize("optimise", ["-O2", "-Os", "-O0"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_on_cortex_m55(family: str, optimise: str, tmp_path: Path) -> None:
+    """The assembly (-O0: the twins) in QEMU; inputs end where the memory ends, so reads beyond them fault."""
+    source = program(_short(FAMILIES[family]()), device=True)
+    status, output = qemu_mve.run(qemu_mve.build(source, tmp_path, optimise, WARNINGS))
+    assert status == 0, output[-3000:]
+
+
+def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
+    shape = replace(ConvShape(1, 2, 2, 4, 2, 2, 4), **changes)
+    return conv(shape, np.ones((4, 1, 1, 4), np.int8), None, spec)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"variant": 2}, {"x_dtype": "uint8"}, {"y_dtype": "int16"}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
+)
+def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
+    spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
+    with pytest.raises(ValueError):
+        _conv1x1(replace(spec, **change))  # type: ignore[arg-type]
+
+
+def test_refuses_accumulators_beyond_int32() -> None:
+    spec = QuantSpec(0, np.array([1 << 30]), np.array([25]), 0, -128, 127)
+    with pytest.raises(ValueError, match="int32"):
+        _conv1x1(spec)
+
+
+def test_equal_shapes_share_their_code() -> None:
+    """Weights and requantisation are parameters: only the stream differs."""
+    draw = Draw(5)
+    shape = ConvShape(1, 5, 5, 64, 5, 5, 64)
+    spec = QuantSpec(-128, np.full(64, 1 << 30, np.int32), np.full(64, -9, np.int32), -128, -128, 127)
+    one, two = (conv(shape, draw.weights(64, 1, 1, 64), None, spec) for _ in range(2))
+    assert one.helpers == two.helpers and one.body == two.body
+
+
+def test_pointwise_may_overwrite_its_input() -> None:
+    spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
+    assert conv(ConvShape(1, 5, 5, 4, 5, 5, 4), np.ones((4, 1, 1, 4), np.int8), None, spec).slack == 0
