@@ -234,6 +234,7 @@ class _Importer:
         return self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1)
 
     def _class(self, domain: str, name: str) -> type[Operator] | None:
+        name = "Resize" if (domain, name) == ("", "Upsample") else name
         return OPERATORS.get((domain, name)) if domain != "aot" else None
 
     def _body(self, source: onnx.GraphProto, graph: Graph, scope: dict[str, Value]) -> None:
