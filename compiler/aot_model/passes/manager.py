@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph
+from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
@@ -33,6 +34,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("move_transposes", move_transposes),
     ("fold_constants", fold_constants),
     ("fuse_affine", fuse_affine),
+    ("dead_channels", dead_channels),
     ("prune", prune),
 )
 """Every pass in the order in which it runs."""
