@@ -11,6 +11,8 @@ the rows of the weights.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node, Value, constant
@@ -18,6 +20,7 @@ from aot_model.ir.types import TensorType
 from aot_model.ops.movement import Concat, Pad, ReshapeTo, Slice, Split, Transpose, View, ints
 from aot_model.ops.nn import MatMul
 from aot_model.ops.reduction import Reduction
+from aot_model.ops.resample import Resampling
 
 Perm = tuple[int, ...]
 
@@ -102,6 +105,8 @@ def _rule_for(node: Node):  # type: ignore[no-untyped-def]
         return _concat
     if isinstance(node.op, (Pad, Slice, Split)):
         return _axis_operator
+    if isinstance(node.op, Resampling):
+        return _resampling
     if isinstance(node.op, View):
         return _view
     return None
@@ -247,6 +252,17 @@ def _axis_operator(graph: Graph, node: Node, producer: dict[Value, Node], uses: 
     inputs = list(node.inputs) + [None] * (slot + 1 - len(node.inputs))
     inputs[0], inputs[slot] = source, moved
     _finish(graph, node, node.op, inputs, perm)
+    return True
+
+
+def _resampling(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
+    """The tables stay, their axes get the names of the new order."""
+    found = _only_input(node, producer)
+    if found is None:
+        return False
+    source, perm = found
+    assert isinstance(node.op, Resampling)
+    _finish(graph, node, replace(node.op, axes=tuple(perm[a] for a in node.op.axes)), [source, *node.inputs[1:]], perm)
     return True
 
 

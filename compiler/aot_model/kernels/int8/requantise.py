@@ -26,9 +26,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 
-Int64 = npt.NDArray[np.int64]
 Form = Literal["affine", "ties", "raw"]
 
 _SEARCH = (0, 1 << 8, 1 << 12, 1 << 17)
