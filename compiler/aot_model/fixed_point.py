@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -157,6 +158,39 @@ def softmax_exponentials(scale: float, beta: float, count: int = 256) -> list[in
     multiplier, shift = quantise_multiplier(min(beta * scale * 2**26, 2.0**31 - 1))
     radius = input_radius(5, shift)
     return [exp_negative(requantise(-k, multiplier, shift), 5) if k <= radius else 0 for k in range(count)]
+
+
+def interpolated_table(scale: Any, zero_point: int, function: Callable[[Any], Any]) -> tuple[int, ...]:
+    """513 values of a function of int16 in Q0.15, for linear interpolation between every 128th argument.
+
+    Entries are lowered by half the error in the middle of their piece. In single precision, as the reference does it.
+    """
+    f32 = np.float32
+    scale = f32(scale)
+    low, high = scale * f32(-32768 - zero_point), scale * f32(32767 - zero_point)
+    out_scale = f32(2) / f32(65535)
+    factor = f32(65536) / (out_scale * f32(32767) - out_scale * f32(-32768))
+    step = (high - low) / f32(512)
+
+    def rounded(v: Any) -> Any:
+        return f32(round_away(float(v)))
+
+    values = []
+    for k in range(512):
+        here, middle, there = (function(v) for v in (low + f32(k) * step, low + f32(k) * step + step / f32(2), low + f32(k + 1) * step))
+        sample = rounded(here * factor)
+        error = rounded((there * factor + sample) / f32(2)) - rounded(middle * factor)
+        values.append(sample - rounded(error / f32(2)))
+    values.append(rounded(function(high) * factor))
+    return tuple(int(max(-32768, min(32767, v))) for v in values)
+
+
+def inverse_sqrt_multiplier(x: int) -> int:
+    return inverse_sqrt(x)[0]
+
+
+def inverse_sqrt_shift(x: int) -> int:
+    return inverse_sqrt(x)[1]
 
 
 def inverse_sqrt(x: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ An integer layer becomes accumulators, a bias and a requantisation, which loweri
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -124,7 +125,7 @@ def transpose_conv(n: Site) -> Value:
     scales, w_zero = weight_parameters(n, 1, 0, w.shape[0]) if x.dtype.is_integer else ((1.0,), 0)
     x_zero = n.zero(2) if x.dtype.is_integer else 0
     acc = n.build(ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, x_zero, w_zero), x, w)
-    moved = Site(n.operator, (x, n.x(1), *n.inputs[3:4]), (n.in_tensors[2], n.in_tensors[1], *n.in_tensors[3:4]), n.out_tensors, n.build)
+    moved = replace(n, inputs=(x, n.x(1), *n.inputs[3:4]), in_tensors=(n.in_tensors[2], n.in_tensors[1], *n.in_tensors[3:4]))
     return finish(moved, acc, options, 2, scales)
 
 

@@ -172,7 +172,7 @@ def pad(n: Site) -> Value:
     """Pads with the real number 0 (its zero point), a given value, or mirrored elements."""
     x = n.x()
     pads = n.data(1, "the paddings")
-    if pads.shape != (x.type.rank, 2) or pads.size and int(pads.min()) < 0:
+    if pads.shape != (x.type.rank, 2) or (pads.size and int(pads.min()) < 0):
         raise OperatorError(f"paddings {list(pads.shape)} do not fit {x.type}")
     flat = n.constant([*pads[:, 0], *pads[:, 1]], DType.INT64)
     if n.operator.kind == "MIRROR_PAD":

@@ -10,7 +10,8 @@ from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
 from aot_model.ops.elementwise import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
-from aot_model.ops.quantised import QuantisedSoftmax, Requantise
+from aot_model.ops.quantised import Requantise
+from aot_model.ops.quantised_softmax import L2Normalise, QuantisedSoftmax, SoftmaxInt16
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, normal_axis
 
 _REDUCTIONS = {
@@ -67,8 +68,6 @@ def softmax(n: Site) -> Value:
             x = n.add("Mul", x, n.constant(beta, x.dtype))
         return n.build(Softmax(-1), x)
     if x.dtype is DType.INT16:
-        from aot_model.ops.quantised_int16 import SoftmaxInt16
-
         return n.build(SoftmaxInt16(*quantise_multiplier(n.scale() * beta / (10 / 65535))), x)
     if not beta > 0:
         raise OperatorError(f"beta is {beta}", "E302")
@@ -89,8 +88,6 @@ def l2_normalization(n: Site) -> Value:
     if not n.quantised():
         total = n.build(reduction("ReduceSumSquare"), x, last)
         return n.add("Div", x, n.add("Sqrt", n.add("Max", total, n.constant(1e-6, x.dtype))))
-    from aot_model.ops.quantised_int16 import L2Normalise
-
     centred = n.add("Sub", n.build(Cast(DType.INT32), x), n.constant(n.zero(), DType.INT32))
     return n.build(L2Normalise(), centred, n.build(reduction("ReduceSumSquare"), centred, last))
 

@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 
-from aot_model.fixed_point import softmax_exponentials
 from aot_model.ir.expr import Expr, add, call, cast, const, load, select
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.elementwise import clamp, op
-from aot_model.ops.registry import (
-    At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, normal_axis, operator, required,
-)  # fmt: skip
+from aot_model.ops.elementwise import clamp
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
 
 ROUNDINGS = {"double": "requantise", "single": "requantise_single", "wide": "requantise_wide"}
 """Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits."""
@@ -43,10 +40,10 @@ class Table:
     dtype: DType
     low: int
 
-    @cached_property
+    @property
     def value(self) -> Value:
-        """The constant in flash."""
-        return constant("table", np.asarray(self.values, dtype=self.dtype.numpy))
+        """The constant in flash; equal tables are one."""
+        return _table_value(self)
 
     def __repr__(self) -> str:
         return f"{self.dtype.label}[{len(self.values)}]"
@@ -54,6 +51,11 @@ class Table:
     def at(self, x: Expr) -> Expr:
         """The entry for an argument, which must be in range."""
         return load(self.value, (add(cast(x, DType.INT32), -self.low),))
+
+
+@cache
+def _table_value(table: Table) -> Value:
+    return constant("table", np.asarray(table.values, dtype=table.dtype.numpy))
 
 
 def saturated(x: Expr, zero_point: int, low: int, high: int, to: DType) -> Expr:
@@ -197,99 +199,6 @@ class Lookup(Operator):
 def lookup(dtype: DType, function: Sequence[int], to: DType | None = None) -> Lookup:
     """The operator for the values of a function at all values of an 8-bit type, smallest argument first."""
     return Lookup(Table(tuple(function), to or dtype, dtype.limits[0]))
-
-
-# --- softmax ----------------------------------------------------------------------------------------------------------
-
-
-@operator("QuantisedSoftmax", domain="aot")
-class QuantisedSoftmax(Operator):
-    """exp(beta * scale * (x - max)) / sum over an axis, in fixed point; the result has scale 2^-8 (int16: 2^-15).
-
-    The differences to the maximum have 256 values, so their exponentials are a table; the sum is accumulated in Q12.19
-    and inverted by Newton's method.
-    """
-
-    scale: float = 1.0
-    beta: float = 1.0
-    axis: int = -1
-    to: DType = DType.INT8
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.dtype.bits != 8:
-            raise OperatorError(f"softmax of {x.type} is not supported", "E202")
-        normal_axis(self.axis, x.type.rank)
-        return [TensorType(self.to, x.shape)]
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = required(inputs)
-        axes = build.constant([normal_axis(self.axis, x.type.rank)], DType.INT64)
-        table = Table(tuple(softmax_exponentials(self.scale, self.beta)), DType.INT32, 0)
-        most = build(op("ReduceMax"), x, axes)
-        exponential = build(Exponential(table), most, x)
-        total = build(op("ReduceSum"), build(RoundingShift(12), exponential), axes)
-        return [build(SoftmaxRatio(self.to), exponential, total, build(FixedReciprocal(), total))]
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        rng = np.random.default_rng(12)
-        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11}) for s in [(1, 10), (3, 1), (2, 5, 7)]]
-
-
-@operator("Exponential", domain="aot", elementwise=True, movement=True)
-class Exponential(Operator):
-    """table[a - b] for a >= b."""
-
-    table: Table = Table((), DType.INT32, 0)
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(self.table.dtype, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
-        return self.table.at(call("sub", a, b))
-
-
-@operator("RoundingShift", domain="aot", elementwise=True)
-class RoundingShift(Operator):
-    """x / 2^bits, ties away from zero."""
-
-    bits: int = 0
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return call("rounding_shift", at(required(inputs), index), const(self.bits))
-
-
-@operator("FixedReciprocal", domain="aot", elementwise=True)
-class FixedReciprocal(Operator):
-    """1 / x of a positive int32, normalised: Q0.31 with the exponent that the leading zeros of x say."""
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return call("reciprocal", at(required(inputs), index))
-
-
-@operator("SoftmaxRatio", domain="aot", elementwise=True)
-class SoftmaxRatio(Operator):
-    """exponential / total given the reciprocal of total, scaled to the whole range of `to`."""
-
-    to: DType = DType.INT8
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(self.to, required(inputs).shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        e, total, reciprocal = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, k) for k in range(3)))
-        # total is Q12.19: its integer part takes 12 - leading zeros bits.
-        bits = call("sub", const(12 + 31 - self.to.bits), call("leading_zeros", total))
-        low, high = self.to.limits
-        return saturated(call("rounding_shift", call("high_multiply", reciprocal, e), bits), low, low, high, self.to)
 
 
 # --- activations ------------------------------------------------------------------------------------------------------

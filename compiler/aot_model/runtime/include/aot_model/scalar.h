@@ -204,4 +204,50 @@ AOT_MODEL_INLINE int32_t aot_model_reciprocal(int32_t x)
     return (r > INT32_MAX / 2) ? INT32_MAX : r * 2;
 }
 
+/* x * 2^bits, saturated. */
+AOT_MODEL_INLINE int32_t aot_model_shift_left_saturated(int32_t x, int32_t bits)
+{
+    const int64_t wide = (int64_t)x * ((int64_t)1 << bits);
+    return (wide > INT32_MAX) ? INT32_MAX : (wide < INT32_MIN) ? INT32_MIN : (int32_t)wide;
+}
+
+/* 1 / sqrt(x) = multiplier * 2^(shift - 31) for x >= 0 (0 counts as 1): five Newton-Raphson steps in Q3.28. */
+AOT_MODEL_INLINE int32_t aot_model_inverse_sqrt(int32_t x, int32_t *shift)
+{
+    int32_t right = 11;
+    int32_t pairs;
+    int32_t half;
+    int32_t y = (int32_t)1 << 28;
+    if (x <= 1) {
+        *shift = 0;
+        return INT32_MAX;
+    }
+    while (x >= ((int32_t)1 << 29)) {
+        x /= 4;
+        ++right;
+    }
+    pairs = (aot_model_leading_zeros(x) - 1) / 2 - 1;
+    right -= pairs;
+    half = aot_model_rounding_shift((int32_t)((uint32_t)x << (2 * pairs)) >> 1, 1);
+    for (int32_t k = 0; k < 5; ++k) {
+        const int32_t square = aot_model_high_multiply(y, y);
+        const int32_t cube = aot_model_shift_left_saturated(aot_model_high_multiply(square, y), 6);
+        y = aot_model_shift_left_saturated(aot_model_high_multiply(((int32_t)1 << 28) + ((int32_t)1 << 27), y) - aot_model_high_multiply(half, cube), 3);
+    }
+    y = aot_model_high_multiply(y, 1518500250);
+    *shift = (right < 0) ? 0 : -right;
+    return (right < 0) ? (int32_t)((uint32_t)y << -right) : y;
+}
+AOT_MODEL_INLINE int32_t aot_model_inverse_sqrt_multiplier(int32_t x)
+{
+    int32_t shift;
+    return aot_model_inverse_sqrt(x, &shift);
+}
+AOT_MODEL_INLINE int32_t aot_model_inverse_sqrt_shift(int32_t x)
+{
+    int32_t shift;
+    (void)aot_model_inverse_sqrt(x, &shift);
+    return shift;
+}
+
 #endif
