@@ -17,10 +17,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from firmware import Firmware, run_firmware
-
 from aot_model.emit.view import Options
 from aot_model.pipeline import Compiled, Request, compile_model
+from firmware import Firmware, run_firmware
 
 
 def vectors_of(model: Path, compiled: Compiled, limit: int) -> tuple[list[list[np.ndarray]], list[list[np.ndarray]]]:

@@ -12,15 +12,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.depthwise3x3_dsp import three_by_three
-from aot_model.kernels.int8.finish import (
-    DSP,
-    finish_c,
-    finish_helpers,
-    raw_constants,
-    requantise_helper,
-    requantise_words,
-    wrapped,
-)
+from aot_model.kernels.int8.finish import DSP, finish_c, finish_helpers, raw_constants, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import Int64, QuantSpec, bounds, fold_zero_point, plan
 

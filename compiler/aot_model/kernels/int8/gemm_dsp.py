@@ -22,15 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.finish import (
-    DSP,
-    asm_text,
-    form_name,
-    requantise_asm,
-    requantise_c,
-    requantise_words,
-    wrapped,
-)
+from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise_asm, requantise_c, requantise_words, wrapped
 from aot_model.kernels.int8.requantise import Int64, QuantSpec, Requantise, bounds, plan
 
 UNROLL = 8
