@@ -78,8 +78,11 @@ void start(void)
 }
 void reset(void)
 {
+#ifdef __ARM_FP
     /* CPACR: floating point and vector unit on, before any function saves their registers */
-    __asm__ volatile("ldr r0, =0xe000ed88\\n ldr r1, [r0]\\n orr r1, r1, #0xf00000\\n str r1, [r0]\\n dsb\\n isb\\n b start");
+    __asm__ volatile("ldr r0, =0xe000ed88\\n ldr r1, [r0]\\n orr r1, r1, #0xf00000\\n str r1, [r0]\\n dsb\\n isb");
+#endif
+    __asm__ volatile("bl start");
 }
 /* after the stack pointer, which the linker script puts first */
 __attribute__((section(".vectors"), used)) static void (*const vectors[15])(void) = {

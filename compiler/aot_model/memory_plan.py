@@ -54,7 +54,9 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     ids = {b: f"{k:05d} {b.name}" for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))}
     blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last) for b in every]
     views = [View(ids[b], ids[b.root()[0]], b.root()[1]) for b in every if b.view_of is not None]
-    overlaps = _overlaps(order, ranges, ids)
+    same = _same_address(order, ranges, set(every))
+    views += [View(ids[late], ids[early], 0) for late, early in same.items()]
+    overlaps = _overlaps(order, ranges, ids, same)
     try:
         answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
     except PlanError as error:
@@ -127,13 +129,28 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     return at + 1
 
 
-def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str]) -> list[Overlap]:
+def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: set[Buffer]) -> dict[Buffer, Buffer]:
+    """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0."""
+    result: dict[Buffer, Buffer] = {}
+    for at, call in order:
+        for overlap in call.overlaps:
+            early, late = call.arguments[overlap.input], call.arguments[overlap.output]
+            if overlap.step == 1 or overlap.slack < 0 or early not in planned or late not in planned or late in result:
+                continue
+            dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
+            alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)
+            if dies and alone and late.view_of is None and late.role is Role.WORKSPACE:
+                result[late] = early
+    return result
+
+
+def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str], same: dict[Buffer, Buffer]) -> list[Overlap]:
     """Permissions of the calls, for pairs of which one dies where the other is born."""
     result = []
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if early not in ids or late not in ids or early is late:
+            if early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))

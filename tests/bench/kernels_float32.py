@@ -1,7 +1,7 @@
 """Speed of the float32 kernels on the layer shapes of the MLPerf Tiny models.
 
     python tests/bench/kernels_float32.py host [v4|v8|v16|scalar]      GMAC/s, one thread
-    python tests/bench/kernels_float32.py m4|m55 --runner run_m.sh     instructions per MAC, in QEMU
+    python tests/bench/kernels_float32.py m4|m7|m33|m55 --runner run_m.sh     instructions per MAC, in QEMU
 
 The runner builds and runs bare-metal C and prints "instructions[region]: n".
 """
@@ -181,7 +181,7 @@ def board(name: str, layers: list[tuple[str, int, MakeLayer]], runner: str, opti
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("where", choices=["host", "m4", "m55"])
+    parser.add_argument("where", choices=["host", "m4", "m7", "m33", "m55"])
     parser.add_argument("dialect", nargs="?", default="v8", choices=list(HOST_FLAGS))
     parser.add_argument("--runner", default="run_m.sh", help="builds and runs on a board, prints instruction counts")
     parser.add_argument("--compiler", default="gcc")

@@ -25,7 +25,7 @@ import tflite  # noqa: E402
 
 from aot_model.kernels.base import ConvShape, KernelCode  # noqa: E402
 from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
-from aot_model.kernels.int8.requantise import QuantSpec  # noqa: E402
+from aot_model.kernels.int8.spec import QuantSpec  # noqa: E402
 
 OPS = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
 

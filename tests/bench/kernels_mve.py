@@ -74,16 +74,11 @@ def spec_of(x: Tensor, w: Tensor, y: Tensor, relu: int) -> QuantSpec:
     return QuantSpec(x.zero_point, m, s, y.zero_point, low, high)
 
 
-def shape_of(
-    x: Tensor, y: Tensor, kernel: tuple[int, int], stride: tuple[int, int], same: bool, groups: int
-) -> ConvShape:
+def shape_of(x: Tensor, y: Tensor, kernel: tuple[int, int], stride: tuple[int, int], same: bool, groups: int) -> ConvShape:
     """Geometry, undilated."""
     n, h, w, c = x.shape
     _, oh, ow, oc = y.shape
-    top, left = (
-        max((o - 1) * s + k - i, 0) // 2 if same else 0
-        for i, o, k, s in zip((h, w), (oh, ow), kernel, stride, strict=True)
-    )
+    top, left = (max((o - 1) * s + k - i, 0) // 2 if same else 0 for i, o, k, s in zip((h, w), (oh, ow), kernel, stride, strict=True))
     return ConvShape(n, h, w, c, oh, ow, oc, *kernel, *stride, 1, 1, top, left, groups)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8.requantise import QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec
 
 
 def requantise(acc: np.ndarray, quant: QuantSpec) -> np.ndarray:

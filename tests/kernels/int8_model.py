@@ -9,9 +9,13 @@ from aot_model.kernels.int8.spec import QuantSpec
 
 
 def requantise(acc: np.ndarray, spec: QuantSpec) -> np.ndarray:
-    """acc: int64 [..., channels]. Variant 1: rounding doubling high multiply, rounding shift with ties away from 0."""
+    """acc: int64 [..., channels]. Variant 1: rounding doubling high multiply, rounding shift with ties away from 0.
+
+    Accumulators and the left shift are int32 and wrap.
+    """
     m, s = np.asarray(spec.multiplier, np.int64), np.asarray(spec.shift, np.int64)
-    h = ((acc << np.maximum(s, 0)) * m + (1 << 30)) >> 31
+    shifted = (acc.astype(np.int32).astype(np.int64) << np.maximum(s, 0)).astype(np.int32).astype(np.int64)
+    h = (shifted * m + (1 << 30)) >> 31
     right = np.maximum(-s, 0)
     mask = (np.int64(1) << right) - 1
     v = (h >> right) + ((h & mask) > (mask >> 1) + (h < 0))

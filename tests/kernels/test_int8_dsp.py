@@ -13,7 +13,7 @@ from qemu_int8 import Case
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling, requantise
-from aot_model.kernels.int8.requantise import QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec
 
 SEEDS = range(4)
 needs_qemu = pytest.mark.skipif(not qemu_int8.available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")

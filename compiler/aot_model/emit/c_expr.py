@@ -16,7 +16,7 @@ from aot_model.ir.types import DType
 # C operator precedence; a text of lower precedence than its place needs parentheses.
 _ATOM, _UNARY, _MUL, _ADD, _SHIFT, _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 16, 15, 13, 12, 11, 10, 9, 8, 5, 3
 _PRECEDENCE = {"*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
-               "!=": _EQUAL, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1}  # fmt: skip
+               "!=": _EQUAL, ">>": _SHIFT, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1}  # fmt: skip
 
 _IDENTITY: dict[str, float] = {"add": 0, "mul": 1, "and": True, "or": False}
 
@@ -111,7 +111,8 @@ class CWriter:
         """The next value of an accumulator."""
         infix = SCALAR_OPS[node.op].infix
         if infix is None:
-            return f"aot_model_{node.op}_{_compute_label(node.dtype)}({name}, {self.text(node.body)})"
+            text = f"aot_model_{node.op}_{_compute_label(node.dtype)}({name}, {self.text(node.body)})"
+            return f"({node.dtype.c_type}){text}" if node.dtype.is_integer and node.dtype.bits < 32 else text
         if node.dtype.is_integer:
             unsigned = f"uint{max(node.dtype.bits, 32)}_t"
             return f"({node.dtype.c_type})(({unsigned}){name} {infix} ({unsigned}){self.text(node.body, _UNARY)})"

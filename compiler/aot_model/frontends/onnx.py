@@ -25,6 +25,7 @@ from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Model
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem
+from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.ir.graph import Graph, Node, Value, constant
 from aot_model.ir.types import DType, TensorType
@@ -219,7 +220,7 @@ class _Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if node.op_type != "Constant" and self._class(domain, node.op_type) is None:
+                if node.op_type != "Constant" and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
                     label = f"{domain}.{node.op_type}" if domain else node.op_type
                     missing.setdefault(printable(label), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
@@ -228,7 +229,12 @@ class _Importer:
             self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
         self._raise()
 
+    def _version(self, domain: str) -> int:
+        """The opset version of a domain that holds for the nodes at hand."""
+        return int(self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1))
+
     def _class(self, domain: str, name: str) -> type[Operator] | None:
+        name = "Resize" if (domain, name) == ("", "Upsample") else name
         return OPERATORS.get((domain, name)) if domain != "aot" else None
 
     def _body(self, source: onnx.GraphProto, graph: Graph, scope: dict[str, Value]) -> None:
@@ -282,12 +288,16 @@ class _Importer:
             return
         inputs = [scope[n] if n else None for n in proto.input]
         domain = "" if proto.domain in AI_ONNX else proto.domain
+        version = self._version(domain)
+        if self._class(domain, proto.op_type) is None:
+            self._function(proto, graph, scope, inputs)
+            return
         try:
             attributes = self._attributes(proto, scope)
-            version = self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1)
             name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output))
             cls = self._class(domain, name)
-            assert cls is not None
+            if cls is None:
+                raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
             op = _make(cls, attributes)
             types = op.infer(inputs)
         except OperatorError as error:
@@ -313,6 +323,27 @@ class _Importer:
         else:
             graph.nodes.append(node)
         scope.update({n: v for n, v in zip(wanted, outputs, strict=True) if n})
+
+    def _function(self, proto: onnx.NodeProto, graph: Graph, scope: dict[str, Value], inputs: list[Value | None]) -> None:
+        """The nodes of an operator that ONNX defines by a function, in the operator's place."""
+        body = function_body(proto, self._version(proto.domain), inputs)
+        if body is None:
+            self._problem("E201", "the operator is not supported", proto, _nearest(proto.op_type))
+            return
+        inner = {name: value for name, value in zip(body.inputs, inputs, strict=False) if value is not None}
+        omitted = set(body.inputs) - set(inner)
+        outer_opsets, self.opsets = self.opsets, body.opsets
+        label = proto.name or (proto.output[0] if proto.output else proto.op_type)
+        for node in body.nodes:
+            node.input[:] = ["" if name in omitted else name for name in node.input]
+            node.name = f"{label}.{node.output[0]}" if node.output else label
+            self._node(node, graph, inner)
+            if self.problems:
+                break
+        self.opsets = outer_opsets
+        for formal, name in zip(body.outputs, proto.output, strict=False):
+            if name and formal in inner:
+                scope[name] = inner[formal]
 
     def _constant_node(self, proto: onnx.NodeProto) -> Value | None:
         name = proto.output[0] if proto.output else "constant"

@@ -109,6 +109,12 @@ def modernise(domain: str, name: str, version: int, attributes: Attributes, inpu
     if name in ("Softmax", "LogSoftmax", "Hardmax") and version <= 12:
         attributes.setdefault("axis", 1)
         name = f"{name}Flattened"
+    if (name == "Resize" and version <= 10) or name == "Upsample":
+        # x, scales; pixels are counted from their corner, and rounded down
+        attributes.update(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        scales = attributes.pop("scales", None)
+        given = inputs[1] if scales is None else constant("scales", np.asarray(scales, dtype=np.float32))
+        inputs, name = [inputs[0], None, given], "Resize"
     if name == "Split" and version <= 17 and len(inputs) < 2:
         attributes.setdefault("num_outputs", outputs)
     return name, attributes, inputs

@@ -106,6 +106,7 @@ class Reduce(Expr):
 _interned: dict[tuple[object, ...], Expr] = {}
 _texts: dict[Expr, str] = {}
 _fresh_count = 0
+_table_limits: dict[Value, tuple[int, int]] = {}
 
 
 def _intern(kind: type[Expr], *parts: object) -> Expr:
@@ -122,6 +123,7 @@ def forget() -> None:
     global _fresh_count
     _interned.clear()
     _texts.clear()
+    _table_limits.clear()
     _fresh_count = 0
 
 
@@ -349,6 +351,8 @@ def bounds(x: Expr) -> tuple[int | None, int | None]:
         return x.low, x.high
     if x.dtype.is_float:
         return None, None
+    if isinstance(x, (Load, Cell)) and x.value.data is not None and x.value.data.size and x.dtype.is_integer:
+        return _table_bounds(x.value)
     widest = x.dtype.limits if x.dtype.bits <= 16 else (None, None)
     if isinstance(x, Call) and x.op in _BOUNDS:
         low, high = _BOUNDS[x.op](x.args)
@@ -356,6 +360,15 @@ def bounds(x: Expr) -> tuple[int | None, int | None]:
         wraps = (low is not None and low < least) or (high is not None and high > most)
         return widest if wraps or low is None or high is None else (low, high)
     return widest
+
+
+def _table_bounds(value: Value) -> tuple[int, int]:
+    """Smallest and largest element of a constant."""
+    found = _table_limits.get(value)
+    if found is None:
+        assert value.data is not None
+        found = _table_limits[value] = int(value.data.min()), int(value.data.max())
+    return found
 
 
 def _sum_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:

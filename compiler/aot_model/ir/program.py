@@ -89,11 +89,15 @@ class Function:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The output may lie over the input: address(output) - address(input) <= slack bytes, if the input dies here."""
+    """The output may lie over the input: address(output) - address(input) <= slack bytes, if the input dies here.
+
+    step: the difference must also be a multiple of it (a kernel that goes channel by channel).
+    """
 
     input: int
     output: int
     slack: int
+    step: int = 1
 
 
 @dataclass(eq=False)

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from aot_model import fixed_point
+
 Array = Any
 
 
@@ -69,6 +71,13 @@ def _shift(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array
     return shifted
 
 
+def _round_away(x: Array) -> Array:
+    """Nearest integer, ties away from zero."""
+    x = np.asarray(x)
+    whole = np.trunc(x)
+    return whole + (np.abs(x - whole) >= 0.5) * np.sign(x)
+
+
 def _libm(name: str, numpy: Any) -> ScalarOp:
     return ScalarOp(numpy, c_float=f"{name}{{f}}({{0}})")
 
@@ -91,6 +100,18 @@ def requantise_single(acc: Array, multiplier: Array, shift: Array) -> Array:
     acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
     total = 31 - shift
     return ((acc * multiplier + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
+
+
+def requantise_wide(acc: Array, multiplier: Array, shift: Array) -> Array:
+    """A 64-bit accumulator by a 16-bit multiplier, ties up: (acc * multiplier + 2^(14 - shift)) >> (15 - shift)."""
+    acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
+    total = 15 - shift
+    return ((acc * multiplier + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
+
+
+def _exact(f: Callable[..., int]) -> Callable[..., Array]:
+    """A function of exact Python integers, element by element."""
+    return lambda *args: np.vectorize(lambda *v: f(*(int(e) for e in v)), otypes=[np.int32])(*args)
 
 
 SCALAR_OPS: dict[str, ScalarOp] = {
@@ -121,6 +142,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
         ]
     },
     "rint": ScalarOp(np.rint, c_float="rint{f}({0})"),
+    "round": ScalarOp(_round_away, c_float="round{f}({0})"),
     "sigmoid": ScalarOp(
         lambda x: (1 / (1 + np.exp(-np.abs(x)))) * np.where(x < 0, np.exp(-np.abs(x)), 1), c_float="aot_model_sigmoid_{d}({0})"
     ),
@@ -145,9 +167,15 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "bitnot": ScalarOp(np.bitwise_not, c_int="({t})~{0}"),
     "shl": ScalarOp(_shift(np.left_shift), c_int="aot_model_shl_{d}({0}, {1})"),
     "shr": ScalarOp(_shift(np.right_shift), c_int="aot_model_shr_{d}({0}, {1})"),
+    "sar": ScalarOp(np.right_shift, infix=">>"),
     # quantised arithmetic
     "requantise": ScalarOp(requantise, c_int="aot_model_requantise({0}, {1}, {2})"),
     "requantise_single": ScalarOp(requantise_single, c_int="aot_model_requantise_single({0}, {1}, {2})"),
+    "requantise_wide": ScalarOp(requantise_wide, c_int="aot_model_requantise_wide({0}, {1}, {2})"),
+    "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
+    "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift), c_int="aot_model_rounding_shift({0}, {1})"),
+    "leading_zeros": ScalarOp(_exact(fixed_point.leading_zeros), c_int="aot_model_leading_zeros({0})"),
+    "reciprocal": ScalarOp(_exact(fixed_point.reciprocal), c_int="aot_model_reciprocal({0})"),
     # index arithmetic (operands checked by the constructors in ir/expr.py)
     "idiv": ScalarOp(lambda a, n: a // n),
     "imod": ScalarOp(lambda a, n: a % n),

@@ -73,6 +73,6 @@ def reads_once(reader: Node, value: Value) -> bool:
     """Whether a reader reads every element of a value at most once."""
     if reader.op.elementwise:
         return all(v.type.elements == value.type.elements for v in reader.outputs)
-    if reader.op.name in ("Expand", "Tile", "Gather", "GatherND", "GatherElements", "Resize", "Pad"):
+    if reader.op.name in ("Expand", "Tile", "Gather", "GatherND", "GatherElements", "NearestSample", "Interpolation", "Pad"):
         return sum(v.type.elements for v in reader.outputs) <= value.type.elements
     return reader.op.movement or reader.op.reducing

@@ -253,7 +253,7 @@ class Concat(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_ramp(2, 3), _ramp(2, 1), _ramp(2, 4)), {"axis": 1}), Sample((_ramp(1, 3), _ramp(2, 3)), {"axis": -2}), Sample((_ramp(3),))]
+        return [Sample((_ramp(2, 3), _ramp(2, 1), _ramp(2, 4)), {"axis": 1}), Sample((_ramp(1, 3), _ramp(2, 3)), {"axis": -2}), Sample((_ramp(3),), {"axis": 0})]
 
 
 @operator("Split", movement=True)

@@ -23,13 +23,18 @@ Ints = tuple[int, ...]
 
 def accumulator(dtype: DType) -> DType:
     """The type in which products are summed."""
-    return DType.INT32 if dtype.is_integer else dtype
+    # Products of 16 and 8 bits overflow 32 bits after 512 of them.
+    return {8: DType.INT32, 16: DType.INT64}.get(dtype.bits, dtype) if dtype.is_integer else dtype
 
 
-def centred(x: Expr, zero_point: int) -> Expr:
-    """x - zero_point in the accumulator's type."""
-    wide = cast(x, accumulator(x.dtype))
-    return call("sub", wide, const(zero_point, wide.dtype)) if zero_point else wide
+def product(x: Expr, x_zero_point: int, w: Expr, w_zero_point: int) -> Expr:
+    """(x - x_zero_point) * (w - w_zero_point) in the accumulator's type."""
+    wide = accumulator(x.dtype)
+    factors = [
+        call("sub", cast(v, wide), const(zero, wide)) if zero else cast(v, wide)
+        for v, zero in ((x, x_zero_point), (w, w_zero_point))
+    ]  # fmt: skip
+    return call("mul", *factors)
 
 
 def window(extent: int, kernel: int, stride: int, dilation: int, begin: int, end: int) -> int:
@@ -78,8 +83,8 @@ class Convolution(Operator):
             place.append(p)
         group = floordiv(index[-1], w.shape[0] // self.group)
         place.append(add(mul(group, w.shape[-1]), channel))
-        product = call("mul", centred(at(x, tuple(place)), self.x_zero_point), centred(at(w, (index[-1], *taps, channel)), self.w_zero_point))
-        return reduce("add", (*taps, channel), select(inside, product, const(0, product.dtype)))
+        term = product(at(x, tuple(place)), self.x_zero_point, at(w, (index[-1], *taps, channel)), self.w_zero_point)
+        return reduce("add", (*taps, channel), select(inside, term, const(0, term.dtype)))
 
     def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
         """Only few channels: where they are many, one transposing copy is cheaper than strided reads for every tap."""
@@ -128,8 +133,8 @@ class ConvolutionTranspose(Operator):
             place.append(p)
         group = floordiv(index[-1], w.shape[0] // self.group)
         place.append(add(mul(group, w.shape[-1]), channel))
-        product = call("mul", centred(at(x, tuple(place)), self.x_zero_point), centred(at(w, (index[-1], *taps, channel)), self.w_zero_point))
-        return reduce("add", (*taps, channel), select(inside, product, const(0, product.dtype)))
+        term = product(at(x, tuple(place)), self.x_zero_point, at(w, (index[-1], *taps, channel)), self.w_zero_point)
+        return reduce("add", (*taps, channel), select(inside, term, const(0, term.dtype)))
 
     def lower(self, site: Site) -> None:
         site.emit_kernel()
@@ -137,7 +142,10 @@ class ConvolutionTranspose(Operator):
 
 @operator("Pool", domain="aot")
 class Pool(Operator):
-    """Maximum or average over windows, channels last. An average counts padding only with count_include_pad."""
+    """Maximum or average over windows, channels last. An average counts padding only with count_include_pad.
+
+    The average of integers is exact, rounded to the nearest integer with ties away from zero.
+    """
 
     mode: str = "max"
     kernel: Ints = (1, 1)
@@ -180,25 +188,32 @@ class Pool(Operator):
         if self.mode == "max":
             low = const(-math.inf if x.dtype.is_float else x.dtype.limits[0], x.dtype)
             return reduce("max", taps, select(inside, element, low))
+        if x.dtype.is_integer:
+            wide = DType.INT32 if x.dtype.bits < 32 else x.dtype
+            total = reduce("add", taps, select(inside, cast(element, wide), const(0, wide)))
+            count = cast(self._count(index, x.shape, DType.INT32), wide)
+            half = call("div", count, const(2, wide))
+            up = call("lt", const(0, wide), total, dtype=DType.BOOL)
+            return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), count), x.dtype)
         total = reduce("add", taps, select(inside, element, const(0, x.dtype)))
-        return call("div", total, self._count(x, index))
+        return call("div", total, self._count(index, x.shape, x.dtype))
 
-    def _count(self, x: Value, index: Index) -> Expr:
+    def _count(self, index: Index, shape: Ints, dtype: DType) -> Expr:
         """How many elements a window averages over."""
         d = len(self.kernel)
-        total: Expr = const(1, x.dtype)
+        total: Expr = const(1, dtype)
         for k in range(d):
-            extent, n, dilation = x.shape[1 + k], self.kernel[k], self.dilations[k]
+            extent, n, dilation = shape[1 + k], self.kernel[k], self.dilations[k]
             low, high = (-self.pads[k], extent + self.pads[d + k]) if self.count_include_pad else (0, extent)
             start = add(mul(index[1 + k], self.strides[k]), -self.pads[k])
             last = self.strides[k] * (self._window(extent, k) - 1) - self.pads[k] + dilation * (n - 1)
             if -self.pads[k] >= low and last < high:
-                total = call("mul", total, const(n, x.dtype))
+                total = call("mul", total, const(n, dtype))
                 continue
             # Taps t with low <= start + t * dilation < high.
             first = call("max", floordiv(add(mul(start, -1), low + dilation - 1), dilation), const(0))
             end = call("min", floordiv(add(mul(start, -1), high + dilation - 1), dilation), const(n))
-            total = call("mul", total, cast(call("sub", end, first), x.dtype))
+            total = call("mul", total, cast(call("sub", end, first), dtype))
         return total
 
     def lower(self, site: Site) -> None:
@@ -207,7 +222,10 @@ class Pool(Operator):
 
 @operator("MatMul")
 class MatMul(Operator):
-    """numpy.matmul."""
+    """numpy.matmul. Integers give accumulators, from which the zero points are subtracted as in Convolution."""
+
+    x_zero_point: int = 0
+    w_zero_point: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         a, b = required(inputs, 0), required(inputs, 1)
@@ -230,7 +248,7 @@ class MatMul(Operator):
         lead_b = _batch(b.shape[:-2], batch)
         left = at(a, (*lead_a, *row, k))
         right = at(b, (*lead_b, k, *column))
-        return reduce("add", (k,), call("mul", centred(left, 0), centred(right, 0)))
+        return reduce("add", (k,), product(left, self.x_zero_point, right, self.w_zero_point))
 
     def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
         """The second operand must run through memory along its rows or its columns; rows that meet a constant matrix

@@ -73,8 +73,6 @@ class Operator:
     """`express` folds over a range, so an element is expensive."""
     alone: ClassVar[bool] = False
     """`lower` stores the outputs themselves: nothing is fused into its tail."""
-    any_type: ClassVar[bool] = False
-    """Takes storage types (float16 …) as they are, without a conversion around it; so does every movement."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 
@@ -93,6 +91,10 @@ class Operator:
     def reads_strided(self, inputs: Inputs, index: int, strides: tuple[int, ...]) -> bool:
         """Whether `lower` takes input number `index` with these element strides instead of a dense copy."""
         return False
+
+    def only_moves(self) -> bool:
+        """Whether elements are moved as they are, so that storage types (float16 …) need no conversion around it."""
+        return self.movement
 
     def lower(self, site: Site) -> None:
         """Add the calls that compute the outputs to the program."""

@@ -12,6 +12,7 @@ the rows of the weights.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from aot_model.ops.movement import Concat, Pad, ReshapeTo, Slice, Split, Transpo
 from aot_model.ops.nn import MatMul
 from aot_model.ops.reduction import Reduction
 from aot_model.ops.registry import Operator
+from aot_model.ops.resample import Resampling
 from aot_model.passes.explain import refuse
 
 Perm = tuple[int, ...]
@@ -264,6 +266,16 @@ def _axis_operator(sweep: _Sweep, node: Node) -> list[Node] | None:
     return _restored(node, node.op, inputs, perm)
 
 
+def _resampling(sweep: _Sweep, node: Node) -> list[Node] | None:
+    """The tables stay, their axes get the names of the new order."""
+    found = _source(sweep, node)
+    if found is None:
+        return None
+    source, perm = found
+    assert isinstance(node.op, Resampling)
+    return _restored(node, replace(node.op, axes=tuple(perm[a] for a in node.op.axes)), [source, *node.inputs[1:]], perm)
+
+
 def _view(sweep: _Sweep, node: Node) -> list[Node] | None:
     """reshape(transpose(x)): drop the transpose where the reshape needs none, or into the weights of a product."""
     found = _source(sweep, node)
@@ -329,5 +341,6 @@ _RULES: tuple[tuple[type[Operator] | tuple[type[Operator], ...], Rule], ...] = (
     (Reduction, _reduction),
     (Concat, _concat),
     ((Pad, Slice, Split), _axis_operator),
+    (Resampling, _resampling),
     (View, _view),
 )

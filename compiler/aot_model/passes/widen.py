@@ -22,7 +22,7 @@ def widen(graph: Graph) -> bool:
         for body in bodies:
             widen(body)
         touched = any(v is not None and v.dtype.storage for v in [*node.inputs, *node.outputs])
-        if not touched or node.op.movement or bodies or isinstance(node.op, Cast) or node.op.any_type:
+        if not touched or bodies or isinstance(node.op, Cast) or node.op.only_moves():
             nodes.append(node)
             continue
         inputs = [None if v is None else _wide(v, node, nodes) for v in node.inputs]

@@ -5,6 +5,8 @@ Registers: r1 input, r3 output, r9 channels left, lr blocks left; r0, r2, r4, r6
 
 from __future__ import annotations
 
+from .requantise_mve import Requantiser
+
 
 def advance(register: str, distance: int) -> list[str]:
     """Adds a constant of any size; may use r0."""
@@ -57,3 +59,15 @@ def asm_statement(parameters: list[tuple[str, str, str]], lines: list[str]) -> s
         :
         : {", ".join(f'"{c}"' for c in spoilt)}, "cc", "memory");
 """
+
+
+def split_shift(rq: Requantiser) -> list[str]:
+    """The signed shift of r10 as a left shift in r4 and minus a right shift in r2, where a layer has both."""
+    return ["bic r4, r10, r10, asr #31", "and r2, r10, r10, asr #31"] if rq.has_left else []
+
+
+def scalar_result(rq: Requantiser, shift: str) -> str:
+    """C of the result in a twin: `acc` without bias, constants k[2 c], k[2 c + 1], `shift` as `signed_shift`."""
+    acc = "(int32_t)((uint32_t)acc + (uint32_t)k[2 * c])"
+    left, right = (f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)") if rq.has_left else ("0", shift)
+    return rq.scalar(acc, "k[2 * c + 1]", left, right)

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.conv_dsp import needs_assembly, run_helper, slack
 from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
-from aot_model.kernels.int8.requantise import QuantSpec, bounds, fold_zero_point, plan
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
+from aot_model.kernels.int8.spec import QuantSpec
 
 
 def _largest_divisor(value: int, limit: int) -> int:
@@ -54,7 +55,7 @@ def conv(
         m, shift = quant.channels(oc)
         table = np.stack([b, m, shift], axis=1)
     else:
-        helpers += finish_helpers(quant.out_dtype)
+        helpers += finish_helpers(rq, quant.out_dtype)
         requantise = ""
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
     width = int(table.shape[1])

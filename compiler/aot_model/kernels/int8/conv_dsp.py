@@ -19,7 +19,8 @@ import numpy.typing as npt
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.finish import DSP, asm_text, raw_constants, requantise_helper
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, pair_kernel
-from aot_model.kernels.int8.requantise import QuantSpec, fold_zero_point
+from aot_model.kernels.int8.requantise import fold_zero_point
+from aot_model.kernels.int8.spec import QuantSpec
 
 PIXELS = 4
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from .dot_mve import dot, pack
 from .patch_mve import COPY_C, patch_copier
-from .requantise_mve import HELPERS, fold_zero_point, requantiser
+from .requantise_mve import HELPERS, fold_zero_point, requantiser, supports
 from .spec import QuantSpec
 
 INCLUDES = frozenset({"<stdint.h>", "<string.h>"})
@@ -46,6 +46,17 @@ def _is_pointwise(s: ConvShape) -> bool:
     return (s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.in_h, s.in_w) == (1, 1, 1, 1, s.out_h, s.out_w)
 
 
+def is_dense(s: ConvShape) -> bool:
+    """Whether the input lies dense, channels last."""
+    return s.strides == (s.in_h * s.in_w * s.in_c, s.in_w * s.in_c, s.in_c, 1)
+
+
+def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
+    """Whether `conv` takes a layer: one group, dense input, sums of products that stay in int32."""
+    depth = shape.kernel_h * shape.kernel_w * shape.in_c
+    return shape.groups == 1 and is_dense(shape) and depth < 1 << 17 and supports(spec)
+
+
 def conv(
     shape: ConvShape,
     weights: np.ndarray,
@@ -61,16 +72,13 @@ def conv(
     too that stores one byte per element.
 
     Raises:
-        ValueError: groups, a strided input, or what `requantiser` does not have.
+        ValueError: a layer that is not `applicable`.
     """
-    if shape.groups != 1:
-        raise ValueError("grouped convolution")
-    if shape.strides != (shape.in_h * shape.in_w * shape.in_c, shape.in_w * shape.in_c, shape.in_c, 1):
-        raise ValueError("the input must be dense, channels last")
+    if not applicable(shape, spec):
+        raise ValueError(f"not for the Helium convolution: {shape}, {spec}")
     depth = shape.kernel_h * shape.kernel_w * shape.in_c
     matrix = np.asarray(weights, np.int8).reshape(shape.out_c, depth)
-    folded, bound = fold_zero_point(matrix, bias, spec.x_zero_point)
-    rq = requantiser(spec, shape.out_c, folded, bound)
+    rq = requantiser(spec, shape.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
     kernel = dot(depth, shape.out_c, rq, 2, 4)
     if _is_pointwise(shape) and tail is None:
         pixels = shape.batch * shape.out_h * shape.out_w

@@ -18,8 +18,8 @@ import hashlib
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from .channel_rows_mve import asm_statement, channel_loop
-from .conv_mve import INCLUDES, indent, tail_loop
+from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
+from .conv_mve import INCLUDES, indent, is_dense, tail_loop
 from .patch_mve import COPY_C
 from .requantise_mve import HELPERS, Requantiser, fold_zero_point, requantiser
 from .spec import QuantSpec
@@ -109,29 +109,19 @@ def depthwise3x3(
     tail: Tail | None = None,
     vector_tail: bool = False,
 ) -> KernelCode:
-    """3x3, stride 1x1 or 2x2, one output channel per input channel, at least two output columns.
+    """3x3, stride 1x1 or 2x2, one output channel per input channel, at least two output columns: `applicable`.
 
     weights: int8 [3, 3, channels]. bias: int32 [channels]. tail: as for `conv`.
 
     Raises:
-        ValueError: any other geometry, left shifts, or what `requantiser` does not have.
+        ValueError: any other geometry, or what `requantiser` does not have.
     """
     s = shape
-    if (s.kernel_h, s.kernel_w, s.dilation_h, s.dilation_w, s.out_c) != (3, 3, 1, 1, s.in_c):
-        raise ValueError("not a plain 3x3 depthwise convolution")
-    if (s.stride_h, s.stride_w) not in ((1, 1), (2, 2)) or s.out_w < 2 or s.in_c > 1000:
-        raise ValueError("stride, width or channels that the 3x3 kernel does not have")
+    if not applicable(s):
+        raise ValueError(f"not for the 3x3 depthwise kernel: {s}")
     matrix = np.asarray(weights, np.int8).reshape(9, s.out_c).T
-    folded, bound = fold_zero_point(matrix, bias, spec.x_zero_point)
-    rq = requantiser(spec, s.out_c, folded, bound)
-    if rq.has_left:
-        raise ValueError("left shifts")
-    columns = s.out_w + 2 if s.stride_w == 1 else 2 * max(s.out_w, 4) + 2
-    used = max(min(s.in_w, columns - s.pad_left), 0)
-    # The right border of one row pair is the left border of the other.
-    pair = 2 * s.in_c * (columns - min(s.pad_left, columns - s.pad_left - used))
-    if pair + 6 * s.in_c + 2 > 65535:
-        raise ValueError("rows too long for 16-bit offsets")
+    rq = requantiser(spec, s.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
+    columns, used, pair = _row_pair(s)
     name, text = _row_kernel(s, rq)
     total = pair + 2 * s.in_c * columns
     scratch = [Scratch("pairs", total)]
@@ -139,7 +129,7 @@ def depthwise3x3(
         scratch.append(Scratch("row", (2 if s.stride_h == 1 else 1) * s.out_w * s.out_c))
     constants = [Packed("w", _pack(matrix)), Packed("k", np.stack([rq.bias, rq.multiplier], 1).astype(np.int32))]
     if rq.common_right is None:
-        constants.append(Packed("right", (-rq.right).astype(np.int8)))
+        constants.append(Packed("right", rq.signed_shift))
     constants.append(Packed("offsets", _offsets(s, pair)))
     fields = {
         "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h, "out_row": s.out_w * s.out_c,
@@ -165,6 +155,24 @@ def depthwise3x3(
     )
 
 
+def _row_pair(s: ConvShape) -> tuple[int, int, int]:
+    """Columns of a row pair, those that the image fills, bytes from one pair to the other.
+
+    The right border of one row pair is the left border of the other.
+    """
+    columns = s.out_w + 2 if s.stride_w == 1 else 2 * max(s.out_w, 4) + 2
+    used = max(min(s.in_w, columns - s.pad_left), 0)
+    return columns, used, 2 * s.in_c * (columns - min(s.pad_left, columns - s.pad_left - used))
+
+
+def applicable(s: ConvShape) -> bool:
+    """Whether `depthwise3x3` takes a geometry: its offsets are 16 bits, its steps 12."""
+    plain = (s.kernel_h, s.kernel_w, s.dilation_h, s.dilation_w, s.out_c) == (3, 3, 1, 1, s.in_c)
+    if not plain or (s.stride_h, s.stride_w) not in ((1, 1), (2, 2)) or s.out_w < 2 or s.in_c > 1000:
+        return False
+    return s.pad_left <= s.out_w and is_dense(s) and _row_pair(s)[2] + 6 * s.in_c + 2 <= 65535
+
+
 def _pack(matrix: np.ndarray) -> np.ndarray:
     """Weights [channels, 9] as described above, with one more row of zeros at both ends."""
     channels = len(matrix)
@@ -182,9 +190,7 @@ def _offsets(s: ConvShape, pair: int) -> np.ndarray:
         outputs = np.array([0, s.out_c, s.out_w * s.out_c, (s.out_w + 1) * s.out_c])
     else:
         outputs = np.arange(4) * s.out_c
-    return np.concatenate(
-        [(column + second).astype("<u2"), (column + pair - second).astype("<u2"), outputs.astype("<u4").view("<u2")]
-    )
+    return np.concatenate([(column + second).astype("<u2"), (column + pair - second).astype("<u2"), outputs.astype("<u4").view("<u2")])
 
 
 def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
@@ -198,19 +204,13 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     partial = (s.out_h % 2 == 1) if square else s.out_w < 4
     if square:
         block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{x_step}"]
-        block += [
-            f"vmladav.s8 {r}, q0, {q}" for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)
-        ]
+        block += [f"vmladav.s8 {r}, q0, {q}" for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)]
         weights = ["vldrb.8 q1, [r5, #4]", "vldrb.8 q3, [r5, #3]", "vldrb.8 q4, [r5, #-1]", "vldrb.8 q2, [r5], #16"]
     else:
-        block = [
-            line
-            for r in ("r0", "r2", "r4", "r6")
-            for line in ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")
-        ]
+        block = [line for r in ("r0", "r2", "r4", "r6") for line in ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")]
         weights = ["vldrb.8 q1, [r5, #4]", "add r5, r5, #16"]
     block += ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
-    block += rq.vector("q0", "q7", "r8", "", "r10") + rq.narrow("q0", None, "q7")
+    block += split_shift(rq) + rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10") + rq.narrow("q0", None, "q7")
     block += ["vpst", "vstrbt.32 q0, [r3, q6]"] if partial else ["vstrb.32 q0, [r3, q6]"]
     block.append(f"addw r3, r3, #{y_step}")
     # A last single row of a pair of rows, or a row shorter than a block: only the first lanes are stored.
@@ -245,11 +245,11 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
             for (int32_t lane = 0; lane < lanes; lane++) {{
                 const int8_t *from = x + {start} * {2 * s.in_c * s.stride_w} + 2 * c;
                 const int8_t *weight = w + 16 * c + 4 - {row} - 4 * ({shift});
-                int32_t acc = k[2 * c];
+                int32_t acc = 0;
                 for (int32_t tap = 0; tap < 16; tap++) {{
                     acc += from[gather[tap / 2] + tap % 2] * weight[tap];
                 }}
-                y[column * {s.out_c} + (int32_t)to[lane] + c] = {rq.scalar("acc", "k[2 * c + 1]", "0", "right[c]")};
+                y[column * {s.out_c} + (int32_t)to[lane] + c] = {scalar_result(rq, "right[c]")};
             }}
         }}
     }}
@@ -258,9 +258,7 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
 """
     digest = hashlib.sha256(body.encode()).hexdigest()[:6]
     name = f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}_{digest}"
-    comment = (
-        f"/* {rows} row(s) of {s.out_w} outputs, {s.out_c} channels; x: row pairs, w: one past the leading zeros. */\n"
-    )
+    comment = f"/* {rows} row(s) of {s.out_w} outputs, {s.out_c} channels; x: row pairs, w: one past the leading zeros. */\n"
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 

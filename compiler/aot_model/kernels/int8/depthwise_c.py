@@ -11,7 +11,8 @@ import numpy.typing as npt
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
-from aot_model.kernels.int8.requantise import QuantSpec, bounds, fold_zero_point, plan
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
+from aot_model.kernels.int8.spec import QuantSpec
 
 WRITTEN_OUT = 16
 """Kernels of up to so many taps are written out."""
@@ -68,7 +69,7 @@ def depthwise(
         helpers = [text]
         finish = [f"const int32_t v = {requantise}((int32_t)sum, constants + 1);"]
     else:
-        helpers = finish_helpers(quant.out_dtype)
+        helpers = finish_helpers(rq, quant.out_dtype)
         finish = ["int32_t v = (int32_t)sum;", *finish_c(rq, quant.out_dtype, "(constants + 1)")]
     compute = [
         f"const {weights.dtype.name}_t *taps = weights + {taps} * {loops.channel};",

@@ -14,7 +14,8 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.depthwise3x3_dsp import three_by_three
 from aot_model.kernels.int8.finish import DSP, finish_c, finish_helpers, raw_constants, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
-from aot_model.kernels.int8.requantise import Int64, QuantSpec, bounds, fold_zero_point, plan
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 UNROLLED_PAIRS = 8
 """Kernels of up to so many pairs of taps are written out."""
@@ -87,7 +88,7 @@ def depthwise(
         helpers.append(text)
         compute = [f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"]
     else:
-        helpers += [SMLAD, *finish_helpers(quant.out_dtype)]
+        helpers += [SMLAD, *finish_helpers(rq, quant.out_dtype)]
         compute = tap_pairs(loops, words, rows[0].size - 1 - len(requantise_words(rq, 0)))
         kernel = "C"
     if rq.form == "raw":

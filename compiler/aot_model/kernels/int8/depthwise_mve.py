@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Tail
-from .depthwise3x3_mve import depthwise3x3
-from .depthwise_taps_mve import depthwise_taps
+from . import depthwise3x3_mve, depthwise_taps_mve
+from .requantise_mve import supports
 from .spec import QuantSpec
+
+
+def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
+    """Whether `depthwise` takes a layer."""
+    if shape.groups != shape.in_c or not supports(spec):
+        return False
+    return depthwise3x3_mve.applicable(shape) or depthwise_taps_mve.applicable(shape)
 
 
 def depthwise(
@@ -24,9 +31,7 @@ def depthwise(
     outputs instead of the store to y: int32x4_t for lanes = 4 (vector_tail), int32_t for lanes = 1.
 
     Raises:
-        ValueError: what `depthwise_taps` does not have either.
+        ValueError: a layer that is not `applicable`.
     """
-    try:
-        return depthwise3x3(shape, weights, bias, spec, tail, vector_tail)
-    except ValueError:
-        return depthwise_taps(shape, weights, bias, spec, tail, vector_tail)
+    kernel = depthwise3x3_mve.depthwise3x3 if depthwise3x3_mve.applicable(shape) else depthwise_taps_mve.depthwise_taps
+    return kernel(shape, weights, bias, spec, tail, vector_tail)

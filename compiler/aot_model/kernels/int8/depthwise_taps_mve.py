@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from .channel_rows_mve import asm_statement, channel_loop
-from .conv_mve import INCLUDES, indent, tail_loop
+from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
+from .conv_mve import INCLUDES, indent, is_dense, tail_loop
 from .patch_mve import COPY_C
 from .requantise_mve import HELPERS, Requantiser, fold_zero_point, requantiser
 from .spec import QuantSpec
@@ -45,23 +45,19 @@ def depthwise_taps(
     tail: Tail | None = None,
     vector_tail: bool = False,
 ) -> KernelCode:
-    """Any kernel, stride, dilation, padding and channel multiplier.
+    """Any kernel of up to 128 taps, stride, dilation, padding and channel multiplier.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
 
     Raises:
-        ValueError: more than 128 taps, windows that 16-bit offsets do not span, rows of channels beyond 1023 bytes,
-            left shifts, or what `requantiser` does not have.
+        ValueError: a geometry that is not `applicable`, or what `requantiser` does not have.
     """
     s = _along_the_row(shape)
     taps = s.kernel_h * s.kernel_w
-    if s.out_c % s.in_c or s.out_c > 1023 or s.in_c * s.stride_w > 4095 or taps > 128:
-        raise ValueError("channels or taps that the depthwise kernel does not have")
+    if not applicable(shape):
+        raise ValueError(f"not for the depthwise kernel: {shape}")
     matrix = np.asarray(weights, np.int8).reshape(taps, s.out_c).T
-    folded, bound = fold_zero_point(matrix, bias, spec.x_zero_point)
-    rq = requantiser(spec, s.out_c, folded, bound)
-    if rq.has_left:
-        raise ValueError("left shifts")
+    rq = requantiser(spec, s.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
     p = _plan(s)
     offsets = _offsets(p)
     name, text = _row_kernel(p, rq)
@@ -85,6 +81,16 @@ def depthwise_taps(
     )
 
 
+def applicable(shape: ConvShape) -> bool:
+    """Whether `depthwise_taps` takes a geometry: steps are 12 bits, offsets 16, a channel's weights within reach."""
+    s = _along_the_row(shape)
+    if s.out_c % s.in_c or s.out_c > 1023 or s.in_c * s.stride_w > 4095 or s.kernel_h * s.kernel_w > 128:
+        return False
+    p = _plan(s)
+    span = (p.slots or (s.kernel_h - 1) * s.dilation_h + 1) - 1
+    return is_dense(shape) and span * p.row + (s.kernel_w - 1) * s.dilation_w * s.in_c <= 65535
+
+
 def _along_the_row(s: ConvShape) -> ConvShape:
     """A convolution down a single column is one along a row: the memory is the same."""
     if (s.in_w, s.out_w, s.kernel_w, s.pad_left) != (1, 1, 1, 0):
@@ -98,12 +104,7 @@ def _along_the_row(s: ConvShape) -> ConvShape:
 def _plan(s: ConvShape) -> _Plan:
     tall, wide = (s.kernel_h - 1) * s.dilation_h + 1, (s.kernel_w - 1) * s.dilation_w + 1
     columns = (s.out_w - 1) * s.stride_w + wide
-    padded = (
-        s.pad_top > 0
-        or s.pad_left > 0
-        or (s.out_h - 1) * s.stride_h + tall > s.in_h
-        or (s.out_w - 1) * s.stride_w + wide > s.in_w
-    )
+    padded = s.pad_top > 0 or s.pad_left > 0 or (s.out_h - 1) * s.stride_h + tall > s.in_h or (s.out_w - 1) * s.stride_w + wide > s.in_w
     slots, row = (tall, columns * s.in_c) if padded else (0, s.in_w * s.in_c)
     return _Plan(s, -(-s.kernel_h * s.kernel_w // 8), slots, row, s.out_c // s.in_c)
 
@@ -117,19 +118,17 @@ def _offsets(p: _Plan) -> np.ndarray:
     for phase in range(max(p.slots, 1)):
         slot = (rows + phase) % p.slots if p.slots else rows
         taps = (slot[:, None] * p.row + columns[None, :]).reshape(-1)
-        if taps.max() > 65535:
-            raise ValueError("taps too far apart for 16-bit offsets")
         phases.append(np.append(taps, np.full(8 * p.chunks - len(taps), taps[0])))
     outputs = (np.arange(4) * s.out_c).astype("<u4").view("<u2")
     return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
 
 def _pack(matrix: np.ndarray, rq: Requantiser, order: np.ndarray, chunks: int) -> np.ndarray:
-    """Per channel: weights, zeros up to 8 * chunks, and minus the right shift where channels differ in it."""
+    """Per channel: weights, zeros up to 8 * chunks, and the signed shift where channels differ in it."""
     padded = np.zeros((len(matrix), 8 * chunks + (rq.common_right is None)), np.int8)
     padded[:, : matrix.shape[1]] = matrix
     if rq.common_right is None:
-        padded[:, -1] = -rq.right[order]
+        padded[:, -1] = rq.signed_shift[order]
     return padded.reshape(-1)
 
 
@@ -156,7 +155,7 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
                 block += [f"subw r1, r1, #{p.step}"] * pixels if pixels * p.step > 4095 else [
                     f"subw r1, r1, #{pixels * p.step}"]  # fmt: skip
     block += ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
-    block += rq.vector("q0", "q7", "r8", "", "r10") + rq.narrow("q0", None, "q7")
+    block += split_shift(rq) + rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10") + rq.narrow("q0", None, "q7")
     block += ["vpst", "vstrbt.32 q0, [r3, q6]"] if pixels < 4 else ["vstrb.32 q0, [r3, q6]"]
     block.append(f"addw r3, r3, #{pixels * s.out_c}")
     per_channel = ["ldrd r12, r8, [r7], #8"]
@@ -183,11 +182,11 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
             const int32_t column = block + {pixels} > {s.out_w} ? {s.out_w - pixels} : block;
             for (int32_t lane = 0; lane < {pixels}; lane++) {{
                 const int8_t *from = x + (column + lane) * {p.step} + c;
-                int32_t acc = k[2 * c];
+                int32_t acc = 0;
                 for (int32_t tap = 0; tap < {8 * p.chunks}; tap++) {{
                     acc += from[taps[tap]] * w[{record} * c + tap];
                 }}
-                y[column * {s.out_c} + (int32_t)to[lane] + c * {p.multiplier}] = {rq.scalar("acc", "k[2 * c + 1]", "0", right)};
+                y[column * {s.out_c} + (int32_t)to[lane] + c * {p.multiplier}] = {scalar_result(rq, right)};
             }}
         }}
     }}
@@ -196,9 +195,7 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
 """
     digest = hashlib.sha256(body.encode()).hexdigest()[:6]
     name = f"aot_mve_depthwise_t{s.kernel_h * s.kernel_w}_c{s.out_c}_{digest}"
-    comment = (
-        f"/* One row of {s.out_w} outputs, {s.in_c} channels, {s.kernel_h} x {s.kernel_w} taps at given offsets. */\n"
-    )
+    comment = f"/* One row of {s.out_w} outputs, {s.in_c} channels, {s.kernel_h} x {s.kernel_w} taps at given offsets. */\n"
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 

@@ -90,9 +90,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     asm = "\n".join(f'        "{line}\\n\\t"' for line in [*shared, "1:", *lines])
     outs = ["w", "left", *y, *(x if mutable else [])]
     ins = [] if mutable else x
-    parameters = (
-        [f"const int8_t *{p}" for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
-    )
+    parameters = [f"const int8_t *{p}" for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
     pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
     twin = _twin(widths, rq, pixels, block)
     body = f"""\
@@ -120,8 +118,7 @@ def _pin(operands: list[str]) -> str:
     """C that puts the operands into the odd registers, low ones first."""
     types = {"left": "int32_t ", "y0": "int8_t *", "y1": "int8_t *"}
     return "".join(
-        f'    register {types.get(name, "const int8_t *")}{name}_ __asm__("{register}") = '
-        f"{'channels' if name == 'left' else name};\n"
+        f'    register {types.get(name, "const int8_t *")}{name}_ __asm__("{register}") = {"channels" if name == "left" else name};\n'
         for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False)
     )
 
@@ -255,5 +252,5 @@ def _twin(widths: list[int], rq: Requantiser, pixels: int, block: int) -> str:
     left = f"record[{rq.shifts_at} + {lane}]"
     right = f"record[{rq.shifts_at + 4 * rq.has_left} + {lane}]"
     for p in range(pixels):
-        out += f"            y{p}[first + c] = {rq.scalar(f'acc[{p}][c] + bias', 'multiplier', left, right)};\n"
+        out += f"            y{p}[first + c] = {rq.scalar(f'(int32_t)((uint32_t)acc[{p}][c] + (uint32_t)bias)', 'multiplier', left, right)};\n"
     return out + f"        }}\n        w += {weight_bytes + record * step};\n    }}\n"

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import Packed
-from aot_model.kernels.int8.requantise import Int64, QuantSpec, Requantise
+from aot_model.kernels.int8.requantise import Requantise
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 DSP = "#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)"
 """Opens the part of a text that uses the DSP extension; the portable twin follows #else."""
@@ -127,8 +128,12 @@ def finish_c(rq: Requantise, out_dtype: str, constants: str) -> list[str]:
     return [*lines, f"v = v < {lo} ? {lo} : v > {hi} ? {hi} : v;"]
 
 
-def finish_helpers(out_dtype: str) -> list[str]:
+def finish_helpers(rq: Requantise, out_dtype: str) -> list[str]:
     """Texts that finish_c's code calls."""
+    if rq.form == "raw":
+        return []
+    if rq.clamp_low is not None or rq.clamp_high is not None:
+        return [SMMLAR]
     op, lo, hi = ("ssat", -128, 127) if out_dtype == "int8" else ("usat", 0, 255)
     saturate = f"""static inline int32_t saturate_{out_dtype}(int32_t v)
 {{

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.finish import DSP, asm_text, form_name, raw_constants, requantise_asm, requantise_c, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
-from aot_model.kernels.int8.requantise import QuantSpec, Requantise, fold_zero_point
+from aot_model.kernels.int8.requantise import Requantise, fold_zero_point
+from aot_model.kernels.int8.spec import QuantSpec
 
 UNROLL = 4
 ROWS = 4

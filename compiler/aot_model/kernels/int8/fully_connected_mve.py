@@ -6,10 +6,16 @@ import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from .conv_mve import INCLUDES, conv, tail_loop
+from .conv_mve import applicable as conv_applicable
 from .dot_mve import chunk_widths, dot, pack
 from .patch_mve import COPY_C, copy_statements
 from .requantise_mve import HELPERS, fold_zero_point, requantiser
 from .spec import QuantSpec
+
+
+def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
+    """Whether `fully_connected` takes a layer."""
+    return conv_applicable(shape, spec) and shape.kernel_h == shape.kernel_w == 1
 
 
 def fully_connected(
@@ -27,11 +33,12 @@ def fully_connected(
     Raises:
         ValueError: as `conv`.
     """
+    if not applicable(shape, spec):
+        raise ValueError(f"not for the Helium matrix product: {shape}, {spec}")
     matrix = np.asarray(weights, np.int8).reshape(shape.out_c, shape.in_c)
     if shape.batch * shape.out_h * shape.out_w != 1:
         return conv(shape, matrix.reshape(shape.out_c, 1, 1, shape.in_c), bias, spec, tail, vector_tail)
-    folded, bound = fold_zero_point(matrix, bias, spec.x_zero_point)
-    rq = requantiser(spec, shape.out_c, folded, bound)
+    rq = requantiser(spec, shape.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
     block = 4 if 1 <= shape.out_c % 8 <= 4 else 8
     kernel = dot(shape.in_c, shape.out_c, rq, 1, block)
     body, scratch, slack, x = "", [], None, "x"

@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise_asm, requantise_c, requantise_words, wrapped
-from aot_model.kernels.int8.requantise import Int64, QuantSpec, Requantise, bounds, plan
+from aot_model.kernels.int8.requantise import Requantise, bounds, plan
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 UNROLL = 8
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot_model.kernels.base import ConvShape, Tail
-from aot_model.kernels.int8.requantise import QuantSpec, Requantise
+from aot_model.kernels.int8.requantise import Requantise
+from aot_model.kernels.int8.spec import QuantSpec
 
 PLANE_BYTES = 6144
 """A plane larger than this is done in strips of lines."""

@@ -27,9 +27,7 @@ static inline int32_t aot_mve_mean(int32_t sum, int32_t n)
 """
 
 
-def average_pool(
-    shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False
-) -> KernelCode:
+def average_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False) -> KernelCode:
     """Mean over the elements of each window inside of the image; input and output share their quantisation.
 
     tail: as for `conv`, gets the clamped mean.
@@ -101,9 +99,7 @@ for (int32_t c = 0; c < {shape.in_c}; c++) {{
     return _pool(shape, "mean", code, (DIVIDE_C,), tail, vector_tail)
 
 
-def max_pool(
-    shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False
-) -> KernelCode:
+def max_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False) -> KernelCode:
     """Largest element of each window inside of the image; input and output share their quantisation.
 
     tail: as for `conv`.
@@ -142,9 +138,7 @@ for (int32_t c = 0; c < {c}; c++) {{
     return _pool(shape, "max", code, (), tail, vector_tail)
 
 
-def _pool(
-    s: ConvShape, kind: str, window: str, helpers: tuple[str, ...], tail: Tail | None, vector_tail: bool
-) -> KernelCode:
+def _pool(s: ConvShape, kind: str, window: str, helpers: tuple[str, ...], tail: Tail | None, vector_tail: bool) -> KernelCode:
     """Loops over the outputs around `window`, which reduces rows x columns at x to one pixel at y."""
     if s.strides != (s.in_h * s.in_w * s.in_c, s.in_w * s.in_c, s.in_c, 1) or s.in_c != s.out_c:
         raise ValueError("the input must be dense, channels last")

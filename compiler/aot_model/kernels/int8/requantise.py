@@ -26,44 +26,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Int64 = npt.NDArray[np.int64]
+from aot_model.kernels.int8.spec import Int64, QuantSpec
+
 Form = Literal["affine", "ties", "raw"]
 
 _SEARCH = (0, 1 << 8, 1 << 12, 1 << 17)
 """How far the bias may be moved in search of the affine form, and where the search pauses."""
-
-
-@dataclass(frozen=True)
-class QuantSpec:
-    """Quantisation of one operator. multiplier, shift: one per output channel, or one for all."""
-
-    x_zero_point: int
-    multiplier: npt.NDArray[np.int32]
-    shift: npt.NDArray[np.int32]
-    """Sign as in TFLite: positive shifts left."""
-    out_zero_point: int
-    act_min: int
-    act_max: int
-    x_dtype: str = "int8"
-    out_dtype: str = "int8"
-    variant: int = 1
-    """1: double rounding, second ties away from zero. 2: second ties up. 3: single rounding."""
-    weight_zero_point: int = 0
-
-    @property
-    def x_range(self) -> tuple[int, int]:
-        return (-128, 127) if self.x_dtype == "int8" else (0, 255)
-
-    @property
-    def out_range(self) -> tuple[int, int]:
-        return (-128, 127) if self.out_dtype == "int8" else (0, 255)
-
-    def channels(self, count: int) -> tuple[Int64, Int64]:
-        """Multipliers and shifts, one per channel."""
-        return (
-            np.broadcast_to(self.multiplier.astype(np.int64), (count,)),
-            np.broadcast_to(self.shift.astype(np.int64), (count,)),
-        )
 
 
 def rescale(acc: Int64, multiplier: Int64, shift: Int64, variant: int = 1) -> Int64:

@@ -28,7 +28,7 @@ REQUANTISE_C = """\
 /* (a * 2^left * m) / 2^31 rounded, then / 2^right with ties away from zero. */
 static inline int32_t aot_mve_requantise(int32_t a, int32_t m, int32_t left, int32_t right)
 {
-    const int64_t product = ((int64_t)a * ((int64_t)1 << left)) * m + ((int64_t)1 << 30);
+    const int64_t product = (int64_t)(int32_t)((uint32_t)a << left) * m + ((int64_t)1 << 30);
     int64_t h = product >> 31;
     if (right > 0) {
         h = (h + (h < 0 ? -1 : 0) + ((int64_t)1 << (right - 1))) >> right;
@@ -58,8 +58,14 @@ class Requantiser:
 
     @property
     def common_right(self) -> int | None:
-        """The right shift that all channels share, or None."""
-        return int(self.right[0]) if np.all(self.right == self.right[0]) else None
+        """The right shift that all channels share, or None; None too where some channels shift left."""
+        return int(self.right[0]) if np.all(self.right == self.right[0]) and not self.has_left else None
+
+    @property
+    def signed_shift(self) -> np.ndarray:
+        """int8, one per channel: positive shifts left, as the depthwise kernels read it."""
+        shift: np.ndarray = (self.left - self.right).astype(np.int8)
+        return shift
 
     @property
     def common_multiplier(self) -> int | None:
@@ -194,26 +200,23 @@ def _constant_s16(register: str, value: int) -> str:
     return f"vmov.i16 {register}, #{value}" if value >= 0 else f"vmvn.i16 {register}, #{~value}"
 
 
-def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray, bound: np.ndarray) -> Requantiser:
-    """The sequence for `channels` outputs.
+def supports(spec: QuantSpec) -> bool:
+    """Whether the Helium kernels compute this arithmetic."""
+    kinds = (spec.x_dtype, spec.out_dtype, spec.variant, spec.weight_zero_point)
+    in_range = -128 <= spec.out_zero_point <= 127 and -128 <= spec.act_min <= spec.act_max <= 127
+    return kinds == ("int8", "int8", 1, 0) and in_range and bool(np.all(np.abs(spec.shift) <= 31))
 
-    bias: int64[channels], the input zero point folded in. bound: int64[channels], largest |accumulator| that any
-    input can give, bias included.
+
+def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray) -> Requantiser:
+    """The sequence for `channels` outputs. bias: int32[channels], the input zero point folded in.
 
     Raises:
-        ValueError: a type, variant or range that these kernels do not have, or an accumulator that may overflow.
+        ValueError: a type, variant or range that these kernels do not have.
     """
-    if (spec.x_dtype, spec.y_dtype, spec.variant) != ("int8", "int8", 1):
-        raise ValueError(
-            f"Helium kernels are int8 to int8, variant 1; got {spec.x_dtype}, {spec.y_dtype}, {spec.variant}"
-        )
-    if not -128 <= spec.out_zero_point <= 127 or not -128 <= spec.act_min <= spec.act_max <= 127:
-        raise ValueError("output zero point or activation range outside of int8")
-    multiplier = np.broadcast_to(np.asarray(spec.multiplier, np.int64).reshape(-1), (channels,)).copy()
-    shift = np.broadcast_to(np.asarray(spec.shift, np.int64).reshape(-1), (channels,))
+    if not supports(spec):
+        raise ValueError(f"not int8 to int8 with variant 1: {spec}")
+    multiplier, shift = spec.channels(channels)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    if np.any(bound << np.minimum(left, 31) >= 1 << 31):
-        raise ValueError("an accumulator may leave int32")
     live = multiplier != 0
     if np.any(live) and np.all(right[live] == right[live][0]):
         right = np.where(live, right, right[live][0])  # 0 may be shifted at will
@@ -224,8 +227,8 @@ def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray, bound: np.ndar
     return Requantiser(bias, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties)
 
 
-def fold_zero_point(weights: np.ndarray, bias: np.ndarray | None, x_zero_point: int) -> tuple[np.ndarray, np.ndarray]:
-    """(bias - zero_point * sum of weights, bound of |accumulator|) for weights [channels, taps], both int64."""
-    w = weights.astype(np.int64)
-    folded = (np.zeros(len(w), np.int64) if bias is None else bias.astype(np.int64)) - x_zero_point * w.sum(axis=1)
-    return folded, np.abs(folded) + 128 * np.abs(w).sum(axis=1)
+def fold_zero_point(weights: np.ndarray, bias: np.ndarray | None, x_zero_point: int) -> np.ndarray:
+    """bias - zero_point * sum of weights [channels, taps], int32[channels]; wraps, as the accumulators do."""
+    start = np.zeros(len(weights), np.int64) if bias is None else bias.astype(np.int64)
+    folded: np.ndarray = (start - x_zero_point * weights.astype(np.int64).sum(axis=1)).astype(np.int32)
+    return folded

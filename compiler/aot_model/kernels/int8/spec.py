@@ -5,21 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class QuantSpec:
-    """How an accumulator becomes an output: y = clamp(requantise(acc) + out_zero_point, act_min, act_max)."""
+    """Quantisation of one operator. multiplier, shift: one per output channel, or one for all."""
 
     x_zero_point: int
-    multiplier: np.ndarray
-    """int32, one per output channel or one for all: the multiplier in Q0.31."""
-    shift: np.ndarray
-    """int32, as `multiplier`: the exponent in TFLite's sign, positive = left."""
+    multiplier: npt.NDArray[np.int32]
+    shift: npt.NDArray[np.int32]
+    """Sign as in TFLite: positive shifts left."""
     out_zero_point: int
     act_min: int
     act_max: int
     x_dtype: str = "int8"
-    y_dtype: str = "int8"
+    out_dtype: str = "int8"
     variant: int = 1
-    """1: rounding doubling high multiply, then a rounding shift with ties away from zero."""
+    """1: double rounding, second ties away from zero. 2: second ties up. 3: single rounding."""
+    weight_zero_point: int = 0
+
+    @property
+    def x_range(self) -> tuple[int, int]:
+        return (-128, 127) if self.x_dtype == "int8" else (0, 255)
+
+    @property
+    def out_range(self) -> tuple[int, int]:
+        return (-128, 127) if self.out_dtype == "int8" else (0, 255)
+
+    def channels(self, count: int) -> tuple[Int64, Int64]:
+        """Multipliers and shifts, one per channel."""
+        return (
+            np.broadcast_to(self.multiplier.astype(np.int64), (count,)),
+            np.broadcast_to(self.shift.astype(np.int64), (count,)),
+        )

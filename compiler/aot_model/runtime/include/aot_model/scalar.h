@@ -155,4 +155,53 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_single(int32_t acc, int32_t multip
     return (int32_t)(((int64_t)acc * multiplier + ((int64_t)1 << (total - 1))) >> total);
 }
 
+/* Requantisation of a 64-bit accumulator by a 16-bit multiplier, ties up: int16 activations. */
+AOT_MODEL_INLINE int32_t aot_model_requantise_wide(int64_t acc, int32_t multiplier, int32_t shift)
+{
+    const int32_t total = 15 - shift;
+    return (int32_t)((acc * multiplier + ((int64_t)1 << (total - 1))) >> total);
+}
+
+/* 2 * a * b / 2^32, ties up, saturated. */
+AOT_MODEL_INLINE int32_t aot_model_high_multiply(int32_t a, int32_t b)
+{
+    return (a == INT32_MIN && b == INT32_MIN) ? INT32_MAX : (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+}
+
+/* x / 2^bits, ties away from zero; 0 <= bits <= 31. */
+AOT_MODEL_INLINE int32_t aot_model_rounding_shift(int32_t x, int32_t bits)
+{
+    const int32_t mask = (int32_t)(((int64_t)1 << bits) - 1);
+    return (x >> bits) + ((x & mask) > (mask >> 1) + (x < 0));
+}
+
+/* Zero bits above the highest one; 32 for 0. */
+AOT_MODEL_INLINE int32_t aot_model_leading_zeros(int32_t x)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    return (x == 0) ? 32 : __builtin_clz((unsigned int)x);
+#else
+    int32_t n = 0;
+    for (uint32_t u = (uint32_t)x; n < 32 && u < 0x80000000u; u <<= 1) {
+        ++n;
+    }
+    return n;
+#endif
+}
+
+/* 2^(62 - leading zeros) / x in Q0.31 for x > 0: the reciprocal of the fraction that is left after normalising x to
+ * [1, 2), by three Newton-Raphson steps. */
+AOT_MODEL_INLINE int32_t aot_model_reciprocal(int32_t x)
+{
+    const int32_t fraction = (int32_t)(((uint32_t)x << aot_model_leading_zeros(x)) - 0x80000000u);
+    const int64_t sum = (int64_t)fraction + INT32_MAX;
+    const int32_t half = (int32_t)((sum + 1) / 2);
+    int32_t r = 1515870810 + aot_model_high_multiply(half, -1010580540);
+    for (int32_t k = 0; k < 3; ++k) {
+        const int32_t error = (1 << 29) - aot_model_high_multiply(half, r);
+        r += aot_model_high_multiply(r, error) * 4;
+    }
+    return (r > INT32_MAX / 2) ? INT32_MAX : r * 2;
+}
+
 #endif

@@ -1,0 +1,167 @@
+"""TFLite: from a file to a Graph, operator by operator. Values keep the file's layout, channels last.
+
+The file is read and checked by tflite_file.py; each operator has a rule in one of the modules beside this one, which
+says what it is in terms of ours. What is constant is folded on the way. Integer networks stay integer: every rescaling
+is a fixed-point multiplication, as TensorFlow Lite Micro computes it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from aot_model.errors import CompileError, Problem, fail
+from aot_model.frontends import tflite_elementwise, tflite_layers, tflite_movement, tflite_reduction
+from aot_model.frontends.model import Model
+from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, Tensor, parse, short
+from aot_model.frontends.tflite_site import RULES, FoldingBuild, Site
+from aot_model.ir.graph import Graph, Value, constant
+from aot_model.ir.types import Quantisation, TensorType
+from aot_model.ops.registry import OperatorError, load_all
+
+RULE_MODULES = (tflite_elementwise, tflite_layers, tflite_movement, tflite_reduction)
+
+
+def read_tflite(path: Path) -> Model:
+    """The model in a file. CompileError E1xx to E3xx with everything that is wrong with it."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path)) from None
+    load_all()
+    file = parse(data, str(path))
+    graph = Importer(file, str(path)).run()
+    return Model(graph, (path,), hashlib.sha256(data).hexdigest(), [], "tflite")
+
+
+class Importer:
+    """The state of one import."""
+
+    def __init__(self, file: File, where: str) -> None:
+        self.file = file
+        self.where = where
+        self.problems: list[Problem] = []
+
+    def run(self) -> Graph:
+        self._check_operators()
+        main = self.file.subgraphs[0]
+        graph = Graph(main.name)
+        scope: dict[int, Value] = {}
+        for i in main.inputs:
+            value = self._input(main, i)
+            if value is not None:
+                scope[i] = value
+                graph.inputs.append(value)
+        self._raise()
+        self.body(main, graph, scope)
+        self._raise()
+        return graph
+
+    def _raise(self) -> None:
+        if self.problems:
+            raise CompileError(dict.fromkeys(self.problems))
+
+    def _problem(self, code: str, message: str, operator: FileOperator | None = None, hint: str = "") -> None:
+        where = self.where if operator is None else f"{self.where}: operator {operator.index} ({operator.kind})"
+        self.problems.append(Problem(code, message, where, hint))
+
+    def _check_operators(self) -> None:
+        """Name every operator that nobody knows, before anything else."""
+        missing: dict[str, list[str]] = {}
+        for g, graph in enumerate(self.file.subgraphs):
+            for operator in graph.operators:
+                if operator.kind not in RULES:
+                    place = str(operator.index) if g == 0 else f"{operator.index} of sub-graph {g}"
+                    missing.setdefault(operator.kind, []).append(place)
+        for kind, places in sorted(missing.items()):
+            listed = ", ".join(places[:8]) + (f" and {len(places) - 8} more" if len(places) > 8 else "")
+            near = difflib.get_close_matches(kind, RULES, 1, 0.75)
+            hint = f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"
+            label = f"custom operator '{kind[7:]}'" if kind.startswith("CUSTOM:") else f"operator {kind}"
+            self._problem("E201", f"{label} is not supported (operator {listed})", hint=hint)
+        self._raise()
+
+    def _input(self, graph: SubGraph, index: int) -> Value | None:
+        tensor = graph.tensors[index]
+        if tensor.dtype is None:
+            self._problem("E202", f"input '{short(tensor.name)}' has element type {tensor.kind}, which is not supported")
+            return None
+        label = graph.labels.get(("input", index), tensor.name)
+        return Value(label, TensorType(tensor.dtype, tensor.shape), quantisation=quantisation_of(tensor))
+
+    # --- operators --------------------------------------------------------------------------------------------------
+
+    def body(self, source: SubGraph, graph: Graph, scope: dict[int, Value]) -> None:
+        """Add the operators of a sub-graph, and its outputs."""
+        for operator in source.operators:
+            self._operator(source, operator, graph, scope)
+        for i in source.outputs:
+            value = self._value(source, i, scope)
+            if value is None:
+                if not self.problems:
+                    self._problem("E102", f"output '{short(source.tensors[i].name)}' is not computed by any operator")
+                continue
+            label = source.labels.get(("output", i))
+            if label and value not in graph.inputs and not value.is_const:
+                value.name = label
+            graph.outputs.append(value)
+
+    def _value(self, source: SubGraph, index: int, scope: dict[int, Value]) -> Value | None:
+        if index in scope:
+            return scope[index]
+        tensor = source.tensors[index]
+        if tensor.data is None:
+            return None
+        scope[index] = constant(tensor.name, tensor.data, quantisation_of(tensor))
+        return scope[index]
+
+    def _operator(self, source: SubGraph, operator: FileOperator, graph: Graph, scope: dict[int, Value]) -> None:
+        inputs: list[Value | None] = []
+        for i in operator.inputs:
+            value = None if i < 0 else self._value(source, i, scope)
+            if value is None and i >= 0:
+                if not self.problems:
+                    self._problem("E102", f"reads tensor {i} ('{short(source.tensors[i].name)}'), which nothing computes before it", operator)
+                return
+            inputs.append(value)
+        if len(set(operator.outputs)) != len(operator.outputs) or any(i in scope for i in operator.outputs):
+            self._problem("E102", "writes a tensor that is written already", operator)
+            return
+        outs = tuple(source.tensors[i] for i in operator.outputs)
+        first = len(graph.nodes)
+        label = short(outs[0].name.split(";")[0]) if outs else operator.kind
+        tensors = tuple(None if i < 0 else source.tensors[i] for i in operator.inputs)
+        site = Site(operator, tuple(inputs), tensors, outs, FoldingBuild(graph.nodes, label))
+        try:
+            found = RULES[operator.kind](site)
+            results = [found] if isinstance(found, Value) else list(found)
+            self._check(results, outs)
+        except OperatorError as error:
+            self._problem(error.code, str(error), operator, error.hint)
+            return
+        except DAMAGE as error:
+            self._problem("E301", f"options or inputs do not fit: {short(str(error)) or type(error).__name__}", operator)
+            return
+        made = {v for node in graph.nodes[first:] for v in node.outputs}
+        for i, tensor, value in zip(operator.outputs, outs, results, strict=True):
+            if value in made:
+                value.name = tensor.name
+                value.quantisation = quantisation_of(tensor)
+            scope[i] = value
+
+    def _check(self, results: Sequence[Value], tensors: Sequence[Tensor]) -> None:
+        """OperatorError when the results are not what the file says that they are."""
+        if len(results) != len(tensors):
+            raise OperatorError(f"has {len(tensors)} outputs, {len(results)} expected")
+        for value, tensor in zip(results, tensors, strict=True):
+            if value.dtype is not tensor.dtype:
+                raise OperatorError(f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}")
+            if value.shape != tensor.shape and tensor.shape and not tensor.dynamic:
+                raise OperatorError(f"output '{short(tensor.name)}' is declared with shape {list(tensor.shape)}, but is {value.type}")
+
+
+def quantisation_of(tensor: Tensor) -> Quantisation | None:
+    """The parameters of a tensor, None when it has none."""
+    return tensor.quantisation if tensor.quantisation.scale else None

@@ -1,0 +1,197 @@
+"""TFLite: convolutions, fully connected layers, matrix products, pooling.
+
+An integer layer becomes accumulators, a bias and a requantisation, which lowering fuses into one kernel.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
+from aot_model.ir.graph import Value, constant
+from aot_model.ir.types import DType
+from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool, accumulator, resolved_pads
+from aot_model.ops.registry import OperatorError
+
+_PADDING = {0: "SAME_UPPER", 1: "VALID"}
+
+
+def _padding(code: int) -> str:
+    if code not in _PADDING:
+        raise OperatorError(f"padding {code} is unknown", "E102")
+    return _PADDING[code]
+
+
+def _pair(n: Site, options: str, first: str, second: str) -> tuple[int, int]:
+    pair = (int(n.operator.options.get(options, first)), int(n.operator.options.get(options, second)))
+    if min(pair) < 1:
+        raise OperatorError(f"{first} and {second} are {pair}", "E301")
+    return pair
+
+
+def finish(n: Site, acc: Value, options: str, bias: int, w_scales: tuple[float, ...], float_product: bool = False) -> Value:
+    """Bias, requantisation and activation of an integer layer; bias and activation of a float one."""
+    act = activation(n, options)
+    if n.has(bias):
+        b = n.x(bias)
+        if b.type.elements not in (acc.shape[-1], 1) or b.dtype.is_float != acc.dtype.is_float:
+            raise OperatorError(f"bias {b.type} does not fit {acc.shape[-1]} channels of {acc.dtype.label}")
+        if b.dtype is not acc.dtype:
+            if b.data is None:
+                raise OperatorError(f"bias {b.type} is not of type {acc.dtype.label}", "E202")
+            low, high = acc.dtype.limits
+            b = constant(b.name, np.clip(b.data, low, high).astype(acc.dtype.numpy))
+        acc = n.add("Add", acc, n.reshape(b, (b.type.elements,)))
+    if acc.dtype.is_float:
+        return n.activate(acc, act)
+    to = n.out_dtype()
+    x_scale, scale = n.scale(0), n.scale_out()
+    # The reference multiplies the scales of a fully connected layer in single precision.
+    products = [float(np.float32(x_scale) * np.float32(s)) for s in w_scales] if float_product else [x_scale * s for s in w_scales]
+    rounding = "wide" if acc.dtype is DType.INT64 else "double"
+    return n.requantise(acc, [p / scale for p in products], n.limits(act), n.zero_out(), to, rounding)
+
+
+def weight_parameters(n: Site, k: int, axis: int, channels: int) -> tuple[tuple[float, ...], int]:
+    """Scales (one, or one per output channel) and the zero point of integer weights."""
+    q = n.q(k)
+    if len(set(q.zero_point)) != 1:
+        raise OperatorError("weights with several zero points are not supported", "E202")
+    if len(q.scale) > 1 and (q.axis != axis or len(q.scale) != channels):
+        raise OperatorError(f"{len(q.scale)} scales along axis {q.axis} do not fit {channels} output channels along axis {axis}", "E302")
+    return q.scale, q.zero_point[0]
+
+
+def plain_weights(n: Site, k: int, x: Value) -> Value:
+    """Weights in the type of the input: those of a hybrid layer (floats times integers) are dequantised at compile time."""
+    w = n.x(k)
+    if x.dtype.is_float and w.dtype.is_integer and w.data is not None:
+        q = n.q(k)
+        shape = [1] * w.type.rank
+        if q.axis is not None:
+            shape[q.axis] = -1
+        scale = np.asarray(q.scale, dtype=np.float32).reshape(shape)
+        zero = np.asarray(q.zero_point, dtype=np.float32).reshape(shape)
+        return constant(w.name, ((w.data.astype(np.float32) - zero) * scale).astype(np.float32))
+    if x.dtype.is_float != w.dtype.is_float or (x.dtype.is_integer and x.dtype not in QUANTISED):
+        raise OperatorError(f"{x.type} and weights {w.type} do not go together", "E202")
+    return w
+
+
+@rule("CONV_2D", "DEPTHWISE_CONV_2D")
+def convolution(n: Site) -> Value:
+    depthwise = n.operator.kind == "DEPTHWISE_CONV_2D"
+    options = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
+    x = n.x()
+    w = plain_weights(n, 1, x)
+    if x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
+        raise OperatorError(f"{x.type} and weights {w.type} are not those of a 2-D convolution")
+    if depthwise and (w.shape[0] != 1 or w.shape[3] % x.shape[3]):
+        raise OperatorError(f"depthwise weights {w.type} do not fit {x.shape[3]} channels")
+    axis, group = (3, x.shape[3]) if depthwise else (0, x.shape[3] // w.shape[3] or 1)
+    scales, w_zero = weight_parameters(n, 1, axis, w.shape[axis]) if x.dtype.is_integer else ((1.0,), 0)
+    if depthwise:
+        w = n.transpose(w, (3, 1, 2, 0))
+    strides, dilations = _pair(n, options, "StrideH", "StrideW"), _pair(n, options, "DilationHFactor", "DilationWFactor")
+    pads = resolved_pads(_padding(n.operator.options.get(options, "Padding")), None, x.shape[1:3], w.shape[1:3], strides, dilations)
+    x_zero = n.zero() if x.dtype.is_integer else 0
+    acc = n.build(Convolution(strides, pads, dilations, group, x_zero, w_zero), x, w)
+    return finish(n, acc, options, 2, scales)
+
+
+@rule("TRANSPOSE_CONV")
+def transpose_conv(n: Site) -> Value:
+    """Inputs: output shape, weights (O, H, W, I), x, bias. The output shape is also that of the output tensor."""
+    options = "TransposeConvOptions"
+    x = n.x(2)
+    w = plain_weights(n, 1, x)
+    shape = n.ints(0, "the output shape") if n.x(0).is_const else n.out().shape
+    if len(shape) != 4 or x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
+        raise OperatorError(f"{x.type}, weights {w.type} and output shape {shape} are not those of a 2-D convolution")
+    strides = _pair(n, options, "StrideH", "StrideW")
+    same = _padding(n.operator.options.get(options, "Padding")) == "SAME_UPPER"
+    begins, ends, extra = [], [], []
+    for k in range(2):
+        extent, wanted, taps = x.shape[1 + k], shape[1 + k], w.shape[1 + k]
+        total = max((extent - 1) * strides[k] + taps - wanted, 0) if same else 0
+        begin = total // 2
+        begins.append(begin)
+        end = (extent - 1) * strides[k] + taps - begin - wanted
+        ends.append(max(end, 0))
+        extra.append(max(-end, 0))
+    scales, w_zero = weight_parameters(n, 1, 0, w.shape[0]) if x.dtype.is_integer else ((1.0,), 0)
+    x_zero = n.zero(2) if x.dtype.is_integer else 0
+    acc = n.build(ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, x_zero, w_zero), x, w)
+    moved = Site(n.operator, (x, n.x(1), *n.inputs[3:4]), (n.in_tensors[2], n.in_tensors[1], *n.in_tensors[3:4]), n.out_tensors, n.build)
+    return finish(moved, acc, options, 2, scales)
+
+
+@rule("FULLY_CONNECTED")
+def fully_connected(n: Site) -> Value:
+    options = "FullyConnectedOptions"
+    x = n.x()
+    w = plain_weights(n, 1, x)
+    if n.operator.options.get(options, "WeightsFormat") != 0:
+        raise OperatorError("shuffled weights are not supported", "E202")
+    if w.type.rank != 2 or 0 in w.shape or x.type.elements % w.shape[1]:
+        raise OperatorError(f"weights {w.type} do not fit {x.type}")
+    scales, w_zero = weight_parameters(n, 1, 0, w.shape[0]) if x.dtype.is_integer else ((1.0,), 0)
+    keep = n.operator.options.get(options, "KeepNumDims") and x.shape[-1:] == (w.shape[1],)
+    rows = n.reshape(x, (x.type.elements // w.shape[1], w.shape[1]))
+    acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows, n.transpose(w, (1, 0)))
+    y = finish(n, acc, options, 2, scales, float_product=len(scales) == 1)
+    return n.reshape(y, (*x.shape[:-1], w.shape[0])) if keep else y
+
+
+@rule("BATCH_MATMUL")
+def batch_matmul(n: Site) -> Value:
+    a, b = n.x(0), n.x(1)
+    if min(a.type.rank, b.type.rank) < 2:
+        raise OperatorError(f"{a.type} and {b.type} are not matrices")
+    hybrid = plain_weights(n, 1, a) if a.dtype.is_float else b
+    for k, name in enumerate(("AdjX", "AdjY")):
+        if n.operator.options.get("BatchMatMulOptions", name):
+            value = (a, hybrid)[k]
+            r = value.type.rank
+            value = n.transpose(value, (*range(r - 2), r - 1, r - 2))
+            a, hybrid = (value, hybrid) if k == 0 else (a, value)
+    if a.dtype.is_float:
+        return n.build(MatMul(), a, hybrid)
+    if a.dtype is not b.dtype or a.dtype not in QUANTISED:
+        raise OperatorError(f"cannot multiply {a.type} by {b.type}", "E202")
+    acc = n.build(MatMul(n.zero(0), n.zero(1)), a, hybrid)
+    product = float(np.float32(n.scale(0)) * np.float32(n.scale(1)))
+    rounding = "wide" if accumulator(a.dtype) is DType.INT64 else "double"
+    return n.requantise(acc, [product / n.scale_out()], n.limits(), n.zero_out(), n.out_dtype(), rounding)
+
+
+@rule("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+def pool(n: Site) -> Value:
+    options = "Pool2DOptions"
+    x = n.x()
+    if x.type.rank != 4 or 0 in x.shape:
+        raise OperatorError(f"{x.type} is not the input of 2-D pooling")
+    kernel, strides = _pair(n, options, "FilterHeight", "FilterWidth"), _pair(n, options, "StrideH", "StrideW")
+    pads = resolved_pads(_padding(n.operator.options.get(options, "Padding")), None, x.shape[1:3], kernel, strides, (1, 1))
+    mode = "max" if n.operator.kind == "MAX_POOL_2D" else "average"
+    act = activation(n, options)
+    if n.operator.kind == "L2_POOL_2D":
+        if not x.dtype.is_float:
+            raise OperatorError("L2 pooling of integers is not supported", "E202")
+        return n.activate(n.add("Sqrt", n.build(Pool(mode, kernel, strides, pads), n.add("Mul", x, x))), act)
+    y = n.build(Pool(mode, kernel, strides, pads), x)
+    if x.dtype.is_float:
+        return n.activate(y, act)
+    if not n.same_quantisation(0):
+        raise OperatorError("pooling whose input and output have different quantisation is not supported", "E302")
+    if act == "NONE":
+        return y
+    low, high = n.limits(act)
+    least, most = y.dtype.limits
+    return n.clip(y, low if low > least else None, high if high < most else None)
+
+
+def elements(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)

@@ -1,0 +1,117 @@
+"""TFLite: reductions, softmax, normalisation, positions of extremes, running sums."""
+
+from __future__ import annotations
+
+import math
+
+from aot_model.fixed_point import quantise_multiplier
+from aot_model.frontends.tflite_site import QUANTISED, Site, finite, rule
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType
+from aot_model.ops.elementwise import Cast
+from aot_model.ops.normalisation import LogSoftmax, Softmax
+from aot_model.ops.quantised import QuantisedSoftmax, Requantise
+from aot_model.ops.registry import OPERATORS, Operator, OperatorError, normal_axis
+
+_REDUCTIONS = {
+    "MEAN": "ReduceMean", "SUM": "ReduceSum", "REDUCE_MAX": "ReduceMax", "REDUCE_MIN": "ReduceMin", "REDUCE_PROD": "ReduceProd",
+    "REDUCE_ANY": "ReduceMax", "REDUCE_ALL": "ReduceMin",
+}  # fmt: skip
+
+
+def reduction(name: str, keep: bool = True) -> Operator:
+    return OPERATORS["", name](keepdims=int(keep))  # type: ignore[call-arg]
+
+
+def _axes(n: Site, x: Value) -> list[int]:
+    return sorted({normal_axis(a, x.type.rank) for a in n.ints(1, "the axes")})
+
+
+@rule(*_REDUCTIONS)
+def reduce(n: Site) -> Value:
+    kind, x = n.operator.kind, n.x()
+    keep = bool(n.operator.options.get("ReducerOptions", "KeepDims"))
+    axes = _axes(n, x)
+    if not axes:
+        return x
+    axis_value = n.constant(axes, DType.INT64)
+    node = reduction(_REDUCTIONS[kind], keep)
+    if x.dtype is DType.BOOL:
+        return n.build(Cast(DType.BOOL), n.build(node, n.build(Cast(DType.INT32), x), axis_value))
+    if not n.quantised() or kind in ("REDUCE_MAX", "REDUCE_MIN"):
+        if n.quantised() and not n.same_quantisation(0):
+            raise OperatorError("input and output have different quantisation", "E302")
+        return n.build(node, x, axis_value)
+    if kind == "REDUCE_PROD":
+        raise OperatorError("the product of quantised elements is not supported", "E202")
+    count = math.prod(x.shape[a] for a in axes)
+    if count == 0:
+        raise OperatorError(f"a reduction of {x.type} over nothing")
+    total = n.build(reduction("ReduceSum", keep), n.build(Cast(DType.INT32), x), axis_value)
+    multiplier, shift = quantise_multiplier(n.scale() / n.scale_out())
+    if kind == "MEAN":
+        # The division by the count goes into the multiplier, with as many bits as the shift leaves.
+        bits = min(count.bit_length() - 1, 32, 31 + shift)
+        multiplier, shift = (multiplier << bits) // count, shift - bits
+    low, high = n.limits()
+    node = Requantise(n.zero_out(), low, high, n.out_dtype(), x_zero_point=n.zero() * count)
+    return n.build(node, total, n.constant([multiplier], DType.INT32), n.constant([shift], DType.INT32))
+
+
+@rule("SOFTMAX")
+def softmax(n: Site) -> Value:
+    x = n.x()
+    beta = finite(float(n.operator.options.get("SoftmaxOptions", "Beta")), "beta")
+    if not n.quantised():
+        if beta != 1:
+            x = n.add("Mul", x, n.constant(beta, x.dtype))
+        return n.build(Softmax(-1), x)
+    if x.dtype is DType.INT16:
+        from aot_model.ops.quantised_int16 import SoftmaxInt16
+
+        return n.build(SoftmaxInt16(*quantise_multiplier(n.scale() * beta / (10 / 65535))), x)
+    if not beta > 0:
+        raise OperatorError(f"beta is {beta}", "E302")
+    return n.build(QuantisedSoftmax(n.scale(), beta, -1, n.out_dtype()), x)
+
+
+@rule("LOG_SOFTMAX")
+def log_softmax(n: Site) -> Value:
+    if n.quantised():
+        raise OperatorError("LOG_SOFTMAX of quantised tensors is not supported", "E202")
+    return n.build(LogSoftmax(-1), n.x())
+
+
+@rule("L2_NORMALIZATION")
+def l2_normalization(n: Site) -> Value:
+    x = n.x()
+    last = n.constant([x.type.rank - 1], DType.INT64)
+    if not n.quantised():
+        total = n.build(reduction("ReduceSumSquare"), x, last)
+        return n.add("Div", x, n.add("Sqrt", n.add("Max", total, n.constant(1e-6, x.dtype))))
+    from aot_model.ops.quantised_int16 import L2Normalise
+
+    centred = n.add("Sub", n.build(Cast(DType.INT32), x), n.constant(n.zero(), DType.INT32))
+    return n.build(L2Normalise(), centred, n.build(reduction("ReduceSumSquare"), centred, last))
+
+
+@rule("ARG_MAX", "ARG_MIN")
+def arg_extremum(n: Site) -> Value:
+    x = n.x()
+    axis = normal_axis(n.ints(1, "the axis")[0], x.type.rank)
+    name = "ArgMax" if n.operator.kind == "ARG_MAX" else "ArgMin"
+    cls = OPERATORS.get(("", name))
+    if cls is None:
+        raise OperatorError(f"{n.operator.kind} is not supported", "E201")
+    found = n.build(cls(axis=axis, keepdims=0), x)  # type: ignore[call-arg]
+    return n.build(Cast(n.out_dtype()), found)
+
+
+@rule("CUMSUM")
+def cumsum(n: Site) -> Value:
+    x = n.x()
+    cls = OPERATORS.get(("", "CumSum"))
+    if x.dtype in QUANTISED or cls is None:
+        raise OperatorError(f"CUMSUM of {x.type} is not supported", "E202")
+    flags = {k.lower(): int(n.operator.options.get("CumsumOptions", k)) for k in ("Exclusive", "Reverse")}
+    return n.build(cls(**flags), x, n.constant(n.ints(1, "the axis")[0], DType.INT64))

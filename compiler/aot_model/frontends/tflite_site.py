@@ -1,0 +1,242 @@
+"""What the rule for one TFLite operator sees and says: its inputs, options and quantisation in, values of the graph out.
+
+A rule is a function `rule(n: Site) -> Value | list[Value]` registered under the name of its builtin operator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot_model.fixed_point import quantise_multiplier, round_away
+from aot_model.frontends.tflite_file import FileOperator, Tensor
+from aot_model.ir.graph import Node, Value, constant
+from aot_model.ir.types import DType, Quantisation
+from aot_model.ops.elementwise import op
+from aot_model.ops.movement import ReshapeTo, Transpose
+from aot_model.ops.quantised import Requantise, Rescale
+from aot_model.ops.registry import Build, Operator, OperatorError
+from aot_model.passes.fold_constants import folded
+
+MAX_BYTES = 2**31 - 1
+QUANTISED = (DType.INT8, DType.UINT8, DType.INT16)
+
+Result = Value | Sequence[Value]
+Rule = Callable[["Site"], Result]
+RULES: dict[str, Rule] = {}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Decorator: the rule for builtin operators of these names (or "CUSTOM:name")."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            assert name not in RULES, name
+            RULES[name] = function
+        return function
+
+    return register
+
+
+class FoldingBuild(Build):
+    """A Build whose nodes over constants are computed at once: shapes that the graph computes are known when needed."""
+
+    def many(self, op: Operator, *inputs: Value | None, outputs: Sequence[str] = ()) -> list[Value]:
+        results = super().many(op, *inputs, outputs=outputs)
+        if any(v.type.nbytes > MAX_BYTES for v in results):
+            raise OperatorError(f"result {results[0].type} is larger than 2 GB", "E202")
+        node = self.nodes[-1]
+        data = folded(node)
+        if data is None:
+            return results
+        self.nodes.pop()
+        return [constant(v.name, d) for v, d in zip(results, data, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One operator of the file, with its inputs as values of the graph."""
+
+    operator: FileOperator
+    inputs: tuple[Value | None, ...]
+    in_tensors: tuple[Tensor | None, ...]
+    out_tensors: tuple[Tensor, ...]
+    build: Build
+
+    # --- inputs, outputs, options -----------------------------------------------------------------------------------
+
+    def has(self, k: int) -> bool:
+        return k < len(self.inputs) and self.inputs[k] is not None
+
+    def x(self, k: int = 0) -> Value:
+        """An input that must be there."""
+        value = self.inputs[k] if k < len(self.inputs) else None
+        if value is None:
+            raise OperatorError(f"input {k} is missing")
+        return value
+
+    def tensor(self, k: int = 0) -> Tensor:
+        """The file's record of an input."""
+        self.x(k)
+        found = self.in_tensors[k]
+        assert found is not None
+        return found
+
+    def data(self, k: int, what: str) -> np.ndarray:
+        """A constant input."""
+        value = self.x(k)
+        if value.data is None:
+            raise OperatorError(f"{what} is computed at run time", "E203", "export the model with fixed shapes")
+        return value.data
+
+    def ints(self, k: int, what: str) -> tuple[int, ...]:
+        """A constant input of whole numbers."""
+        return tuple(int(v) for v in self.data(k, what).reshape(-1))
+
+    def out(self, k: int = 0) -> Tensor:
+        if k >= len(self.out_tensors):
+            raise OperatorError(f"output {k} is missing")
+        return self.out_tensors[k]
+
+    def out_dtype(self, k: int = 0) -> DType:
+        dtype = self.out(k).dtype
+        if dtype is None:
+            raise OperatorError(f"output of type {self.out(k).kind} is not supported", "E202")
+        return dtype
+
+    # --- quantisation -----------------------------------------------------------------------------------------------
+
+    def quantised(self, k: int = 0) -> bool:
+        """Whether an input is a quantised tensor."""
+        return self.x(k).dtype in QUANTISED and bool(self.tensor(k).quantisation.scale)
+
+    def q(self, k: int = 0) -> Quantisation:
+        """Parameters of an input."""
+        return _parameters(self.tensor(k))
+
+    def q_out(self, k: int = 0) -> Quantisation:
+        """Parameters of an output."""
+        return _parameters(self.out(k))
+
+    def scale(self, k: int = 0) -> float:
+        """The scale of an input that has one."""
+        return _single(self.tensor(k))[0]
+
+    def zero(self, k: int = 0) -> int:
+        """The zero point of an input that has one scale."""
+        return _single(self.tensor(k))[1]
+
+    def scale_out(self, k: int = 0) -> float:
+        return _single(self.out(k))[0]
+
+    def zero_out(self, k: int = 0) -> int:
+        return _single(self.out(k))[1]
+
+    def limits(self, activation: str = "NONE") -> tuple[int, int]:
+        """The range of the result's integers under a fused activation."""
+        low, high = self.out_dtype().limits
+        bounds = ACTIVATION_RANGES.get(activation)
+        if bounds is None:
+            raise OperatorError(f"fused activation {activation} is not supported on integers", "E202")
+        scale, zero = np.float32(self.scale_out()), self.zero_out()
+        least, most = (None if b is None else zero + round_away(float(np.float32(b) / scale)) for b in bounds)
+        low, high = low if least is None else max(low, least), high if most is None else min(high, most)
+        if low > high:
+            raise OperatorError(f"no value of the output's type is in the range of {activation}", "E302")
+        return low, high
+
+    def same_quantisation(self, *inputs: int) -> bool:
+        """Whether inputs and output 0 have the same parameters, or none."""
+        wanted = self.out().quantisation
+        return all(self.tensor(k).quantisation == wanted for k in inputs)
+
+    # --- building ---------------------------------------------------------------------------------------------------
+
+    def add(self, name: str, *inputs: Value | None) -> Value:
+        """An element-wise operator without attributes, by its ONNX name."""
+        return self.build(op(name), *inputs)
+
+    def constant(self, data: object, dtype: DType | None = None) -> Value:
+        return self.build.constant(data, dtype)
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        return x if x.shape == tuple(shape) else self.build(ReshapeTo(tuple(shape)), x)
+
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        """Axes in another order; a constant's data is moved now."""
+        if x.data is not None:
+            return constant(x.name, np.ascontiguousarray(x.data.transpose(tuple(perm))), x.quantisation)
+        return self.build(Transpose(tuple(perm)), x)
+
+    def requantise(self, acc: Value, reals: Sequence[float], limits: tuple[int, int], zero_point: int, to: DType,
+                   rounding: str = "double", x_zero_point: int = 0) -> Value:  # fmt: skip
+        """acc times real factors (one, or one per channel of the last axis), to a quantised type."""
+        pairs = [quantise_multiplier(r) for r in (reals if len(set(reals)) > 1 else reals[:1])]
+        multipliers, shifts = [m for m, _ in pairs], [s for _, s in pairs]
+        if rounding == "wide":
+            multipliers = [(m + (1 << 15)) >> 16 if m < 0x7FFF0000 else 0x7FFF for m in multipliers]
+        node = Requantise(zero_point, *limits, to, rounding, x_zero_point)
+        return self.build(node, acc, self.constant(multipliers, DType.INT32), self.constant(shifts, DType.INT32))
+
+    def activate(self, x: Value, activation: str) -> Value:
+        """A fused activation on floats."""
+        if activation == "NONE":
+            return x
+        if activation == "RELU":
+            return self.add("Relu", x)
+        if activation == "TANH":
+            return self.add("Tanh", x)
+        bounds = ACTIVATION_RANGES.get(activation)
+        if bounds is None:
+            raise OperatorError(f"fused activation {activation} is not supported", "E202")
+        return self.clip(x, *bounds)
+
+    def clip(self, x: Value, low: float | None, high: float | None) -> Value:
+        bounds = [None if b is None else self.constant(b, x.dtype) for b in (low, high)]
+        return self.build(op("Clip"), x, *bounds)
+
+
+ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
+"""In the order of the schema."""
+
+ACTIVATION_RANGES: dict[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None), "RELU": (0, None), "RELU_N1_TO_1": (-1, 1), "RELU6": (0, 6),
+}  # fmt: skip
+
+
+def activation(n: Site, options: str) -> str:
+    """The fused activation of an operator with options of this kind."""
+    code = n.operator.options.get(options, "FusedActivationFunction")
+    return ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else f"number {code}"
+
+
+def rescale(real: float, zero_point: int = 0) -> Rescale:
+    """A zero point and a real factor."""
+    return Rescale(zero_point, *quantise_multiplier(real))
+
+
+def _parameters(t: Tensor) -> Quantisation:
+    if not t.quantisation.scale:
+        raise OperatorError(f"tensor {t.index} ('{t.name[:60]}') has no quantisation parameters", "E302", "quantise the model again")
+    return t.quantisation
+
+
+def _single(t: Tensor) -> tuple[float, int]:
+    q = _parameters(t)
+    if len(q.scale) != 1:
+        raise OperatorError(f"tensor {t.index} ('{t.name[:60]}') has {len(q.scale)} scales where one is needed", "E302")
+    return q.scale[0], q.zero_point[0]
+
+
+def finite(x: float, what: str) -> float:
+    """A number from the file that must be one."""
+    if not math.isfinite(x):
+        raise OperatorError(f"{what} is {x}", "E302")
+    return x
+
+
+def node_name(node: Node) -> str:
+    return node.name

@@ -1,0 +1,382 @@
+"""Quantised arithmetic, integer only: requantisation, sums and products of quantised tensors, tables, softmax.
+
+A quantised value q stands for scale * (q - zero_point). Every rescaling is by a fixed-point multiplier, see
+fixed_point.py; "double" rounding is that of TensorFlow Lite Micro.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from aot_model.fixed_point import softmax_exponentials
+from aot_model.ir.expr import Expr, add, call, cast, const, load, select
+from aot_model.ir.graph import Value, constant
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import clamp, op
+from aot_model.ops.registry import (
+    At,
+    Build,
+    Index,
+    Inputs,
+    Operator,
+    OperatorError,
+    Sample,
+    broadcast,
+    broadcast_index,
+    normal_axis,
+    operator,
+    required,
+)  # fmt: skip
+
+ROUNDINGS = {"double": "requantise", "single": "requantise_single", "wide": "requantise_wide"}
+"""Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits."""
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """A zero point and a fixed-point factor."""
+
+    zero_point: int
+    multiplier: int
+    shift: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """The values of a function of one integer, the argument `low` first."""
+
+    values: tuple[int, ...]
+    dtype: DType
+    low: int
+
+    @cached_property
+    def value(self) -> Value:
+        """The constant in flash."""
+        return constant("table", np.asarray(self.values, dtype=self.dtype.numpy))
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.label}[{len(self.values)}]"
+
+    def at(self, x: Expr) -> Expr:
+        """The entry for an argument, which must be in range."""
+        return load(self.value, (add(cast(x, DType.INT32), -self.low),))
+
+
+def saturated(x: Expr, zero_point: int, low: int, high: int, to: DType) -> Expr:
+    """x + zero_point, clamped to [low, high], as `to`."""
+    if zero_point:
+        x = call("add", x, const(zero_point, x.dtype))
+    limits = to.limits
+    if to.bits >= x.dtype.bits:
+        return cast(clamp(x, const(low, x.dtype) if low > limits[0] else None, const(high, x.dtype) if high < limits[1] else None), to)
+    return cast(clamp(x, const(low, x.dtype), const(high, x.dtype)), to)
+
+
+def widened(x: Expr, zero_point: int) -> Expr:
+    """x - zero_point as int32 (int64 stays)."""
+    wide = x if x.dtype is DType.INT64 else cast(x, DType.INT32)
+    return call("sub", wide, const(zero_point, wide.dtype)) if zero_point else wide
+
+
+def rescaled(x: Expr, by: Rescale) -> Expr:
+    """x times the factor, double rounding."""
+    return call("requantise", x, const(by.multiplier), const(by.shift))
+
+
+@operator("Requantise", domain="aot", elementwise=True)
+class Requantise(Operator):
+    """clamp(round((x - x_zero_point) * multiplier * 2^(shift - 31)) + zero_point, low, high).
+
+    x int32 (int64 for "wide"); multiplier, shift int32 constants that broadcast: one, or one per channel.
+    """
+
+    zero_point: int = 0
+    low: int = -128
+    high: int = 127
+    to: DType = DType.INT8
+    rounding: str = "double"
+    x_zero_point: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, m, s = (required(inputs, k) for k in range(3))
+        if not x.dtype.is_integer or m.dtype is not DType.INT32 or s.dtype is not DType.INT32:
+            raise OperatorError(f"cannot requantise {x.type} by {m.type} and {s.type}")
+        if broadcast(x.shape, m.shape, s.shape) != x.shape:
+            raise OperatorError(f"multipliers {m.type} do not fit {x.type}")
+        return [TensorType(self.to, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, m, s = (required(inputs, k) for k in range(3))
+        acc = widened(at(x, index), self.x_zero_point)
+        acc = cast(acc, DType.INT64 if self.rounding == "wide" else DType.INT32)
+        factor, shift = (at(v, broadcast_index(v.shape, index)) for v in (m, s))
+        y = call(ROUNDINGS[self.rounding], acc, factor, shift, dtype=DType.INT32)
+        return saturated(y, self.zero_point, self.low, self.high, self.to)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(11)
+        acc = np.asarray(rng.integers(-(2**20), 2**20, (3, 4)), dtype=np.int32)
+        m = np.asarray([2**30, 2**31 - 1, 1518500250, 2**30 + 1], dtype=np.int32)
+        s = np.asarray([-13, -12, 0, -31], dtype=np.int32)
+        return [
+            Sample((acc, m, s), {"zero_point": 3}, frozenset({1, 2})),
+            Sample((acc, m[:1], s[:1]), {"zero_point": -128, "low": 0, "rounding": "single"}, frozenset({1, 2})),
+            Sample((acc.astype(np.int64) << 12, m >> 16, s), {"to": DType.INT16, "low": -32768, "high": 32767, "rounding": "wide"}, frozenset({1, 2})),
+        ]  # fmt: skip
+
+
+@operator("QuantisedSum", domain="aot", elementwise=True)
+class QuantisedSum(Operator):
+    """a + b, a - b or (a - b)^2 of quantised tensors: both brought to a common finer scale, then rescaled to the result's."""
+
+    function: str = "add"
+    a: Rescale = Rescale(0, 0, 0)
+    b: Rescale = Rescale(0, 0, 0)
+    result: Rescale = Rescale(0, 0, 0)
+    left_shift: int = 20
+    low: int = -128
+    high: int = 127
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        if a.dtype is not b.dtype or not a.dtype.is_integer:
+            raise OperatorError(f"cannot combine {a.type} and {b.type}")
+        return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        terms = []
+        for value, by in zip((required(inputs, 0), required(inputs, 1)), (self.a, self.b), strict=True):
+            x = widened(at(value, broadcast_index(value.shape, index)), by.zero_point)
+            terms.append(rescaled(call("mul", x, const(1 << self.left_shift)), by))
+        total = call("add" if self.function == "add" else "sub", *terms)
+        if self.function == "squared difference":
+            total = call("mul", total, total)
+        return saturated(rescaled(total, self.result), self.result.zero_point, self.low, self.high, required(inputs).dtype)
+
+
+@operator("QuantisedMul", domain="aot", elementwise=True)
+class QuantisedMul(Operator):
+    """a * b of quantised tensors: the exact product of the centred integers, rescaled."""
+
+    a_zero_point: int = 0
+    b_zero_point: int = 0
+    result: Rescale = Rescale(0, 0, 0)
+    low: int = -128
+    high: int = 127
+    to: DType = DType.INT8
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        if not a.dtype.is_integer or not b.dtype.is_integer:
+            raise OperatorError(f"cannot multiply {a.type} and {b.type}")
+        return [TensorType(self.to, broadcast(a.shape, b.shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        a, b = required(inputs, 0), required(inputs, 1)
+        left = widened(at(a, broadcast_index(a.shape, index)), self.a_zero_point)
+        right = widened(at(b, broadcast_index(b.shape, index)), self.b_zero_point)
+        return saturated(rescaled(call("mul", left, right), self.result), self.result.zero_point, self.low, self.high, self.to)
+
+
+@operator("Lookup", domain="aot", elementwise=True, movement=True)
+class Lookup(Operator):
+    """table[x] for 8-bit x: any function of one quantised value."""
+
+    table: Table = Table((), DType.INT8, 0)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype.bits != 8 or len(self.table.values) != 256 or x.dtype.limits[0] != self.table.low:
+            raise OperatorError(f"a table of {len(self.table.values)} from {self.table.low} does not fit {x.type}")
+        return [TensorType(self.table.dtype, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return self.table.at(at(required(inputs), index))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        table = Table(tuple((k * k) % 251 - 120 for k in range(256)), DType.INT8, -128)
+        return [Sample((np.asarray([[-128, 127, 0], [5, -1, 77]], dtype=np.int8),), {"table": table})]
+
+
+def lookup(dtype: DType, function: Sequence[int], to: DType | None = None) -> Lookup:
+    """The operator for the values of a function at all values of an 8-bit type, smallest argument first."""
+    return Lookup(Table(tuple(function), to or dtype, dtype.limits[0]))
+
+
+# --- softmax ----------------------------------------------------------------------------------------------------------
+
+
+@operator("QuantisedSoftmax", domain="aot")
+class QuantisedSoftmax(Operator):
+    """exp(beta * scale * (x - max)) / sum over an axis, in fixed point; the result has scale 2^-8 (int16: 2^-15).
+
+    The differences to the maximum have 256 values, so their exponentials are a table; the sum is accumulated in Q12.19
+    and inverted by Newton's method.
+    """
+
+    scale: float = 1.0
+    beta: float = 1.0
+    axis: int = -1
+    to: DType = DType.INT8
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype.bits != 8:
+            raise OperatorError(f"softmax of {x.type} is not supported", "E202")
+        normal_axis(self.axis, x.type.rank)
+        return [TensorType(self.to, x.shape)]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        axes = build.constant([normal_axis(self.axis, x.type.rank)], DType.INT64)
+        table = Table(tuple(softmax_exponentials(self.scale, self.beta)), DType.INT32, 0)
+        most = build(op("ReduceMax"), x, axes)
+        exponential = build(Exponential(table), most, x)
+        total = build(op("ReduceSum"), build(RoundingShift(12), exponential), axes)
+        return [build(SoftmaxRatio(self.to), exponential, total, build(FixedReciprocal(), total))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(12)
+        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11}) for s in [(1, 10), (3, 1), (2, 5, 7)]]
+
+
+@operator("Exponential", domain="aot", elementwise=True, movement=True)
+class Exponential(Operator):
+    """table[a - b] for a >= b."""
+
+    table: Table = Table((), DType.INT32, 0)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(self.table.dtype, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
+        return self.table.at(call("sub", a, b))
+
+
+@operator("RoundingShift", domain="aot", elementwise=True)
+class RoundingShift(Operator):
+    """x / 2^bits, ties away from zero."""
+
+    bits: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return call("rounding_shift", at(required(inputs), index), const(self.bits))
+
+
+@operator("FixedReciprocal", domain="aot", elementwise=True)
+class FixedReciprocal(Operator):
+    """1 / x of a positive int32, normalised: Q0.31 with the exponent that the leading zeros of x say."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return call("reciprocal", at(required(inputs), index))
+
+
+@operator("SoftmaxRatio", domain="aot", elementwise=True)
+class SoftmaxRatio(Operator):
+    """exponential / total given the reciprocal of total, scaled to the whole range of `to`."""
+
+    to: DType = DType.INT8
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(self.to, required(inputs).shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        e, total, reciprocal = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, k) for k in range(3)))
+        # total is Q12.19: its integer part takes 12 - leading zeros bits.
+        bits = call("sub", const(12 + 31 - self.to.bits), call("leading_zeros", total))
+        low, high = self.to.limits
+        return saturated(call("rounding_shift", call("high_multiply", reciprocal, e), bits), low, low, high, self.to)
+
+
+# --- activations ------------------------------------------------------------------------------------------------------
+
+
+@operator("QuantisedPRelu", domain="aot", elementwise=True)
+class QuantisedPRelu(Operator):
+    """x >= 0 ? x : alpha * x of quantised tensors, each side with its own factor."""
+
+    x_zero_point: int = 0
+    alpha_zero_point: int = 0
+    positive: Rescale = Rescale(0, 0, 0)
+    negative: Rescale = Rescale(0, 0, 0)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, alpha = required(inputs, 0), required(inputs, 1)
+        return [TensorType(x.dtype, broadcast(x.shape, alpha.shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, slope = required(inputs, 0), required(inputs, 1)
+        real = widened(at(x, broadcast_index(x.shape, index)), self.x_zero_point)
+        alpha = widened(at(slope, broadcast_index(slope.shape, index)), self.alpha_zero_point)
+        below = call("lt", real, const(0), dtype=DType.BOOL)
+        y = select(below, rescaled(call("mul", real, alpha), self.negative), rescaled(real, self.positive))
+        low, high = x.dtype.limits
+        return saturated(y, self.positive.zero_point, low, high, x.dtype)
+
+
+def sigmoid_table() -> list[int]:
+    """Logistic function at k / 24 in Q0.16, raised by half the error of linear interpolation between the entries."""
+    result = []
+    for k in range(255):
+        y = 1 / (1 + math.exp(-k / 24))
+        curvature = y * (1 - y) * (2 * y - 1)
+        result.append(round(2**16 * (y + curvature / 24**2 / 16)))
+    return [*result, 65535]
+
+
+@operator("SigmoidInt16", domain="aot", elementwise=True)
+class SigmoidInt16(Operator):
+    """Logistic function or hyperbolic tangent of int16 by linear interpolation in one table of 256 entries.
+
+    The argument is |x| * multiplier / 2^shift in steps of 1 / (24 * 512); tanh(x) = 2 * logistic(2 * x) - 1.
+    """
+
+    hyperbolic: bool = False
+    multiplier: int = 3
+    shift: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        if required(inputs).dtype is not DType.INT16:
+            raise OperatorError(f"{required(inputs).type} is not int16")
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        def sar(v: Expr, bits: int) -> Expr:
+            return call("sar", v, const(bits)) if bits else v
+
+        def plus(v: Expr, k: int) -> Expr:
+            return call("add", v, const(k))
+
+        bits = 8 if self.hyperbolic else 9
+        scaled = call("mul", cast(at(required(inputs), index), DType.INT32), const(self.multiplier))
+        x = sar(plus(scaled, 1 << (self.shift - 1)), self.shift) if self.shift else scaled
+        size = call("abs", x)
+        place, part = sar(size, bits), call("bitand", size, const((1 << bits) - 1))
+        table = Table(tuple(sigmoid_table()), DType.UINT16, 0)
+        k = call("min", place, const(254))
+        left, right = (cast(table.at(v), DType.INT32) for v in (k, plus(k, 1)))
+        between = call("add", call("mul", left, const(1 << bits)), call("mul", part, call("sub", right, left)))
+        negative = call("lt", x, const(0), dtype=DType.BOOL)
+        beyond = call("lt", const(254), place, dtype=DType.BOOL)
+        if self.hyperbolic:
+            y = call("sub", select(beyond, const(0xFFFF << 8), between), const(1 << 23))
+            y = sar(select(negative, plus(call("neg", y), (1 << 7) - 1), plus(y, 1 << 7)), 8)
+        else:
+            y = select(beyond, const(0x7FFF << 10), between)
+            y = sar(select(negative, call("sub", const((1 << 25) + (1 << 9) - 1), y), plus(y, 1 << 9)), 10)
+        return cast(y, DType.INT16)

@@ -1,0 +1,145 @@
+"""From floats to quantised integers and back. Source: ONNX QuantizeLinear and DequantizeLinear, opset 23."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, call, cast, const, floordiv
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import clamp
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
+
+
+def parameter_index(value: Value, x: Value, axis: int, block: int, index: Index) -> Index:
+    """Where the scale or zero point of the element of x at `index` is: one for all, one per index of an axis, or blocks."""
+    if value.type.elements == 1:
+        return tuple(const(0) for _ in value.shape)
+    a = normal_axis(axis, x.type.rank)
+    if block:
+        return tuple(floordiv(i, block) if k == a else i for k, i in enumerate(index))
+    return (index[a],)
+
+
+def check_parameters(x: Value, scale: Value, zero: Value | None, axis: int, block: int) -> None:
+    """OperatorError when scales or zero points do not fit the tensor."""
+    for value in (scale, zero):
+        if value is None or value.type.elements == 1:
+            continue
+        a = normal_axis(axis, x.type.rank)
+        if block < 0:
+            raise OperatorError(f"block_size {block}")
+        wanted = tuple(-(-d // block) if k == a else d for k, d in enumerate(x.shape)) if block else (x.shape[a],)
+        if value.shape != wanted:
+            raise OperatorError(f"scales or zero points {value.type} do not fit axis {a} of {x.type}", "E302")
+    if scale.data is not None and not (np.isfinite(scale.data.astype(np.float64)) & (scale.data > 0)).all():
+        raise OperatorError("a scale is not a positive number", "E302", "quantise the model again")
+
+
+@operator("QuantizeLinear")
+class QuantizeLinear(Operator):
+    """saturate(round(x / scale) + zero_point), ties to even."""
+
+    axis: int = 1
+    block_size: int = 0
+    output_dtype: int = 0
+    saturate: int = 1
+    precision: int = 0
+
+    rounding: ClassVar[str] = "rint"
+
+    def _to(self, inputs: Inputs) -> DType:
+        zero = inputs[2] if len(inputs) > 2 else None
+        if zero is not None:
+            return zero.dtype
+        wanted = {0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16}.get(self.output_dtype)
+        if wanted is None:
+            raise OperatorError(f"output_dtype {self.output_dtype} is not supported", "E202")
+        return wanted
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, scale = required(inputs, 0), required(inputs, 1)
+        zero = inputs[2] if len(inputs) > 2 else None
+        to = self._to(inputs)
+        if not to.is_integer or to.bits > 16:
+            raise OperatorError(f"quantisation to {to.label} is not supported", "E202")
+        check_parameters(x, scale, zero, self.axis, self.block_size)
+        return [TensorType(to, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, scale = required(inputs, 0), required(inputs, 1)
+        zero = inputs[2] if len(inputs) > 2 else None
+        low, high = self._to(inputs).limits
+        s = at(scale, parameter_index(scale, x, self.axis, self.block_size, index))
+        real = at(x, index)
+        real = real if real.dtype.is_float and real.dtype.bits >= 32 else cast(real, DType.FLOAT32)
+        whole = call(self.rounding, call("div", real, cast(s, real.dtype)))
+        if zero is None:
+            return cast(clamp(whole, const(low, whole.dtype), const(high, whole.dtype)), self._to(inputs))
+        # Clamped as a float, where the sum is exact: floats beyond int32 would not survive the conversion.
+        z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
+        shifted = call("add", whole, cast(z, whole.dtype))
+        return cast(clamp(shifted, const(low, whole.dtype), const(high, whole.dtype)), zero.dtype)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[-1.5, -0.25, 0.0, 0.25], [0.5, 0.75, 1e9, -1e9]], dtype=np.float32)
+        one, many = np.asarray(0.5, np.float32), np.asarray([0.5, 0.1, 2, 1], np.float32)
+        zeros = np.asarray([1, -2, 0, 7], np.int8)
+        constants = frozenset({1, 2})
+        return [Sample((x, one, np.asarray(3, np.uint8)), constants=constants), Sample((x, one), constants=frozenset({1})),
+                Sample((x, many, zeros), {"axis": 1}, constants), Sample((x, many, zeros), {"axis": -1}, constants),
+                Sample((x, one, np.asarray(-7, np.int16)), constants=constants)]  # fmt: skip
+
+
+@operator("Quantise", domain="aot")
+class Quantise(QuantizeLinear):
+    """QuantizeLinear with ties away from zero, as TFLite rounds."""
+
+    rounding: ClassVar[str] = "round"
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return []
+
+
+@operator("DequantizeLinear")
+class DequantizeLinear(Operator):
+    """(x - zero_point) * scale."""
+
+    axis: int = 1
+    block_size: int = 0
+    output_dtype: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, scale = required(inputs, 0), required(inputs, 1)
+        zero = inputs[2] if len(inputs) > 2 else None
+        if not x.dtype.is_integer or not scale.dtype.is_float:
+            raise OperatorError(f"cannot dequantise {x.type} with scale {scale.type}")
+        if zero is not None and zero.dtype is not x.dtype:
+            raise OperatorError(f"zero point {zero.type} is not of the type of {x.type}")
+        check_parameters(x, scale, zero, self.axis, self.block_size)
+        return [TensorType(scale.dtype, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, scale = required(inputs, 0), required(inputs, 1)
+        zero = inputs[2] if len(inputs) > 2 else None
+        s = at(scale, parameter_index(scale, x, self.axis, self.block_size, index))
+        wide = at(x, index)
+        if x.dtype.bits < 32:
+            wide = cast(wide, DType.INT32)
+            if zero is not None and not (zero.data is not None and not zero.data.any()):
+                z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
+                wide = call("sub", wide, cast(z, DType.INT32))
+        return call("mul", cast(wide, s.dtype), s)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[-128, 127, 3], [0, 1, -1]], dtype=np.int8)
+        scale, many = np.asarray(0.1, np.float32), np.asarray([0.1, 0.2, 3], np.float32)
+        constants = frozenset({1, 2})
+        return [Sample((x, scale), constants=frozenset({1})), Sample((x, scale, np.asarray(-5, np.int8)), constants=constants),
+                Sample((x, many, np.asarray([1, -2, 0], np.int8)), {"axis": -1}, constants),
+                Sample((np.asarray([2**30, -5], np.int32), scale), constants=frozenset({1}))]  # fmt: skip

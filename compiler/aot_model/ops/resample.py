@@ -1,0 +1,255 @@
+"""Resize: each axis on its own becomes a table of source positions, and of weights where it interpolates.
+
+    nearest:  y[i, j] = x[p[i], q[j]]
+    others:   y[i, j] = sum over taps s, t of u[i, s] * v[j, t] * x[p[i, s], q[j, t]]
+
+The tables are worked out here in double precision, edges clamped. Source: ONNX operator specification (Resize).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, call, floordiv, fresh, mul, reduce
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import Cast, Where
+from aot_model.ops.movement import ints
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required, static
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Resampling(Operator):
+    """What the two have in common: `axes` are resampled, the tables of axes[k] are inputs 1 + k * step."""
+
+    axes: tuple[int, ...] = ()
+
+    def step(self) -> int:
+        return 1
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        shape = list(x.shape)
+        for k, a in enumerate(self.axes):
+            shape[a] = required(inputs, 1 + k * self.step()).shape[0]
+        return [TensorType(x.dtype, tuple(shape))]
+
+
+@operator("NearestSample", domain="aot", movement=True)
+class NearestSample(Resampling):
+    """y[…, i, …] = x[…, table[i], …] along each axis; a table of whole steps is written as arithmetic."""
+
+    axes: tuple[int, ...] = ()
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        place = list(index)
+        for k, a in enumerate(self.axes):
+            place[a] = _source(at, required(inputs, 1 + k), index[a])
+        return at(required(inputs), tuple(place))
+
+
+def _source(at: At, table: Value, i: Expr) -> Expr:
+    assert table.data is not None
+    positions = table.data.reshape(-1)
+    count = np.arange(positions.size)
+    last = int(positions[-1]) if positions.size else 0
+    for factor in (positions.size // max(last + 1, 1), 1):
+        if factor > 0 and np.array_equal(positions, count // factor):
+            return floordiv(i, factor)
+    step = int(positions[1] - positions[0]) if positions.size > 1 else 1
+    if step > 1 and np.array_equal(positions, count * step):
+        return mul(i, step)
+    return at(table, (i,))
+
+
+@operator("Interpolation", domain="aot", reducing=True)
+class Interpolation(Resampling):
+    """Weighted sums of a few elements along each axis: tables [out, taps] of positions (int32) and of weights."""
+
+    axes: tuple[int, ...] = ()
+
+    def step(self) -> int:
+        return 2
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, place, over = required(inputs), list(index), []
+        weight: Expr | None = None
+        for k, a in enumerate(self.axes):
+            positions, weights = required(inputs, 1 + 2 * k), required(inputs, 2 + 2 * k)
+            tap = fresh("k", positions.shape[1])
+            over.append(tap)
+            place[a] = at(positions, (index[a], tap))
+            own = at(weights, (index[a], tap))
+            weight = own if weight is None else call("mul", weight, own)
+        element = at(x, tuple(place))
+        return reduce("add", tuple(over), element if weight is None else call("mul", weight, element))
+
+
+# --- the tables -------------------------------------------------------------------------------------------------------
+
+
+def _cubic(distance: Array, a: float) -> Array:
+    """Keys' kernel."""
+    d = np.abs(distance)
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    weights: Array = np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+    return weights
+
+
+def _linear(distance: Array) -> Array:
+    weights: Array = np.clip(1 - np.abs(distance), 0, 1)
+    return weights
+
+
+def nearest(x: Array, mode: str) -> Array:
+    """Rounding of positions."""
+    rules: dict[str, Callable[[Array], Array]] = {
+        "round_prefer_floor": lambda v: np.ceil(v - 0.5), "round_prefer_ceil": lambda v: np.floor(v + 0.5),
+        "floor": np.floor, "ceil": np.ceil,
+    }  # fmt: skip
+    if mode not in rules:
+        raise OperatorError(f"unknown nearest_mode '{mode}'")
+    return np.asarray(rules[mode](x))
+
+
+@operator("Resize")
+class Resize(Operator):
+    """ONNX Resize: x, roi, scales, sizes."""
+
+    antialias: int = 0
+    axes: tuple[int, ...] | None = None
+    coordinate_transformation_mode: str = "half_pixel"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: int = 0
+    extrapolation_value: float = 0.0
+    keep_aspect_ratio_policy: str = "stretch"
+    mode: str = "nearest"
+    nearest_mode: str = "round_prefer_floor"
+
+    def _axes(self, rank: int) -> list[int]:
+        return list(range(rank)) if self.axes is None else [normal_axis(a, rank) for a in self.axes]
+
+    def _plan(self, inputs: Inputs) -> dict[int, tuple[int, float]]:
+        """axis -> (output extent, scale)."""
+        x = required(inputs)
+        scales, sizes = static(inputs, 2, "the scales"), static(inputs, 3, "the sizes")
+        axes = self._axes(x.type.rank)
+        if sizes is not None and sizes.size:
+            wanted = ints(sizes)
+            if len(wanted) != len(axes):
+                raise OperatorError(f"{len(wanted)} sizes for {len(axes)} axes")
+            ratios = [m / x.shape[a] for m, a in zip(wanted, axes, strict=True)]
+            if self.keep_aspect_ratio_policy == "stretch":
+                return {a: (m, r) for a, m, r in zip(axes, wanted, ratios, strict=True)}
+            common = min(ratios) if self.keep_aspect_ratio_policy == "not_larger" else max(ratios)
+            return {a: (math.floor(common * x.shape[a] + 0.5), common) for a in axes}
+        if scales is None or scales.size != len(axes):
+            raise OperatorError("neither scales nor sizes fit the axes")
+        factors = [float(s) for s in scales.reshape(-1)]
+        if min(factors) <= 0:
+            raise OperatorError(f"scales {factors} are not positive")
+        return {a: (math.floor(x.shape[a] * s), s) for a, s in zip(axes, factors, strict=True)}
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if self.mode not in ("nearest", "linear", "cubic"):
+            raise OperatorError(f"unknown mode '{self.mode}'")
+        shape = list(x.shape)
+        for a, (extent, _) in self._plan(inputs).items():
+            shape[a] = extent
+        return [TensorType(x.dtype, tuple(shape))]
+
+    def _positions(self, n: int, m: int, scale: float, roi: tuple[float, float]) -> Array:
+        """Source position of each output index, as a real number."""
+        i = np.arange(m, dtype=np.float64)
+        exact = scale * n
+        mode = self.coordinate_transformation_mode
+        if mode == "align_corners":
+            return i * (n - 1) / (exact - 1) if exact != 1 else np.zeros(m)
+        if mode == "asymmetric":
+            return i / scale
+        if mode == "tf_crop_and_resize":
+            span = (roi[1] - roi[0]) * (n - 1)
+            return roi[0] * (n - 1) + (i * span / (exact - 1) if exact != 1 else np.full(m, span / 2))
+        if mode == "pytorch_half_pixel":
+            return (i + 0.5) / scale - 0.5 if m > 1 else np.zeros(m)
+        if mode == "half_pixel_symmetric":
+            return n / 2 * (1 - m / exact) + (i + 0.5) / scale - 0.5
+        if mode in ("half_pixel", "tf_half_pixel_for_nn"):
+            return (i + 0.5) / scale - (0.5 if mode == "half_pixel" else 0.0)
+        raise OperatorError(f"unknown coordinate_transformation_mode '{mode}'")
+
+    def _taps(self, x: Array, n: int, scale: float) -> tuple[Array, Array]:
+        """Positions [out, taps], clamped, and weights."""
+        shrink = min(scale, 1.0) if self.antialias else 1.0
+        reach = 1 if self.mode == "linear" else 2
+        start = math.floor(-reach / shrink) + 1
+        base = np.ceil(x) - 1
+        offsets = np.arange(start, 2 - start)
+        positions = base[:, None] + offsets
+        distance = (offsets - (x - base)[:, None]) * shrink
+        weights = _linear(distance) if self.mode == "linear" else _cubic(distance, self.cubic_coeff_a)
+        if self.exclude_outside:
+            weights = np.where((positions < 0) | (positions >= n), 0.0, weights)
+        if self.antialias or self.exclude_outside:
+            weights = weights / weights.sum(axis=1, keepdims=True)
+        used = np.flatnonzero((weights != 0).any(axis=0))
+        keep = slice(int(used[0]), int(used[-1]) + 1) if used.size else slice(0, 1)
+        return np.clip(positions, 0, n - 1)[:, keep].astype(np.int32), weights[:, keep]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        plan = self._plan(inputs)
+        crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
+        roi_data = static(inputs, 1, "the region of interest") if crop else None
+        axes = list(plan)
+        roi = [0.0] * len(axes) + [1.0] * len(axes) if roi_data is None else [float(v) for v in roi_data.reshape(-1)]
+        tables: list[Value] = []
+        moved: list[int] = []
+        outside = np.zeros((1,) * x.type.rank, dtype=bool)
+        for k, (a, (m, scale)) in enumerate(plan.items()):
+            n = x.shape[a]
+            if m == n and scale == 1.0 and not crop:
+                continue
+            at = self._positions(n, m, scale, (roi[k], roi[len(axes) + k]))
+            if crop:
+                outside = outside | ((at < 0) | (at > n - 1)).reshape([-1 if d == a else 1 for d in range(x.type.rank)])
+            moved.append(a)
+            if self.mode == "nearest":
+                tables.append(build.constant(np.clip(nearest(at, self.nearest_mode), 0, n - 1).astype(np.int32)))
+            else:
+                positions, weights = self._taps(at, n, scale)
+                dtype = x.dtype if x.dtype.is_float else DType.FLOAT32
+                tables += [build.constant(positions), build.constant(weights, dtype)]
+        if not moved:
+            y = x
+        elif self.mode == "nearest":
+            y = build(NearestSample(tuple(moved)), x, *tables)
+        else:
+            wide = x if x.dtype.is_float else build(Cast(DType.FLOAT32), x)
+            y = build(Interpolation(tuple(moved)), wide, *tables)
+            y = y if x.dtype.is_float else build(Cast(x.dtype), y)
+        if outside.any():
+            y = build(Where(), build.constant(np.broadcast_to(outside, y.shape).copy()), build.constant(self.extrapolation_value, x.dtype), y)
+        return [y]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray(np.random.default_rng(8).uniform(-1, 1, (1, 2, 4, 5)), dtype=np.float32)
+
+        def case(height: float, width: float, **attributes: Any) -> Sample:
+            return Sample((x, None, np.asarray([1, 1, height, width], np.float32)), attributes, frozenset({2}))
+
+        modes = ("half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")
+        found = [case(h, w, mode=m, coordinate_transformation_mode=c) for m in ("nearest", "linear", "cubic") for c in modes for h, w in ((2, 2), (0.6, 1.5))]
+        found += [case(2, 3, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode=n) for n in ("floor", "ceil", "round_prefer_ceil")]
+        found += [case(0.5, 0.6, mode=m, antialias=1) for m in ("linear", "cubic")] + [case(0.8, 0.8, mode="cubic", exclude_outside=1)]
+        return [*found, Sample((x, None, None, np.asarray([7, 3], np.int64)), {"axes": (2, 3), "mode": "linear"}, frozenset({3}))]

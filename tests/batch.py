@@ -1,0 +1,186 @@
+"""Many small models compiled and run at once: their C goes into few translation units, one process runs a unit.
+
+A case that the compiler refuses, whose C does not compile, or that crashes is told apart from its neighbours: a unit
+that fails is tried again case by case.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from aot_model.emit.view import ModelView, Options
+from aot_model.errors import CompileError
+from aot_model.host_run import SANITIZE, STRICT
+from aot_model.installation import include_dir
+from aot_model.pipeline import Request, compile_model
+
+JOBS = int(os.environ.get("AOT_MODEL_TEST_JOBS", "2"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and the arrays for its inputs, in the order of the model's inputs."""
+
+    name: str
+    model: onnx.ModelProto
+    inputs: tuple[np.ndarray, ...]
+    dims: dict[str, int] = field(default_factory=dict)
+    folder: Path | None = None
+    """Where the model's external data is, if it has any."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """status: ok, refused (E1xx to E5xx), broken (internal error), uncompilable, crash."""
+
+    status: str
+    message: str = ""
+    outputs: tuple[np.ndarray, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Generated:
+    """The C of one case, small enough to travel between processes."""
+
+    name: str
+    source: str
+    header: str
+    driver: str
+    helpers: tuple[str, ...]
+    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True, flags: Sequence[str] = ("-O1",), per_unit: int = 24) -> list[Outcome]:
+    """The outcome of each case, in order."""
+    with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, ProcessPoolExecutor(JOBS) as pool:
+        arguments = [(Path(folder), k, case, target) for k, case in enumerate(cases)]
+        results: list[_Generated | Outcome] = list(pool.map(_generate, arguments, chunksize=8))
+        ready = [k for k, r in enumerate(results) if isinstance(r, _Generated)]
+        units = [ready[i : i + per_unit] for i in range(0, len(ready), per_unit)]
+        more = [*flags, *(SANITIZE if sanitize else ())]
+        jobs = [(Path(folder), n, [results[k] for k in unit], [cases[k].inputs for k in unit], more) for n, unit in enumerate(units)]
+        for unit, outcomes in zip(units, pool.map(_unit, jobs), strict=True):
+            for k, outcome in zip(unit, outcomes, strict=True):
+                results[k] = outcome
+    return [r for r in results if isinstance(r, Outcome)]
+
+
+def _generate(arguments: tuple[Path, int, Case, str]) -> _Generated | Outcome:
+    folder, number, case, target = arguments
+    place = case.folder or folder
+    path = place / f"case{number}.onnx"
+    try:
+        path.write_bytes(case.model.SerializeToString())
+        compiled = compile_model(Request(path, f"m{number}", target, dims=case.dims, library=Options(metadata="none")))
+    except CompileError as error:
+        return Outcome("refused", str(error).replace(str(path), case.name))
+    except Exception:
+        return Outcome("broken", f"{case.name}: {traceback.format_exc(limit=-4)}")
+    finally:
+        if case.folder is not None:
+            path.unlink(missing_ok=True)
+    view = compiled.view
+    mismatch = [p.buffer.name for p, a in zip(view.inputs, case.inputs, strict=False) if p.buffer.type.elements != a.size]
+    if len(view.inputs) != len(case.inputs) or mismatch:
+        return Outcome("broken", f"{case.name}: inputs {[str(p.buffer.type) for p in view.inputs]} do not fit {[a.shape for a in case.inputs]}")
+    outputs = tuple((p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
+    texts = compiled.texts
+    return _Generated(view.name, texts[f"{view.name}.c"], texts[f"{view.name}.h"], _driver(view), tuple(view.helpers), outputs)
+
+
+def _driver(view: ModelView) -> str:
+    """A C function that reads the inputs, runs the model and writes the outputs. Buffers are of the exact size."""
+    lines = [f"static int run_{view.name}(void)", "{"]
+    for kind, ports in (("in", view.inputs), ("out", view.outputs)):
+        for k, p in enumerate(ports):
+            t = p.buffer.type
+            lines.append(f"    {t.dtype.c_type} *const {kind}{k} = ({t.dtype.c_type} *)malloc({max(t.nbytes, 1)}u);")
+    ins = ", ".join(f"in{k}" for k in range(len(view.inputs))) or "NULL"
+    outs = ", ".join(f"out{k}" for k in range(len(view.outputs))) or "NULL"
+    lines.append("    int32_t status;")
+    for k, p in enumerate(view.inputs):
+        if p.buffer.nbytes:
+            lines.append(f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, stdin) != {p.buffer.nbytes}u) {{ return 2; }}")
+    lines += ["    {", f"        const {view.name}_inputs inputs = {{ {ins} }};", f"        const {view.name}_outputs outputs = {{ {outs} }};"]
+    lines += [f"        status = {view.name}_run(&inputs, &outputs);", "    }"]
+    lines.append("    if (status != 0) { return 3; }")
+    lines += [f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, stdout);" for k, p in enumerate(view.outputs) if p.buffer.nbytes]
+    lines += [f"    free({kind}{k});" for kind, ports in (("in", view.inputs), ("out", view.outputs)) for k in range(len(ports))]
+    return "\n".join([*lines, "    fflush(stdout);", "    return 0;", "}"])
+
+
+def _unit(arguments: tuple[Path, int, list[_Generated], list[tuple[np.ndarray, ...]], list[str]]) -> list[Outcome]:
+    """Compile and run a unit; case by case when that fails."""
+    folder, number, items, inputs, flags = arguments
+    outcomes = _build_and_run(folder / f"unit{number}", items, inputs, flags)
+    if outcomes is not None:
+        return outcomes
+    result = []
+    for k, (item, arrays) in enumerate(zip(items, inputs, strict=True)):
+        single = _build_and_run(folder / f"unit{number}_{k}", [item], [arrays], flags, alone=True)
+        assert single is not None
+        result += single
+    return result
+
+
+def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.ndarray, ...]], flags: list[str], alone: bool = False) -> list[Outcome] | None:
+    folder.mkdir()
+    parts = ["#include <stdio.h>", "#include <stdlib.h>"]
+    seen: set[str] = set()
+    for item in items:
+        (folder / f"{item.name}.h").write_text(item.header)
+        source = item.source
+        for helper in item.helpers:
+            source = source.replace(helper, "", 1) if helper in seen else source
+            seen.add(helper)
+        parts += [source, item.driver]
+    calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}" for i in items)
+    parts.append(f"int main(void)\n{{\n{calls}\n    return 0;\n}}\n")
+    (folder / "unit.c").write_text("\n\n".join(parts))
+    command = [os.environ.get("CC", "gcc"), *STRICT, *flags, f"-I{include_dir()}", "-I.", "unit.c", "-lm", "-o", "unit"]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if built.returncode:
+        return [Outcome("uncompilable", built.stderr[:3000])] if alone else None
+    stream = b"".join(np.ascontiguousarray(a).tobytes() for arrays in inputs for a in arrays)
+    try:
+        done = subprocess.run([str(folder / "unit")], input=stream, capture_output=True, check=False, timeout=120)
+    except subprocess.TimeoutExpired:
+        return [Outcome("crash", "timeout")] if alone else None
+    if done.returncode:
+        return [Outcome("crash", done.stderr.decode(errors="replace")[-3000:])] if alone else None
+    return _split(items, done.stdout)
+
+
+def _split(items: list[_Generated], data: bytes) -> list[Outcome]:
+    from aot_model.ir.types import DType
+
+    outcomes, at = [], 0
+    for item in items:
+        arrays = []
+        for label, shape in item.outputs:
+            dtype = DType.of(label)
+            count = int(np.prod(shape, dtype=np.int64))
+            raw = np.frombuffer(data, dtype=np.uint8, count=count * dtype.size, offset=at)
+            if dtype.bits < 8 and dtype.is_integer:
+                arrays.append(raw.view(np.int8 if dtype.kind == "int" else np.uint8).astype(dtype.numpy).reshape(shape))
+            else:
+                arrays.append(raw.view(dtype.numpy).reshape(shape).copy())
+            at += count * dtype.size
+        outcomes.append(Outcome("ok", "", tuple(arrays)))
+    return outcomes
+
+
+def elapsed(start: float) -> str:
+    """Seconds since a point in time, for progress lines."""
+    return f"{time.time() - start:.1f} s"
