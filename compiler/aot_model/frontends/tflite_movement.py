@@ -311,7 +311,7 @@ def range_(n: Site) -> Value:
     start, limit, delta = (n.data(k, what).reshape(()) for k, what in enumerate(("start", "limit", "delta")))
     if delta == 0 or abs((float(limit) - float(start)) / float(delta)) > 2**24:
         raise OperatorError(f"a range from {start} to {limit} in steps of {delta}")
-    return n.constant(np.arange(start, limit, delta), n.x().dtype)
+    return n.constant(np.arange(start.item(), limit.item(), delta.item()), n.x().dtype)
 
 
 def is_quantised(dtype: DType) -> bool:
