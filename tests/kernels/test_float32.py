@@ -102,6 +102,8 @@ def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[C
             s.dilation_h, s.dilation_w, s.pad_top, s.pad_left, s.groups,
         )  # fmt: skip
         cases.append(conv_case(mirrored, rng, d, transposed=True))
+    # weights too large for the caches
+    cases.append(conv_case(ConvShape(1, 5, 7, 128, 5, 7, 74, 3, 3, 1, 1, 1, 1, 1, 1), rng, d))
     for m, k, n in ((1, 7, 33), (1, 64, 10), (5, 16, 16), (13, 3, 24), (31, 20, 40)):
         cases.append(conv_case(ConvShape(1, 1, m, k, 1, m, n), rng, d))
     return cases
