@@ -112,7 +112,7 @@ def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[C
 @pytest.mark.parametrize("name", HOST_FLAGS)
 def test_convolution_matches_numpy(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    build_and_run(conv_cases(rng, DIALECTS[name], 18), tmp_path, HOST_FLAGS[name])
+    build_and_run(conv_cases(rng, DIALECTS[name], 14), tmp_path, HOST_FLAGS[name])
 
 
 def depthwise_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
@@ -159,7 +159,7 @@ def window_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list
 @pytest.mark.parametrize("name", HOST_FLAGS)
 def test_windows_match_numpy(name: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
-    build_and_run(window_cases(rng, DIALECTS[name], 16), tmp_path, HOST_FLAGS[name])
+    build_and_run(window_cases(rng, DIALECTS[name], 12), tmp_path, HOST_FLAGS[name])
 
 
 def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
