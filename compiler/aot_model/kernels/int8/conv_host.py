@@ -35,9 +35,7 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, 
     vectors = end.block // 8
     name = f"q8_conv_{pixels}x{blocks * end.block}_{weights}_{end.name.removeprefix('q8_')}"
     group = dialect.group
-    acc = [[[f"{'ab'[v]}{k if blocks > 1 else ''}{p}" for v in range(vectors)] for p in range(pixels)] for k in range(blocks)]
-    if blocks > 1:
-        acc = [[[f"{'ab'[v]}{p}_{k}" for v in range(vectors)] for p in range(pixels)] for k in range(blocks)]
+    acc = [[[f"{'ab'[v]}{p}{f'_{k}' if blocks > 1 else ''}" for v in range(vectors)] for p in range(pixels)] for k in range(blocks)]
     lines = []
     for k in range(blocks):
         entry = "table" if k == 0 else f"table + {k * end.words}"
@@ -59,13 +57,15 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, 
             if p == 0:
                 loads = [f"{'uv'[v]} = q8_weights_{weights}(w{f' + {8 * group * v}' if v else ''})" for v in range(vectors)]
                 inner.append(f"const q8_weights {', '.join(loads)};")
-            inner.append(" ".join(f"{a} = q8_dot({a}, {'uv'[v]}, x{p});" for v, a in enumerate(acc[0][p])))
+            inner += [f"{a} = q8_dot({a}, {'uv'[v]}, x{p});" for v, a in enumerate(acc[0][p])]
+            inner += [f"q8_fix(&{a});" for a in acc[0][p]]
     if blocks > 1:
         for k in range(blocks):
             for v in range(vectors):
                 at = "w" + (f" + {k} * stride" if k else "") + (f" + {8 * group * v}" if v else "")
                 inner.append(f"const q8_weights {'uv'[v]}{k} = q8_weights_{weights}({at});")
-                inner += [f"{acc[k][p][v]} = q8_dot({acc[k][p][v]}, {'uv'[v]}{k}, x{p});" for p in range(pixels)]
+                for p, a in ((p, acc[k][p][v]) for p in range(pixels)):
+                    inner += [f"{a} = q8_dot({a}, {'uv'[v]}{k}, x{p});", f"q8_fix(&{a});"]
     lines += ["                " + t for t in inner]
     lines += ["            }", "        }", "    }"]
     for k in range(blocks):

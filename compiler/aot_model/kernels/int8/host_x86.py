@@ -84,6 +84,14 @@ INLINE q8_acc q8_dot(q8_acc acc, q8_weights w, q8_inputs x)
 }
 """
 
+_FIX = """\
+/* Done here and not later: a compiler that first does all multiplications of a step runs out of registers. */
+INLINE void q8_fix(q8_acc *acc)
+{
+    __asm__ volatile("" : "+x"(*acc));
+}
+"""
+
 
 def _widen(dtype: str) -> str:
     sign = "i" if dtype == "int8" else "u"
@@ -288,6 +296,7 @@ AVX2_FUNCTIONS = _functions(
         "q8_weights_int8": _WEIGHTS_INT8,
         "q8_weights_int16": _WEIGHTS_INT16,
         "q8_dot": _DOT,
+        "q8_fix": _FIX,
         "q8_low_channels": _LOW,
         "q8_high_channels": _HIGH,
         "q8_widen_int8": _widen("int8"),
@@ -302,6 +311,7 @@ VNNI_FUNCTIONS = _functions(
         **_COMMON,
         "q8_weights_int8": _VNNI_WEIGHTS,
         "q8_dot": _VNNI_DOT,
+        "q8_fix": _FIX,
         "q8_widen_int8": _vnni_widen("int8"),
         "q8_widen_uint8": _vnni_widen("uint8"),
         **_FINISH,
