@@ -120,10 +120,11 @@ def _requantise(node: Node, ranges: Ranges) -> Interval | None:
     if ((np.abs(x.low - op.x_zero_point) >= limit) | (np.abs(x.high - op.x_zero_point) >= limit)).any():
         return None  # the left shift may wrap
     rounding = SCALAR_OPS[ROUNDINGS[op.rounding]].numpy
+    factor, shift = m.data.reshape(-1), s.data.reshape(-1)
 
     def end(acc: np.ndarray) -> np.ndarray:
-        scaled = rounding(acc - op.x_zero_point, m.data.reshape(-1), s.data.reshape(-1)).astype(np.int64)
-        return np.clip(scaled + op.zero_point, op.low, op.high)
+        scaled = rounding(acc - op.x_zero_point, factor, shift).astype(np.int64)
+        return np.asarray(np.clip(scaled + op.zero_point, op.low, op.high))
 
     return Interval(end(x.low), end(x.high))
 

@@ -134,7 +134,7 @@ def _weights(node: Node) -> np.ndarray:
     w = node.inputs[1]
     assert w is not None and w.data is not None
     data = w.data.astype(np.int64) - node.op.w_zero_point  # type: ignore[attr-defined]
-    return data.T if isinstance(node.op, MatMul) else data
+    return np.asarray(data.T if isinstance(node.op, MatMul) else data)
 
 
 def _shrink(graph: Graph, strand: _Strand, ranges: Ranges, uses: dict[Value, list[Node]]) -> None:

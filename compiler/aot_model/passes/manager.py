@@ -75,7 +75,7 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     _check_names(observer.dump_after | observer.explain, [n for n, _ in passes])
     for name, function in passes:
         with reasons() as said:
-            changed = any([function(part) for part in nested(graph)])
+            changed = any(list(map(function, nested(graph))))
         if name in observer.explain:
             observer.write(f"; {name}: {'changed the graph' if changed else 'did nothing'}")
             for line in said:
