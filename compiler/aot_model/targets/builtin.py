@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aot_model.kernels.float32.sites import KERNELS as FLOAT32
 from aot_model.kernels.int8.sites import ARMV6M, DSP, HELIUM, PLAIN
+from aot_model.kernels.int8.sites import HOST as HOST_INT8
 from aot_model.kernels.int8.sites import kernels as int8
 from aot_model.targets.target import Attribute, Kernel, Target
 
@@ -15,7 +16,7 @@ C = Target("c", "portable C99, any processor", attributes={"optimize": _OPTIMISE
 HOST = Target(
     "host", "the machine that builds, with vector code for x86-64 and AArch64", C,
     attributes={"vector": Attribute("auto", "widest float vector to write code for", ("auto", "scalar", "v4", "v8", "v16", "neon"))},
-    vector="v8", c_flags=("-march=native",),
+    kernels=int8(HOST_INT8), vector="v8", c_flags=("-march=native",),
 )  # fmt: skip
 
 

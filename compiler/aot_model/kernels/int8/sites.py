@@ -16,12 +16,25 @@ from aot_model.ir.graph import Node, Value
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.sites import conv_shape, coordinates_of, pixel_coordinates
-from aot_model.kernels.int8 import conv_c, conv_dsp, conv_mve, depthwise_c, depthwise_dsp, depthwise_mve, fully_connected_dsp, fully_connected_mve
+from aot_model.kernels.int8 import (
+    conv_c,
+    conv_dsp,
+    conv_host,
+    conv_mve,
+    depthwise_c,
+    depthwise_dsp,
+    depthwise_host,
+    depthwise_mve,
+    fully_connected_dsp,
+    fully_connected_mve,
+    pooling,
+    pooling_mve,
+)
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.lowering.site import Site
 from aot_model.lowering.strided import dense
 from aot_model.lowering.tail import Chain, FusedTail
-from aot_model.ops.nn import Convolution, MatMul
+from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.quantised import Requantise
 from aot_model.targets.target import Kernel, Target
 
@@ -31,32 +44,60 @@ _VARIANTS = {"double": 1, "single": 3}
 Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
 
 
+PoolWriter = Callable[[str, ConvShape, str, "Tail | None"], KernelCode]
+Fits = Callable[[ConvShape, QuantSpec], bool]
+
+
 @dataclass(frozen=True)
 class Family:
     """The kernels of one instruction set. Each says for which shapes it is right; conv_c does all."""
 
     name: str
-    depthwise: Writer
-    depthwise_fits: Callable[[ConvShape, QuantSpec], bool]
     conv: Writer
-    conv_fits: Callable[[ConvShape, QuantSpec], bool]
-    row: Writer | None
-    row_fits: Callable[[ConvShape, QuantSpec], bool]
+    conv_fits: Fits
+    pool: PoolWriter
+    depthwise: Writer | None = None
+    depthwise_fits: Fits = lambda shape, quant: True
+    row: Writer | None = None
     """Fully connected, one row of input."""
+    row_fits: Fits = lambda shape, quant: True
+    dialects: tuple[str, ...] | None = None
+    """Vector dialects of the target with which the family may be used; None: any."""
 
 
-def _never(shape: ConvShape, quant: QuantSpec) -> bool:
-    return False
+def _pool_c(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling.pool(kind, shape, low, high, dtype, False, tail)  # type: ignore[arg-type]
 
 
-PLAIN = Family("plain C", depthwise_c.depthwise, depthwise_c.applicable, conv_c.conv, lambda s, q: True, None, _never)
+def _pool_dsp(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling.pool(kind, shape, low, high, dtype, True, tail)  # type: ignore[arg-type]
+
+
+def _pool_mve(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    if dtype != "int8":
+        return _pool_c(kind, shape, dtype, tail)
+    writer = pooling_mve.max_pool if kind == "max" else pooling_mve.average_pool
+    return writer(shape, -128, 127, tail)
+
+
+def _always(shape: ConvShape, quant: QuantSpec) -> bool:
+    return True
+
+
+PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, depthwise_c.depthwise, depthwise_c.applicable)
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
+HOST = Family(
+    "AVX2", conv_host.conv, lambda s, q: q.variant == 1, _pool_c, depthwise_host.depthwise,
+    lambda s, q: q.variant == 1 and q.weight_zero_point == 0, dialects=("v8", "v16"),
+)  # fmt: skip
 DSP = Family(
-    "DSP extension", depthwise_dsp.depthwise, depthwise_dsp.applicable, conv_dsp.conv, conv_dsp.applicable,
+    "DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise, depthwise_dsp.applicable,
     fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
 )  # fmt: skip
 HELIUM = Family(
-    "Helium", depthwise_mve.depthwise, depthwise_mve.applicable, conv_mve.conv, conv_mve.applicable,
+    "Helium", conv_mve.conv, conv_mve.applicable, _pool_mve, depthwise_mve.depthwise, depthwise_mve.applicable,
     fully_connected_mve.fully_connected, fully_connected_mve.applicable,
 )  # fmt: skip
 
@@ -188,9 +229,48 @@ def _matmul(family: Family) -> Callable[[Site], None]:
     return emit
 
 
+def _pool(family: Family) -> Callable[[Site], None]:
+    def emit(site: Site) -> None:
+        op = site.node.op
+        assert isinstance(op, Pool)
+        x, out = site.input(0), site.node.outputs[0]
+        shape = conv_shape(x, out, op.kernel, op, 1)
+        low, high = x.dtype.limits
+        tail = site.tail(coordinates_of(out), low=low, high=high)  # type: ignore[arg-type]
+        code = family.pool(op.mode, shape, x.dtype.label, None if tail.is_identity else tail)
+        name = f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}"
+        site.emit(name, code, None if tail.is_identity else tail, f"{x.type} -> {site.result.type}", 0, (dense(x),))
+
+    return emit
+
+
+def _pool_reject(node: Node, chain: Chain, target: Target) -> str | None:
+    op, x = node.op, node.input(0)
+    assert isinstance(op, Pool)
+    if x is None or x.dtype not in _BYTES:
+        return "the input is not int8 or uint8"
+    if x.type.rank > 4 or not x.type.elements or not node.outputs[0].type.elements:
+        return "more than two spatial axes, or nothing to compute"
+    if any(d != 1 for d in op.dilations) or (op.count_include_pad and any(op.pads)) or op.ceil_mode:
+        return "dilated windows, counted padding or windows beyond the end"
+    if any(p >= k for p, k in zip(op.pads, (*op.kernel, *op.kernel), strict=True)):
+        return "a window may lie in the padding"
+    return None
+
+
+def _for_dialects(family: Family, reject: Callable[[Node, Chain, Target], str | None]) -> Callable[[Node, Chain, Target], str | None]:
+    def check(node: Node, chain: Chain, target: Target) -> str | None:
+        if family.dialects is not None and target.dialect() not in family.dialects:
+            return f"the target's vectors are {target.dialect()}"
+        return reject(node, chain, target)
+
+    return check
+
+
 def kernels(family: Family) -> tuple[Kernel, ...]:
     """The kernels of an instruction set for a target."""
     return (
-        Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family), _reject),
-        Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family), _reject),
+        Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family), _for_dialects(family, _reject)),
+        Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family), _for_dialects(family, _reject)),
+        Kernel(f"int8 pooling ({family.name})", "Pool", _pool(family), _for_dialects(family, _pool_reject)),
     )
