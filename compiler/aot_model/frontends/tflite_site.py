@@ -15,7 +15,7 @@ import numpy as np
 from aot_model.fixed_point import quantise_multiplier, round_away
 from aot_model.frontends.tflite_file import FileOperator, Tensor
 from aot_model.frontends.tflite_variables import Key, Variables
-from aot_model.ir.graph import Node, Value, constant
+from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType, Quantisation
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import ReshapeTo, Transpose
@@ -45,6 +45,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 class Host(Protocol):
     """The import that a rule is part of."""
+
+    arithmetic: str
 
     def once(self, index: int) -> None:
         """Read a sub-graph that runs once, before the first run: assignments of constants."""
@@ -268,7 +270,3 @@ def finite(x: float, what: str) -> float:
     if not math.isfinite(x):
         raise OperatorError(f"{what} is {x}", "E302")
     return x
-
-
-def node_name(node: Node) -> str:
-    return node.name

@@ -86,6 +86,10 @@ class Target:
                 return target.attributes[name].default
         raise KeyError(name)
 
+    def has_option(self, name: str) -> bool:
+        """Whether the target or an ancestor declares an attribute."""
+        return any(name in t.attributes for t in self.lineage())
+
     def dialect(self) -> str:
         """The float vector dialect: that of the nearest ancestor that names one."""
         return next((t.vector for t in self.lineage() if t.vector), "scalar")
