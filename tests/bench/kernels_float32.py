@@ -70,6 +70,9 @@ CONVOLUTIONS = [
     conv("ad 128-8", 1, 1, 128, 8, (1, 1), 1, (0, 0), (1, 1)),
     conv("ad 8-128", 1, 1, 8, 128, (1, 1), 1, (0, 0), (1, 1)),
     conv("ad 128-640", 1, 1, 128, 640, (1, 1), 1, (0, 0), (1, 1)),
+    conv("large 3x3 128-128", 28, 28, 128, 128, (3, 3), 1, (1, 1), (28, 28)),
+    conv("large 3x3 256-256", 14, 14, 256, 256, (3, 3), 1, (1, 1), (14, 14)),
+    conv("large 1x1 512-512", 14, 14, 512, 512, (1, 1), 1, (0, 0), (14, 14)),
     conv("kws 64-12", 1, 1, 64, 12, (1, 1), 1, (0, 0), (1, 1)),
 ]
 
@@ -192,6 +195,7 @@ def main() -> None:
     if args.where == "host":
         host(args.dialect, layers, args.compiler)
     else:
+        layers = [layer for layer in layers if not layer[0].startswith("large")]
         board(args.where, layers, args.runner, f"-O{args.optimise}")
 
 

@@ -37,6 +37,8 @@ class Port:
 
     buffer: Buffer
     c_name: str
+    macro: str
+    """The part of its macros' names that is its own."""
     offset: int | None = None
 
     @property
@@ -65,15 +67,18 @@ class ModelView:
         name = identifier(name, "model")
         inside = options.io == "workspace"
 
-        def ports(buffers: list[Buffer], fallback: str, taken: list[str]) -> tuple[Port, ...]:
-            names = identifiers([b.name for b in buffers], fallback, taken)
-            return tuple(Port(b, n, addresses.of[b][1] if inside else None) for b, n in zip(buffers, names, strict=True))
+        def ports(buffers: list[Buffer], names: list[str], macros: list[str]) -> tuple[Port, ...]:
+            offsets = [addresses.of[b][1] if inside else None for b in buffers]
+            return tuple(Port(*row) for row in zip(buffers, names, (m.upper() for m in macros), offsets, strict=True))
 
+        ins = identifiers([b.name for b in program.inputs], "input")
+        outs = identifiers([b.name for b in program.outputs], "output")
+        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace",))
         constants = program.constants()
-        labels = identifiers([b.name for b in constants], "constant", [])
+        labels = identifiers([b.name for b in constants], "constant")
         return ModelView(
             name, program, addresses, target, options, source_name, sha256,
-            collect_functions(program, addresses.of, name), ports(program.inputs, "input", []), ports(program.outputs, "output", []),
+            collect_functions(program, addresses.of, name), ports(program.inputs, ins, macros[: len(ins)]), ports(program.outputs, outs, macros[len(ins) :]),
             {b: f"{name}_c_{n}" for b, n in zip(constants, labels, strict=True)},
         )  # fmt: skip
 

@@ -19,13 +19,16 @@ MAX_WORK = 1 << 26
 def fold_constants(graph: Graph) -> bool:
     """Replace nodes over constants by their results. True when something changed."""
     kept: list[Node] = []
+    known: dict[Value, Value] = {}
     for node in graph.nodes:
+        node.inputs = [known.get(v, v) if v is not None else None for v in node.inputs]
         results = folded(node)
         if results is None:
             kept.append(node)
             continue
         for out, data in zip(node.outputs, results, strict=True):
-            graph.replace(out, constant(out.name, data, out.quantisation))
+            known[out] = constant(out.name, data, out.quantisation)
+    graph.replace_all(known)
     changed = len(kept) != len(graph.nodes)
     graph.nodes = kept
     return changed

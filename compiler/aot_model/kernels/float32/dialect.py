@@ -37,6 +37,8 @@ class Costs:
     """Bytes of weights that stay in the nearest cache; None: all memory is equally far."""
     far_bytes: float = 1.0
     """Bytes per cycle of weights that do not."""
+    cache: int | None = None
+    """Bytes of weights that may be read again for every block of pixels; None: any number."""
 
     def step(self, pixels: int, vectors: int, unroll: int, far: float) -> float:
         """Cycles of one input element times `vectors` vectors of output channels for `pixels` pixels.
@@ -241,7 +243,8 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str) -> Vec
 
 
 _SUPERSCALAR = Costs(
-    in_order=False, fma_per_cycle=2, loads_per_cycle=2, latency=5, pixel=2, pixels=8, near=24 * 1024, far_bytes=22
+    in_order=False, fma_per_cycle=2, loads_per_cycle=2, latency=5, pixel=2, pixels=8, near=24 * 1024, far_bytes=22,
+    cache=256 * 1024,
 )
 
 # 28 of the 32 single-precision registers: where loads are scheduled early (gcc for the M33) more of them would spill

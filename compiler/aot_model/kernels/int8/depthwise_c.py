@@ -18,6 +18,11 @@ WRITTEN_OUT = 16
 """Kernels of up to so many taps are written out."""
 
 
+def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
+    """Whether this kernel does the layer: any depthwise one."""
+    return shape.groups == shape.in_c
+
+
 def depthwise(
     shape: ConvShape,
     weights: npt.NDArray[np.integer],

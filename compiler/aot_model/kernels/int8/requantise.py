@@ -87,7 +87,7 @@ class Requantise:
         return bool((self.shift == self.shift[0]).all())
 
 
-def _thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tuple[Int64, Int64]:
+def thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tuple[Int64, Int64]:
     """(levels q [n], smallest acc in [lo, hi + 1] with rule(acc) + zero point >= q [channels, n])."""
     levels = np.arange(quant.act_min + 1, quant.act_max + 1, dtype=np.int64)
     left = np.broadcast_to(lo[:, None], (lo.size, levels.size)).copy()
@@ -162,7 +162,7 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> 
     if bool((live & ((extreme >= 1 << 30) | (s >= 0) | (s < -24))).any()):
         return raw
     right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)
-    levels, threshold = _thresholds(quant, m, s, lo, hi)
+    levels, threshold = thresholds(quant, m, s, lo, hi)
     for uniform in (True, False):
         target = np.full(count, right.min()) if uniform else right
         multiplier, offset, moved = zero.copy(), np.where(constant, value << (target + aligned), 0), zero.copy()

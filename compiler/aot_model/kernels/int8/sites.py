@@ -7,7 +7,8 @@ through a constant bias and a requantisation to int8 (uint8); what follows (a re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from aot_model.ir.graph import Node, Value
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.sites import conv_shape, coordinates_of, pixel_coordinates
-from aot_model.kernels.int8 import conv_c, conv_dsp, conv_mve, depthwise_dsp, depthwise_mve, fully_connected_dsp, fully_connected_mve
+from aot_model.kernels.int8 import conv_c, conv_dsp, conv_mve, depthwise_c, depthwise_dsp, depthwise_mve, fully_connected_dsp, fully_connected_mve
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.lowering.site import Site
 from aot_model.lowering.strided import dense
@@ -35,7 +36,7 @@ class Family:
     """The kernels of one instruction set. Each says for which shapes it is right; conv_c does all."""
 
     name: str
-    depthwise: Writer | None
+    depthwise: Writer
     depthwise_fits: Callable[[ConvShape, QuantSpec], bool]
     conv: Writer
     conv_fits: Callable[[ConvShape, QuantSpec], bool]
@@ -48,7 +49,8 @@ def _never(shape: ConvShape, quant: QuantSpec) -> bool:
     return False
 
 
-PLAIN = Family("plain C", None, _never, conv_c.conv, lambda s, q: True, None, _never)
+PLAIN = Family("plain C", depthwise_c.depthwise, depthwise_c.applicable, conv_c.conv, lambda s, q: True, None, _never)
+ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 DSP = Family(
     "DSP extension", depthwise_dsp.depthwise, depthwise_dsp.applicable, conv_dsp.conv, conv_dsp.applicable,
     fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
@@ -156,9 +158,10 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert w.data is not None
         weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
         size = f"{shape.kernel_h}x{shape.kernel_w}"
-        if family.depthwise is not None and op.group == shape.in_c and op.group > 1 and family.depthwise_fits(shape, part.quant):
+        if op.group == shape.in_c and op.group > 1:
             by_channel = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
-            _emit(site, part, f"depthwise_{size}", family.depthwise, shape, by_channel, flat=False)
+            depthwise = family.depthwise if family.depthwise_fits(shape, part.quant) else PLAIN.depthwise
+            _emit(site, part, f"depthwise_{size}", depthwise, shape, by_channel, flat=False)
         elif family.conv_fits(shape, part.quant):
             _emit(site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
         else:
