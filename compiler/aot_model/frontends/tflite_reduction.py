@@ -12,6 +12,7 @@ from aot_model.ops.elementwise import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
 from aot_model.ops.quantised import Requantise
 from aot_model.ops.quantised_softmax import L2Normalise, QuantisedSoftmax, SoftmaxInt16
+from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, normal_axis
 
 _REDUCTIONS = {
@@ -48,7 +49,7 @@ def reduce(n: Site) -> Value:
     count = math.prod(x.shape[a] for a in axes)
     if count == 0:
         raise OperatorError(f"a reduction of {x.type} over nothing")
-    total = n.build(reduction("ReduceSum", keep), n.build(Cast(DType.INT32), x), axis_value)
+    total = n.build(WideSum(tuple(axes), keep), x)
     multiplier, shift = quantise_multiplier(n.scale() / n.scale_out())
     if kind == "MEAN":
         # The division by the count goes into the multiplier, with as many bits as the shift leaves.
