@@ -11,7 +11,7 @@ from aot_model.ir.types import DType
 from aot_model.ops.elementwise import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
 from aot_model.ops.quantised import Requantise
-from aot_model.ops.quantised_softmax import L2Normalise, QuantisedSoftmax, SoftmaxInt16
+from aot_model.ops.quantised_softmax import L2Normalise, QuantisedLogSoftmax, QuantisedSoftmax, SoftmaxInt16
 from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, normal_axis
 
@@ -57,7 +57,7 @@ def reduce(n: Site) -> Value:
         multiplier, shift = (multiplier << bits) // count, shift - bits
     low, high = n.limits()
     node = Requantise(n.zero_out(), low, high, n.out_dtype(), x_zero_point=n.zero() * count)
-    return n.build(node, total, n.constant([multiplier], DType.INT32), n.constant([shift], DType.INT32))
+    return n.build(node, total, n.constant(multiplier, DType.INT32), n.constant(shift, DType.INT32))
 
 
 @rule("SOFTMAX")
@@ -78,7 +78,9 @@ def softmax(n: Site) -> Value:
 @rule("LOG_SOFTMAX")
 def log_softmax(n: Site) -> Value:
     if n.quantised():
-        raise OperatorError("LOG_SOFTMAX of quantised tensors is not supported", "E202")
+        if n.scale_out() != 2.0**-4 or n.zero_out() != n.out_dtype().limits[1]:
+            raise OperatorError("the result's scale is not 1/16 with its zero point at the top", "E302")
+        return n.build(QuantisedLogSoftmax(n.scale()), n.x())
     return n.build(LogSoftmax(-1), n.x())
 
 

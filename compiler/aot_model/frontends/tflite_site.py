@@ -213,7 +213,8 @@ class Site:
         if rounding == "wide":
             multipliers = [(m + (1 << 15)) >> 16 if m < 0x7FFF0000 else 0x7FFF for m in multipliers]
         node = Requantise(zero_point, *limits, to, rounding, x_zero_point)
-        return self.build(node, acc, self.constant(multipliers, DType.INT32), self.constant(shifts, DType.INT32))
+        factors = [self.constant(v if len(v) > 1 else v[0], DType.INT32) for v in (multipliers, shifts)]
+        return self.build(node, acc, *factors)
 
     def activate(self, x: Value, activation: str) -> Value:
         """A fused activation on floats."""
