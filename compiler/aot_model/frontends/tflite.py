@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aot_model.errors import CompileError, Problem, fail
@@ -33,24 +33,27 @@ from aot_model.ops.registry import OperatorError, load_all
 RULE_MODULES = (tflite_control, tflite_elementwise, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
 
 
-def read_tflite(path: Path) -> Model:
+def read_tflite(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm") -> Model:
     """The model in a file. CompileError E1xx to E3xx with everything that is wrong with it."""
+    if dims:
+        raise fail("E203", f"--dim {next(iter(dims))}: the dimensions of a TFLite model are fixed", where=str(path), hint="convert the model with the shape that you need")
     try:
         data = path.read_bytes()
     except OSError as error:
         raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path)) from None
     load_all()
     file = parse(data, str(path))
-    graph = Importer(file, str(path)).run()
+    graph = Importer(file, str(path), arithmetic).run()
     return Model(graph, (path,), hashlib.sha256(data).hexdigest(), [], "tflite")
 
 
 class Importer:
     """The state of one import."""
 
-    def __init__(self, file: File, where: str) -> None:
+    def __init__(self, file: File, where: str, arithmetic: str = "tflm") -> None:
         self.file = file
         self.where = where
+        self.arithmetic = arithmetic
         self.problems: list[Problem] = []
         self.variables = Variables()
         self.open: set[int] = set()

@@ -8,6 +8,7 @@ import numpy as np
 
 from aot_model.fixed_point import quantise_multiplier
 from aot_model.frontends.tflite_layers import plain_weights
+from aot_model.frontends.tflite_movement import slices
 from aot_model.frontends.tflite_site import ACTIVATIONS, Site, finite, rescale, rule
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
@@ -30,7 +31,7 @@ def _stacked(n: Site, inputs: tuple[int, ...], x: Value, what: str) -> Value | N
     present = [v for v in found if v is not None]
     if not present:
         return None
-    arrays = []
+    arrays: list[np.ndarray | None] = []
     for k, value in zip(inputs, found, strict=True):
         if value is None:
             arrays.append(None)
@@ -122,8 +123,6 @@ def svdf(n: Site) -> Value:
             feature = n.add("Add", feature, n.constant(n.zero(4), DType.INT32))
         feature = n.build(Cast(state.dtype), feature)
     old = n.reshape(state, (batch, filters, memory))
-    from aot_model.frontends.tflite_movement import slices
-
     kept = slices(n, old, [(0, batch, 1), (0, filters, 1), (1, memory, 1)])
     new = n.build(Concat(2), kept, n.reshape(feature, (batch, filters, 1))) if memory > 1 else n.reshape(feature, (batch, filters, 1))
     n.assign(4, n.reshape(new, state.shape))

@@ -15,7 +15,7 @@ import numpy as np
 from aot_model.fixed_point import quantise_multiplier, round_away
 from aot_model.frontends.tflite_file import FileOperator, Tensor
 from aot_model.frontends.tflite_variables import Key, Variables
-from aot_model.ir.graph import Node, Value, constant
+from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType, Quantisation
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import ReshapeTo, Transpose
@@ -45,6 +45,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 class Host(Protocol):
     """The import that a rule is part of."""
+
+    arithmetic: str
 
     def once(self, index: int) -> None:
         """Read a sub-graph that runs once, before the first run: assignments of constants."""
@@ -211,7 +213,8 @@ class Site:
         if rounding == "wide":
             multipliers = [(m + (1 << 15)) >> 16 if m < 0x7FFF0000 else 0x7FFF for m in multipliers]
         node = Requantise(zero_point, *limits, to, rounding, x_zero_point)
-        return self.build(node, acc, self.constant(multipliers, DType.INT32), self.constant(shifts, DType.INT32))
+        factors = [self.constant(v if len(v) > 1 else v[0], DType.INT32) for v in (multipliers, shifts)]
+        return self.build(node, acc, *factors)
 
     def activate(self, x: Value, activation: str) -> Value:
         """A fused activation on floats."""
@@ -268,7 +271,3 @@ def finite(x: float, what: str) -> float:
     if not math.isfinite(x):
         raise OperatorError(f"{what} is {x}", "E302")
     return x
-
-
-def node_name(node: Node) -> str:
-    return node.name

@@ -122,6 +122,40 @@ class Requantise(Operator):
         ]  # fmt: skip
 
 
+@operator("RequantiseFloat", domain="aot", elementwise=True)
+class RequantiseFloat(Operator):
+    """clamp(round(x * factor) + zero_point, low, high) in the floating-point type of the factor.
+
+    factor: a constant that broadcasts. rounding: "round" (ties away from zero) or "rint" (ties to even).
+    """
+
+    zero_point: int = 0
+    low: int = -128
+    high: int = 127
+    to: DType = DType.INT8
+    rounding: str = "round"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, factor = required(inputs, 0), required(inputs, 1)
+        if not x.dtype.is_integer or not factor.dtype.is_float or broadcast(x.shape, factor.shape) != x.shape:
+            raise OperatorError(f"cannot requantise {x.type} by {factor.type}")
+        return [TensorType(self.to, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, factor = required(inputs, 0), required(inputs, 1)
+        f = at(factor, broadcast_index(factor.shape, index))
+        whole = call(self.rounding, call("mul", cast(at(x, index), f.dtype), f))
+        # Clamped as a float: what is beyond int32 does not survive the conversion.
+        inside = clamp(whole, const(self.low - self.zero_point, f.dtype), const(self.high - self.zero_point, f.dtype))
+        return saturated(cast(inside, DType.INT32), self.zero_point, self.low, self.high, self.to)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        acc = np.asarray([[-70000, -5, 5], [0, 15, 2**30]], dtype=np.int32)
+        factors = (np.asarray([0.5], np.float32), np.asarray([0.1, 0.3, 1e-3], np.float64))
+        return [Sample((acc, f), {"zero_point": 3, "rounding": r}, frozenset({1})) for f in factors for r in ("round", "rint")]
+
+
 @operator("QuantisedSum", domain="aot", elementwise=True)
 class QuantisedSum(Operator):
     """a + b, a - b or (a - b)^2 of quantised tensors: both brought to a common finer scale, then rescaled to the result's."""

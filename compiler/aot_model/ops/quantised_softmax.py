@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from aot_model.fixed_point import interpolated_table, softmax_exponentials
+from aot_model.fixed_point import interpolated_table, scaled_differences, softmax_exponentials
 from aot_model.ir.expr import Expr, call, cast, const
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
@@ -118,6 +118,63 @@ class SoftmaxRatio(Operator):
         bits = call("sub", const(12 + 31 - self.to.bits), call("leading_zeros", total))
         low, high = self.to.limits
         return saturated(call("rounding_shift", call("high_multiply", reciprocal, e), bits), low, low, high, self.to)
+
+
+@operator("QuantisedLogSoftmax", domain="aot")
+class QuantisedLogSoftmax(Operator):
+    """scale * (x - max) - log(sum(exp(scale * (x - max)))) over the last axis; the result has scale 2^-4 and its zero at the top."""
+
+    scale: float = 1.0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype.bits != 8 or not x.shape:
+            raise OperatorError(f"the logarithm of the softmax of {x.type} is not supported", "E202")
+        return [x.type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        axes = build.constant([x.type.rank - 1], DType.INT64)
+        most = build(op("ReduceMax"), x, axes)
+        exponential = build(Exponential(Table(tuple(softmax_exponentials(self.scale, 1.0)), DType.INT32, 0)), most, x)
+        log = build(FixedLog(), build(op("ReduceSum"), build(RoundingShift(12), exponential), axes))
+        # Everything below -1.2e9 (-18) is the smallest result, and no sum with it overflows.
+        differences = Table(tuple(scaled_differences(self.scale, 1.0, -1200000000)), DType.INT32, 0)
+        shifted = build(RoundingShift(22), build(op("Sub"), build(Exponential(differences), most, x), log))
+        low, high = x.dtype.limits
+        return [build(Saturate(high, low, high, x.dtype), shifted)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(13)
+        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11}) for s in [(1, 10), (3, 1)]]
+
+
+@operator("FixedLog", domain="aot", elementwise=True)
+class FixedLog(Operator):
+    """log of Q12.19 in Q5.26."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return call("fixed_log", at(required(inputs), index))
+
+
+@operator("Saturate", domain="aot", elementwise=True)
+class Saturate(Operator):
+    """clamp(x + zero_point, low, high) of int32."""
+
+    zero_point: int = 0
+    low: int = -128
+    high: int = 127
+    to: DType = DType.INT8
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(self.to, required(inputs).shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return saturated(at(required(inputs), index), self.zero_point, self.low, self.high, self.to)
 
 
 # --- int16 softmax ----------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class SequenceLstm(Operator):
     scales: LstmScales | None = None
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x, h, c, w, r, b = (required(inputs, k) for k in range(6))
+        x, h, c, w, r, _ = (required(inputs, k) for k in range(6))
         if x.type.rank != 3 or w.type.rank != 3 or r.type.rank != 3 or w.shape[0] != 4 or 0 in (*x.shape, *w.shape, *r.shape):
             raise OperatorError(f"x {x.type}, W {w.type} and R {r.type} do not fit each other")
         batch, units, out = x.shape[1 if self.time_major else 0], w.shape[1], r.shape[2]
@@ -167,7 +167,7 @@ def _clip(name: str, limit: float) -> str:
 
 
 def _float_lstm(op: SequenceLstm, site: Site) -> None:
-    batch, steps, inputs, units, outputs = op.sizes(site)
+    _, _, inputs, units, outputs = op.sizes(site)
     peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
     text = _FLOAT_ACTIVATIONS.get(op.activation)
     if text is None:
@@ -258,7 +258,7 @@ def _integer_lstm(op: SequenceLstm, site: Site) -> None:
     assert scales is not None
     if op.activation != "TANH" or op.coupled:
         raise OperatorError("integer LSTMs have the activation TANH and a gate of their own for the input", "E202")
-    batch, steps, inputs, units, outputs = op.sizes(site)
+    _, _, inputs, units, outputs = op.sizes(site)
     w, r, b = (site.input(k).data for k in (3, 4, 5))
     assert w is not None and r is not None and b is not None
     wide = site.input(0).dtype is DType.INT16
@@ -270,7 +270,7 @@ def _integer_lstm(op: SequenceLstm, site: Site) -> None:
     factors = np.asarray([[v for k in range(4) for v in (s[k].multiplier, s[k].shift)] for s in (scales.x, scales.h)], dtype=np.int32)
     multiplier, shift = scales.cell_argument
     cell_activation = f"aot_model_tanh_int16_{multiplier}_{shift}"
-    helpers = (_SATURATE, _function("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)), _function("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
+    helpers: tuple[str, ...] = (_SATURATE, _function("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)), _function("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
     if (multiplier, shift) != (3, 0):
         helpers = (*helpers, _function(cell_activation, SigmoidInt16(True, multiplier, shift)))
     low, high = site.node.outputs[1].dtype.limits

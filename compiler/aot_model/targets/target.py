@@ -86,6 +86,10 @@ class Target:
                 return target.attributes[name].default
         raise KeyError(name)
 
+    def has_option(self, name: str) -> bool:
+        """Whether the target or an ancestor declares an attribute."""
+        return any(name in t.attributes for t in self.lineage())
+
     def dialect(self) -> str:
         """The float vector dialect: the option `vector`, or that of the nearest ancestor that names one."""
         chosen = next((self.option("vector") for t in self.lineage() if "vector" in t.attributes), "auto")

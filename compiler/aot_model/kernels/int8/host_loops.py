@@ -129,14 +129,16 @@ class Loops:
         s, v = self.shape, self.view
         image = s.out_h * s.out_w
         pixels = str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"
+        index = (
+            f"pixel / {image}" if s.batch > 1 else "0",
+            ("0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else f"pixel / {s.out_w}"),
+            (f"pixel % {s.out_w}" if s.out_w * s.out_h * s.batch > s.out_w else "pixel") if s.out_w > 1 else "0",
+            "c",
+        )
+        store = tail.store("value", index, 1)
         with c.loop("i", pixels):
-            c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w), 'i')};")
+            if "pixel" in store:
+                c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w), 'i')};")
             with c.loop("c", str(s.out_c)):
                 c.line(f"const int32_t value = results[{total(product('i', s.out_c), 'c')}];")
-                index = (
-                    f"pixel / {image}" if s.batch > 1 else "0",
-                    ("0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else f"pixel / {s.out_w}"),
-                    (f"pixel % {s.out_w}" if s.out_w * s.out_h * s.batch > s.out_w else "pixel") if s.out_w > 1 else "0",
-                    "c",
-                )
-                c.line(tail.store("value", index, 1))
+                c.line(store)

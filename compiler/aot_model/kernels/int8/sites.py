@@ -179,6 +179,9 @@ def _tail(site: Site, part: Integer, flat: bool) -> FusedTail:
 def _emit(site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape, weights: np.ndarray, flat: bool) -> None:
     tail = _tail(site, part, flat)
     code = writer(shape, weights, part.bias, part.quant, None if tail.is_identity else tail)
+    if site.result.dtype.size > 1:
+        # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
+        code = replace(code, slack=None)
     w = site.node.input(1)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
     site.emit(name, code, None if tail.is_identity else tail, shapes, shape.macs, (dense(site.input(0)),))
