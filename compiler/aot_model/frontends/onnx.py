@@ -88,7 +88,7 @@ def external_files(proto: onnx.ModelProto, path: Path) -> dict[str, Path]:
             continue
         entries = {e.key: e.value for e in tensor.external_data}
         location = entries.get("location", "")
-        target = (folder / location).resolve()
+        target = (folder / location.replace("\0", "?")).resolve()
         if not location or "\0" in location or not target.is_relative_to(folder):
             problems.append(Problem("E103", f"external data of '{printable(tensor.name)}' is at '{printable(location)}', outside the model's folder", str(path)))
         elif not target.is_file():

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from aot_model.emit.names import printable
+from aot_model.errors import CompileError, Problem
 from aot_model.ir.graph import Graph, Node, Value, subgraphs
-from aot_model.ops.registry import Build
+from aot_model.ops.registry import Build, OperatorError
 
 
 def expand(graph: Graph) -> bool:
-    """Replace every composite by its expansion, again and again. True when something changed."""
+    """Replace every composite by its expansion, again and again. True when something changed.
+
+    CompileError with every node of which the inputs do not fit.
+    """
     changed = False
+    problems: list[Problem] = []
     nodes: list[Node] = []
     renamed: dict[Value, Value] = {}
     pending = list(reversed(graph.nodes))
@@ -24,10 +30,17 @@ def expand(graph: Graph) -> bool:
             continue
         changed = True
         inner: list[Node] = []
-        results = node.op.expand(Build(inner, node.name), node.inputs)
+        try:
+            results = node.op.expand(Build(inner, node.name), node.inputs)
+        except OperatorError as error:
+            problems.append(Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
+            nodes.append(node)
+            continue
         for old, new in zip(node.outputs, results, strict=False):
             _rename(old, new, inner, renamed)
         pending.extend(reversed(inner))
+    if problems:
+        raise CompileError(problems)
     graph.nodes = nodes
     graph.outputs = [renamed.get(v, v) for v in graph.outputs]
     return changed
