@@ -286,7 +286,8 @@ class DirectConvolution:
         d = self.dialect
         for u, offset in enumerate(offsets):
             element = [f"a{p}[{offset}]" for p in range(pixels)]
-            weight = [d.load_at("w", (u * vectors + v) * d.lanes) for v in range(vectors)]
+            load = d.load_held if pixels > 1 else d.load_at
+            weight = [load("w", (u * vectors + v) * d.lanes) for v in range(vectors)]
             with text.block():
                 if vectors < pixels:
                     for v in reversed(range(vectors)):
