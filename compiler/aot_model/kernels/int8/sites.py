@@ -18,7 +18,15 @@ from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.sites import conv_shape, coordinates_of, pixel_coordinates
 from aot_model.kernels.int8 import (
-    conv_c, conv_dsp, conv_mve, depthwise_c, depthwise_dsp, depthwise_mve, fully_connected_dsp, fully_connected_mve, sum_mve,
+    conv_c,
+    conv_dsp,
+    conv_mve,
+    depthwise_c,
+    depthwise_dsp,
+    depthwise_mve,
+    fully_connected_dsp,
+    fully_connected_mve,
+    sum_mve,
 )  # fmt: skip
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.lowering.site import Site
