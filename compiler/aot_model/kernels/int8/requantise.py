@@ -66,6 +66,12 @@ def bounds(weights: Int64, bias: Int64, quant: QuantSpec) -> tuple[Int64, Int64]
     return bias + np.minimum(a, b).sum(axis=1), bias + np.maximum(a, b).sum(axis=1)
 
 
+def cannot_overflow(weights: Int64, bias: Int64, quant: QuantSpec) -> bool:
+    """Whether every partial sum fits int32, in any order of the taps; weights [channels, taps] and bias as folded."""
+    most = np.abs(bias) + np.abs(weights).sum(axis=1) * max(abs(v) for v in quant.x_range)
+    return int(most.max(initial=0)) < 1 << 31
+
+
 @dataclass(frozen=True)
 class Requantise:
     """How a layer requantises. Arrays: one per channel."""
