@@ -53,8 +53,11 @@ def source(codes: list[KernelCode]) -> str:
             arguments.append(f"(void *){s.name}{i}")
         out.append(f"void layer{i}(const int8_t *x, int8_t *y);")
         out.append(f"void layer{i}(const int8_t *x, int8_t *y)\n{{\n    kernel{i}({', '.join(['x', 'y', *arguments])});\n}}\n")
-        out.append(f"void many{i}(const int8_t *x, int8_t *y, int32_t times);")
-        out.append(f"void many{i}(const int8_t *x, int8_t *y, int32_t times)\n{{\n    for (; times; times--) {{\n        layer{i}(x, y);\n    }}\n}}\n")
+    calls = "".join(f"        layer{i}(x[{i}], y[{i}]);\n" for i in range(len(codes)))
+    arguments = "const int8_t *const *x, int8_t *const *y, int32_t times"
+    out.append(f"void many({arguments});\nvoid many({arguments})\n{{\n    for (; times; times--) {{\n{calls}    }}\n}}\n")
+    for i in range(len(codes)):
+        out.append(f"void many{i}({arguments});\nvoid many{i}({arguments})\n{{\n    for (; times; times--) {{\n        layer{i}(x[{i}], y[{i}]);\n    }}\n}}\n")
     return "\n".join(out)
 
 
@@ -81,40 +84,39 @@ def once(call: Callable[[], object]) -> float:
     return (time.perf_counter() - start) * 1e6
 
 
+def pointers(arrays: list[np.ndarray]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+
+
 def measure(path: Path, rounds: int, compiler: str, flags: list[str], detail: bool) -> tuple[float, float, int]:
     """(ours, LiteRT's, MACs)."""
     found = layers(path)
     codes = [kernel(layer) for layer in found]
     theirs = litert(path)
+    xs = [some_input(layer) for layer in found]
+    wants = [expected(layer, x) for layer, x in zip(found, xs, strict=True)]
+    ys = [np.zeros_like(want) for want in wants]
     with tempfile.TemporaryDirectory() as folder:
         library = build(codes, Path(folder), compiler, flags)
-        calls = []
-        for i, layer in enumerate(found):
-            x, want = some_input(layer), expected(layer, some_input(layer))
-            y = np.zeros_like(want)
-            run, times = getattr(library, f"many{i}"), 20
-
-            def call(run: object = run, x: np.ndarray = x, y: np.ndarray = y) -> None:
-                run(x.ctypes.data_as(ctypes.c_void_p), y.ctypes.data_as(ctypes.c_void_p), 20)  # type: ignore[operator]
-
-            call()
-            assert (y == want).all(), (path.stem, i, layer.name, layer.shape)
-            calls.append((call, times))
-        samples: list[list[float]] = [[] for _ in calls]
-        peer = []
+        x, y = pointers(xs), pointers(ys)
+        library.many(x, y, 1)
+        for i, (layer, want, got) in enumerate(zip(found, wants, ys, strict=True)):
+            assert (got == want).all(), (path.stem, i, layer.name, layer.shape)
+        ours, peer = [], []
+        repeats = max(1, int(1000 / max(once(lambda: library.many(x, y, 1)), 1)))
         for _ in range(rounds):
-            for sample, (call, times) in zip(samples, calls, strict=True):
-                sample.append(once(call) / times)
-            peer += [once(theirs) for _ in range(20)]
-    medians = [statistics.median(s) for s in samples]
-    if detail:
-        for layer, code, t in zip(found, codes, medians, strict=True):
-            s = layer.shape
-            work = 0 if layer.weights is None else s.macs
-            what = f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} s{s.stride_h}"
-            print(f"  {layer.name:18s} {what:40s} {work:8d} MACs {t:8.2f} {work / t / 1000:6.1f} GMAC/s  {code.note}")
+            ours.append(once(lambda: library.many(x, y, repeats)) / repeats)
+            peer.append(once(lambda: [theirs() for _ in range(repeats)]) / repeats)
+        for i, (layer, code) in enumerate(zip(found, codes, strict=True)):
+            if detail:
+                call = getattr(library, f"many{i}")
+                t = min(once(lambda call=call: call(x, y, 50)) / 50 for _ in range(rounds))  # type: ignore[misc]
+                s = layer.shape
+                work = 0 if layer.weights is None else s.macs
+                what = f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} s{s.stride_h}"
+                print(f"  {layer.name:18s} {what:40s} {work:8d} MACs {t:8.2f} {work / t / 1000:6.1f} GMAC/s  {code.note}")
     macs = sum(layer.shape.macs for layer in found if layer.weights is not None)
-    return sum(medians), statistics.median(peer), macs
+    return statistics.median(ours), statistics.median(peer), macs
 
 
 def main() -> None:

@@ -78,31 +78,33 @@ def depthwise(
     v = view(s, PIXELS, oc // s.in_c)
     kind = "int8" if (np.abs(w * 2 + 1) <= 255).all() else "int16"
 
-    count = taps.shape[0]
+    # few channels: adjacent pixels of a row are adjacent in the tile and in the output, so they are channels as well
+    fold = BLOCK // oc if BLOCK % oc == 0 and s.stride_w == 1 and v.out_w % (BLOCK // oc) == 0 else 1
+    count, lanes_used = taps.shape[0], oc * fold
     places = [ky * s.dilation_h * v.pitch + kx * s.dilation_w * v.pixel for ky in range(s.kernel_h) for kx in range(s.kernel_w)]
     offsets = np.array([*places, *places[-1:]][: count + count % 2], np.int32)
     pairs = offsets.size // 2
-    padded = np.zeros((-(-oc // BLOCK) * BLOCK, 2 * pairs), np.int64)
-    padded[:oc, :count] = w
+    padded = np.zeros((-(-lanes_used // BLOCK) * BLOCK, 2 * pairs), np.int64)
+    padded[:lanes_used, :count] = np.tile(w, (fold, 1))
     end = finish(BLOCK, rq, quant, dialect)
     packed, entries = [], []
-    for first in range(0, oc, BLOCK):
+    for first in range(0, lanes_used, BLOCK):
         lane = lanes(BLOCK)
         packed.append(padded[first + lane].reshape(BLOCK, pairs, 2).transpose(1, 0, 2).astype(kind).reshape(-1))
         channels = np.arange(first, first + BLOCK)
-        entries.append(table(BLOCK, rq, np.where(channels < oc, channels, -1), dialect))
+        entries.append(table(BLOCK, rq, np.where(channels < lanes_used, channels % oc, -1), dialect))
 
     texts: dict[str, str] = {}
 
     def call(pixels: int, x: str, at: str, entry: str, y: str, channels: int) -> str:
         name, text = micro_kernel(pixels, end, kind, quant.out_dtype, dialect)
         texts[name] = text
-        return f"{name}({x}, {v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, {oc}, {channels});"
+        return f"{name}({x}, {fold * v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, {lanes_used}, {channels});"
 
-    whole, size = oc // BLOCK * BLOCK, packed[0].size
+    whole, size = lanes_used // BLOCK * BLOCK, packed[0].size
     sweeps = [
-        Sweep(first, n, BLOCK, PIXELS, first // BLOCK * size, size, first // BLOCK * end.words, end.words, first, BLOCK, call)
-        for first, n in ((0, whole), (whole, oc - whole)) if n
+        Sweep(first, n, BLOCK, PIXELS, first // BLOCK * size, size, first // BLOCK * end.words, end.words, first, BLOCK, call, fold)
+        for first, n in ((0, whole), (whole, lanes_used - whole)) if n
     ]  # fmt: skip
     loops = Loops(s, v, quant, dialect, sweeps, tail, quant.x_zero_point)
     body = loops.text()

@@ -37,6 +37,8 @@ class Sweep:
     input_step: int
     call: Callable[[int, str, str, str, str, int], str]
     """(pixels, x, w, table, y, channels) to the statement."""
+    fold: int = 1
+    """So many adjacent pixels count as one with as many times the channels."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Loops:
     @property
     def note(self) -> str:
         """The blocking of the first sweep."""
-        blocks = " and ".join(str(p) for p, _ in split(self.view.out_w, self.sweeps[0].pixels))
+        blocks = " and ".join(str(p) for p, _ in split(self.view.out_w // self.sweeps[0].fold, self.sweeps[0].pixels))
         return f"blocks of {blocks} pixels, tiles of {self.tile_rows} x {self.view.out_w} outputs"
 
     def text(self) -> str:
@@ -112,15 +114,15 @@ class Loops:
                 row = "row" if height != "1" else "0"
                 from_ = total("tile", str(s.input), product(block, s.input_step), product(row, v.stride_h * v.pitch))
                 at = total(to, str(s.channel), product(block, s.step), product(row, v.out_w * oc))
-                blocks = split(v.out_w, s.pixels)
+                blocks = split(v.out_w // s.fold, s.pixels)
+                from_pixel, to_pixel = s.fold * v.stride_w * v.pixel, s.fold * oc
                 done = 0
                 for pixels, count in blocks:
-                    start = done * v.stride_w * v.pixel, done * oc
-                    x, y = total(from_, str(start[0])), total(at, str(start[1]))
+                    x, y = total(from_, str(done * from_pixel)), total(at, str(done * to_pixel))
                     with c.loop("i", str(count), needed=count > 1):
                         i = "i" if count > 1 else "0"
-                        x = total(x, product(i, pixels * v.stride_w * v.pixel))
-                        y = total(y, product(i, pixels * oc))
+                        x = total(x, product(i, pixels * from_pixel))
+                        y = total(y, product(i, pixels * to_pixel))
                         c.line(s.call(pixels, x, w, table, y, width))
                     done += pixels * count
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.float32.text import product, total
+from aot_model.kernels.float32.text import total
 from aot_model.kernels.int8.host_dialect import HostDialect
 
 TILE_BYTES = 16 * 1024
@@ -132,15 +132,6 @@ def tile_helpers(v: View, x_dtype: str, dialect: HostDialect) -> list[str]:
     element = dialect.element
     flip = f" + {dialect.flip}" if dialect.flip and x_dtype == "int8" else ""
     dense = v.strides[3] == 1 and v.repeat == 1
-    fill = f"""\
-static {element} *q8_fill({element} *to, {element} value, int32_t count)
-{{
-    for (int32_t i = 0; i < count; i++) {{
-        to[i] = value;
-    }}
-    return to + count;
-}}
-"""
     if dense:
         name, parameters = "q8_tile", "int32_t run, int32_t runs, int32_t step"
         copy = f"""\
@@ -178,9 +169,4 @@ static void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first,
     }}
 }}
 """
-    return [fill, *(dialect.helpers(text)), text]
-
-
-def row_offset(v: View, row: str) -> str:
-    """Element of the tile at which the inputs of an output row begin."""
-    return product(row, v.stride_h * v.pitch)
+    return [*dialect.helpers(text), text]

@@ -93,6 +93,26 @@ INLINE void q8_fix(q8_acc *acc)
 """
 
 
+def _fill(element: str) -> str:
+    bits, lanes = ("16", 16) if element == "int16_t" else ("8", 32)
+    cast = "" if element == "int16_t" else "(char)"
+    return f"""\
+/* `count` times the value; returns what is behind. */
+static {element} *q8_fill({element} *to, {element} value, int32_t count)
+{{
+    const __m256i values = _mm256_set1_epi{bits}({cast}value);
+    {element} *const end = to + count;
+    for (; end - to >= {lanes}; to += {lanes}) {{
+        q8_save(to, values);
+    }}
+    while (to < end) {{
+        *to++ = value;
+    }}
+    return end;
+}}
+"""
+
+
 def _widen(dtype: str) -> str:
     sign = "i" if dtype == "int8" else "u"
     return f"""\
@@ -299,6 +319,7 @@ AVX2_FUNCTIONS = _functions(
         "q8_fix": _FIX,
         "q8_low_channels": _LOW,
         "q8_high_channels": _HIGH,
+        "q8_fill": _fill("int16_t"),
         "q8_widen_int8": _widen("int8"),
         "q8_widen_uint8": _widen("uint8"),
         **_FINISH,
@@ -312,6 +333,7 @@ VNNI_FUNCTIONS = _functions(
         "q8_weights_int8": _VNNI_WEIGHTS,
         "q8_dot": _VNNI_DOT,
         "q8_fix": _FIX,
+        "q8_fill": _fill("uint8_t"),
         "q8_widen_int8": _vnni_widen("int8"),
         "q8_widen_uint8": _vnni_widen("uint8"),
         **_FINISH,
