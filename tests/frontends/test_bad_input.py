@@ -131,6 +131,8 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
     "declared type of an output": (model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], [tensor("y", [2], TensorProto.INT8)]), "E301", ("'y'",)),
     "input twice": (model([node("Relu", ["x"], ["y"])], [tensor("x", [2]), tensor("x", [2])], [tensor("y", None)]), "E102", ("'x'",)),
     "written twice": (_two([node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["y"])]), "E102", ("'y'",)),
+    "too many inputs": (_two([node("Transpose", ["x", "w"], ["y"], name="t")]), "E102", ("'t'", "2 inputs")),
+    "too few inputs": (_two([node("Add", ["x"], ["y"], name="add")]), "E102", ("'add'", "1 inputs")),
     "no outputs": (model([node("Relu", ["x"], ["y"])], [tensor("x", [2])], []), "E102", ("no outputs",)),
     "output of nothing": (model([node("Relu", ["x"], ["a"])], [tensor("x", [2])], [tensor("y", None)]), "E102", ("'y'",)),
     "cycle": (_two([node("Add", ["x", "b"], ["a"]), node("Relu", ["a"], ["b"]), node("Relu", ["b"], ["y"])]), "E102", ("'b'",)),

@@ -31,6 +31,7 @@ def check_model(proto: onnx.ModelProto, where: str) -> None:
         problems += _opsets(proto, where)
         problems += [p for graph in graphs(proto.graph) for p in _graph(graph, where)]
         problems += _functions(proto, where)
+        problems += _arity(proto, where)
         if not proto.graph.output:
             problems.append(Problem("E102", "the model has no outputs", where))
     if problems:
@@ -106,6 +107,27 @@ def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
         why = shape_problem(tensor.dims, 1)
         if why:
             problems.append(Problem("E102", f"constant '{printable(tensor.name)}' {why}", where))
+    return problems
+
+
+def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
+    """Nodes with more or fewer inputs or outputs than the standard gives their operator."""
+    versions = {"" if o.domain in AI_ONNX else o.domain: o.version for o in proto.opset_import}
+    problems = []
+    for node in (n for g in graphs(proto.graph) for n in g.node):
+        domain = "" if node.domain in AI_ONNX else node.domain
+        try:
+            schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+        except onnx.defs.SchemaError:
+            continue
+        for kind, names, least, most in (
+            ("inputs", node.input, schema.min_input, schema.max_input), ("outputs", node.output, schema.min_output, schema.max_output),
+        ):  # fmt: skip
+            count = max((k + 1 for k, name in enumerate(names) if name), default=0)
+            if not least <= len(names) or count > most:
+                allowed = f"{least}" if least == most else f"{least} to {most}"
+                place = f"{where}: node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({node.op_type})"
+                problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
     return problems
 
 
