@@ -13,7 +13,7 @@ import hashlib
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Scratch, Tail
-from .conv_mve import INCLUDES, first_tap, indent, tail_loop
+from .conv_mve import INCLUDES, first_tap, indent, tail_helpers, tail_loop
 from .requantise_mve import HELPERS
 
 DIVIDE_C = """\
@@ -181,7 +181,7 @@ for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
         body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n",
         scratch=(Scratch("row", s.out_c),) if tail is not None else (),
         includes=INCLUDES,
-        helpers=(*HELPERS, *helpers, text),
+        helpers=(*HELPERS, *helpers, text, *tail_helpers(tail)),
         slack=int(np.min(needed - (np.arange(len(needed)) + 1) * s.out_c)),
         note=f"{s.out_h * s.out_w} windows of up to {s.kernel_h} x {s.kernel_w}, channels in lanes",
     )

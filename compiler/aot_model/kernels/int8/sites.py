@@ -7,11 +7,12 @@ through a constant bias and a requantisation to int8 (uint8); what follows (a re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
 
+from aot_model.ir.expr import substitute
 from aot_model.ir.graph import Node, Value
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
@@ -29,13 +30,15 @@ from aot_model.kernels.int8 import (
     fully_connected_mve,
     pooling,
     pooling_mve,
+    sum_mve,
 )
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.lowering.site import Site
 from aot_model.lowering.strided import dense
 from aot_model.lowering.tail import Chain, FusedTail
+from aot_model.lowering.vector_text import position_text
 from aot_model.ops.nn import Convolution, MatMul, Pool
-from aot_model.ops.quantised import Requantise
+from aot_model.ops.quantised import QuantisedSum, Requantise
 from aot_model.targets.target import Kernel, Target
 
 _BYTES = (DType.INT8, DType.UINT8)
@@ -176,8 +179,10 @@ def _tail(site: Site, part: Integer, flat: bool) -> FusedTail:
     return site.tail(coordinates, after=part.after, low=part.quant.act_min, high=part.quant.act_max)  # type: ignore[arg-type]
 
 
-def _emit(site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape, weights: np.ndarray, flat: bool) -> None:
+def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape, weights: np.ndarray, flat: bool) -> None:
     tail = _tail(site, part, flat)
+    if family is HELIUM and part.after:
+        tail = helium_sum(tail, site.chain.nodes[part.after :], site.chain.nodes[part.after - 1].outputs[0])
     code = writer(shape, weights, part.bias, part.quant, None if tail.is_identity else tail)
     if site.result.dtype.size > 1:
         # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
@@ -185,6 +190,39 @@ def _emit(site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape
     w = site.node.input(1)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
     site.emit(name, code, None if tail.is_identity else tail, shapes, shape.macs, (dense(site.input(0)),))
+
+
+@dataclass(frozen=True)
+class SumTail(FusedTail):
+    """The sum with one other tensor, a row at a time."""
+
+    row_kernel: str = ""
+    row_helpers: tuple[str, ...] = ()
+
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int) -> str:
+        """The results of `count` channels of a pixel; see kernels/int8/conv_mve.py."""
+        at = position_text(substitute(self.position, self.mapping("acc", index)), 13)
+        (other,) = self.names.values()
+        return f"{self.row_kernel}({source}, {other} + {at}, y + {at}, {count});\n"
+
+
+def helium_sum(tail: FusedTail, nodes: tuple[Node, ...], before: Value) -> FusedTail:
+    """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same place."""
+    if len(nodes) != 1 or not isinstance(nodes[0].op, QuantisedSum) or len(tail.names) != 1:
+        return tail
+    node, op = nodes[0], nodes[0].op
+    (other,) = tail.names
+    if op.function != "add" or {v.dtype for v in (*node.inputs, *node.outputs) if v is not None} != {DType.INT8}:
+        return tail
+    if not tail.reads_in_place(other) or other.type.elements != node.outputs[0].type.elements:
+        return tail
+    own, its = (op.a, op.b) if node.inputs[0] is before else (op.b, op.a)
+    a, b, result = (sum_mve.Rescaling(r.zero_point, r.multiplier, r.shift) for r in (own, its, op.result))
+    form = sum_mve.affine(a, b, result, op.left_shift, op.low, op.high)
+    if form is None:
+        return tail
+    name, helpers = sum_mve.row_kernel(form)
+    return SumTail(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row_kernel=name, row_helpers=helpers)
 
 
 def _part(site: Site) -> Integer:
@@ -205,11 +243,11 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         if op.group == shape.in_c and op.group > 1:
             by_channel = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
             depthwise = family.depthwise if family.depthwise_fits(shape, part.quant) else PLAIN.depthwise
-            _emit(site, part, f"depthwise_{size}", depthwise, shape, by_channel, flat=False)
+            _emit(family, site, part, f"depthwise_{size}", depthwise, shape, by_channel, flat=False)
         elif family.conv_fits(shape, part.quant):
-            _emit(site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
+            _emit(family, site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
         else:
-            _emit(site, part, f"conv_{size}", PLAIN.conv, shape, weights, flat=False)
+            _emit(family, site, part, f"conv_{size}", PLAIN.conv, shape, weights, flat=False)
 
     return emit
 
@@ -224,10 +262,10 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         shape = ConvShape(1, 1, rows, k, 1, rows, n)
         weights = np.ascontiguousarray(w.data.T)
         if rows == 1 and family.row is not None and family.row_fits(shape, part.quant):
-            _emit(site, part, "fully_connected", family.row, shape, weights, flat=True)
+            _emit(family, site, part, "fully_connected", family.row, shape, weights, flat=True)
         else:
             writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
-            _emit(site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), flat=True)
+            _emit(family, site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), flat=True)
 
     return emit
 
