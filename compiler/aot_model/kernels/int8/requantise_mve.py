@@ -181,19 +181,25 @@ static inline int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
 
 HELPERS = (
     """\
-/* Helium micro-kernels as inline assembly; their portable twins elsewhere, and without optimisation, where the frame
- * pointer takes a register that the assembly needs. */
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__) && defined(__OPTIMIZE__)
+/* Helium micro-kernels as inline assembly; their portable twins elsewhere, and where r7 may be a frame pointer, which
+ * the assembly takes: without optimisation, and with clang, unless -DAOT_MODEL_MVE=1 comes with -fomit-frame-pointer. */
+#ifndef AOT_MODEL_MVE
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__) && !defined(__clang__) && \\
+    defined(__OPTIMIZE__)
 #define AOT_MODEL_MVE 1
-#if defined(__clang__)
-#define AOT_MODEL_NOINLINE __attribute__((noinline)) /* the assembly takes all registers */
-#else
-#define AOT_MODEL_NOINLINE __attribute__((noinline, noclone))
-#endif
-#include <arm_mve.h>
 #else
 #define AOT_MODEL_MVE 0
+#endif
+#endif
+
+#if !AOT_MODEL_MVE
 #define AOT_MODEL_NOINLINE
+#elif defined(__clang__)
+#include <arm_mve.h>
+#define AOT_MODEL_NOINLINE __attribute__((noinline)) /* the assembly takes all registers */
+#else
+#include <arm_mve.h>
+#define AOT_MODEL_NOINLINE __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
 #endif
 
 #if !AOT_MODEL_MVE
