@@ -79,7 +79,7 @@ def _pool_dsp(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> Ker
 
 
 def _pool_mve(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
-    if dtype != "int8":
+    if dtype != "int8" or not pooling_mve.applicable(shape):
         return _pool_c(kind, shape, dtype, tail)
     writer = pooling_mve.max_pool if kind == "max" else pooling_mve.average_pool
     return writer(shape, -128, 127, tail)
