@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from textwrap import indent
 
 import numpy as np
 
@@ -184,6 +185,7 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
     if family is HELIUM and part.after:
         tail = helium_sum(tail, site.chain.nodes[part.after :], site.chain.nodes[part.after - 1].outputs[0])
     code = writer(shape, weights, part.bias, part.quant, None if tail.is_identity else tail)
+    code = replace(code, body=indent(code.body.rstrip(), "    "))
     if site.result.dtype.size > 1:
         # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
         code = replace(code, slack=None)
