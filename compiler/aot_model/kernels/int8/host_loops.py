@@ -129,18 +129,20 @@ class Loops:
     def _tail(self, c: CText, tail: Tail, n: str, top: str, height: str) -> None:
         """Hands the results of a tile to the tail, by their place in the true result."""
         s, v = self.shape, self.view
-        image = s.out_h * s.out_w
-        pixels = str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"
-        index = (
-            f"pixel / {image}" if s.batch > 1 else "0",
-            ("0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else f"pixel / {s.out_w}"),
-            (f"pixel % {s.out_w}" if s.out_w * s.out_h * s.batch > s.out_w else "pixel") if s.out_w > 1 else "0",
-            "c",
-        )
-        store = tail.store("value", index, 1)
-        with c.loop("i", pixels):
+        if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
+            with c.loop("row", height, needed=height != "1"), c.loop("column", str(v.out_w), needed=v.out_w > 1):
+                row, column = "row" if height != "1" else "0", "column" if v.out_w > 1 else "0"
+                self._store(c, total(product(row, v.out_w), column), tail.store("value", (n, total(top, row), column, "c"), 1))
+            return
+        row = "0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else f"pixel / {s.out_w}"
+        image = f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0"
+        store = tail.store("value", (image, row, "0" if s.out_w == 1 else f"pixel % {s.out_w}", "c"), 1)
+        with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):
             if "pixel" in store:
                 c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w), 'i')};")
-            with c.loop("c", str(s.out_c)):
-                c.line(f"const int32_t value = results[{total(product('i', s.out_c), 'c')}];")
-                c.line(store)
+            self._store(c, "i", store)
+
+    def _store(self, c: CText, place: str, store: str) -> None:
+        with c.loop("c", str(self.shape.out_c)):
+            c.line(f"const int32_t value = results[{total(product(place if place.isalnum() else f'({place})', self.shape.out_c), 'c')}];")
+            c.line(store)
