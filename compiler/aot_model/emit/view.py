@@ -16,6 +16,12 @@ ABI = 1
 """AOT_MODEL_ABI of runtime/include/aot_model/model.h."""
 
 
+def state_fill(buffer: Buffer) -> int | None:
+    """The byte that a state is filled with at first; None when its bytes differ."""
+    data = b"" if buffer.data is None else buffer.data.tobytes()
+    return None if len(set(data)) > 1 else data[0] if data else 0
+
+
 @dataclass(frozen=True)
 class Options:
     """What the user asked of the generated library."""
@@ -109,6 +115,7 @@ class ModelView:
     @property
     def includes(self) -> list[str]:
         headers = {"stdint.h", "stdbool.h"}.union(*(f.function.includes for f in self.functions))
+        headers |= {"string.h"} if self.program.states else set()
         return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith("aot_model/"), h))
 
     @property
@@ -177,6 +184,22 @@ class ModelView:
         if len(f.layers) > 6:
             lines.append(f"and {len(f.layers) - 6} more layers of the same shape")
         return lines
+
+    def resets(self) -> list[str]:
+        """C statements that give every state its first content."""
+        lines = []
+        for k, buffer in enumerate(self.program.states):
+            place = f"AT(void, {self.addresses.of[buffer][1]})"
+            fill = state_fill(buffer)
+            if fill is not None:
+                lines.append(f"memset({place}, {fill}, {buffer.nbytes}u); /* {comment_text(buffer.name)} */")
+            else:
+                lines.append(f"memcpy({place}, {self.name}_state{k}, {buffer.nbytes}u); /* {comment_text(buffer.name)} */")
+        return lines
+
+    def initial_states(self) -> list[tuple[int, Buffer]]:
+        """States whose first content is a constant array: (number, buffer)."""
+        return [(k, b) for k, b in enumerate(self.program.states) if state_fill(b) is None]
 
     def uses_workspace(self) -> bool:
         return bool(self.addresses.of)

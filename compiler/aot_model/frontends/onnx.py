@@ -27,6 +27,7 @@ from aot_model.frontends.model import Model
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem
 from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_opsets import modernise
+from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
@@ -53,7 +54,7 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     digest = hashlib.sha256(data)
     for extra in sources[1:]:
         digest.update(extra.read_bytes())
-    importer = _Importer(proto, str(path), dims)
+    importer = Importer(proto, str(path), dims)
     graph = importer.run()
     return Model(graph, tuple(sources), digest.hexdigest(), importer.notes)
 
@@ -113,7 +114,7 @@ def _load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
     return list(files.values())
 
 
-class _Importer:
+class Importer:
     """The state of one import."""
 
     def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int]) -> None:
@@ -130,12 +131,12 @@ class _Importer:
         self._check_operators(self.proto.graph)
         graph = Graph(self.proto.graph.name or "model")
         initial = {t.name for t in self.proto.graph.initializer}
-        scope: dict[str, Value] = {}
+        scope: Scope = {}
         for info in self.proto.graph.input:
             if info.name not in initial:
-                value = self._input(info)
+                value = self._bound(info) or self._input(info)
                 if value is not None:
-                    graph.inputs.append(value)
+                    graph.inputs += [] if value.is_const else [value]
                     scope[info.name] = value
         unknown = set(self.dims) - self.used_dims
         if unknown:
@@ -158,6 +159,17 @@ class _Importer:
         self.problems.append(Problem(code, message, where, hint))
 
     # --- inputs -----------------------------------------------------------------------------------------------------
+
+    def _bound(self, info: onnx.ValueInfoProto) -> Value | None:
+        """A scalar integer input that --dim names is a constant: what hangs on it is decided now."""
+        t = info.type.tensor_type
+        scalar = t.HasField("shape") and all(d.dim_value == 1 for d in t.shape.dim)
+        if info.name not in self.dims or not scalar or t.elem_type not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
+            return None
+        self.used_dims.add(info.name)
+        self.notes.append(f"input '{printable(info.name)}' is the constant {self.dims[info.name]}")
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(t.elem_type)
+        return constant(info.name, np.full([1] * len(t.shape.dim), self.dims[info.name], dtype=dtype))
 
     def _input(self, info: onnx.ValueInfoProto) -> Value | None:
         kind = info.type.WhichOneof("value")
@@ -220,7 +232,7 @@ class _Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if node.op_type != "Constant" and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
+                if node.op_type not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
                     label = f"{domain}.{node.op_type}" if domain else node.op_type
                     missing.setdefault(printable(label), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
@@ -237,7 +249,12 @@ class _Importer:
         name = "Resize" if (domain, name) == ("", "Upsample") else name
         return OPERATORS.get((domain, name)) if domain != "aot" else None
 
-    def _body(self, source: onnx.GraphProto, graph: Graph, scope: dict[str, Value]) -> None:
+    def _body(self, source: onnx.GraphProto, graph: Graph, scope: Scope) -> None:
+        for value in self.inline(source, graph, scope):
+            graph.outputs += value.values if isinstance(value, Items) else [value]
+
+    def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
+        """Import the nodes of a graph into `graph`; the values of its outputs. What goes wrong is in `problems`."""
         for tensor in source.initializer:
             value = self._tensor(tensor, tensor.name)
             if value is not None:
@@ -245,13 +262,16 @@ class _Importer:
         if source.sparse_initializer:
             self._problem("E202", "sparse initialisers are not supported", hint="store them dense")
         for node in source.node:
-            self._node(node, graph, scope)
+            self._node(node, graph, scope, prefix)
         for info in source.output:
-            if info.name in scope:
-                graph.outputs.append(scope[info.name])
-                self._check_declared(info, scope[info.name])
-            elif not self.problems:
-                self._problem("E102", f"output '{printable(info.name)}' is not computed by any node")
+            if info.name not in scope:
+                if not self.problems:
+                    self._problem("E102", f"output '{printable(info.name)}' is not computed by any node")
+                continue
+            found = scope[info.name]
+            if not prefix and isinstance(found, Value):
+                self._check_declared(info, found)
+        return [scope[info.name] for info in source.output if info.name in scope]
 
     def _check_declared(self, info: onnx.ValueInfoProto, value: Value) -> None:
         """The type that the file declares for an output must be the one that follows from the inputs."""
@@ -275,7 +295,7 @@ class _Importer:
             self._problem("E102", f"constant '{printable(name)}' is damaged: {printable(str(error))}")
             return None
 
-    def _node(self, proto: onnx.NodeProto, graph: Graph, scope: dict[str, Value]) -> None:
+    def _node(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, prefix: str = "") -> None:
         absent = [n for n in proto.input if n and n not in scope]
         if absent:
             if not self.problems:
@@ -291,11 +311,14 @@ class _Importer:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
         version = self._version(domain)
-        if self._class(domain, proto.op_type) is None:
-            self._function(proto, graph, scope, inputs)
-            return
+        place = Place(self, proto, graph, scope, inputs)
         try:
-            attributes = self._attributes(proto, scope)
+            if not domain and proto.op_type in HANDLERS and HANDLERS[proto.op_type](place):
+                return
+            if self._class(domain, proto.op_type) is None:
+                self._function(proto, graph, scope, inputs)
+                return
+            attributes = self._attributes(place)
             name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output))
             cls = self._class(domain, name)
             if cls is None:
@@ -316,7 +339,7 @@ class _Importer:
         if len(wanted) > len(types):
             self._problem("E202", f"has {len(wanted)} outputs; {len(types)} are supported", proto)
             return
-        label = proto.name or (wanted[0] if wanted else proto.op_type)
+        label = f"{prefix}{'.' if prefix else ''}{proto.name or (wanted[0] if wanted else proto.op_type)}"
         outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(wanted, types, strict=False))]
         node = Node(op, inputs, outputs, label)
         data = folded(node)
@@ -326,7 +349,7 @@ class _Importer:
             graph.nodes.append(node)
         scope.update({n: v for n, v in zip(wanted, outputs, strict=True) if n})
 
-    def _function(self, proto: onnx.NodeProto, graph: Graph, scope: dict[str, Value], inputs: list[Value | None]) -> None:
+    def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
         body = function_body(proto, self._version(proto.domain), inputs)
         if body is None:
@@ -359,29 +382,27 @@ class _Importer:
         self._problem("E202", "this form of constant is not supported", proto)
         return None
 
-    def _attributes(self, proto: onnx.NodeProto, scope: dict[str, Value]) -> dict[str, Any]:
+    def _attributes(self, place: Place) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        for a in proto.attribute:
+        for a in place.proto.attribute:
             if a.type == onnx.AttributeProto.GRAPH:
-                result[a.name] = self._subgraph(a.g, scope)
+                result[a.name] = self._subgraph(a.g, place)
             elif a.type == onnx.AttributeProto.TENSOR:
                 value = self._tensor(a.t, a.name)
                 result[a.name] = None if value is None else value.data
             else:
-                raw = onnx.helper.get_attribute_value(a)
-                result[a.name] = _plain(raw)
+                result[a.name] = _plain(onnx.helper.get_attribute_value(a))
         return result
 
-    def _subgraph(self, source: onnx.GraphProto, scope: dict[str, Value]) -> Graph:
-        """The body of a control-flow operator; its inputs get their types from the operator's rule when they have none."""
+    def _subgraph(self, source: onnx.GraphProto, place: Place) -> Graph:
+        """The body of a control-flow operator; the types of its inputs come from the node's inputs."""
         body = Graph(source.name or "body")
-        inner = dict(scope)
-        for info in source.input:
-            value = self._input(info)
-            if value is not None:
-                body.inputs.append(value)
-                inner[info.name] = value
-        self._body(source, body, inner)
+        if place.proto.op_type == "Loop":
+            body.inputs = loop_formals(source, place.inputs[2:])
+        elif place.proto.op_type == "Scan":
+            body.inputs = scan_formals(place, source)
+        self._body(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
+        self._raise()
         return body
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
+from aot_model.frontends.tflite_site import Site, activation, rule
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
 from aot_model.ops.movement import Concat, Expand, Gather, Pad, Slice, Split, Tile
@@ -312,7 +312,3 @@ def range_(n: Site) -> Value:
     if delta == 0 or abs((float(limit) - float(start)) / float(delta)) > 2**24:
         raise OperatorError(f"a range from {start} to {limit} in steps of {delta}")
     return n.constant(np.arange(start.item(), limit.item(), delta.item()), n.x().dtype)
-
-
-def is_quantised(dtype: DType) -> bool:
-    return dtype in QUANTISED

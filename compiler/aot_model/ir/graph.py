@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Value:
-    """A tensor. `data` makes it a constant; `state` makes it memory that lasts between runs."""
+    """A tensor. `data` makes it a constant; `state` makes it memory that lasts between runs, first filled with
+    `initial` (zeros when None)."""
 
     name: str
     type: TensorType
     data: np.ndarray | None = None
     quantisation: Quantisation | None = None
     state: bool = False
+    initial: np.ndarray | None = None
 
     @property
     def dtype(self) -> DType:

@@ -28,7 +28,10 @@ class Role(Enum):
 
 @dataclass(eq=False)
 class Buffer:
-    """A piece of memory. `view_of` = (parent, byte offset) makes it a window of another buffer."""
+    """A piece of memory. `view_of` = (parent, byte offset) makes it a window of another buffer.
+
+    data: what a constant is, and what a state is before the first run (zeros when None).
+    """
 
     name: str
     type: TensorType

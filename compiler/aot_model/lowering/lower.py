@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from aot_model.ir.expr import Expr, add, const, load, mul
@@ -130,7 +132,7 @@ class Lowering:
                 return self.outer.buffer(value)
             if value.state:
                 self.states.append(value)
-                self.buffers[value] = Buffer(value.name, value.type, Role.STATE, quantisation=value.quantisation)
+                self.buffers[value] = Buffer(value.name, value.type, Role.STATE, value.initial, quantisation=value.quantisation)
             else:
                 self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation)
         return self.buffers[value]
@@ -147,10 +149,21 @@ class Lowering:
 
     # --- the walk ---------------------------------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None) -> list[Step]:
+        """The steps of a body of control flow, between given buffers."""
+        wanted = [(v, b) for k, (v, b) in enumerate(zip(graph.outputs, outputs, strict=True)) if k != skip]
+        part = Graph(graph.name, graph.inputs, [v for v, _ in wanted], graph.nodes)
+        inner = Lowering(part, self.target, self)
+        inner.run(inputs, [b for _, b in wanted])
+        self.states += inner.states
+        return inner.steps
+
+    def run(self, inputs: Mapping[Value, Buffer] | None = None, outputs: Sequence[Buffer] | None = None) -> None:
+        """Lower the graph; a body of control flow gets its buffers from around it."""
         for value in self.graph.inputs:
-            self.buffers[value] = Buffer(value.name, value.type, Role.INPUT, quantisation=value.quantisation)
-        self._place_outputs()
+            given = inputs[value] if inputs is not None else None
+            self.buffers[value] = given or Buffer(value.name, value.type, Role.INPUT, quantisation=value.quantisation)
+        self._place_outputs(outputs)
         self._place_concatenations()
         ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
         for node in self.graph.nodes:
@@ -168,11 +181,11 @@ class Lowering:
         for value, buffer in self._copies:
             self._copy(value, buffer)
 
-    def _place_outputs(self) -> None:
+    def _place_outputs(self, given: Sequence[Buffer] | None) -> None:
         """Output buffers. A value that is an output twice, an input or a constant is copied at the end."""
         self._copies: list[tuple[Value, Buffer]] = []
-        for value in self.graph.outputs:
-            buffer = Buffer(value.name, value.type, Role.OUTPUT, quantisation=value.quantisation)
+        for number, value in enumerate(self.graph.outputs):
+            buffer = given[number] if given is not None else Buffer(value.name, value.type, Role.OUTPUT, quantisation=value.quantisation)
             self.outputs.append(buffer)
             produced = value in self._producer and value not in self.buffers
             if not produced:

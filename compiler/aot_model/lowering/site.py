@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aot_model.ir.expr import Expr
-from aot_model.ir.graph import Node, Value
-from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role
+from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role, Step
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import KernelCode, Packed, Scratch
 from aot_model.lowering.loops import dense_position, index_variables
@@ -132,6 +132,18 @@ class Site:
             overlaps = tuple(self._tail_overlaps(tail, len(values), len(params) - 1))
         call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)
         self.lowering.add(call)
+
+    def buffer(self, value: Value) -> Buffer:
+        """The memory of a value."""
+        return self.lowering.buffer(value)
+
+    def add(self, step: Step) -> None:
+        """Add a step that the kernel made itself."""
+        self.lowering.add(step)
+
+    def body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None = None) -> list[Step]:
+        """The steps of a body of control flow that reads and writes the given buffers; output number `skip` is not wanted."""
+        return self.lowering.lower_body(graph, inputs, outputs, skip)
 
     def wanted(self, output: int) -> Value | None:
         """Output number `output` when something reads it, else None."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from aot_model.errors import fail
-from aot_model.ir.graph import Graph
+from aot_model.ir.graph import Graph, subgraphs
+from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
@@ -33,6 +34,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("move_transposes", move_transposes),
     ("fold_constants", fold_constants),
     ("fuse_affine", fuse_affine),
+    ("dead_channels", dead_channels),
     ("prune", prune),
 )
 """Every pass in the order in which it runs."""
@@ -55,6 +57,14 @@ def _check_names(wanted: frozenset[str], known: list[str]) -> None:
         raise fail("E501", f"there is no pass '{unknown[0]}'", hint=f"there are: {', '.join(dict.fromkeys(known))}")
 
 
+def nested(graph: Graph) -> Iterator[Graph]:
+    """A graph and the bodies of control flow in it."""
+    yield graph
+    for node in graph.nodes:
+        for body in subgraphs(node):
+            yield from nested(body)
+
+
 def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -> None:
     """Run all passes on a graph in place, those of the target at their phases."""
     observer = observer or Observer()
@@ -65,7 +75,7 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     _check_names(observer.dump_after | observer.explain, [n for n, _ in passes])
     for name, function in passes:
         with reasons() as said:
-            changed = function(graph)
+            changed = any(list(map(function, nested(graph))))
         if name in observer.explain:
             observer.write(f"; {name}: {'changed the graph' if changed else 'did nothing'}")
             for line in said:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from aot_model.kernels.float32.sites import KERNELS as FLOAT32
-from aot_model.kernels.int8.sites import DSP, HELIUM, PLAIN
+from aot_model.kernels.int8.sites import ARMV6M, DSP, HELIUM, PLAIN
+from aot_model.kernels.int8.sites import HOST as HOST_INT8
 from aot_model.kernels.int8.sites import kernels as int8
 from aot_model.targets.target import Attribute, Kernel, Target
 
@@ -14,8 +15,8 @@ C = Target("c", "portable C99, any processor", attributes={"optimize": _OPTIMISE
 
 HOST = Target(
     "host", "the machine that builds, with vector code for x86-64 and AArch64", C,
-    attributes={"vector": Attribute("auto", "widest float vector to write code for", ("auto", "scalar", "v4", "v8", "v16"))},
-    vector="v8", c_flags=("-march=native",),
+    attributes={"vector": Attribute("auto", "widest float vector to write code for", ("auto", "scalar", "v4", "v8", "v16", "neon"))},
+    kernels=int8(HOST_INT8), vector="v8", c_flags=("-march=native",),
 )  # fmt: skip
 
 
@@ -28,7 +29,7 @@ def _core(number: str, description: str, parent: Target, flags: tuple[str, ...],
 _DSP = (("defined(__ARM_FEATURE_DSP)", "compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"),)
 _MVE = (("defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3", "compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"),)
 
-CORTEX_M0 = _core("m0", "Armv6-M, no FPU", C, ("-mfloat-abi=soft",))
+CORTEX_M0 = _core("m0", "Armv6-M, no FPU", C, ("-mfloat-abi=soft",), kernels=int8(ARMV6M))
 CORTEX_M3 = _core("m3", "Armv7-M, no FPU", C, ("-mfloat-abi=soft",))
 CORTEX_M4 = _core("m4", "Armv7E-M with DSP extension and single-precision FPU", CORTEX_M3, ("-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"), _DSP, int8(DSP))
 CORTEX_M7 = _core("m7", "Armv7E-M, dual issue, with FPU", CORTEX_M4, ("-mfpu=fpv5-sp-d16", "-mfloat-abi=hard"), _DSP)

@@ -7,21 +7,38 @@ through a constant bias and a requantisation to int8 (uint8); what follows (a re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import partial
 
 import numpy as np
 
+from aot_model.ir.expr import substitute
 from aot_model.ir.graph import Node, Value
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.sites import conv_shape, coordinates_of, pixel_coordinates
-from aot_model.kernels.int8 import conv_c, conv_dsp, conv_mve, depthwise_dsp, depthwise_mve, fully_connected_dsp, fully_connected_mve
+from aot_model.kernels.int8 import (
+    conv_c,
+    conv_dsp,
+    conv_host,
+    conv_mve,
+    depthwise_c,
+    depthwise_dsp,
+    depthwise_host,
+    depthwise_mve,
+    fully_connected_dsp,
+    fully_connected_mve,
+    pooling,
+    pooling_mve,
+    sum_mve,
+)
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.lowering.site import Site
 from aot_model.lowering.strided import dense
 from aot_model.lowering.tail import Chain, FusedTail
-from aot_model.ops.nn import Convolution, MatMul
-from aot_model.ops.quantised import Requantise
+from aot_model.lowering.vector_text import position_text
+from aot_model.ops.nn import Convolution, MatMul, Pool
+from aot_model.ops.quantised import QuantisedSum, Requantise
 from aot_model.targets.target import Kernel, Target
 
 _BYTES = (DType.INT8, DType.UINT8)
@@ -30,31 +47,60 @@ _VARIANTS = {"double": 1, "single": 3}
 Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
 
 
+PoolWriter = Callable[[str, ConvShape, str, "Tail | None"], KernelCode]
+Fits = Callable[[ConvShape, QuantSpec], bool]
+
+
 @dataclass(frozen=True)
 class Family:
     """The kernels of one instruction set. Each says for which shapes it is right; conv_c does all."""
 
     name: str
-    depthwise: Writer | None
-    depthwise_fits: Callable[[ConvShape, QuantSpec], bool]
     conv: Writer
-    conv_fits: Callable[[ConvShape, QuantSpec], bool]
-    row: Writer | None
-    row_fits: Callable[[ConvShape, QuantSpec], bool]
+    conv_fits: Fits
+    pool: PoolWriter
+    depthwise: Writer | None = None
+    depthwise_fits: Fits = lambda shape, quant: True
+    row: Writer | None = None
     """Fully connected, one row of input."""
+    row_fits: Fits = lambda shape, quant: True
+    dialects: tuple[str, ...] | None = None
+    """Vector dialects of the target with which the family may be used; None: any."""
 
 
-def _never(shape: ConvShape, quant: QuantSpec) -> bool:
-    return False
+def _pool_c(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling.pool(kind, shape, low, high, dtype, False, tail)  # type: ignore[arg-type]
 
 
-PLAIN = Family("plain C", None, _never, conv_c.conv, lambda s, q: True, None, _never)
+def _pool_dsp(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling.pool(kind, shape, low, high, dtype, True, tail)  # type: ignore[arg-type]
+
+
+def _pool_mve(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    if dtype != "int8" or not pooling_mve.applicable(shape):
+        return _pool_c(kind, shape, dtype, tail)
+    writer = pooling_mve.max_pool if kind == "max" else pooling_mve.average_pool
+    return writer(shape, -128, 127, tail)
+
+
+def _always(shape: ConvShape, quant: QuantSpec) -> bool:
+    return True
+
+
+PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, depthwise_c.depthwise, depthwise_c.applicable)
+ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
+HOST = Family(
+    "AVX2", conv_host.conv, lambda s, q: q.variant == 1, _pool_c, depthwise_host.depthwise,
+    lambda s, q: q.variant == 1 and q.weight_zero_point == 0, dialects=("v8", "v16"),
+)  # fmt: skip
 DSP = Family(
-    "DSP extension", depthwise_dsp.depthwise, depthwise_dsp.applicable, conv_dsp.conv, conv_dsp.applicable,
+    "DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise, depthwise_dsp.applicable,
     fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
 )  # fmt: skip
 HELIUM = Family(
-    "Helium", depthwise_mve.depthwise, depthwise_mve.applicable, conv_mve.conv, conv_mve.applicable,
+    "Helium", conv_mve.conv, conv_mve.applicable, _pool_mve, depthwise_mve.depthwise, depthwise_mve.applicable,
     fully_connected_mve.fully_connected, fully_connected_mve.applicable,
 )  # fmt: skip
 
@@ -133,12 +179,50 @@ def _tail(site: Site, part: Integer, flat: bool) -> FusedTail:
     return site.tail(coordinates, after=part.after, low=part.quant.act_min, high=part.quant.act_max)  # type: ignore[arg-type]
 
 
-def _emit(site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape, weights: np.ndarray, flat: bool) -> None:
+def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape, weights: np.ndarray, flat: bool) -> None:
     tail = _tail(site, part, flat)
+    if family is HELIUM and part.after:
+        tail = helium_sum(tail, site.chain.nodes[part.after :], site.chain.nodes[part.after - 1].outputs[0])
     code = writer(shape, weights, part.bias, part.quant, None if tail.is_identity else tail)
+    if site.result.dtype.size > 1:
+        # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
+        code = replace(code, slack=None)
     w = site.node.input(1)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
     site.emit(name, code, None if tail.is_identity else tail, shapes, shape.macs, (dense(site.input(0)),))
+
+
+@dataclass(frozen=True)
+class SumTail(FusedTail):
+    """The sum with one other tensor, a row at a time."""
+
+    row_kernel: str = ""
+    row_helpers: tuple[str, ...] = ()
+
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int) -> str:
+        """The results of `count` channels of a pixel; see kernels/int8/conv_mve.py."""
+        at = position_text(substitute(self.position, self.mapping("acc", index)), 13)
+        (other,) = self.names.values()
+        return f"{self.row_kernel}({source}, {other} + {at}, y + {at}, {count});\n"
+
+
+def helium_sum(tail: FusedTail, nodes: tuple[Node, ...], before: Value) -> FusedTail:
+    """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same place."""
+    if len(nodes) != 1 or not isinstance(nodes[0].op, QuantisedSum) or len(tail.names) != 1:
+        return tail
+    node, op = nodes[0], nodes[0].op
+    (other,) = tail.names
+    if op.function != "add" or {v.dtype for v in (*node.inputs, *node.outputs) if v is not None} != {DType.INT8}:
+        return tail
+    if not tail.reads_in_place(other) or other.type.elements != node.outputs[0].type.elements:
+        return tail
+    own, its = (op.a, op.b) if node.inputs[0] is before else (op.b, op.a)
+    a, b, result = (sum_mve.Rescaling(r.zero_point, r.multiplier, r.shift) for r in (own, its, op.result))
+    form = sum_mve.affine(a, b, result, op.left_shift, op.low, op.high)
+    if form is None:
+        return tail
+    name, helpers = sum_mve.row_kernel(form)
+    return SumTail(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row_kernel=name, row_helpers=helpers)
 
 
 def _part(site: Site) -> Integer:
@@ -156,13 +240,14 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert w.data is not None
         weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
         size = f"{shape.kernel_h}x{shape.kernel_w}"
-        if family.depthwise is not None and op.group == shape.in_c and op.group > 1 and family.depthwise_fits(shape, part.quant):
+        if op.group == shape.in_c and op.group > 1:
             by_channel = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
-            _emit(site, part, f"depthwise_{size}", family.depthwise, shape, by_channel, flat=False)
+            depthwise = family.depthwise if family.depthwise_fits(shape, part.quant) else PLAIN.depthwise
+            _emit(family, site, part, f"depthwise_{size}", depthwise, shape, by_channel, flat=False)
         elif family.conv_fits(shape, part.quant):
-            _emit(site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
+            _emit(family, site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
         else:
-            _emit(site, part, f"conv_{size}", PLAIN.conv, shape, weights, flat=False)
+            _emit(family, site, part, f"conv_{size}", PLAIN.conv, shape, weights, flat=False)
 
     return emit
 
@@ -177,17 +262,56 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         shape = ConvShape(1, 1, rows, k, 1, rows, n)
         weights = np.ascontiguousarray(w.data.T)
         if rows == 1 and family.row is not None and family.row_fits(shape, part.quant):
-            _emit(site, part, "fully_connected", family.row, shape, weights, flat=True)
+            _emit(family, site, part, "fully_connected", family.row, shape, weights, flat=True)
         else:
             writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
-            _emit(site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), flat=True)
+            _emit(family, site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), flat=True)
 
     return emit
+
+
+def _pool(family: Family) -> Callable[[Site], None]:
+    def emit(site: Site) -> None:
+        op = site.node.op
+        assert isinstance(op, Pool)
+        x, out = site.input(0), site.node.outputs[0]
+        shape = conv_shape(x, out, op.kernel, op, 1)
+        low, high = x.dtype.limits
+        tail = site.tail(coordinates_of(out), low=low, high=high)  # type: ignore[arg-type]
+        code = family.pool(op.mode, shape, x.dtype.label, None if tail.is_identity else tail)
+        name = f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}"
+        site.emit(name, code, None if tail.is_identity else tail, f"{x.type} -> {site.result.type}", 0, (dense(x),))
+
+    return emit
+
+
+def _pool_reject(node: Node, chain: Chain, target: Target) -> str | None:
+    op, x = node.op, node.input(0)
+    assert isinstance(op, Pool)
+    if x is None or x.dtype not in _BYTES:
+        return "the input is not int8 or uint8"
+    if x.type.rank > 4 or not x.type.elements or not node.outputs[0].type.elements:
+        return "more than two spatial axes, or nothing to compute"
+    if any(d != 1 for d in op.dilations) or (op.count_include_pad and any(op.pads)) or op.ceil_mode:
+        return "dilated windows, counted padding or windows beyond the end"
+    if any(p >= k for p, k in zip(op.pads, (*op.kernel, *op.kernel), strict=True)):
+        return "a window may lie in the padding"
+    return None
+
+
+def _for_dialects(family: Family, reject: Callable[[Node, Chain, Target], str | None]) -> Callable[[Node, Chain, Target], str | None]:
+    def check(node: Node, chain: Chain, target: Target) -> str | None:
+        if family.dialects is not None and target.dialect() not in family.dialects:
+            return f"the target's vectors are {target.dialect()}"
+        return reject(node, chain, target)
+
+    return check
 
 
 def kernels(family: Family) -> tuple[Kernel, ...]:
     """The kernels of an instruction set for a target."""
     return (
-        Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family), _reject),
-        Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family), _reject),
+        Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family), _for_dialects(family, _reject)),
+        Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family), _for_dialects(family, _reject)),
+        Kernel(f"int8 pooling ({family.name})", "Pool", _pool(family), _for_dialects(family, _pool_reject)),
     )

@@ -1,0 +1,265 @@
+"""What of an ONNX model is structure rather than computation: branches and loops, sequences, optionals.
+
+A branch whose condition is known is imported alone. A loop whose number of turns is known is unrolled where its values
+change shape or are sequences. Sequences and optionals exist at import only: a sequence is a tuple of values, an absent
+optional is an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+import onnx.helper
+
+from aot_model.ir.graph import Graph, Value, constant
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.movement import Concat, Slice, Squeeze, Unsqueeze, ints
+from aot_model.ops.registry import Build, OperatorError, normal_axis, static
+
+if TYPE_CHECKING:
+    from aot_model.frontends.onnx import Importer
+
+MAX_UNROLLED = 20000
+"""Nodes that unrolling a loop may make."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A sequence, or an optional (none or one item)."""
+
+    values: tuple[Value, ...]
+
+
+Scope = dict[str, Any]
+Inputs = list[Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node that is being imported."""
+
+    importer: Importer
+    proto: onnx.NodeProto
+    graph: Graph
+    scope: Scope
+    inputs: Inputs
+
+    @property
+    def build(self) -> Build:
+        return Build(self.graph.nodes, self.proto.name or (self.proto.output[0] if self.proto.output else self.proto.op_type))
+
+    def attribute(self, name: str) -> Any:
+        """Value of an attribute; None when absent."""
+        return next((onnx.helper.get_attribute_value(a) for a in self.proto.attribute if a.name == name), None)
+
+    def input(self, index: int) -> Any:
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def items(self, index: int = 0) -> tuple[Value, ...]:
+        found = self.input(index)
+        if not isinstance(found, Items):
+            raise OperatorError(f"input {index} is not a sequence")
+        return found.values
+
+    def number(self, index: int, what: str) -> int | None:
+        """A constant input of one integer."""
+        data = static(self.inputs, index, what)
+        return None if data is None or data.size == 0 else ints(data)[0]
+
+    def set(self, *results: Any) -> None:
+        self.scope.update({n: r for n, r in zip(self.proto.output, results, strict=False) if n})
+
+
+Handler = Callable[[Place], bool]
+"""Imports a node; False where the general way will do."""
+
+
+def _if(place: Place) -> bool:
+    condition = place.input(0)
+    if not isinstance(condition, Value) or condition.data is None:
+        return False
+    body = place.attribute("then_branch" if bool(condition.data.reshape(-1)[0]) else "else_branch")
+    place.set(*place.importer.inline(body, place.graph, dict(place.scope)))
+    return True
+
+
+def _loop(place: Place) -> bool:
+    body: onnx.GraphProto = place.attribute("body")
+    limit, condition, carried = place.input(0), place.input(1), place.inputs[2:]
+    structural = any(isinstance(v, Items) for v in carried)
+    if not structural and not _changes(place, body, carried):
+        return False
+    known = condition is None or condition.data is not None
+    if limit is None or limit.data is None or not known:
+        raise OperatorError("values change shape from turn to turn, and the number of turns is not known", "E203")
+    turns = max(ints(limit.data)[0], 0) if condition is None or bool(condition.data.reshape(-1)[0]) else 0
+    if turns * max(len(body.node), 1) > MAX_UNROLLED:
+        raise OperatorError(f"{turns} turns are too many to unroll", "E202")
+    stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
+    build = place.build
+    for turn in range(turns):
+        inner = dict(place.scope)
+        values = [constant(f"turn{turn}", np.asarray(turn, np.int64)), constant("again", np.asarray(True)), *carried]
+        inner.update({i.name: v for i, v in zip(body.input, values, strict=True)})
+        results = place.importer.inline(body, place.graph, inner, f"turn{turn}")
+        if place.importer.problems:
+            return True
+        carried = results[1 : 1 + len(carried)]
+        for stack, value in zip(stacks, results[1 + len(carried) :], strict=True):
+            stack.append(build(Unsqueeze(), value, build.constant([0], DType.INT64)))
+        again = results[0]
+        if not isinstance(again, Value) or again.data is None:
+            raise OperatorError("values change shape from turn to turn, and the number of turns is not known", "E203")
+        if not bool(again.data.reshape(-1)[0]):
+            break
+    place.set(*carried, *(build(Concat(0), *s) if s else Items(()) for s in stacks))
+    return True
+
+
+def _changes(place: Place, body: onnx.GraphProto, carried: Inputs) -> bool:
+    """Whether a turn changes the types of what it carries (tried on a graph that is thrown away)."""
+    importer = place.importer
+    before = list(importer.problems)
+    trial = Graph("trial")
+    inner = dict(place.scope)
+    formals = loop_formals(body, carried)
+    inner.update({v.name: v for v in formals})
+    try:
+        results = importer.inline(body, trial, inner)
+        count = len(carried)
+        after = [v.type if isinstance(v, Value) else None for v in results[1 : 1 + count]]
+        return bool(importer.problems != before) or after != [v.type for v in carried]
+    finally:
+        importer.problems[:] = before
+
+
+def loop_formals(body: onnx.GraphProto, carried: Inputs) -> list[Value]:
+    """The inputs of a loop's body: turn, condition, carried values."""
+    types = [TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *(v.type for v in carried)]
+    return [Value(i.name, t) for i, t in zip(body.input, types, strict=True)]
+
+
+def scan_formals(place: Place, body: onnx.GraphProto) -> list[Value]:
+    """The inputs of a scan's body: states, then slices."""
+    count = int(place.attribute("num_scan_inputs"))
+    states = place.inputs[: len(place.inputs) - count]
+    axes = place.attribute("scan_input_axes") or [0] * count
+    types = [v.type for v in states]
+    for value, axis in zip(place.inputs[len(states) :], axes, strict=True):
+        a = normal_axis(axis, value.type.rank)
+        types.append(TensorType(value.dtype, value.shape[:a] + value.shape[a + 1 :]))
+    return [Value(i.name, t) for i, t in zip(body.input, types, strict=True)]
+
+
+# --- sequences and optionals ------------------------------------------------------------------------------------------
+
+
+def _construct(place: Place) -> bool:
+    place.set(Items(tuple(place.inputs)))
+    return True
+
+
+def _empty(place: Place) -> bool:
+    place.set(Items(()))
+    return True
+
+
+def _position(place: Place, index: int, count: int, default: int) -> int:
+    found = place.number(index, "the position") if place.input(index) is not None else None
+    position = default if found is None else found
+    position += count if position < 0 else 0
+    if not 0 <= position <= count:
+        raise OperatorError(f"position {found} is outside of a sequence of {count}")
+    return position
+
+
+def _insert(place: Place) -> bool:
+    values = list(place.items())
+    values.insert(_position(place, 2, len(values), len(values)), place.input(1))
+    place.set(Items(tuple(values)))
+    return True
+
+
+def _erase(place: Place) -> bool:
+    values = list(place.items())
+    del values[_position(place, 1, len(values), len(values) - 1)]
+    place.set(Items(tuple(values)))
+    return True
+
+
+def _sequence_at(place: Place) -> bool:
+    values = place.items()
+    position = _position(place, 1, len(values), 0)
+    if position >= len(values):
+        raise OperatorError(f"position {position} is outside of a sequence of {len(values)}")
+    place.set(values[position])
+    return True
+
+
+def _length(place: Place) -> bool:
+    place.set(constant(place.proto.output[0], np.asarray(len(place.items()), np.int64)))
+    return True
+
+
+def _split(place: Place) -> bool:
+    x, axis, keep = place.input(0), place.attribute("axis") or 0, place.attribute("keepdims")
+    a = normal_axis(axis, x.type.rank)
+    data = static(place.inputs, 1, "the sizes") if place.input(1) is not None else None
+    n = x.shape[a]
+    if data is None:
+        sizes = [1] * n
+    elif data.ndim == 0:
+        step = int(data)
+        sizes = [min(step, n - k) for k in range(0, n, step)]
+    else:
+        sizes = list(ints(data))
+    build, pieces, begin = place.build, [], 0
+    for size in sizes:
+        piece = build(Slice(), x, *(build.constant([v], DType.INT64) for v in (begin, begin + size, a)))
+        if data is None and keep == 0:
+            piece = build(Squeeze(), piece, build.constant([a], DType.INT64))
+        pieces.append(piece)
+        begin += size
+    place.set(Items(tuple(pieces)))
+    return True
+
+
+def _concat(place: Place) -> bool:
+    values, axis, build = place.items(), int(place.attribute("axis") or 0), place.build
+    if not values:
+        raise OperatorError("cannot concatenate an empty sequence")
+    if place.attribute("new_axis"):
+        a = normal_axis(axis, values[0].type.rank + 1)
+        values = tuple(build(Unsqueeze(), v, build.constant([a], DType.INT64)) for v in values)
+        axis = a
+    place.set(build(Concat(axis), *values))
+    return True
+
+
+def _optional(place: Place) -> bool:
+    found = place.input(0)
+    place.set(Items(()) if found is None else found)
+    return True
+
+
+def _has_element(place: Place) -> bool:
+    found = place.input(0)
+    present = found is not None and not (isinstance(found, Items) and not found.values)
+    place.set(constant(place.proto.output[0], np.asarray(present)))
+    return True
+
+
+def _get_element(place: Place) -> bool:
+    place.set(place.input(0))
+    return True
+
+
+HANDLERS: dict[str, Handler] = {
+    "If": _if, "Loop": _loop, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
+    "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length, "SplitToSequence": _split,
+    "ConcatFromSequence": _concat, "Optional": _optional, "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
+}  # fmt: skip

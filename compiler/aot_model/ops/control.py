@@ -1,0 +1,186 @@
+"""Control flow: If, Loop and Scan. Bodies are graphs that may read values of the graph around them.
+
+A loop's state lives in the memory of its final value: the initial value is copied there, each turn computes the next
+one beside it and copies it back. Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+import numpy as np
+
+from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step
+from aot_model.ir.program import Loop as LoopStep
+from aot_model.ir.types import DType, TensorType
+from aot_model.lowering.site import Site
+from aot_model.ops.movement import Gather, Slice, Transpose, ints
+from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, normal_axis, operator, required
+
+ENDLESS = 1 << 62
+
+
+def copy_step(site: Site, source: Buffer, target: Buffer, counter: Buffer | None = None) -> Call:
+    """Copy a buffer; with a counter, to element number *counter of a larger one."""
+    t = source.type
+    place = f"y + *turn * {t.elements}" if counter is not None else "y"
+    params = [Param("x", t.dtype, Access.READ), *([Param("turn", DType.INT64, Access.READ)] if counter else []), Param("y", t.dtype, Access.WRITE)]
+    body = f"    memcpy({place}, x, {t.nbytes}u);" if t.nbytes else "    (void)x;\n    (void)y;" + ("\n    (void)turn;" if counter else "")
+    arguments = (source, *([counter] if counter else []), target)
+    function = Function("copy", tuple(params), body, frozenset({"string.h"}))
+    return Call(function, arguments, (), site.node.name, site.node.kind, 0, f"{t} -> {target.type}")
+
+
+def _same(values: list[Value], types: list[TensorType], what: str) -> None:
+    for value, expected in zip(values, types, strict=True):
+        if value.type != expected:
+            raise OperatorError(f"{what} '{value.name}' is {value.type}, it should be {expected}", "E203", "shapes must be the same on every path")
+
+
+@operator("If", alone=True)
+class If(Operator):
+    """The outputs of one of two bodies."""
+
+    then_branch: Graph = field(default_factory=lambda: Graph("then"))
+    else_branch: Graph = field(default_factory=lambda: Graph("else"))
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        if required(inputs).type.elements != 1 or required(inputs).dtype is not DType.BOOL:
+            raise OperatorError(f"the condition is {required(inputs).type}, it should be one bool")
+        types = [v.type for v in self.then_branch.outputs]
+        if len(types) != len(self.else_branch.outputs):
+            raise OperatorError("the branches have different numbers of outputs")
+        _same(self.else_branch.outputs, types, "the other branch's output")
+        return types
+
+    def lower(self, site: Site) -> None:
+        targets = [site.buffer(v) for v in site.node.outputs]
+        condition = site.buffer(site.input(0))
+        then, otherwise = (site.body(g, {}, targets) for g in (self.then_branch, self.else_branch))
+        site.add(Branch(condition, then, otherwise))
+
+
+@operator("Loop", alone=True)
+class Loop(Operator):
+    """The body again and again; values it carries, and results of every turn stacked.
+
+    Inputs: number of turns, condition, initial values. Body: (turn, condition, values) -> (condition, values, results).
+    """
+
+    body: Graph = field(default_factory=lambda: Graph("body"))
+
+    def _turns(self, inputs: Inputs) -> int | None:
+        """The number of turns where it is known."""
+        limit = inputs[0]
+        condition = inputs[1] if len(inputs) > 1 else None
+        first = condition is None or (condition.data is not None and bool(condition.data.reshape(-1)[0]))
+        if condition is not None and condition.data is not None and not first:
+            return 0
+        again = self.body.outputs[0]
+        goes_on = (again.data is not None and bool(again.data.reshape(-1)[0])) or again is self.body.inputs[1]
+        if limit is None or limit.data is None or not first or not goes_on:
+            return None
+        return max(ints(limit.data)[0], 0)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        carried = [required(inputs, k) for k in range(2, len(inputs))]
+        types = [v.type for v in carried]
+        n = len(carried)
+        if len(self.body.inputs) != n + 2 or len(self.body.outputs) < n + 1:
+            raise OperatorError(f"the body takes {len(self.body.inputs)} values and gives {len(self.body.outputs)}, for {n} that are carried")
+        _same(self.body.outputs[1 : n + 1], types, "a value carried from turn to turn")
+        results = self.body.outputs[n + 1 :]
+        turns = self._turns(inputs)
+        if results and turns is None:
+            raise OperatorError("results of every turn need a number of turns that is known at compile time", "E203")
+        return [*types, *(TensorType(v.dtype, (turns or 0, *v.shape)) for v in results)]
+
+    def lower(self, site: Site) -> None:
+        inputs, n = site.node.inputs, len(site.node.inputs) - 2
+        turns = self._turns(inputs)
+        states = [site.buffer(v) for v in site.node.outputs[:n]]
+        stacks = [site.buffer(v) for v in site.node.outputs[n:]]
+        for k, state in enumerate(states):
+            site.add(copy_step(site, site.buffer(required(inputs, 2 + k)), state))
+        counter = Buffer(f"{site.node.name}.turn", TensorType(DType.INT64, ()), Role.WORKSPACE, align=8)
+        condition = None
+        if turns is None:
+            condition = Buffer(f"{site.node.name}.condition", TensorType(DType.BOOL, ()), Role.WORKSPACE, align=1)
+            first = inputs[1] if inputs[1] is not None else Value("always", TensorType(DType.BOOL, ()), np.asarray(True))
+            site.add(copy_step(site, site.buffer(first), condition))
+        bindings = dict(zip(self.body.inputs, [counter, condition or counter, *states], strict=True))
+        nexts = [Buffer(f"{v.name}.next", v.type, Role.WORKSPACE) for v in self.body.outputs]
+        steps: list[Step] = site.body(self.body, bindings, nexts, skip=0 if turns is not None else None)
+        if condition is not None:
+            steps.append(copy_step(site, nexts[0], condition))
+        steps += [copy_step(site, new, old) for new, old in zip(nexts[1 : n + 1], states, strict=True)]
+        steps += [copy_step(site, new, stack, counter) for new, stack in zip(nexts[n + 1 :], stacks, strict=True)]
+        limit = inputs[0]
+        fixed = turns if turns is not None else ints(limit.data)[0] if limit is not None and limit.data is not None else ENDLESS
+        limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
+        site.add(LoopStep(steps, fixed, limit_from, condition, counter))
+
+
+@operator("Scan")
+class Scan(Operator):
+    """A loop over slices of sequences: it becomes a Loop whose body takes its slices itself."""
+
+    body: Graph = field(default_factory=lambda: Graph("body"))
+    num_scan_inputs: int = 0
+    scan_input_axes: tuple[int, ...] | None = None
+    scan_input_directions: tuple[int, ...] | None = None
+    scan_output_axes: tuple[int, ...] | None = None
+    scan_output_directions: tuple[int, ...] | None = None
+
+    def _parts(self, inputs: Inputs) -> tuple[list[Value], list[tuple[Value, int, int]], int]:
+        """(states, (sequence, axis, direction) each, number of turns)."""
+        values = [required(inputs, k) for k in range(len(inputs))]
+        count = self.num_scan_inputs
+        sequences = values[len(values) - count :]
+        axes, directions = self.scan_input_axes or (0,) * count, self.scan_input_directions or (0,) * count
+        found = [(v, normal_axis(a, v.type.rank), d) for v, a, d in zip(sequences, axes, directions, strict=True)]
+        lengths = {v.shape[a] for v, a, _ in found}
+        if len(lengths) != 1:
+            raise OperatorError(f"the sequences have different lengths {sorted(lengths)}")
+        return values[: len(values) - count], found, lengths.pop()
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        states, _, turns = self._parts(inputs)
+        n = len(states)
+        _same(self.body.outputs[:n], [v.type for v in states], "a value carried from turn to turn")
+        types = [v.type for v in states]
+        for k, v in enumerate(self.body.outputs[n:]):
+            axis = normal_axis((self.scan_output_axes or (0,) * (k + 1))[k], v.type.rank + 1)
+            types.append(TensorType(v.dtype, (*v.shape[:axis], turns, *v.shape[axis:])))
+        return types
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        states, sequences, turns = self._parts(inputs)
+        n = len(states)
+        turn = Value(f"{build.prefix}.turn", TensorType(DType.INT64, ()))
+        again = Value(f"{build.prefix}.again", TensorType(DType.BOOL, ()))
+        nodes: list[Node] = []
+        inner = Build(nodes, f"{build.prefix}.slice")
+        body = Graph(self.body.name, [turn, again, *self.body.inputs[:n]], [again, *self.body.outputs])
+        from aot_model.ops.elementwise import op
+
+        for (sequence, axis, direction), formal in zip(sequences, self.body.inputs[n:], strict=True):
+            place = inner(op("Sub"), inner.constant(turns - 1, DType.INT64), turn) if direction else turn
+            piece = Value(formal.name, formal.type)
+            nodes.append(Node(Gather(axis), [sequence, place], [piece], build.prefix))
+            body.nodes = self.body.nodes
+            body.replace(formal, piece)
+        body.nodes = [*nodes, *self.body.nodes]
+        results = build.many(Loop(body), build.constant(turns, DType.INT64), None, *states)
+        final = results[:n]
+        for k, stack in enumerate(results[n:]):
+            axis = normal_axis((self.scan_output_axes or (0,) * (k + 1))[k], stack.type.rank)
+            if (self.scan_output_directions or (0,) * (k + 1))[k]:
+                ends = [build.constant([v], DType.INT64) for v in (-1, -(1 << 62), 0, -1)]
+                stack = build(Slice(), stack, *ends)
+            perm = [d for d in range(stack.type.rank) if d != 0]
+            perm.insert(axis, 0)
+            final.append(build(Transpose(tuple(perm)), stack) if axis else stack)
+        return final
+
