@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
-from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, plan
+from aot_model.ir.program import Overlap as Permission
+from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, algorithm_names, plan
 
 PLANNED = (Role.WORKSPACE, Role.STATE)
 
@@ -57,12 +58,23 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     same = _same_address(order, ranges, set(every))
     views += [View(ids[late], ids[early], 0) for late, early in same.items()]
     overlaps = _overlaps(order, ranges, ids, same)
+    _check(pools, algorithm)
     try:
         answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
     except PlanError as error:
         raise fail("E401", str(error), hint="give the pool more bytes, or another pool to spill into") from None
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
+
+
+def _check(pools: tuple[Pool, ...], algorithm: str | None) -> None:
+    """CompileError E501 for pools of one name and unknown planners."""
+    names = [p.name.lower() for p in pools]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise fail("E501", f"more than one memory pool is called '{twice[0]}'", hint="give each --pool a name of its own; C macros are in capitals")
+    if algorithm is not None and algorithm not in algorithm_names():
+        raise fail("E501", f"unknown memory planner '{algorithm}'", hint=f"there are {', '.join(algorithm_names())}")
 
 
 def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
@@ -129,11 +141,31 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     return at + 1
 
 
+def _permissions(call: Call) -> list[Permission]:
+    """The overlaps of a call that hold for its arguments.
+
+    A permission is for one parameter. Where the call reads the same memory through another parameter as well (a
+    convolution that adds its own input to its result), that one must permit it too, and the stricter one counts.
+    """
+    by_output: dict[int, dict[int, Permission]] = {}
+    for o in call.overlaps:
+        by_output.setdefault(o.output, {})[o.input] = o
+    result = []
+    for given in by_output.values():
+        for o in given.values():
+            memory = call.arguments[o.input].root()[0]
+            others = [k for k, b in enumerate(call.arguments) if b.root()[0] is memory and call.function.params[k].access is Access.READ]
+            if all(k in given and given[k].step == o.step for k in others):
+                same = [given[k].slack for k in others if call.arguments[k] is call.arguments[o.input]]
+                result.append(replace(o, slack=min([o.slack, *same])))
+    return result
+
+
 def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: set[Buffer]) -> dict[Buffer, Buffer]:
     """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0."""
     result: dict[Buffer, Buffer] = {}
     for at, call in order:
-        for overlap in call.overlaps:
+        for overlap in _permissions(call):
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
             if overlap.step == 1 or overlap.slack < 0 or early not in planned or late not in planned or late in result:
                 continue
@@ -148,7 +180,7 @@ def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: 
     """Permissions of the calls, for pairs of which one dies where the other is born."""
     result = []
     for at, call in order:
-        for overlap in call.overlaps:
+        for overlap in _permissions(call):
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
             if early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
                 continue
