@@ -112,7 +112,7 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     """What is touched inside and outside of a loop, or read before it is written inside, lives as long as the loop."""
     begin = at
     before = {b: (r.first, r.last) for b, r in ranges.items()}
-    for buffer in (step.limit_from, step.condition, step.counter):
+    for buffer in (step.limit_from, step.condition, step.counter, *step.kept):
         if buffer is not None:
             _touch(ranges, buffer, begin, True)
     inner: dict[Buffer, _Range] = {}
