@@ -60,8 +60,8 @@ class Family:
     conv: Writer
     conv_fits: Fits
     pool: PoolWriter
-    depthwise: Writer | None = None
-    depthwise_fits: Fits = lambda shape, quant: True
+    depthwise: Writer = depthwise_c.depthwise
+    depthwise_fits: Fits = depthwise_c.applicable
     row: Writer | None = None
     """Fully connected, one row of input."""
     row_fits: Fits = lambda shape, quant: True
@@ -90,7 +90,7 @@ def _always(shape: ConvShape, quant: QuantSpec) -> bool:
     return True
 
 
-PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, depthwise_c.depthwise, depthwise_c.applicable)
+PLAIN = Family("plain C", conv_c.conv, _always, _pool_c)
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
     "AVX2", conv_host.conv, lambda s, q: q.variant == 1, _pool_c, depthwise_host.depthwise,
@@ -242,10 +242,10 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert w.data is not None
         weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
         size = f"{shape.kernel_h}x{shape.kernel_w}"
-        if op.group == shape.in_c and op.group > 1:
-            by_channel = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
-            depthwise = family.depthwise if family.depthwise_fits(shape, part.quant) else PLAIN.depthwise
-            _emit(family, site, part, f"depthwise_{size}", depthwise, shape, by_channel, flat=False)
+        by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
+        if op.group == shape.in_c > 1 and by_channel is not None:
+            taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
+            _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, flat=False)
         elif family.conv_fits(shape, part.quant):
             _emit(family, site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
         else:
