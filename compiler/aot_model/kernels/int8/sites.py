@@ -243,6 +243,7 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         if op.group == shape.in_c and op.group > 1:
             by_channel = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
             depthwise = family.depthwise if family.depthwise_fits(shape, part.quant) else PLAIN.depthwise
+            assert depthwise is not None
             _emit(family, site, part, f"depthwise_{size}", depthwise, shape, by_channel, flat=False)
         elif family.conv_fits(shape, part.quant):
             _emit(family, site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
