@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
+from aot_model.ir.program import Overlap as CallOverlap
 from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, plan
 
 PLANNED = (Role.WORKSPACE, Role.STATE)
@@ -135,7 +136,7 @@ def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], p
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 or overlap.slack < 0 or early not in planned or late not in planned or late in result:
+            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result:
                 continue
             dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
             alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)
@@ -150,8 +151,22 @@ def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: 
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
+            if not _alone(call, overlap) or early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))
     return result
+
+
+def _alone(call: Call, overlap: CallOverlap) -> bool:
+    """Whether the overlapped input is read through one parameter only: a convolution whose residual is its own input
+    may not write over it, although the residual alone could be overwritten."""
+    owner = call.arguments[overlap.input].root()[0]
+    others = (k for k in range(len(call.arguments)) if k not in (overlap.input, overlap.output))
+    return all(call.arguments[k].root()[0] is not owner or _same_place(call, overlap, k) for k in others)
+
+
+def _same_place(call: Call, overlap: CallOverlap, other: int) -> bool:
+    """Whether the other parameter is the same buffer with a permission of at least the same reach."""
+    permitted = (o for o in call.overlaps if o.input == other and o.output == overlap.output and o.step == overlap.step)
+    return call.arguments[other] is call.arguments[overlap.input] and any(o.slack >= overlap.slack for o in permitted)
