@@ -42,6 +42,9 @@ function(aot_model_library target)
     if (NOT DEFINED arg_TARGET)
         _aot_model_default_target(arg_TARGET)
     endif ()
+    if (arg_TARGET STREQUAL "host")
+        _aot_model_host_target(arg_TARGET)
+    endif ()
     _aot_model_find_model(model "${call}" "${arg_MODEL}" "${arg_DEPENDS}")
 
     # A folder for this library alone: nothing else is on its include path, and two libraries may use the same file

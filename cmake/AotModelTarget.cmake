@@ -35,3 +35,27 @@ function(_aot_model_default_target result)
         set(${result} host PARENT_SCOPE)
     endif ()
 endfunction()
+
+# Sets <result> to `host` and the widest vectors that the C compiler has with the project's flags: the library is compiled
+# with those, and without -march that is the oldest processor of the family.
+function(_aot_model_host_target result)
+    set(vector scalar)
+    if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang|AppleClang)$")
+        set(vector v4)
+        get_directory_property(directory_options COMPILE_OPTIONS)
+        string(GENEX_STRIP "${directory_options}" directory_options)
+        string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+        separate_arguments(flags NATIVE_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${build_type}}")
+        execute_process(
+            COMMAND "${CMAKE_C_COMPILER}" ${flags} ${directory_options} -dM -E -x c "${CMAKE_ROOT}/Modules/DummyCXXFile.cxx"
+            OUTPUT_VARIABLE macros
+            ERROR_QUIET
+        )
+        if (macros MATCHES "#define __AVX2__ " AND macros MATCHES "#define __FMA__ ")
+            set(vector v8)
+        elseif (macros MATCHES "#define __aarch64__ " AND macros MATCHES "#define __ARM_NEON ")
+            set(vector neon)
+        endif ()
+    endif ()
+    set(${result} "host,vector=${vector}" PARENT_SCOPE)
+endfunction()

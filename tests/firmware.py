@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from qemu import BOARDS, build_and_run
 
 from aot_model.host_run import STRICT
 from aot_model.installation import include_dir
 from aot_model.pipeline import Compiled
+from qemu import BOARDS, build_and_run
 
 _MAIN = """\
 #include <stdio.h>

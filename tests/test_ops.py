@@ -15,10 +15,10 @@ import onnx.helper
 import onnx.reference
 import onnxruntime
 import pytest
-from batch import Case, Outcome, run_cases
 
 from aot_model.ir.types import DType
 from aot_model.ops.registry import OPERATORS, Sample, load_all
+from batch import Case, Outcome, run_cases
 
 load_all()
 OPSET = min(onnx.defs.onnx_opset_version(), 23)

@@ -3,7 +3,6 @@
 #   setup_tools                 compilers, CMake, Ninja, emulator: with apt-get where missing
 #   setup_python EXTRA          the virtual environment .venv with this project and the extra packages of pyproject.toml,
 #                               first on PATH. AOT_MODEL_VENV=<folder>: one of your own, taken as it is.
-#   cmake_is_new_enough
 #
 # PYTHON=<file> chooses the interpreter of .venv, 3.10 or newer.
 
@@ -56,7 +55,7 @@ setup_tools() {
     fi
 }
 
-cmake_is_new_enough() {
+_cmake_is_new_enough() {
     local version
     version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')
     [ -n "$version" ] && [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -n 1)" = 3.25 ]
@@ -75,10 +74,13 @@ setup_python() {
             say "installing the Python packages into $venv"
             "$python" -m venv "$venv"
             "$venv/bin/python" -m pip install --quiet --editable "$root$extra"
-            cmake_is_new_enough || "$venv/bin/python" -m pip install --quiet 'cmake>=3.25'
             touch "$stamp"
         fi
     fi
     export VIRTUAL_ENV="$venv" PATH="$venv/bin:$PATH"
     unset PYTHONHOME
+    if [ -z "${AOT_MODEL_VENV:-}" ]; then  # PyPI has these too
+        _cmake_is_new_enough || python -m pip install --quiet 'cmake>=3.25'
+        command -v ninja >/dev/null || python -m pip install --quiet ninja
+    fi
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 CODES: dict[str, str] = {
     "E101": "input file cannot be read",
@@ -49,6 +50,15 @@ class CompileError(Exception):
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+@contextmanager
+def located(file: str) -> Iterator[None]:
+    """Problems that are found inside, which know their node only, get the file as well."""
+    try:
+        yield
+    except CompileError as error:
+        raise CompileError(replace(p, where=f"{file}: {p.where}" if p.where else file) for p in error.problems) from error
 
 
 def fail(code: str, message: str, *, where: str = "", hint: str = "") -> CompileError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -157,6 +158,61 @@ def softmax_exponentials(scale: float, beta: float, count: int = 256) -> list[in
     multiplier, shift = quantise_multiplier(min(beta * scale * 2**26, 2.0**31 - 1))
     radius = input_radius(5, shift)
     return [exp_negative(requantise(-k, multiplier, shift), 5) if k <= radius else 0 for k in range(count)]
+
+
+def natural_log(z: int) -> int:
+    """log(z) in Q5.26 for z >= 1 in Q12.19: z is brought near to 1 by powers of sqrt 2, then a rational function."""
+    half, quarter_root, quarter = 1518500250, 1805811301, 8388608
+    a, b = leading_zeros(z), leading_zeros(high_multiply(z, half)) - 1
+    r = min(shift_left(high_multiply(shift_left(z, a - 1), half), 1), shift_left(z, b))
+    power = max(saturate(shift_left(12 - a, 25) + quarter), saturate(shift_left(12 - b, 25) - quarter))
+    p, q = half_sum(r, quarter_root), wrap(2 * (r - quarter_root))
+    square = high_multiply(q, q)
+    numerator = wrap(high_multiply(q, r) + high_multiply(high_multiply(q, square), 117049297))
+    inner = wrap(1057819769 + q + high_multiply(127690142, square))
+    denominator = wrap(high_multiply(p, inner) + high_multiply(638450708, q))
+    quotient = high_multiply(rounding_shift(numerator, 6), reciprocal_of_one_plus(denominator))
+    return shift_left(wrap(high_multiply(power, 1488522236) + quotient), 1)
+
+
+def scaled_differences(scale: float, beta: float, least: int, count: int = 256) -> list[int]:
+    """-beta * scale * k in Q5.26 for k = 0 … count - 1, not below `least`."""
+    multiplier, shift = quantise_multiplier(min(beta * scale * 2**26, 2.0**31 - 1))
+    radius = input_radius(5, shift)
+    return [max(requantise(-k, multiplier, shift), least) if k <= radius else least for k in range(count)]
+
+
+def interpolated_table(scale: Any, zero_point: int, function: Callable[[Any], Any]) -> tuple[int, ...]:
+    """513 values of a function of int16 in Q0.15, for linear interpolation between every 128th argument.
+
+    Entries are lowered by half the error in the middle of their piece. In single precision, as the reference does it.
+    """
+    f32 = np.float32
+    scale = f32(scale)
+    low, high = scale * f32(-32768 - zero_point), scale * f32(32767 - zero_point)
+    out_scale = f32(2) / f32(65535)
+    factor = f32(65536) / (out_scale * f32(32767) - out_scale * f32(-32768))
+    step = (high - low) / f32(512)
+
+    def rounded(v: Any) -> Any:
+        return f32(round_away(float(v)))
+
+    values = []
+    for k in range(512):
+        here, middle, there = (function(v) for v in (low + f32(k) * step, low + f32(k) * step + step / f32(2), low + f32(k + 1) * step))
+        sample = rounded(here * factor)
+        error = rounded((there * factor + sample) / f32(2)) - rounded(middle * factor)
+        values.append(sample - rounded(error / f32(2)))
+    values.append(rounded(function(high) * factor))
+    return tuple(int(max(-32768, min(32767, v))) for v in values)
+
+
+def inverse_sqrt_multiplier(x: int) -> int:
+    return inverse_sqrt(x)[0]
+
+
+def inverse_sqrt_shift(x: int) -> int:
+    return inverse_sqrt(x)[1]
 
 
 def inverse_sqrt(x: int) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
+from aot_model.ir.program import Overlap as CallOverlap
 from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, plan
 
 PLANNED = (Role.WORKSPACE, Role.STATE)
@@ -54,7 +55,9 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     ids = {b: f"{k:05d} {b.name}" for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))}
     blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last) for b in every]
     views = [View(ids[b], ids[b.root()[0]], b.root()[1]) for b in every if b.view_of is not None]
-    overlaps = _overlaps(order, ranges, ids)
+    same = _same_address(order, ranges, set(every))
+    views += [View(ids[late], ids[early], 0) for late, early in same.items()]
+    overlaps = _overlaps(order, ranges, ids, same)
     try:
         answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
     except PlanError as error:
@@ -127,14 +130,43 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     return at + 1
 
 
-def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str]) -> list[Overlap]:
+def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: set[Buffer]) -> dict[Buffer, Buffer]:
+    """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0."""
+    result: dict[Buffer, Buffer] = {}
+    for at, call in order:
+        for overlap in call.overlaps:
+            early, late = call.arguments[overlap.input], call.arguments[overlap.output]
+            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result:
+                continue
+            dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
+            alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)
+            if dies and alone and late.view_of is None and late.role is Role.WORKSPACE:
+                result[late] = early
+    return result
+
+
+def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str], same: dict[Buffer, Buffer]) -> list[Overlap]:
     """Permissions of the calls, for pairs of which one dies where the other is born."""
     result = []
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if early not in ids or late not in ids or early is late:
+            if not _alone(call, overlap) or early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))
     return result
+
+
+def _alone(call: Call, overlap: CallOverlap) -> bool:
+    """Whether the overlapped input is read through one parameter only: a convolution whose residual is its own input
+    may not write over it, although the residual alone could be overwritten."""
+    owner = call.arguments[overlap.input].root()[0]
+    others = (k for k in range(len(call.arguments)) if k not in (overlap.input, overlap.output))
+    return all(call.arguments[k].root()[0] is not owner or _same_place(call, overlap, k) for k in others)
+
+
+def _same_place(call: Call, overlap: CallOverlap, other: int) -> bool:
+    """Whether the other parameter is the same buffer with a permission of at least the same reach."""
+    permitted = (o for o in call.overlaps if o.input == other and o.output == overlap.output and o.step == overlap.step)
+    return call.arguments[other] is call.arguments[overlap.input] and any(o.slack >= overlap.slack for o in permitted)

@@ -12,6 +12,7 @@ from aot_model.emit.metadata import metadata_text
 from aot_model.emit.render import header, source
 from aot_model.emit.report import check_budgets, report
 from aot_model.emit.view import ModelView, Options
+from aot_model.errors import located
 from aot_model.frontends.model import read_model
 from aot_model.ir.expr import forget
 from aot_model.ir.graph import count_parameters
@@ -58,10 +59,11 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     forget()
     load_all()
     target = parse_target(request.target, request.options)
-    model = read_model(request.model, request.dims)
+    model = read_model(request.model, request.dims, target.option("arithmetic") if target.has_option("arithmetic") else "tflm")
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
-    run_passes(model.graph, target, observer)
-    program = lower(model.graph, target)
+    with located(str(request.model)):
+        run_passes(model.graph, target, observer)
+        program = lower(model.graph, target)
     addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.max_ram, request.max_flash)

@@ -67,7 +67,7 @@ def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[Ten
     counts = {len(array) for array in (*ins, *outs)}
     if len(counts) > 1:
         problems.append(_problem(path, f"the arrays have different numbers of vectors: {sorted(counts)}"))
-    elif counts in ({0}, set()):
+    elif counts <= {0} and not problems:
         problems.append(_problem(path, "there is no vector"))
     if problems:
         raise CompileError(problems)
@@ -82,8 +82,11 @@ def _fit(stack: Array, type_: TensorType) -> Array:
     """`stack` with the dtype of the tensor, its shape checked; ValueError says what does not fit."""
     want = type_.dtype.numpy
     if stack.dtype != want:
-        if stack.dtype.kind == "V" and stack.dtype.itemsize == want.itemsize:
-            stack = stack.view(want)  # numpy files keep bfloat16 as anonymous two-byte items
+        is_bits = stack.dtype.kind == "V" or (stack.dtype.kind == "u" and type_.dtype.is_float)
+        if type_.dtype.storage and is_bits and stack.dtype.itemsize == want.itemsize:
+            stack = stack.view(want)  # numpy's files keep such types as anonymous bytes, if at all; or given as bits
+        elif type_.dtype.storage and type_.dtype.is_integer and stack.dtype == np.dtype(type_.dtype.compute.numpy):
+            stack = stack.astype(want)
         else:
             raise ValueError(f"is {stack.dtype}, the model says {want}")
     if stack.ndim == 0 or stack.shape[1:] != type_.shape:
@@ -97,7 +100,7 @@ def _read_npz(path: Path) -> dict[str, Array]:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it is not an .npz archive")
             return {key: archive[key] for key in archive.files if re.fullmatch(r"(in|out)_\d+", key)}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise fail("E104", f"the vectors cannot be read: {error}", where=str(path)) from None
 
 

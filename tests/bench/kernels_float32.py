@@ -70,6 +70,9 @@ CONVOLUTIONS = [
     conv("ad 128-8", 1, 1, 128, 8, (1, 1), 1, (0, 0), (1, 1)),
     conv("ad 8-128", 1, 1, 8, 128, (1, 1), 1, (0, 0), (1, 1)),
     conv("ad 128-640", 1, 1, 128, 640, (1, 1), 1, (0, 0), (1, 1)),
+    conv("large 3x3 128-128", 28, 28, 128, 128, (3, 3), 1, (1, 1), (28, 28)),
+    conv("large 3x3 256-256", 14, 14, 256, 256, (3, 3), 1, (1, 1), (14, 14)),
+    conv("large 1x1 512-512", 14, 14, 512, 512, (1, 1), 1, (0, 0), (14, 14)),
     conv("kws 64-12", 1, 1, 64, 12, (1, 1), 1, (0, 0), (1, 1)),
 ]
 
@@ -133,7 +136,7 @@ def _buffers(cases: list[Case]) -> tuple[list[str], list[str]]:
     return declarations, calls
 
 
-def host(name: str, layers: list[tuple[str, int, MakeLayer]], compiler: str) -> None:
+def host(name: str, layers: list[tuple[str, int, MakeLayer]], compiler: str, flags: list[str]) -> None:
     cases = [make(DIALECTS[name]) for _, _, make in layers]
     declarations, calls = _buffers(cases)
     lines = ["#include <stdio.h>", "#include <time.h>", *declarations,
@@ -149,7 +152,7 @@ def host(name: str, layers: list[tuple[str, int, MakeLayer]], compiler: str) -> 
         tmp = Path(folder)
         (tmp / "main.c").write_text("\n".join(lines))
         (tmp / "kernels.c").write_text(unit(cases))
-        flags = ["-O2", "-std=c99", "-D_POSIX_C_SOURCE=200809L", *HOST_FLAGS[name]]
+        flags = ["-O2", "-std=c99", "-D_POSIX_C_SOURCE=200809L", *HOST_FLAGS[name], *flags]
         subprocess.run([compiler, *flags, "main.c", "kernels.c", "-o", "run", "-lm"], cwd=tmp, check=True)
         out = subprocess.run(["./run"], cwd=tmp, check=True, capture_output=True, text=True).stdout
     for line, (label, macs, _), case in zip(out.splitlines(), layers, cases, strict=True):
@@ -185,13 +188,15 @@ def main() -> None:
     parser.add_argument("dialect", nargs="?", default="v8", choices=list(HOST_FLAGS))
     parser.add_argument("--runner", default="run_m.sh", help="builds and runs on a board, prints instruction counts")
     parser.add_argument("--compiler", default="gcc")
+    parser.add_argument("--flag", action="append", default=[], help="for the host compiler, such as --flag=-march=native")
     parser.add_argument("-O", dest="optimise", default="2")
     parser.add_argument("--only", default="", help="layers whose name contains this")
     args = parser.parse_args()
     layers = [layer for layer in LAYERS if args.only in layer[0]]
     if args.where == "host":
-        host(args.dialect, layers, args.compiler)
+        host(args.dialect, layers, args.compiler, args.flag)
     else:
+        layers = [layer for layer in layers if not layer[0].startswith("large")]
         board(args.where, layers, args.runner, f"-O{args.optimise}")
 
 

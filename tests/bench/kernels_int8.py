@@ -12,6 +12,7 @@ import math
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,8 @@ import qemu_int8  # noqa: E402
 import tflite  # noqa: E402
 
 from aot_model.kernels.base import ConvShape, KernelCode  # noqa: E402
-from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
-from aot_model.kernels.int8.spec import QuantSpec  # noqa: E402
+from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
+from aot_model.kernels.int8.requantise import QuantSpec  # noqa: E402
 
 OPS = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
 
@@ -61,8 +62,20 @@ class Model:
         return np.frombuffer(raw.tobytes(), dtype).reshape(self.shape(t))
 
 
-def layer(model: Model, op: tflite.Operator, plain: bool) -> tuple[str, ConvShape, KernelCode, np.ndarray, np.ndarray] | None:
-    rng = np.random.default_rng(1)
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a model with all that a kernel takes. Pooling has no weights."""
+
+    name: str
+    shape: ConvShape
+    weights: np.ndarray | None
+    """[oc, kh, kw, ic]; depthwise [kh, kw, oc]."""
+    bias: np.ndarray | None
+    quant: QuantSpec
+
+
+def read_layer(model: Model, op: tflite.Operator) -> Layer | None:
+    """The layer of an operator, None for operators that have no kernel here."""
     code = model.model.OperatorCodes(op.OpcodeIndex())
     name = OPS[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
     if name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D"):
@@ -88,9 +101,8 @@ def layer(model: Model, op: tflite.Operator, plain: bool) -> tuple[str, ConvShap
         pad = [max((b - 1) * s + k - a, 0) // 2 if same else 0 for a, b, s, k in ((h, oh, sh, kh), (w, ow, sw, kw))]
         groups = c if name[0] == "D" else 1
         shape = ConvShape(n, h, w, c, oh, ow, oc, kh, kw, sh, sw, 1, 1, pad[0], pad[1], groups)
-    x = rng.integers(-128, 128, (shape.batch, shape.in_h, shape.in_w, shape.in_c)).astype(np.int8)
     if name == "AVERAGE_POOL_2D":
-        return name, shape, pooling.pool("average", shape, -128, 127, "int8", not plain), x, arithmetic.average_pool(x, shape, -128, 127)
+        return Layer(name, shape, None, None, QuantSpec(0, np.zeros(1, np.int32), np.zeros(1, np.int32), 0, -128, 127))
     product = model.scale(i[0]).astype(np.float64) * model.scale(i[1]).astype(np.float64)
     if name == "FULLY_CONNECTED":
         product = (model.scale(i[0]) * model.scale(i[1])).astype(np.float64)
@@ -105,17 +117,42 @@ def layer(model: Model, op: tflite.Operator, plain: bool) -> tuple[str, ConvShap
     quant = QuantSpec(model.zero_point(i[0]), m, s, zero, lo, hi)
     weights = model.data(i[1], np.int8)
     bias = model.data(i[2], np.int32) if len(i) > 2 and i[2] >= 0 else None
-    if name == "DEPTHWISE_CONV_2D":
-        kernel = (depthwise_c if plain else depthwise_dsp).depthwise(shape, weights[0], bias, quant)
-        return name, shape, kernel, x, arithmetic.depthwise(x, weights[0], bias, shape, quant)
-    weights = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c)
+    weights = weights[0] if name == "DEPTHWISE_CONV_2D" else weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c)
+    return Layer(name, shape, weights, bias, quant)
+
+
+def expected(layer: Layer, x: np.ndarray) -> np.ndarray:
+    """What the layer gives, by the model of the arithmetic."""
+    if layer.weights is None:
+        return arithmetic.average_pool(x, layer.shape, layer.quant.act_min, layer.quant.act_max)
+    reference = arithmetic.depthwise if layer.name == "DEPTHWISE_CONV_2D" else arithmetic.conv
+    return reference(x, layer.weights, layer.bias, layer.shape, layer.quant)
+
+
+def some_input(layer: Layer) -> np.ndarray:
+    s = layer.shape
+    return np.random.default_rng(1).integers(-128, 128, (s.batch, s.in_h, s.in_w, s.in_c)).astype(np.int8)
+
+
+def kernel(layer: Layer, plain: bool) -> KernelCode:
+    """The kernel for cores with the DSP extension, or the plain C one."""
+    s, w, b, q = layer.shape, layer.weights, layer.bias, layer.quant
+    if w is None:
+        return pooling.pool("average", s, q.act_min, q.act_max, "int8", not plain)
+    if layer.name == "DEPTHWISE_CONV_2D":
+        return depthwise_dsp.depthwise(s, w, b, q)
     if plain:
-        kernel = conv_c.conv(shape, weights, bias, quant)
-    elif fully_connected_dsp.applicable(shape, quant):
-        kernel = fully_connected_dsp.fully_connected(shape, weights, bias, quant)
-    else:
-        kernel = conv_dsp.conv(shape, weights, bias, quant)
-    return name, shape, kernel, x, arithmetic.conv(x, weights, bias, shape, quant)
+        return conv_c.conv(s, w, b, q)
+    if fully_connected_dsp.applicable(s, q):
+        return fully_connected_dsp.fully_connected(s, w, b, q)
+    return conv_dsp.conv(s, w, b, q)
+
+
+def layers(path: Path) -> list[Layer]:
+    """All layers of a model file that have a kernel here."""
+    model = Model(path)
+    found = [read_layer(model, model.graph.Operators(k)) for k in range(model.graph.OperatorsLength())]
+    return [layer for layer in found if layer is not None]
 
 
 def main() -> None:
@@ -126,9 +163,10 @@ def main() -> None:
     parser.add_argument("--opt", default="-O2")
     args = parser.parse_args()
     for path in args.models:
-        model = Model(path)
-        layers = [layer(model, model.graph.Operators(k), args.plain) for k in range(model.graph.OperatorsLength())]
-        found = [v for v in layers if v is not None]
+        found = []
+        for layer in layers(path):
+            x = some_input(layer)
+            found.append((layer.name, layer.shape, kernel(layer, args.plain), x, expected(layer, x)))
         cases = [qemu_int8.Case(code, x, want, overlap=False) for _, _, code, x, want in found]
         with tempfile.TemporaryDirectory() as directory:
             _, ticks = qemu_int8.run_board(cases, Path(directory), args.core, (args.opt, "-fno-inline-functions-called-once"))

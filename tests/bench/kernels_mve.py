@@ -3,14 +3,18 @@
 usage: kernels_mve.py MODEL.tflite ... [--mix]
 
 Layers come from the .tflite files with their own weights and quantisation; inputs are random. Each layer runs on its
-own, requantisation and stores included, and is compared with the numpy model. --mix: also what the instructions are.
+own, requantisation and stores included, and is compared with the numpy model. --mix: shares of what the instructions
+are (a run of one instruction at a time, slower).
 """
 
 from __future__ import annotations
 
 import math
+import re
+import subprocess
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +23,7 @@ import tflite
 
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8.conv_mve import conv
-from aot_model.kernels.int8.depthwise_mve import depthwise3x3
-from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
+from aot_model.kernels.int8.depthwise_mve import depthwise
 from aot_model.kernels.int8.fully_connected_mve import fully_connected
 from aot_model.kernels.int8.pooling_mve import average_pool
 from aot_model.kernels.int8.spec import QuantSpec
@@ -96,21 +99,18 @@ def layers(path: Path, rng: np.random.Generator) -> list[tuple[Case, int]]:
         builtin = tflite.BuiltinOperator
         data = rng.integers(-128, 128, x.shape).astype(np.int8)
         if kind in (builtin.CONV_2D, builtin.DEPTHWISE_CONV_2D):
-            depthwise = kind == builtin.DEPTHWISE_CONV_2D
-            options = tflite.DepthwiseConv2DOptions() if depthwise else tflite.Conv2DOptions()
+            by_channel = kind == builtin.DEPTHWISE_CONV_2D
+            options = tflite.DepthwiseConv2DOptions() if by_channel else tflite.Conv2DOptions()
             options.Init(raw.Bytes, raw.Pos)
             w, bias = tensors[op.Inputs(1)], tensors[op.Inputs(2)].data
             stride = (options.StrideH(), options.StrideW())
             spec = spec_of(x, w, y, options.FusedActivationFunction())
-            groups = x.shape[3] if depthwise else 1
+            groups = x.shape[3] if by_channel else 1
             shape = shape_of(x, y, w.shape[1:3], stride, options.Padding() == 0, groups)
             result: KernelCode
-            if depthwise:
+            if by_channel:
                 weights = w.data[0]
-                try:
-                    result = depthwise3x3(shape, weights, bias, spec)
-                except ValueError:
-                    result = depthwise_taps(shape, weights, bias, spec)
+                result = depthwise(shape, weights, bias, spec)
                 expected = int8_model.depthwise(shape, data, weights, bias, spec)
             else:
                 result = conv(shape, w.data, bias, spec)
@@ -138,6 +138,47 @@ def layers(path: Path, rng: np.random.Generator) -> list[tuple[Case, int]]:
     return found
 
 
+KINDS = (
+    ("multiply", r"vmla"),
+    ("load", r"vldr|vld\d|ldr|ldm|pop|vpop"),
+    ("store", r"vstr|vst\d|str|stm|push|vpush"),
+    ("vector", r"v"),
+    ("loop", r"le|wls|dls|b|cb|cmp|subs|it"),
+    ("scalar", r""),
+)
+
+
+def mixes(elf: Path, count: int) -> list[Counter[str]]:
+    """Executed instructions of each of the first `count` kernels by kind, from QEMU's log of executed blocks."""
+    listing = subprocess.run(["arm-none-eabi-objdump", "-d", "-m", "armv8.1-m.main", str(elf)], capture_output=True, text=True, check=True).stdout
+    kind_at: dict[int, tuple[str, str]] = {}
+    function = ""
+    for line in listing.splitlines():
+        if match := re.match(r"[0-9a-f]+ <(.+)>:", line):
+            function = match[1]
+        elif match := re.match(r"\s*([0-9a-f]+):\t[0-9a-f ]+\t(\S+)", line):
+            kind_at[int(match[1], 16)] = function, next(k for k, pattern in KINDS if re.match(pattern, match[2]))
+    command = ["qemu-system-arm", "-M", "mps3-an547", "-nographic", "-monitor", "none", "-serial", "none", "-kernel", str(elf)]
+    command += ["-semihosting-config", "enable=on,target=native", "-singlestep", "-d", "exec,nochain"]
+    found: list[Counter[str]] = [Counter() for _ in range(count)]
+    current, passes = -1, [0] * count
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
+        assert run.stderr is not None
+        for line in run.stderr:
+            if not (match := re.search(r"\[[0-9a-f]+/0*([0-9a-f]+)/", line)):
+                continue
+            where, kind = kind_at.get(int(match[1], 16), ("", ""))
+            if where == "check" or where.startswith("check."):
+                current = -1
+            elif match_k := re.fullmatch(r"k(\d+)", where):
+                if current < 0:
+                    passes[int(match_k[1])] += 1
+                current = int(match_k[1])
+            if current >= 0 and passes[current] == 1:
+                found[current][kind or "scalar"] += 1
+    return found
+
+
 def main(arguments: list[str]) -> int:
     """Prints the table; exit status 1 when a layer gives wrong bytes."""
     rng = np.random.default_rng(1)
@@ -148,6 +189,7 @@ def main(arguments: list[str]) -> int:
         with tempfile.TemporaryDirectory() as directory:
             elf = qemu_mve.build(program([c for c, _ in cases], True, True), Path(directory))
             status, output = qemu_mve.run(elf)
+            mix = mixes(elf, len(cases)) if "--mix" in arguments else []
         worst = max(worst, status)
         counts = {line.split(None, 2)[2]: [] for line in output.splitlines() if line.startswith("count ")}
         for line in output.splitlines():
@@ -156,13 +198,16 @@ def main(arguments: list[str]) -> int:
             else:
                 print(line)
         totals = np.zeros(3, np.int64)
-        for case, macs in cases:
+        for i, (case, macs) in enumerate(cases):
             count = counts[case.label].pop(0)
             constants = sum(c.data.nbytes for c in case.code.constants)
             scratch = sum(s.nbytes for s in case.code.scratch)
             totals += (macs, count, constants)
             ratio = count / max(macs, 1)
             print(f"{case.label:58}{macs:10}{count:10}{ratio:8.3f}{constants:8}{scratch:8}{case.code.slack!s:>8}")
+            if mix:
+                whole = max(sum(mix[i].values()), 1)
+                print("    " + ", ".join(f"{k} {100 * mix[i][k] / whole:.0f} %" for k, _ in KINDS))
         print(f"{Path(name).stem + ' total':58}{totals[0]:10}{totals[1]:10}{totals[1] / totals[0]:8.3f}{totals[2]:8}\n")
     return int(worst != 0)
 

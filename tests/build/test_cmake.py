@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 from pathlib import Path
 
@@ -185,6 +186,28 @@ def test_the_projects_own_flags_compile_the_generated_code(tmp_path: Path) -> No
     lines = [line for line in output.splitlines() if " -c " in line and "kws.c" in line]
     assert lines and all(flags in line and "-std=gnu11" in line for line in lines)
     assert "kws.aot/kws.c" in (project.build_folder / "compile_commands.json").read_text()
+
+
+def test_the_codegen_target(tmp_path: Path) -> None:
+    """`cmake --build . --target codegen` (CMake 3.31) makes the generated files and compiles none: for clangd, linters."""
+    project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\n")
+    version = re.search(r"(\d+)\.(\d+)", project.run("cmake", "--version"))
+    if not version or (int(version[1]), int(version[2])) < (3, 31):
+        pytest.skip("needs CMake 3.31")
+    write_model(project.folder / "m.onnx")
+    project.configure("-DCMAKE_POLICY_DEFAULT_CMP0171=NEW")
+    log = project.build("--target", "codegen")
+    assert compiled_models(log) == {"kws"} and compiled_objects(log) == set()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are those of x86-64")
+@pytest.mark.parametrize(("flags", "vector"), [("-march=x86-64", "v4"), ("-mavx2 -mfma", "v8"), ("-mavx2", "v4")])
+def test_host_vectors_follow_the_flags(tmp_path: Path, flags: str, vector: str) -> None:
+    """A build without -march is for any processor of the family, and its generated code is too."""
+    project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\naot_model_library(vad MODEL m.onnx TARGET host)\n")
+    write_model(project.folder / "m.onnx")
+    project.configure(f"-DCMAKE_C_FLAGS={flags}")
+    assert project.build().count(f"--target=host,vector={vector} ") == 2
 
 
 def test_cxx_program(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_the_compiler_is_a_host_tool(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*CORES, "host"])
 def test_toolchain_files_have_the_flags_of_the_targets(name: str) -> None:
     text = (TOOLCHAINS / f"{name}.cmake").read_text()
-    assert f"set(AOT_MODEL_TARGET {name})" in text
+    assert name == "host" or f"set(AOT_MODEL_TARGET {name})" in text
     flags = re.search(r'FLAGS(?:_INIT)? "(.*)"', text)
     assert flags and tuple(flags[1].split()) == parse_target(name).c_flags
 

@@ -20,6 +20,7 @@ from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
 from aot_model.kernels.int8.fully_connected_mve import fully_connected
 from aot_model.kernels.int8.pooling_mve import average_pool, max_pool
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.sum_mve import Rescaling, affine, row_kernel
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
 RANGES = (
@@ -47,6 +48,20 @@ class Inverted:
         if lanes == 4:
             return f"vstrbq_s32(y + {at}, vmvnq_s32({acc}));\n"
         return f"y[{at}] = (int8_t)(~({acc}));\n"
+
+
+@dataclass(frozen=True)
+class InvertedRows(Inverted):
+    """The same, a pixel at a time."""
+
+    row_helpers: tuple[str, ...] = (
+        "static void invert(const int8_t *a, int8_t *y, int32_t n)\n{\n    for (int32_t i = 0; i < n; i++) {\n        y[i] = (int8_t)~a[i];\n    }\n}\n",
+    )
+
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int) -> str:
+        n, y, x, c = index
+        s = self.shape
+        return f"invert({source}, y + ((({n}) * {s.out_h} + ({y})) * {s.out_w} + ({x})) * {s.out_c} + ({c}), {count});\n"
 
 
 class Draw:
@@ -98,13 +113,18 @@ class Draw:
             bias = r.integers(-(1 << 13), 1 << 13, channels).astype(np.int32)
             if r.random() < 0.2:
                 bias[int(r.integers(channels))] = int(r.choice([-1, 1])) * ((1 << 31) - 1)
-        return QuantSpec(x_zero, multiplier.astype(np.int32), shift.astype(np.int32), zero, low, high), bias
+        variant = int(r.choice([1, 1, 1, 2, 3]))
+        if variant == 3:  # all channels shift right, or none
+            shift = np.minimum(shift, -1) if r.random() < 0.8 else np.maximum(shift, 0)
+        arrays = multiplier.astype(np.int32), shift.astype(np.int32)
+        return QuantSpec(x_zero, *arrays, zero, low, high, variant=variant), bias
 
 
 def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail | None, bool, np.ndarray]:
     if draw.rng.random() < 0.75:
         return None, False, expected
-    return Inverted(shape), bool(draw.rng.random() < 0.5), ~expected
+    kind = InvertedRows if draw.rng.random() < 0.3 else Inverted
+    return kind(shape), bool(draw.rng.random() < 0.5), ~expected
 
 
 def conv_case(draw: Draw, shape: ConvShape) -> Case:
@@ -211,7 +231,44 @@ def pool_cases() -> list[Case]:
     return cases
 
 
-FAMILIES = {"conv": conv_cases, "depthwise": depthwise_cases, "dense": dense_cases, "pool": pool_cases}
+def _sum_by_hand(a: int, b: int, terms: tuple[Rescaling, Rescaling], result: Rescaling, low: int, high: int) -> int:
+    """The sum of one pair in Python integers, as TensorFlow Lite's reference kernel states it."""
+
+    def scaled(x: int, r: Rescaling) -> int:
+        h = (x * r.multiplier + (1 << 30)) >> 31
+        magnitude = (abs(h) + ((1 << -r.shift) >> 1)) >> -r.shift  # halves away from zero
+        return magnitude if h >= 0 else -magnitude
+
+    total = sum(scaled((x - r.zero_point) << 20, r) for x, r in zip((a, b), terms, strict=True))
+    return min(max(scaled(total, result) + result.zero_point, low), high)
+
+
+def sum_cases() -> list[Case]:
+    draw, cases = Draw(6), []
+    r = draw.rng
+    for i in range(12):
+        scales = np.exp(r.uniform(-3, 0, 2)) if i % 4 else np.array([0.25, 0.25])
+        out = float(scales.max() * r.uniform(0.6, 2.0))
+        zero, low, high = RANGES[i % len(RANGES)]
+        common = 2 * scales.max()
+        factors = [*(scales / common), common / (2.0**20 * out)]
+        zeros = [int(r.integers(-128, 128)), int(r.integers(-128, 128)), zero]
+        parts = [np.frexp(f) for f in factors]
+        a, b, result = (Rescaling(z, int(f * (1 << 31)), int(e)) for z, (f, e) in zip(zeros, parts, strict=True))
+        if low == high:
+            continue
+        form = affine(a, b, result, 20, low, high)
+        assert form is not None, (a, b, result)
+        name, helpers = row_kernel(form)
+        count = int(r.integers(1, 700))
+        x = r.integers(-128, 128, (2, count)).astype(np.int8)
+        expected = np.array([_sum_by_hand(int(p), int(q), (a, b), result, low, high) for p, q in x.T], np.int8)
+        code = KernelCode(f"{name}(x, x + {count}, y, {count});\n", helpers=helpers, slack=0)
+        cases.append(Case(f"sum {form}", code, x, expected))
+    return cases
+
+
+FAMILIES = {"conv": conv_cases, "depthwise": depthwise_cases, "dense": dense_cases, "pool": pool_cases, "sum": sum_cases}
 
 
 def _short(cases: list[Case]) -> list[Case]:
@@ -245,12 +302,19 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
 
 @pytest.mark.parametrize(
     "change",
-    [{"variant": 2}, {"x_dtype": "uint8"}, {"out_dtype": "int16"}, {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
+    [{"variant": 4}, {"x_dtype": "uint8"}, {"out_dtype": "int16"}, {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
 )
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
     spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
     with pytest.raises(ValueError):
         _conv1x1(replace(spec, **change))  # type: ignore[arg-type]
+
+
+def test_single_rounding_shifts_all_channels_right_or_none() -> None:
+    spec = QuantSpec(0, np.array([1 << 30] * 4), np.array([-5, 0, -1, -2]), 0, -128, 127, variant=3)
+    with pytest.raises(ValueError):
+        _conv1x1(spec)
+    _conv1x1(replace(spec, shift=np.array([-5, -4, -1, -2])))
 
 
 def test_equal_shapes_share_their_code() -> None:

@@ -183,6 +183,10 @@ class CWriter:
                 return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY
         if infix == "<" and isinstance(a, Const):
             return f"{self.text(b, level)} > {self.text(a, level + 1)}", level
+        if level in (_SHIFT, _AND, _AND - 1, _AND - 2):
+            # Compilers warn of arithmetic beside these without parentheses.
+            text = f"{self.text(a, _UNARY)} {infix} {self.text(b, _UNARY)}"
+            return (f"({dtype.c_type})({text})", _UNARY) if dtype.is_integer and dtype.bits < 32 else (text, level)
         # C adds and multiplies from the left: the right operand needs parentheses at its own level.
         text = f"{self.text(a, level)} {infix} {self.text(b, level + 1)}"
         if dtype.is_integer and dtype.bits < 32 and infix not in ("<", "<=", "==", "!="):

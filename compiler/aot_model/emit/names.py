@@ -57,13 +57,13 @@ def library_name(given: str | None, model: Path) -> str:
 def identifiers(texts: Iterable[str], fallback: str = "value", taken: Iterable[str] = ()) -> list[str]:
     """Identifiers for several texts; those that collide get a suffix."""
     used = {t.lower() for t in taken}
+    counts: dict[str, int] = {}
     result = []
     for text in texts:
         name = base = identifier(text, fallback)
-        count = 1
         while name.lower() in used:
-            count += 1
-            name = f"{base}_{count}"
+            counts[base] = counts.get(base, 1) + 1
+            name = f"{base}_{counts[base]}"
         used.add(name.lower())
         result.append(name)
     return result
@@ -82,9 +82,9 @@ def comment_text(text: str) -> str:
 
 
 def string_literal(text: str) -> str:
-    """A C string literal with the text's UTF-8 bytes."""
+    """A C string literal with the text's UTF-8 bytes; C99 promises 4095 of them, a longer text is cut."""
     out = []
-    for byte in text.encode("utf-8", "surrogatepass"):
+    for byte in text.encode("utf-8", "surrogatepass")[:4000].decode("utf-8", "ignore").encode("utf-8"):
         ch = chr(byte)
         out.append(f"\\{byte:03o}" if ch in '"\\?' or not 32 <= byte < 127 else ch)
     return '"' + "".join(out) + '"'

@@ -67,10 +67,9 @@ def _guards(view: ModelView) -> str:
 def render(template: str, view: ModelView, **more: Any) -> str:
     """Text of a template for a model."""
     checks = [c for t in view.target.lineage() for c in t.c_checks]
-    names = {p.c_name for p in view.inputs}
     return environment().get_template(template).render(
         m=view, abi=ABI, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
-        checks=list(dict.fromkeys(checks)), clashing={p.c_name for p in view.outputs if p.c_name in names}, **more,
+        checks=list(dict.fromkeys(checks)), **more,
     )  # fmt: skip
 
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from aot_model.emit.render import environment
 from aot_model.errors import fail
 from aot_model.ir.types import DType, TensorType
-from aot_model.vectors import load_vectors
+from aot_model.vectors import Array, load_vectors
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
         outputs=list(zip(interface.outputs, data.outputs, strict=True)),
         kinds=kinds,
         has_reals=kinds != {"integer"},
+        values_of_bytes=_values_of_bytes(interface),
         kind_of=_kind,
         tolerance=tolerance,
     )
@@ -117,7 +120,18 @@ def _port(entry: Mapping[str, Any]) -> Port:
 
 
 def _kind(dtype: DType) -> str:
-    """Which comparison of the test program an output needs."""
+    """How the test program gets at the value of an element."""
     if not dtype.is_float:
         return "integer"
-    return dtype.label if dtype in (DType.FLOAT16, DType.BFLOAT16) else "real"
+    if dtype.bits <= 8:
+        return "table"
+    return dtype.label if dtype.storage else "real"
+
+
+def _values_of_bytes(interface: Interface) -> dict[str, Array]:
+    """By the label of each float type of at most 8 bits among the outputs: the values of the 256 bytes."""
+    found = {port.type.dtype for port in interface.outputs if _kind(port.type.dtype) == "table"}
+    return {
+        dtype.label: (np.arange(256) & ((1 << dtype.bits) - 1)).astype(np.uint8).view(dtype.numpy).astype(np.float32)
+        for dtype in sorted(found, key=lambda dtype: dtype.label)
+    }

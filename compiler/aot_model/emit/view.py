@@ -16,6 +16,12 @@ ABI = 1
 """AOT_MODEL_ABI of runtime/include/aot_model/model.h."""
 
 
+def state_fill(buffer: Buffer) -> int | None:
+    """The byte that a state is filled with at first; None when its bytes differ."""
+    data = b"" if buffer.data is None else buffer.data.tobytes()
+    return None if len(set(data)) > 1 else data[0] if data else 0
+
+
 @dataclass(frozen=True)
 class Options:
     """What the user asked of the generated library."""
@@ -31,6 +37,8 @@ class Port:
 
     buffer: Buffer
     c_name: str
+    macro: str
+    """The part of its macros' names that is its own."""
     offset: int | None = None
 
     @property
@@ -59,15 +67,18 @@ class ModelView:
         name = identifier(name, "model")
         inside = options.io == "workspace"
 
-        def ports(buffers: list[Buffer], fallback: str, taken: list[str]) -> tuple[Port, ...]:
-            names = identifiers([b.name for b in buffers], fallback, taken)
-            return tuple(Port(b, n, addresses.of[b][1] if inside else None) for b, n in zip(buffers, names, strict=True))
+        def ports(buffers: list[Buffer], names: list[str], macros: list[str]) -> tuple[Port, ...]:
+            offsets = [addresses.of[b][1] if inside else None for b in buffers]
+            return tuple(Port(*row) for row in zip(buffers, names, (m.upper() for m in macros), offsets, strict=True))
 
+        ins = identifiers([b.name for b in program.inputs], "input")
+        outs = identifiers([b.name for b in program.outputs], "output")
+        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace",))
         constants = program.constants()
-        labels = identifiers([b.name for b in constants], "constant", [])
+        labels = identifiers([b.name for b in constants], "constant")
         return ModelView(
             name, program, addresses, target, options, source_name, sha256,
-            collect_functions(program, addresses.of, name), ports(program.inputs, "input", []), ports(program.outputs, "output", []),
+            collect_functions(program, addresses.of, name), ports(program.inputs, ins, macros[: len(ins)]), ports(program.outputs, outs, macros[len(ins) :]),
             {b: f"{name}_c_{n}" for b, n in zip(constants, labels, strict=True)},
         )  # fmt: skip
 
@@ -104,6 +115,7 @@ class ModelView:
     @property
     def includes(self) -> list[str]:
         headers = {"stdint.h", "stdbool.h"}.union(*(f.function.includes for f in self.functions))
+        headers |= {"string.h"} if self.program.states else set()
         return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith("aot_model/"), h))
 
     @property
@@ -172,6 +184,22 @@ class ModelView:
         if len(f.layers) > 6:
             lines.append(f"and {len(f.layers) - 6} more layers of the same shape")
         return lines
+
+    def resets(self) -> list[str]:
+        """C statements that give every state its first content."""
+        lines = []
+        for k, buffer in enumerate(self.program.states):
+            place = f"AT(void, {self.addresses.of[buffer][1]})"
+            fill = state_fill(buffer)
+            if fill is not None:
+                lines.append(f"memset({place}, {fill}, {buffer.nbytes}u); /* {comment_text(buffer.name)} */")
+            else:
+                lines.append(f"memcpy({place}, {self.name}_state{k}, {buffer.nbytes}u); /* {comment_text(buffer.name)} */")
+        return lines
+
+    def initial_states(self) -> list[tuple[int, Buffer]]:
+        """States whose first content is a constant array: (number, buffer)."""
+        return [(k, b) for k, b in enumerate(self.program.states) if state_fill(b) is None]
 
     def uses_workspace(self) -> bool:
         return bool(self.addresses.of)

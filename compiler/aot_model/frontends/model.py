@@ -21,8 +21,11 @@ class Model:
     format: str = "onnx"
 
 
-def read_model(path: Path, dims: Mapping[str, int] | None = None) -> Model:
-    """Read an ONNX or TFLite file. CompileError E1xx to E3xx with everything that is wrong with it."""
+def read_model(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm") -> Model:
+    """Read an ONNX or TFLite file. CompileError E1xx to E3xx with everything that is wrong with it.
+
+    arithmetic: whose rounding integer TFLite models have, "tflm" or "litert-ref".
+    """
     try:
         with path.open("rb") as file:
             head = file.read(8)
@@ -31,7 +34,7 @@ def read_model(path: Path, dims: Mapping[str, int] | None = None) -> Model:
     if head[4:8] == b"TFL3":
         from aot_model.frontends.tflite import read_tflite
 
-        return read_tflite(path)
+        return read_tflite(path, dims or {}, arithmetic)
     from aot_model.frontends.onnx import read_onnx
 
     return read_onnx(path, dims or {})

@@ -21,8 +21,10 @@ import onnx.inliner
 import onnx.numpy_helper
 from google.protobuf.message import DecodeError
 
+from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Model
+from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem
 from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
@@ -30,8 +32,6 @@ from aot_model.ir.graph import Graph, Node, Value, constant
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
-
-_AI_ONNX = ("", "ai.onnx")
 
 
 def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
@@ -44,6 +44,7 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
         raise fail("E102", f"not an ONNX model: {error}", where=str(path)) from None
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise fail("E102", "not an ONNX model: it has no graph", where=str(path))
+    check_model(proto, str(path))
     sources = [path, *_load_external(proto, path)]
     if proto.functions:
         try:
@@ -87,11 +88,11 @@ def external_files(proto: onnx.ModelProto, path: Path) -> dict[str, Path]:
             continue
         entries = {e.key: e.value for e in tensor.external_data}
         location = entries.get("location", "")
-        target = (folder / location).resolve()
+        target = (folder / location.replace("\0", "?")).resolve()
         if not location or "\0" in location or not target.is_relative_to(folder):
-            problems.append(Problem("E103", f"external data of '{_short(tensor.name)}' is at '{_short(location)}', outside the model's folder", str(path)))
+            problems.append(Problem("E103", f"external data of '{printable(tensor.name)}' is at '{printable(location)}', outside the model's folder", str(path)))
         elif not target.is_file():
-            problems.append(Problem("E103", f"external data '{_short(location)}' of '{_short(tensor.name)}' is missing", str(path), "copy it beside the model"))
+            problems.append(Problem("E103", f"external data '{printable(location)}' of '{printable(tensor.name)}' is missing", str(path), "copy it beside the model"))
         else:
             files[location] = path.parent / location
     if problems:
@@ -107,16 +108,10 @@ def _load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
             try:
                 onnx.external_data_helper.load_external_data_for_tensor(tensor, str(path.parent))
             except Exception as error:
-                raise fail("E103", f"external data of '{_short(tensor.name)}' cannot be read: {error}", where=str(path)) from None
+                raise fail("E103", f"external data of '{printable(tensor.name)}' cannot be read: {error}", where=str(path)) from None
             tensor.data_location = onnx.TensorProto.DEFAULT
             del tensor.external_data[:]
     return list(files.values())
-
-
-def _short(text: str) -> str:
-    """A name from the model, safe to show."""
-    clean = "".join(c if c.isprintable() else "?" for c in text)
-    return clean if len(clean) <= 80 else clean[:77] + "..."
 
 
 class Importer:
@@ -146,7 +141,7 @@ class Importer:
         unknown = set(self.dims) - self.used_dims
         if unknown:
             names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
-            has = f"it has: {', '.join(map(_short, names))}" if names else "it has none"
+            has = f"it has: {', '.join(map(printable, names))}" if names else "it has none"
             self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
         self._raise()
         self._body(self.proto.graph, graph, scope)
@@ -160,7 +155,7 @@ class Importer:
     def _problem(self, code: str, message: str, node: onnx.NodeProto | None = None, hint: str = "") -> None:
         where = self.where
         if node is not None:
-            where += f": node '{_short(node.name or (node.output[0] if node.output else '?'))}' ({_short(node.op_type)})"
+            where += f": node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({printable(node.op_type)})"
         self.problems.append(Problem(code, message, where, hint))
 
     # --- inputs -----------------------------------------------------------------------------------------------------
@@ -172,20 +167,20 @@ class Importer:
         if info.name not in self.dims or not scalar or t.elem_type not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
             return None
         self.used_dims.add(info.name)
-        self.notes.append(f"input '{_short(info.name)}' is the constant {self.dims[info.name]}")
+        self.notes.append(f"input '{printable(info.name)}' is the constant {self.dims[info.name]}")
         dtype = onnx.helper.tensor_dtype_to_np_dtype(t.elem_type)
         return constant(info.name, np.full([1] * len(t.shape.dim), self.dims[info.name], dtype=dtype))
 
     def _input(self, info: onnx.ValueInfoProto) -> Value | None:
         kind = info.type.WhichOneof("value")
         if kind != "tensor_type":
-            self._problem("E202", f"input '{_short(info.name)}' is a {(kind or 'value without a type').replace('_type', '')}, not a tensor")
+            self._problem("E202", f"input '{printable(info.name)}' is a {(kind or 'value without a type').replace('_type', '')}, not a tensor")
             return None
-        dtype = self._dtype(info.type.tensor_type.elem_type, f"input '{_short(info.name)}'")
+        dtype = self._dtype(info.type.tensor_type.elem_type, f"input '{printable(info.name)}'")
         if dtype is None:
             return None
         if not info.type.tensor_type.HasField("shape"):
-            self._problem("E203", f"input '{_short(info.name)}' has no shape", hint="export the model with a shape for it")
+            self._problem("E203", f"input '{printable(info.name)}' has no shape", hint="export the model with a shape for it")
             return None
         shape = []
         for position, dim in enumerate(info.type.tensor_type.shape.dim):
@@ -193,6 +188,10 @@ class Importer:
             if extent is None:
                 return None
             shape.append(extent)
+        why = shape_problem(shape, dtype.size)
+        if why:
+            self._problem("E202", f"input '{printable(info.name)}' {why}")
+            return None
         return Value(info.name, TensorType(dtype, tuple(shape)))
 
     def _dimension(self, dim: Any, position: int, name: str) -> int | None:
@@ -201,17 +200,18 @@ class Importer:
         if dim.HasField("dim_value") and dim.dim_value == 0 and not dim.dim_param:
             return 0
         label = dim.dim_param
-        key = label if label in self.dims else f"{name}:{position}"
+        key = label if label and label in self.dims else f"{name}:{position}"
+        called = f"dimension {position} ('{printable(label)}')" if label else f"dimension {position}"
         if key in self.dims:
             self.used_dims.add(key)
             return self.dims[key]
         if position == 0:
-            note = f"dimension 0 ('{_short(label)}') of input '{_short(name)}' is bound to 1; use --dim {_short(label or key)}=N for another"
+            note = f"{called} of input '{printable(name)}' is bound to 1; use --dim {printable(label or key)}=N for another"
             self.notes.append(note)
             return 1
         self._problem(
-            "E203", f"dimension {position} ('{_short(label)}') of input '{_short(name)}' is dynamic",
-            hint=f"bind it: --dim {_short(label) if label else _short(key)}=N",
+            "E203", f"{called} of input '{printable(name)}' is dynamic",
+            hint=f"bind it: --dim {printable(label) if label else printable(key)}=N",
         )  # fmt: skip
         return None
 
@@ -231,10 +231,10 @@ class Importer:
         pending = [graph]
         while pending:
             for node in pending.pop().node:
-                domain = "" if node.domain in _AI_ONNX else node.domain
+                domain = "" if node.domain in AI_ONNX else node.domain
                 if node.op_type not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
                     label = f"{domain}.{node.op_type}" if domain else node.op_type
-                    missing.setdefault(_short(label), []).append(_short(node.name or (node.output[0] if node.output else "?")))
+                    missing.setdefault(printable(label), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
             listed = ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
@@ -243,7 +243,7 @@ class Importer:
 
     def _version(self, domain: str) -> int:
         """The opset version of a domain that holds for the nodes at hand."""
-        return self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1)
+        return int(self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1))
 
     def _class(self, domain: str, name: str) -> type[Operator] | None:
         name = "Resize" if (domain, name) == ("", "Upsample") else name
@@ -264,32 +264,52 @@ class Importer:
         for node in source.node:
             self._node(node, graph, scope, prefix)
         for info in source.output:
-            if info.name not in scope and not self.problems:
-                self._problem("E102", f"output '{_short(info.name)}' is not computed by any node")
+            if info.name not in scope:
+                if not self.problems:
+                    self._problem("E102", f"output '{printable(info.name)}' is not computed by any node")
+                continue
+            found = scope[info.name]
+            if not prefix and isinstance(found, Value):
+                self._check_declared(info, found)
         return [scope[info.name] for info in source.output if info.name in scope]
 
+    def _check_declared(self, info: onnx.ValueInfoProto, value: Value) -> None:
+        """The type that the file declares for an output must be the one that follows from the inputs."""
+        declared = info.type.tensor_type
+        if info.type.WhichOneof("value") != "tensor_type":
+            return
+        dims = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim]
+        known = declared.HasField("shape") and not self.used_dims and not self.notes
+        wrong_shape = known and (len(dims) != value.type.rank or any(d not in (None, n) for d, n in zip(dims, value.shape, strict=True)))
+        dtype = self._dtype(declared.elem_type, f"output '{printable(info.name)}'") if declared.elem_type else None
+        if wrong_shape or (dtype is not None and dtype is not value.dtype):
+            said = f"{dtype.label if dtype else 'tensor'}{['?' if d is None else d for d in dims] if declared.HasField('shape') else ''}"
+            self._problem("E301", f"output '{printable(info.name)}' is declared {said}, but computed as {value.type}", hint="export the model anew, or correct its declaration")
+
     def _tensor(self, tensor: onnx.TensorProto, name: str) -> Value | None:
-        if self._dtype(tensor.data_type, f"constant '{_short(name)}'") is None:
+        if self._dtype(tensor.data_type, f"constant '{printable(name)}'") is None:
             return None
         try:
             return constant(name, np.array(onnx.numpy_helper.to_array(tensor)))
         except Exception as error:
-            self._problem("E102", f"constant '{_short(name)}' is damaged: {_short(str(error))}")
+            self._problem("E102", f"constant '{printable(name)}' is damaged: {printable(str(error))}")
             return None
 
     def _node(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, prefix: str = "") -> None:
         absent = [n for n in proto.input if n and n not in scope]
         if absent:
             if not self.problems:
-                self._problem("E102", f"reads '{_short(absent[0])}', which nothing computes before it", proto)
+                self._problem("E102", f"reads '{printable(absent[0])}', which nothing computes before it", proto)
             return
-        if proto.op_type == "Constant" and proto.domain in _AI_ONNX:
+        if proto.op_type == "Constant" and proto.domain in AI_ONNX:
             value = self._constant_node(proto)
             if value is not None:
                 scope[proto.output[0]] = value
             return
         inputs = [scope[n] if n else None for n in proto.input]
-        domain = "" if proto.domain in _AI_ONNX else proto.domain
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        domain = "" if proto.domain in AI_ONNX else proto.domain
         version = self._version(domain)
         place = Place(self, proto, graph, scope, inputs)
         try:
@@ -308,11 +328,12 @@ class Importer:
         except OperatorError as error:
             self._problem(error.code, str(error), proto, error.hint)
             return
-        except (TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
-            self._problem("E301", f"attributes or inputs do not fit: {_short(str(error))}", proto)
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
+            self._problem("E301", f"attributes or inputs do not fit: {printable(str(error))}", proto)
             return
-        if any(t.nbytes > 2**31 - 1 for t in types):
-            self._problem("E202", f"result {max(types, key=lambda t: t.nbytes)} is larger than 2 GB", proto)
+        why = next(filter(None, (shape_problem(t.shape, t.dtype.size) for t in types)), None)
+        if why:
+            self._problem("E202", f"the result {why}", proto)
             return
         wanted = list(proto.output)
         if len(wanted) > len(types):
@@ -399,14 +420,33 @@ def _make(cls: type[Operator], attributes: dict[str, Any]) -> Operator:
     given: dict[str, Any] = {}
     for name, value in attributes.items():
         if name not in known:
-            raise OperatorError(f"attribute '{_short(name)}' is not supported", "E202")
-        if str(known[name].type).startswith("DType") and isinstance(value, int):
-            value = DType.of(onnx.helper.tensor_dtype_to_np_dtype(value))
+            raise OperatorError(f"attribute '{printable(name)}' is not supported", "E202")
+        declared = str(known[name].type)
+        if declared.startswith("DType"):
+            try:
+                value = DType.of(onnx.helper.tensor_dtype_to_np_dtype(value))
+            except (KeyError, TypeError, ValueError):
+                value = printable(str(value))
+                raise OperatorError(f"attribute '{name}' names the element type {value}, which is not supported", "E202") from None
+        elif not _fits(declared, value):
+            raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")
         given[name] = value
     missing = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
     if missing:
         raise OperatorError(f"attribute '{missing[0]}' is missing")
     return cls(**given)
+
+
+_ATTRIBUTE_TYPES: dict[str, type | tuple[type, ...]] = {"float": (float, int), "int": int, "str": str}
+
+
+def _fits(declared: str, value: Any) -> bool:
+    """Whether the value of an ONNX attribute is of the type that the operator's field declares."""
+    name = declared.removesuffix(" | None").replace("Ints", "tuple[int, ...]")
+    if name.startswith("tuple["):
+        item = _ATTRIBUTE_TYPES.get(name[6:-6], object)
+        return isinstance(value, tuple) and all(isinstance(v, item) for v in value)
+    return isinstance(value, _ATTRIBUTE_TYPES.get(name, object))
 
 
 def _nearest(label: str) -> str:

@@ -68,7 +68,7 @@ def function_body(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | 
 
 def _type(value: Value | None) -> bytes:
     if value is None:
-        return onnx.TypeProto().SerializeToString()
+        return bytes(onnx.TypeProto().SerializeToString())
     code = onnx.helper.np_dtype_to_tensor_dtype(value.dtype.numpy)
     return bytes(onnx.helper.make_tensor_type_proto(code, value.shape).SerializeToString())
 

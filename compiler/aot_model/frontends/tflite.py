@@ -9,40 +9,55 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.frontends import tflite_elementwise, tflite_layers, tflite_movement, tflite_reduction
+from aot_model.frontends import (
+    tflite_control,
+    tflite_elementwise,
+    tflite_layers,
+    tflite_movement,
+    tflite_recurrent,
+    tflite_reduction,
+    tflite_resize,
+)  # fmt: skip
 from aot_model.frontends.model import Model
 from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, Tensor, parse, short
 from aot_model.frontends.tflite_site import RULES, FoldingBuild, Site
+from aot_model.frontends.tflite_variables import Variables
 from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import Quantisation, TensorType
 from aot_model.ops.registry import OperatorError, load_all
 
-RULE_MODULES = (tflite_elementwise, tflite_layers, tflite_movement, tflite_reduction)
+RULE_MODULES = (tflite_control, tflite_elementwise, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
 
 
-def read_tflite(path: Path) -> Model:
+def read_tflite(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm") -> Model:
     """The model in a file. CompileError E1xx to E3xx with everything that is wrong with it."""
+    if dims:
+        raise fail("E203", f"--dim {next(iter(dims))}: the dimensions of a TFLite model are fixed", where=str(path), hint="convert the model with the shape that you need")
     try:
         data = path.read_bytes()
     except OSError as error:
         raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path)) from None
     load_all()
     file = parse(data, str(path))
-    graph = Importer(file, str(path)).run()
+    graph = Importer(file, str(path), arithmetic).run()
     return Model(graph, (path,), hashlib.sha256(data).hexdigest(), [], "tflite")
 
 
 class Importer:
     """The state of one import."""
 
-    def __init__(self, file: File, where: str) -> None:
+    def __init__(self, file: File, where: str, arithmetic: str = "tflm") -> None:
         self.file = file
         self.where = where
+        self.arithmetic = arithmetic
         self.problems: list[Problem] = []
+        self.variables = Variables()
+        self.open: set[int] = set()
+        """Sub-graphs that are being read: none may contain itself."""
 
     def run(self) -> Graph:
         self._check_operators()
@@ -57,6 +72,7 @@ class Importer:
         self._raise()
         self.body(main, graph, scope)
         self._raise()
+        self.variables.finish(graph)
         return graph
 
     def _raise(self) -> None:
@@ -91,12 +107,33 @@ class Importer:
         label = graph.labels.get(("input", index), tensor.name)
         return Value(label, TensorType(tensor.dtype, tensor.shape), quantisation=quantisation_of(tensor))
 
+    # --- sub-graphs -------------------------------------------------------------------------------------------------
+
+    def once(self, index: int) -> None:
+        """The initial values of variables, from a sub-graph that assigns constants."""
+        source = self._subgraph(index)
+        if source.inputs or source.outputs:
+            raise OperatorError(f"sub-graph {index}, which runs once, has inputs or outputs")
+        self.variables.starting = True
+        self.body(source, Graph(source.name), {})
+        self.variables.starting = False
+
+    def _subgraph(self, index: int) -> SubGraph:
+        if not 0 < index < len(self.file.subgraphs):
+            raise OperatorError(f"sub-graph {index} of {len(self.file.subgraphs)}", "E102")
+        if index in self.open:
+            raise OperatorError(f"sub-graph {index} runs itself", "E102")
+        return self.file.subgraphs[index]
+
     # --- operators --------------------------------------------------------------------------------------------------
 
     def body(self, source: SubGraph, graph: Graph, scope: dict[int, Value]) -> None:
         """Add the operators of a sub-graph, and its outputs."""
+        number = self.file.subgraphs.index(source)
+        self.open.add(number)
         for operator in source.operators:
             self._operator(source, operator, graph, scope)
+        self.open.discard(number)
         for i in source.outputs:
             value = self._value(source, i, scope)
             if value is None:
@@ -121,7 +158,7 @@ class Importer:
         inputs: list[Value | None] = []
         for i in operator.inputs:
             value = None if i < 0 else self._value(source, i, scope)
-            if value is None and i >= 0:
+            if value is None and i >= 0 and not source.tensors[i].variable:
                 if not self.problems:
                     self._problem("E102", f"reads tensor {i} ('{short(source.tensors[i].name)}'), which nothing computes before it", operator)
                 return
@@ -133,7 +170,7 @@ class Importer:
         first = len(graph.nodes)
         label = short(outs[0].name.split(";")[0]) if outs else operator.kind
         tensors = tuple(None if i < 0 else source.tensors[i] for i in operator.inputs)
-        site = Site(operator, tuple(inputs), tensors, outs, FoldingBuild(graph.nodes, label))
+        site = Site(operator, tuple(inputs), tensors, outs, FoldingBuild(graph.nodes, label), self.variables, self, self.file.subgraphs.index(source))
         try:
             found = RULES[operator.kind](site)
             results = [found] if isinstance(found, Value) else list(found)
@@ -156,6 +193,8 @@ class Importer:
         if len(results) != len(tensors):
             raise OperatorError(f"has {len(tensors)} outputs, {len(results)} expected")
         for value, tensor in zip(results, tensors, strict=True):
+            if tensor.kind == "RESOURCE":
+                continue
             if value.dtype is not tensor.dtype:
                 raise OperatorError(f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}")
             if value.shape != tensor.shape and tensor.shape and not tensor.dynamic:

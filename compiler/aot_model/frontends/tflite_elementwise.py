@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from aot_model import fixed_point
-from aot_model.frontends.tflite_file import DTYPES
 from aot_model.frontends.tflite_site import ACTIVATION_RANGES, QUANTISED, Site, activation, finite, rescale, rule
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
@@ -363,7 +362,3 @@ def dequantize(n: Site) -> Value:
     scale = np.asarray(q.scale if q.axis is not None else q.scale[0], dtype=np.float32)
     zero = np.asarray(q.zero_point if q.axis is not None else q.zero_point[0], dtype=x.dtype.numpy)
     return n.build(DequantizeLinear(axis=q.axis or 0), x, n.constant(scale), n.constant(zero))
-
-
-def known_type(name: str) -> DType | None:
-    return DTYPES.get(name)

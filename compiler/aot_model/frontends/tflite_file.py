@@ -168,7 +168,7 @@ class _Reader:
         kinds = [self._kind(c) for c in self.each(model.OperatorCodesLength(), model.OperatorCodes, "operator codes")]
         self.buffers = self.count(model.BuffersLength(), "buffers")
         budget = len(self.data)
-        subgraphs = []
+        subgraphs: list[SubGraph] = []
         for g in self.each(model.SubgraphsLength(), model.Subgraphs, "sub-graphs"):
             budget -= g.TensorsLength() + g.OperatorsLength()
             if budget < 0:
@@ -257,7 +257,7 @@ class _Reader:
             return None
         record = self.model.Buffers(buffer)
         if record.Offset() > 1:
-            raw = np.frombuffer(self.data, dtype=np.uint8, count=record.Size(), offset=record.Offset())
+            raw: np.ndarray = np.frombuffer(self.data, dtype=np.uint8, count=record.Size(), offset=record.Offset())
         elif record.DataLength():
             raw = record.DataAsNumpy()
         else:
@@ -271,10 +271,10 @@ class _Reader:
             self.problem("E102", f"tensor {index} ('{short(name)}', {kind}{list(shape)}) needs {wanted} bytes, its buffer has {len(raw)}")
             return None
         if kind == "INT4":
-            return np.frombuffer(raw[:wanted].tobytes(), dtype=np.uint8).repeat(2)[:count].astype(np.int8) if count == 0 else _unpack(raw[:wanted], count).reshape(shape)
+            return _unpack(raw[:wanted], count).reshape(shape)
         stored = np.dtype(ml_dtypes.bfloat16) if dtype is DType.BFLOAT16 else dtype.numpy.newbyteorder("<")
         if dtype is DType.BOOL:
-            return (raw[:wanted] != 0).reshape(shape)
+            return np.asarray(raw[:wanted] != 0).reshape(shape)
         return np.frombuffer(raw[:wanted].tobytes(), dtype=stored).reshape(shape).astype(dtype.numpy, copy=False)
 
     def _quantisation(self, q: Any, index: int, name: str, dtype: DType | None, shape: tuple[int, ...]) -> Quantisation:

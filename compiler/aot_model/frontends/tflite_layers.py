@@ -5,7 +5,7 @@ An integer layer becomes accumulators, a bias and a requantisation, which loweri
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool, accumulator, resolved_pads
+from aot_model.ops.quantised import RequantiseFloat
 from aot_model.ops.registry import OperatorError
 
 _PADDING = {0: "SAME_UPPER", 1: "VALID"}
@@ -50,6 +51,9 @@ def finish(n: Site, acc: Value, options: str, bias: int, w_scales: tuple[float, 
     x_scale, scale = n.scale(0), n.scale_out()
     # The reference multiplies the scales of a fully connected layer in single precision.
     products = [float(np.float32(x_scale) * np.float32(s)) for s in w_scales] if float_product else [x_scale * s for s in w_scales]
+    if float_product and n.host.arithmetic == "litert-ref" and acc.dtype is DType.INT32:
+        real = n.constant([p / scale for p in products], DType.FLOAT64)
+        return n.build(RequantiseFloat(n.zero_out(), *n.limits(act), to), acc, real)
     rounding = "wide" if acc.dtype is DType.INT64 else "double"
     return n.requantise(acc, [p / scale for p in products], n.limits(act), n.zero_out(), to, rounding)
 
@@ -124,7 +128,7 @@ def transpose_conv(n: Site) -> Value:
     scales, w_zero = weight_parameters(n, 1, 0, w.shape[0]) if x.dtype.is_integer else ((1.0,), 0)
     x_zero = n.zero(2) if x.dtype.is_integer else 0
     acc = n.build(ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, x_zero, w_zero), x, w)
-    moved = Site(n.operator, (x, n.x(1), *n.inputs[3:4]), (n.in_tensors[2], n.in_tensors[1], *n.in_tensors[3:4]), n.out_tensors, n.build)
+    moved = replace(n, inputs=(x, n.x(1), *n.inputs[3:4]), in_tensors=(n.in_tensors[2], n.in_tensors[1], *n.in_tensors[3:4]))
     return finish(moved, acc, options, 2, scales)
 
 
@@ -191,7 +195,3 @@ def pool(n: Site) -> Value:
     low, high = n.limits(act)
     least, most = y.dtype.limits
     return n.clip(y, low if low > least else None, high if high < most else None)
-
-
-def elements(shape: tuple[int, ...]) -> int:
-    return math.prod(shape)

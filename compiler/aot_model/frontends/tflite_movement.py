@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
+from aot_model.frontends.tflite_site import Site, activation, rule
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
 from aot_model.ops.movement import Concat, Expand, Gather, Pad, Slice, Split, Tile
@@ -172,7 +172,7 @@ def pad(n: Site) -> Value:
     """Pads with the real number 0 (its zero point), a given value, or mirrored elements."""
     x = n.x()
     pads = n.data(1, "the paddings")
-    if pads.shape != (x.type.rank, 2) or pads.size and int(pads.min()) < 0:
+    if pads.shape != (x.type.rank, 2) or (pads.size and int(pads.min()) < 0):
         raise OperatorError(f"paddings {list(pads.shape)} do not fit {x.type}")
     flat = n.constant([*pads[:, 0], *pads[:, 1]], DType.INT64)
     if n.operator.kind == "MIRROR_PAD":
@@ -311,8 +311,4 @@ def range_(n: Site) -> Value:
     start, limit, delta = (n.data(k, what).reshape(()) for k, what in enumerate(("start", "limit", "delta")))
     if delta == 0 or abs((float(limit) - float(start)) / float(delta)) > 2**24:
         raise OperatorError(f"a range from {start} to {limit} in steps of {delta}")
-    return n.constant(np.arange(start, limit, delta), n.x().dtype)
-
-
-def is_quantised(dtype: DType) -> bool:
-    return dtype in QUANTISED
+    return n.constant(np.arange(start.item(), limit.item(), delta.item()), n.x().dtype)

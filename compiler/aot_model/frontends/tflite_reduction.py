@@ -10,7 +10,9 @@ from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
 from aot_model.ops.elementwise import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
-from aot_model.ops.quantised import QuantisedSoftmax, Requantise
+from aot_model.ops.quantised import Requantise
+from aot_model.ops.quantised_softmax import L2Normalise, QuantisedLogSoftmax, QuantisedSoftmax, SoftmaxInt16
+from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, normal_axis
 
 _REDUCTIONS = {
@@ -47,7 +49,7 @@ def reduce(n: Site) -> Value:
     count = math.prod(x.shape[a] for a in axes)
     if count == 0:
         raise OperatorError(f"a reduction of {x.type} over nothing")
-    total = n.build(reduction("ReduceSum", keep), n.build(Cast(DType.INT32), x), axis_value)
+    total = n.build(WideSum(tuple(axes), keep), x)
     multiplier, shift = quantise_multiplier(n.scale() / n.scale_out())
     if kind == "MEAN":
         # The division by the count goes into the multiplier, with as many bits as the shift leaves.
@@ -55,7 +57,7 @@ def reduce(n: Site) -> Value:
         multiplier, shift = (multiplier << bits) // count, shift - bits
     low, high = n.limits()
     node = Requantise(n.zero_out(), low, high, n.out_dtype(), x_zero_point=n.zero() * count)
-    return n.build(node, total, n.constant([multiplier], DType.INT32), n.constant([shift], DType.INT32))
+    return n.build(node, total, n.constant(multiplier, DType.INT32), n.constant(shift, DType.INT32))
 
 
 @rule("SOFTMAX")
@@ -67,8 +69,6 @@ def softmax(n: Site) -> Value:
             x = n.add("Mul", x, n.constant(beta, x.dtype))
         return n.build(Softmax(-1), x)
     if x.dtype is DType.INT16:
-        from aot_model.ops.quantised_int16 import SoftmaxInt16
-
         return n.build(SoftmaxInt16(*quantise_multiplier(n.scale() * beta / (10 / 65535))), x)
     if not beta > 0:
         raise OperatorError(f"beta is {beta}", "E302")
@@ -78,7 +78,9 @@ def softmax(n: Site) -> Value:
 @rule("LOG_SOFTMAX")
 def log_softmax(n: Site) -> Value:
     if n.quantised():
-        raise OperatorError("LOG_SOFTMAX of quantised tensors is not supported", "E202")
+        if n.scale_out() != 2.0**-4 or n.zero_out() != n.out_dtype().limits[1]:
+            raise OperatorError("the result's scale is not 1/16 with its zero point at the top", "E302")
+        return n.build(QuantisedLogSoftmax(n.scale()), n.x())
     return n.build(LogSoftmax(-1), n.x())
 
 
@@ -89,8 +91,6 @@ def l2_normalization(n: Site) -> Value:
     if not n.quantised():
         total = n.build(reduction("ReduceSumSquare"), x, last)
         return n.add("Div", x, n.add("Sqrt", n.add("Max", total, n.constant(1e-6, x.dtype))))
-    from aot_model.ops.quantised_int16 import L2Normalise
-
     centred = n.add("Sub", n.build(Cast(DType.INT32), x), n.constant(n.zero(), DType.INT32))
     return n.build(L2Normalise(), centred, n.build(reduction("ReduceSumSquare"), centred, last))
 

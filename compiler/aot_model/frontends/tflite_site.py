@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from aot_model.fixed_point import quantise_multiplier, round_away
 from aot_model.frontends.tflite_file import FileOperator, Tensor
-from aot_model.ir.graph import Node, Value, constant
+from aot_model.frontends.tflite_variables import Key, Variables
+from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType, Quantisation
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import ReshapeTo, Transpose
@@ -41,6 +43,15 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
+class Host(Protocol):
+    """The import that a rule is part of."""
+
+    arithmetic: str
+
+    def once(self, index: int) -> None:
+        """Read a sub-graph that runs once, before the first run: assignments of constants."""
+
+
 class FoldingBuild(Build):
     """A Build whose nodes over constants are computed at once: shapes that the graph computes are known when needed."""
 
@@ -65,6 +76,10 @@ class Site:
     in_tensors: tuple[Tensor | None, ...]
     out_tensors: tuple[Tensor, ...]
     build: Build
+    variables: Variables
+    host: Host
+    subgraph: int = 0
+    """Number of the sub-graph that the operator is in."""
 
     # --- inputs, outputs, options -----------------------------------------------------------------------------------
 
@@ -80,9 +95,9 @@ class Site:
 
     def tensor(self, k: int = 0) -> Tensor:
         """The file's record of an input."""
-        self.x(k)
-        found = self.in_tensors[k]
-        assert found is not None
+        found = self.in_tensors[k] if k < len(self.in_tensors) else None
+        if found is None:
+            raise OperatorError(f"input {k} is missing")
         return found
 
     def data(self, k: int, what: str) -> np.ndarray:
@@ -106,6 +121,25 @@ class Site:
         if dtype is None:
             raise OperatorError(f"output of type {self.out(k).kind} is not supported", "E202")
         return dtype
+
+    # --- variables --------------------------------------------------------------------------------------------------
+
+    def _key(self, k: int) -> Key:
+        return "tensor", (self.subgraph, self.operator.inputs[k])
+
+    def variable(self, k: int) -> Value:
+        """What the variable tensor in input k holds now."""
+        if k >= len(self.operator.inputs) or self.operator.inputs[k] < 0:
+            raise OperatorError(f"input {k}, a state, is missing")
+        tensor = self.in_tensors[k]
+        assert tensor is not None
+        return self.variables.read(self._key(k), tensor.name, tensor)
+
+    def assign(self, k: int, value: Value) -> None:
+        """Let the variable tensor in input k hold a value."""
+        tensor = self.in_tensors[k]
+        assert tensor is not None
+        self.variables.assign(self._key(k), tensor.name, value)
 
     # --- quantisation -----------------------------------------------------------------------------------------------
 
@@ -179,7 +213,8 @@ class Site:
         if rounding == "wide":
             multipliers = [(m + (1 << 15)) >> 16 if m < 0x7FFF0000 else 0x7FFF for m in multipliers]
         node = Requantise(zero_point, *limits, to, rounding, x_zero_point)
-        return self.build(node, acc, self.constant(multipliers, DType.INT32), self.constant(shifts, DType.INT32))
+        factors = [self.constant(v if len(v) > 1 else v[0], DType.INT32) for v in (multipliers, shifts)]
+        return self.build(node, acc, *factors)
 
     def activate(self, x: Value, activation: str) -> Value:
         """A fused activation on floats."""
@@ -236,7 +271,3 @@ def finite(x: float, what: str) -> float:
     if not math.isfinite(x):
         raise OperatorError(f"{what} is {x}", "E302")
     return x
-
-
-def node_name(node: Node) -> str:
-    return node.name

@@ -38,9 +38,11 @@ def _narrow(x: np.ndarray, dtype: DType, saturate: bool = True) -> np.ndarray:
     """To or from a storage type. Small floats saturate unless told otherwise; small integers wrap."""
     if dtype.is_integer and dtype.bits < 8:
         wide = convert(x.astype(DType.of(x.dtype).compute.numpy), DType.INT32).astype(np.int64) & ((1 << dtype.bits) - 1)
-        return np.where(wide > dtype.limits[1], wide - (1 << dtype.bits), wide).astype(np.int8).astype(dtype.numpy)
+        wrapped: np.ndarray = np.where(wide > dtype.limits[1], wide - (1 << dtype.bits), wide).astype(np.int8).astype(dtype.numpy)
+        return wrapped
     if not dtype.is_float or dtype.bits > 8 or dtype is DType.FLOAT8E8M0:
-        return convert(x.astype(DType.of(x.dtype).compute.numpy), dtype.compute).astype(dtype.numpy)
+        rounded: np.ndarray = convert(x.astype(DType.of(x.dtype).compute.numpy), dtype.compute).astype(dtype.numpy)
+        return rounded
     wide = x.astype(np.float32)
     if saturate or dtype.bits < 8:
         most = np.float32(ml_dtypes.finfo(dtype.numpy).max)

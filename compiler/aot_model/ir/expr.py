@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, strides_of
@@ -103,6 +104,7 @@ class Reduce(Expr):
 
 
 _interned: dict[tuple[object, ...], Expr] = {}
+_texts: dict[Expr, str] = {}
 _fresh_count = 0
 _table_limits: dict[Value, tuple[int, int]] = {}
 
@@ -120,6 +122,7 @@ def forget() -> None:
     """Drop the intern table; called between two compilations in one process. Variables are numbered anew."""
     global _fresh_count
     _interned.clear()
+    _texts.clear()
     _table_limits.clear()
     _fresh_count = 0
 
@@ -509,7 +512,14 @@ def _rebuild(node: Expr, done: dict[Expr, Expr]) -> Expr:
 
 
 def index_text(x: Expr) -> str:
-    """A text that identifies an index expression; used for stable orders only."""
+    """A text that identifies an index expression; used for stable orders only. Long ones are cut to a digest."""
+    if x not in _texts:
+        text = _index_text(x)
+        _texts[x] = text if len(text) <= 120 else f"{text[:40]}#{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return _texts[x]
+
+
+def _index_text(x: Expr) -> str:
     if isinstance(x, Const):
         return str(x.value)
     if isinstance(x, (Var, Leaf)):

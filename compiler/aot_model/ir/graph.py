@@ -9,8 +9,9 @@ Passes change a graph in place through `replace` and `prune`; `verify` says whet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Value:
-    """A tensor. `data` makes it a constant; `state` makes it memory that lasts between runs."""
+    """A tensor. `data` makes it a constant; `state` makes it memory that lasts between runs, first filled with
+    `initial` (zeros when None)."""
 
     name: str
     type: TensorType
     data: np.ndarray | None = None
     quantisation: Quantisation | None = None
     state: bool = False
+    initial: np.ndarray | None = None
 
     @property
     def dtype(self) -> DType:
@@ -112,11 +115,23 @@ class Graph:
 
     def replace(self, old: Value, new: Value) -> None:
         """Every reader of `old` reads `new`, in bodies of control flow as well; outputs likewise."""
+        self.replace_all({old: new})
+
+    def replace_all(self, new: Mapping[Value, Value]) -> None:
+        """replace() for many values in one walk. A new value may itself be replaced."""
+        if not new:
+            return
+
+        def final(value: Value | None) -> Value | None:
+            while value is not None and value in new:
+                value = new[value]
+            return value
+
         for node in self.nodes:
-            node.inputs = [new if v is old else v for v in node.inputs]
+            node.inputs = [final(v) for v in node.inputs]
             for body in subgraphs(node):
-                body.replace(old, new)
-        self.outputs = [new if v is old else v for v in self.outputs]
+                body.replace_all(new)
+        self.outputs = [final(v) or v for v in self.outputs]
 
     def prune(self) -> bool:
         """Remove nodes of which nothing is read. True when something went."""
@@ -151,10 +166,16 @@ class Graph:
 
 def subgraphs(node: Node) -> Iterator[Graph]:
     """The bodies of a control-flow node."""
-    for f in fields(node.op):
-        attribute = getattr(node.op, f.name)
+    for name in _body_names(type(node.op)):  # type: ignore[arg-type]  # a dataclass's type is hashable
+        attribute = getattr(node.op, name)
         if isinstance(attribute, Graph):
             yield attribute
+
+
+@cache
+def _body_names(operator: type[Operator]) -> tuple[str, ...]:
+    """The attributes that are declared as graphs."""
+    return tuple(f.name for f in fields(operator) if "Graph" in str(f.type))
 
 
 def count_parameters(graph: Graph) -> int:

@@ -28,7 +28,10 @@ class Role(Enum):
 
 @dataclass(eq=False)
 class Buffer:
-    """A piece of memory. `view_of` = (parent, byte offset) makes it a window of another buffer."""
+    """A piece of memory. `view_of` = (parent, byte offset) makes it a window of another buffer.
+
+    data: what a constant is, and what a state is before the first run (zeros when None).
+    """
 
     name: str
     type: TensorType
@@ -89,11 +92,15 @@ class Function:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The output may lie over the input: address(output) - address(input) <= slack bytes, if the input dies here."""
+    """The output may lie over the input: address(output) - address(input) <= slack bytes, if the input dies here.
+
+    step: the difference must also be a multiple of it (a kernel that goes channel by channel).
+    """
 
     input: int
     output: int
     slack: int
+    step: int = 1
 
 
 @dataclass(eq=False)

@@ -182,6 +182,9 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
     "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift), c_int="aot_model_rounding_shift({0}, {1})"),
     "leading_zeros": ScalarOp(_exact(fixed_point.leading_zeros), c_int="aot_model_leading_zeros({0})"),
+    "fixed_log": ScalarOp(_exact(fixed_point.natural_log), c_int="aot_model_fixed_log({0})"),
+    "inverse_sqrt_multiplier": ScalarOp(_exact(fixed_point.inverse_sqrt_multiplier), c_int="aot_model_inverse_sqrt_multiplier({0})"),
+    "inverse_sqrt_shift": ScalarOp(_exact(fixed_point.inverse_sqrt_shift), c_int="aot_model_inverse_sqrt_shift({0})"),
     "reciprocal": ScalarOp(_exact(fixed_point.reciprocal), c_int="aot_model_reciprocal({0})"),
     # index arithmetic (operands checked by the constructors in ir/expr.py)
     "idiv": ScalarOp(lambda a, n: a // n),

@@ -132,7 +132,7 @@ class Lowering:
                 return self.outer.buffer(value)
             if value.state:
                 self.states.append(value)
-                self.buffers[value] = Buffer(value.name, value.type, Role.STATE, quantisation=value.quantisation)
+                self.buffers[value] = Buffer(value.name, value.type, Role.STATE, value.initial, quantisation=value.quantisation)
             else:
                 self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation)
         return self.buffers[value]

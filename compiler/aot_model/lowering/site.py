@@ -127,7 +127,7 @@ class Site:
         function = Function(name, tuple(params), code.body, headers, code.helpers, code.note)
         overlaps: tuple[Overlap, ...] = ()
         if code.slack is not None:
-            overlaps = (Overlap(0, len(params) - 1, code.slack), *self._tail_overlaps(tail, len(values), len(params) - 1))
+            overlaps = (Overlap(0, len(params) - 1, code.slack, code.slack_step), *self._tail_overlaps(tail, len(values), len(params) - 1))
         elif tail is not None:
             overlaps = tuple(self._tail_overlaps(tail, len(values), len(params) - 1))
         call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)

@@ -12,6 +12,11 @@ from aot_model.ir.graph import Graph, Node, Value
 
 MAX_FUSED_OPERATIONS = 48
 """Longer expressions are cut: C compilers spill, and readers get lost."""
+MAX_FUSED_DEPTH = 32
+"""Of movements within movements, which cost nothing but the compiler's stack."""
+INDEXED_COST = 4
+"""How often an index that is read from memory is written out: its range is checked where it is used."""
+_INDEXED = frozenset(("Gather", "GatherND", "GatherElements"))
 
 
 def stored_values(graph: Graph, memory_reads: Callable[[Node], Iterable[Value] | None], absorbed: set[Value]) -> set[Value]:
@@ -28,19 +33,24 @@ def stored_values(graph: Graph, memory_reads: Callable[[Node], Iterable[Value] |
             stored.update(v for v in reads if not v.is_const)
             stored.update(node.outputs)
     weight: dict[Value, int] = {}
+    extent: dict[Value, tuple[int, int]] = {}
     reducing: set[Value] = set()
     for node in graph.nodes:
         own = 0 if node.op.movement else 1
         inputs = [v for v in node.inputs if v is not None and not v.is_const]
         fused = [v for v in inputs if v not in stored and v in weight]
         total = own + sum(weight[v] for v in fused)
+        depth = 1 + max((extent[v][0] for v in fused), default=0)
+        cells = sum(extent[v][1] if v in weight and v not in stored else 1 for v in inputs)
+        cells *= INDEXED_COST if node.op.name in _INDEXED else 1
         for out in node.outputs:
             if out in absorbed or out in stored:
                 continue
             weight[out] = total
+            extent[out] = depth, cells
             if node.op.reducing or any(v in reducing for v in fused):
                 reducing.add(out)
-            if _must_store(node, out, uses.get(out, []), weight[out], out in reducing):
+            if depth > MAX_FUSED_DEPTH or cells > MAX_FUSED_OPERATIONS or _must_store(node, out, uses.get(out, []), weight[out], out in reducing):
                 stored.add(out)
     return stored - absorbed
 

@@ -77,11 +77,11 @@ class FusedTail:
     @staticmethod
     def of(element: Expr, accumulator: Expr, index: tuple[Expr, ...], position: Expr,
            coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]]) -> FusedTail:  # fmt: skip
-        """The tail of an expression with loads by index; its other inputs are named t0, t1, …"""
+        """The tail of an expression with loads by index; its other inputs are named tail0, tail1, …"""
         assert isinstance(accumulator, Leaf)
         element = flatten(element)
         reads = dict.fromkeys(n.value for n in walk(element) if isinstance(n, Cell))
-        names = {v: f"t{k}" for k, v in enumerate(reads)}
+        names = {v: f"tail{k}" for k, v in enumerate(reads)}
         return FusedTail(element, accumulator, index, position, coordinates, names, set())
 
     def with_dialect(self, dialect: VectorDialect) -> FusedTail:

@@ -11,7 +11,8 @@ from dataclasses import field
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node, Value
-from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Loop as LoopStep, Param, Role, Step
+from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step
+from aot_model.ir.program import Loop as LoopStep
 from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.site import Site
 from aot_model.ops.movement import Gather, Slice, Transpose, ints

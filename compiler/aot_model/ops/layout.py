@@ -13,9 +13,7 @@ from aot_model.ir.expr import Expr, add, call, cast, const, fresh, reduce, selec
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import ReshapeTo, Transpose
-from aot_model.ops.registry import (
-    OPERATORS, At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required,
-)  # fmt: skip
+from aot_model.ops.registry import OPERATORS, At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required  # fmt: skip
 
 
 def _draw(*shape: int) -> np.ndarray:

@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 
-from aot_model.fixed_point import softmax_exponentials
 from aot_model.ir.expr import Expr, add, call, cast, const, load, select
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.elementwise import clamp, op
-from aot_model.ops.registry import (
-    At, Build, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, normal_axis, operator, required,
-)  # fmt: skip
+from aot_model.ops.elementwise import clamp
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
 
 ROUNDINGS = {"double": "requantise", "single": "requantise_single", "wide": "requantise_wide"}
 """Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits."""
@@ -43,10 +40,10 @@ class Table:
     dtype: DType
     low: int
 
-    @cached_property
+    @property
     def value(self) -> Value:
-        """The constant in flash."""
-        return constant("table", np.asarray(self.values, dtype=self.dtype.numpy))
+        """The constant in flash; equal tables are one."""
+        return _table_value(self)
 
     def __repr__(self) -> str:
         return f"{self.dtype.label}[{len(self.values)}]"
@@ -54,6 +51,11 @@ class Table:
     def at(self, x: Expr) -> Expr:
         """The entry for an argument, which must be in range."""
         return load(self.value, (add(cast(x, DType.INT32), -self.low),))
+
+
+@cache
+def _table_value(table: Table) -> Value:
+    return constant("table", np.asarray(table.values, dtype=table.dtype.numpy))
 
 
 def saturated(x: Expr, zero_point: int, low: int, high: int, to: DType) -> Expr:
@@ -118,6 +120,40 @@ class Requantise(Operator):
             Sample((acc, m[:1], s[:1]), {"zero_point": -128, "low": 0, "rounding": "single"}, frozenset({1, 2})),
             Sample((acc.astype(np.int64) << 12, m >> 16, s), {"to": DType.INT16, "low": -32768, "high": 32767, "rounding": "wide"}, frozenset({1, 2})),
         ]  # fmt: skip
+
+
+@operator("RequantiseFloat", domain="aot", elementwise=True)
+class RequantiseFloat(Operator):
+    """clamp(round(x * factor) + zero_point, low, high) in the floating-point type of the factor.
+
+    factor: a constant that broadcasts. rounding: "round" (ties away from zero) or "rint" (ties to even).
+    """
+
+    zero_point: int = 0
+    low: int = -128
+    high: int = 127
+    to: DType = DType.INT8
+    rounding: str = "round"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, factor = required(inputs, 0), required(inputs, 1)
+        if not x.dtype.is_integer or not factor.dtype.is_float or broadcast(x.shape, factor.shape) != x.shape:
+            raise OperatorError(f"cannot requantise {x.type} by {factor.type}")
+        return [TensorType(self.to, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, factor = required(inputs, 0), required(inputs, 1)
+        f = at(factor, broadcast_index(factor.shape, index))
+        whole = call(self.rounding, call("mul", cast(at(x, index), f.dtype), f))
+        # Clamped as a float: what is beyond int32 does not survive the conversion.
+        inside = clamp(whole, const(self.low - self.zero_point, f.dtype), const(self.high - self.zero_point, f.dtype))
+        return saturated(cast(inside, DType.INT32), self.zero_point, self.low, self.high, self.to)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        acc = np.asarray([[-70000, -5, 5], [0, 15, 2**30]], dtype=np.int32)
+        factors = (np.asarray([0.5], np.float32), np.asarray([0.1, 0.3, 1e-3], np.float64))
+        return [Sample((acc, f), {"zero_point": 3, "rounding": r}, frozenset({1})) for f in factors for r in ("round", "rint")]
 
 
 @operator("QuantisedSum", domain="aot", elementwise=True)
@@ -197,99 +233,6 @@ class Lookup(Operator):
 def lookup(dtype: DType, function: Sequence[int], to: DType | None = None) -> Lookup:
     """The operator for the values of a function at all values of an 8-bit type, smallest argument first."""
     return Lookup(Table(tuple(function), to or dtype, dtype.limits[0]))
-
-
-# --- softmax ----------------------------------------------------------------------------------------------------------
-
-
-@operator("QuantisedSoftmax", domain="aot")
-class QuantisedSoftmax(Operator):
-    """exp(beta * scale * (x - max)) / sum over an axis, in fixed point; the result has scale 2^-8 (int16: 2^-15).
-
-    The differences to the maximum have 256 values, so their exponentials are a table; the sum is accumulated in Q12.19
-    and inverted by Newton's method.
-    """
-
-    scale: float = 1.0
-    beta: float = 1.0
-    axis: int = -1
-    to: DType = DType.INT8
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.dtype.bits != 8:
-            raise OperatorError(f"softmax of {x.type} is not supported", "E202")
-        normal_axis(self.axis, x.type.rank)
-        return [TensorType(self.to, x.shape)]
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = required(inputs)
-        axes = build.constant([normal_axis(self.axis, x.type.rank)], DType.INT64)
-        table = Table(tuple(softmax_exponentials(self.scale, self.beta)), DType.INT32, 0)
-        most = build(op("ReduceMax"), x, axes)
-        exponential = build(Exponential(table), most, x)
-        total = build(op("ReduceSum"), build(RoundingShift(12), exponential), axes)
-        return [build(SoftmaxRatio(self.to), exponential, total, build(FixedReciprocal(), total))]
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        rng = np.random.default_rng(12)
-        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11}) for s in [(1, 10), (3, 1), (2, 5, 7)]]
-
-
-@operator("Exponential", domain="aot", elementwise=True, movement=True)
-class Exponential(Operator):
-    """table[a - b] for a >= b."""
-
-    table: Table = Table((), DType.INT32, 0)
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(self.table.dtype, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
-        return self.table.at(call("sub", a, b))
-
-
-@operator("RoundingShift", domain="aot", elementwise=True)
-class RoundingShift(Operator):
-    """x / 2^bits, ties away from zero."""
-
-    bits: int = 0
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return call("rounding_shift", at(required(inputs), index), const(self.bits))
-
-
-@operator("FixedReciprocal", domain="aot", elementwise=True)
-class FixedReciprocal(Operator):
-    """1 / x of a positive int32, normalised: Q0.31 with the exponent that the leading zeros of x say."""
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return call("reciprocal", at(required(inputs), index))
-
-
-@operator("SoftmaxRatio", domain="aot", elementwise=True)
-class SoftmaxRatio(Operator):
-    """exponential / total given the reciprocal of total, scaled to the whole range of `to`."""
-
-    to: DType = DType.INT8
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(self.to, required(inputs).shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        e, total, reciprocal = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, k) for k in range(3)))
-        # total is Q12.19: its integer part takes 12 - leading zeros bits.
-        bits = call("sub", const(12 + 31 - self.to.bits), call("leading_zeros", total))
-        low, high = self.to.limits
-        return saturated(call("rounding_shift", call("high_multiply", reciprocal, e), bits), low, low, high, self.to)
 
 
 # --- activations ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, const, fresh, reduce
+from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import ints
 from aot_model.ops.registry import At, Index, Inputs, Operator, Sample, normal_axis, operator, required, static
@@ -97,3 +97,29 @@ def _empty(fold: str, dtype: DType) -> Expr:
 for _name, _fold, _of, _finish in _TABLE:
     _members = {"__doc__": f"ONNX {_name}.", "__module__": __name__, "combine": _fold, "of": staticmethod(_of), "finish": staticmethod(_finish)}
     operator(_name)(type(_name, (Reduction,), _members))
+
+
+@operator("WideSum", domain="aot")
+class WideSum(Operator):
+    """Sum of narrow integers over axes as int32; the axes stay with extent 1 when `keepdims`."""
+
+    reducing: ClassVar[bool] = True
+
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        return [TensorType(DType.INT32, tuple(1 if k in self.axes else d for k, d in enumerate(x.shape) if self.keepdims or k not in self.axes))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        over = {a: fresh("r", x.shape[a]) for a in self.axes}
+        kept = iter(i for k, i in enumerate(index) if not self.keepdims or k not in self.axes)
+        source = tuple(over[d] if d in over else next(kept) for d in range(x.type.rank))
+        return reduce("add", tuple(over.values()), cast(at(x, source), DType.INT32))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray(np.random.default_rng(8).integers(-128, 128, (2, 300, 4)), dtype=np.int8)
+        return [Sample((x,), {"axes": a, "keepdims": k}) for a in [(1,), (0, 2)] for k in (False, True)]

@@ -9,6 +9,8 @@ The tables are worked out here in double precision, edges clamped. Source: ONNX 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorE
 Array = np.ndarray
 
 
+@dataclass(frozen=True)
 class Resampling(Operator):
     """What the two have in common: `axes` are resampled, the tables of axes[k] are inputs 1 + k * step."""
 
@@ -97,16 +100,18 @@ def _cubic(distance: Array, a: float) -> Array:
     d = np.abs(distance)
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+    weights: Array = np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+    return weights
 
 
 def _linear(distance: Array) -> Array:
-    return np.clip(1 - np.abs(distance), 0, 1)
+    weights: Array = np.clip(1 - np.abs(distance), 0, 1)
+    return weights
 
 
 def nearest(x: Array, mode: str) -> Array:
     """Rounding of positions."""
-    rules = {
+    rules: dict[str, Callable[[Array], Array]] = {
         "round_prefer_floor": lambda v: np.ceil(v - 0.5), "round_prefer_ceil": lambda v: np.floor(v + 0.5),
         "floor": np.floor, "ceil": np.ceil,
     }  # fmt: skip

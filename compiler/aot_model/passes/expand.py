@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from aot_model.emit.names import printable
+from aot_model.errors import CompileError, Problem
 from aot_model.ir.graph import Graph, Node, Value, subgraphs
-from aot_model.ops.registry import Build
+from aot_model.ops.registry import Build, OperatorError
 
 
-def expand(graph: Graph) -> bool:
-    """Replace every composite by its expansion, again and again. True when something changed."""
+def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> bool:
+    """Replace every composite that is wanted by its expansion, again and again. True when something changed.
+
+    CompileError with every node of which the inputs do not fit.
+    """
     changed = False
+    problems: list[Problem] = []
     nodes: list[Node] = []
     renamed: dict[Value, Value] = {}
     pending = list(reversed(graph.nodes))
@@ -18,16 +26,25 @@ def expand(graph: Graph) -> bool:
         for body in subgraphs(node):
             for old, new in renamed.items():
                 body.replace(old, new)
-            changed |= expand(body)
-        if not node.op.has("expand"):
+            changed |= expand(body, wanted)
+        if not node.op.has("expand") or not wanted(node):
             nodes.append(node)
             continue
         changed = True
         inner: list[Node] = []
-        results = node.op.expand(Build(inner, node.name), node.inputs)
+        try:
+            results = node.op.expand(Build(inner, node.name), node.inputs)
+        except OperatorError as error:
+            problems.append(Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
+            nodes.append(node)
+            continue
         for old, new in zip(node.outputs, results, strict=False):
+            if new.type != old.type:
+                problems.append(Problem("E301", f"its inputs do not fit: they make {new.type}, not {old.type}", f"node '{printable(node.name)}' ({node.kind})"))
             _rename(old, new, inner, renamed)
         pending.extend(reversed(inner))
+    if problems:
+        raise CompileError(problems)
     graph.nodes = nodes
     graph.outputs = [renamed.get(v, v) for v in graph.outputs]
     return changed

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph, subgraphs
+from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fuse_affine import fuse_affine
+from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.widen import widen
 from aot_model.targets.target import Target
@@ -26,6 +28,7 @@ def prune(graph: Graph) -> bool:
 
 
 ORDER: tuple[tuple[str, GraphPass], ...] = (
+    ("fuse_qdq", fuse_qdq),
     ("widen", widen),
     ("fold_constants", fold_constants),
     ("expand", expand),
@@ -33,6 +36,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("move_transposes", move_transposes),
     ("fold_constants", fold_constants),
     ("fuse_affine", fuse_affine),
+    ("dead_channels", dead_channels),
     ("prune", prune),
 )
 """Every pass in the order in which it runs."""
@@ -73,7 +77,7 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     _check_names(observer.dump_after | observer.explain, [n for n, _ in passes])
     for name, function in passes:
         with reasons() as said:
-            changed = any([function(part) for part in nested(graph)])
+            changed = any(list(map(function, nested(graph))))
         if name in observer.explain:
             observer.write(f"; {name}: {'changed the graph' if changed else 'did nothing'}")
             for line in said:

@@ -11,6 +11,7 @@ the rows of the weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,18 +21,62 @@ from aot_model.ir.types import TensorType
 from aot_model.ops.movement import Concat, Pad, ReshapeTo, Slice, Split, Transpose, View, ints
 from aot_model.ops.nn import MatMul
 from aot_model.ops.reduction import Reduction
+from aot_model.ops.registry import Operator
 from aot_model.ops.resample import Resampling
+from aot_model.passes.explain import refuse
 
 Perm = tuple[int, ...]
 
 
+Producers = dict[Value, Node]
+Rule = Callable[["_Sweep", Node], "list[Node] | None"]
+
+MAX_SWEEPS = 8
+
+
 def move_transposes(graph: Graph) -> bool:
     """Push transposes down until nothing moves. True when something changed."""
-    changed = False
-    limit = 20 * len(graph.nodes) + 100
-    while limit and _step(graph):
-        changed, limit = True, limit - 1
-    return changed
+    for sweep in range(MAX_SWEEPS):
+        if not _Sweep(graph).run():
+            return sweep > 0
+    return True
+
+
+class _Sweep:
+    """One walk over a graph, inputs first. A rule gives the nodes that stand for a node, which are looked at again;
+    a transpose moves through the whole graph in one walk."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.uses = graph.uses()
+        self.outputs = set(graph.outputs)
+        self.producer: Producers = {}
+        self.renamed: dict[Value, Value] = {}
+
+    def run(self) -> bool:
+        """True when something changed."""
+        done: list[Node] = []
+        pending = list(reversed(self.graph.nodes))
+        limit = 20 * len(pending) + 100
+        changed = False
+        while pending:
+            node = pending.pop()
+            node.inputs = [self.renamed.get(v, v) if v is not None else None for v in node.inputs]
+            instead = _rewritten(self, node) if limit else None
+            if instead is None:
+                done.append(node)
+                self.producer.update((v, node) for v in node.outputs)
+                continue
+            changed, limit = True, limit - 1
+            pending.extend(reversed(instead))
+        self.graph.nodes = done
+        self.graph.replace_all(self.renamed)
+        self.graph.prune()
+        return changed
+
+    def perm(self, value: Value | None) -> Perm | None:
+        """The permutation of the transpose that makes a value."""
+        return None if value is None else _perm(self.producer.get(value))
 
 
 def inverse(perm: Perm) -> Perm:
@@ -48,16 +93,12 @@ def moves_nothing(shape: tuple[int, ...], perm: Perm) -> bool:
     return order == sorted(order)
 
 
-def _step(graph: Graph) -> bool:
-    producer, uses = graph.producers(), graph.uses()
-    for node in graph.nodes:
-        if isinstance(node.op, Transpose) and _simplify(graph, node, producer):
-            return True
-        rule = _rule_for(node)
-        if rule is not None and rule(graph, node, producer, uses):
-            graph.prune()
-            return True
-    return False
+def _rewritten(sweep: _Sweep, node: Node) -> list[Node] | None:
+    """What stands for a node; None when it stays."""
+    if isinstance(node.op, Transpose):
+        return _simplified(sweep, node)
+    rule = _rule_for(node)
+    return None if rule is None else rule(sweep, node)
 
 
 def _perm(node: Node | None) -> Perm | None:
@@ -66,49 +107,28 @@ def _perm(node: Node | None) -> Perm | None:
     return node.op.permutation(node.outputs[0].type.rank)
 
 
-def _simplify(graph: Graph, node: Node, producer: dict[Value, Node]) -> bool:
+def _simplified(sweep: _Sweep, node: Node) -> list[Node] | None:
     """Transposes of transposes, identities and those that move nothing."""
     (x,), out = node.inputs, node.outputs[0]
-    assert x is not None
     perm = _perm(node)
-    assert perm is not None
-    before = producer.get(x)
-    inner = _perm(before)
-    if before is not None and inner is not None:
-        node.inputs = [before.inputs[0]]
-        node.op = Transpose(tuple(inner[p] for p in perm))
-        graph.prune()
-        return True
-    if perm == tuple(range(len(perm))) and out not in graph.outputs:
-        graph.nodes.remove(node)
-        graph.replace(out, x)
-        return True
+    assert x is not None and perm is not None
+    inner = sweep.perm(x)
+    if inner is not None:
+        return [Node(Transpose(tuple(inner[p] for p in perm)), [sweep.producer[x].inputs[0]], [out], node.name)]
+    if perm == tuple(range(len(perm))) and out not in sweep.outputs:
+        sweep.renamed[out] = x
+        return []
     if moves_nothing(x.shape, perm):
-        node.op = ReshapeTo(out.shape)
-        return True
-    if before is not None and isinstance(before.op, View) and before.op.movement:
-        source = before.inputs[0]
-        assert source is not None
-        # A reshape that only drops or adds extents of 1 can be passed through by the transpose.
-        if source in producer and _perm(producer[source]) is not None and moves_nothing(x.shape, perm):
-            node.op = ReshapeTo(out.shape)
-            return True
-    return False
+        return [Node(ReshapeTo(out.shape), [x], [out], node.name)]
+    return None
 
 
-def _rule_for(node: Node):  # type: ignore[no-untyped-def]
+def _rule_for(node: Node) -> Rule | None:
     if node.op.elementwise:
         return _elementwise
-    if isinstance(node.op, Reduction):
-        return _reduction
-    if isinstance(node.op, Concat):
-        return _concat
-    if isinstance(node.op, (Pad, Slice, Split)):
-        return _axis_operator
-    if isinstance(node.op, Resampling):
-        return _resampling
-    if isinstance(node.op, View):
-        return _view
+    for kinds, rule in _RULES:
+        if isinstance(node.op, kinds):
+            return rule
     return None
 
 
@@ -116,56 +136,45 @@ def _new_value(like: Value, shape: tuple[int, ...], suffix: str) -> Value:
     return Value(f"{like.name}.{suffix}", TensorType(like.dtype, shape), quantisation=like.quantisation)
 
 
-def _finish(graph: Graph, node: Node, op: object, inputs: list[Value | None], perm: Perm) -> None:
-    """Replace node by op(inputs) followed by a transpose that restores the user's order."""
-    outs = []
-    place = graph.nodes.index(node)
-    back = inverse(perm)
-    after = []
-    for out in node.outputs:
-        inner = _new_value(out, permuted(out.shape, back), "cl")
-        outs.append(inner)
-        after.append(Node(Transpose(perm), [inner], [out], node.name))
-    graph.nodes[place : place + 1] = [Node(op, inputs, outs, node.name), *after]  # type: ignore[arg-type]
+def _restored(node: Node, op: Operator, inputs: list[Value | None], perm: Perm) -> list[Node]:
+    """op(inputs), each result followed by a transpose that restores the user's order."""
+    inner = [_new_value(out, permuted(out.shape, inverse(perm)), "cl") for out in node.outputs]
+    back = [Node(Transpose(perm), [moved], [out], node.name) for moved, out in zip(inner, node.outputs, strict=True)]
+    return [Node(op, inputs, inner, node.name), *back]
 
 
-def _elementwise(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
+def _elementwise(sweep: _Sweep, node: Node) -> list[Node] | None:
     out = node.outputs[0]
     if len(node.outputs) != 1:
-        return False
-    perms = [_perm(producer.get(v)) for v in node.inputs if v is not None]
-    candidates = [p for p in perms if p is not None and len(p) == out.type.rank]
+        return None
+    candidates = [p for p in map(sweep.perm, node.inputs) if p is not None and len(p) == out.type.rank]
     if not candidates:
-        return False
+        return None
     perm = candidates[0]
     gain = 0
     for value in node.inputs:
         if value is None or value.is_const or value.type.elements <= 1:
             continue
-        own = _perm(producer.get(value))
-        if own == perm:
+        if sweep.perm(value) == perm:
             gain += value.type.elements
         elif not moves_nothing(_padded(value.shape, out.type.rank), inverse(perm)):
             gain -= value.type.elements
     if gain <= 0:
-        return False
-    inputs: list[Value | None] = []
-    for value in node.inputs:
-        inputs.append(None if value is None else _reordered(graph, node, value, perm, producer, out.type.rank))
-    _finish(graph, node, node.op, inputs, perm)
-    return True
+        refuse(node, "more elements would be transposed on the way in than are saved")
+        return None
+    before: list[Node] = []
+    inputs = [None if v is None else _reordered(sweep, node, v, perm, out.type.rank, before) for v in node.inputs]
+    return [*before, *_restored(node, node.op, inputs, perm)]
 
 
 def _padded(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return (1,) * (rank - len(shape)) + shape
 
 
-def _reordered(graph: Graph, node: Node, value: Value, perm: Perm, producer: dict[Value, Node], rank: int) -> Value:
-    """The value as it must be before a transpose by perm."""
-    before = producer.get(value)
-    if _perm(before) == perm:
-        assert before is not None
-        source = before.inputs[0]
+def _reordered(sweep: _Sweep, node: Node, value: Value, perm: Perm, rank: int, before: list[Node]) -> Value:
+    """The value as it must be before a transpose by perm; the nodes that make it are added to `before`."""
+    if sweep.perm(value) == perm:
+        source = sweep.producer[value].inputs[0]
         assert source is not None
         return source
     if value.type.elements == 1 and len(value.shape) < rank:
@@ -174,74 +183,77 @@ def _reordered(graph: Graph, node: Node, value: Value, perm: Perm, producer: dic
     back = inverse(perm)
     if value.data is not None:
         return constant(value.name, np.ascontiguousarray(value.data.reshape(shape).transpose(back)), value.quantisation)
-    place = graph.nodes.index(node)
     if value.shape != shape:
         wide = _new_value(value, shape, "wide")
-        graph.nodes.insert(place, Node(ReshapeTo(shape), [value], [wide], node.name))
-        value, place = wide, place + 1
+        before.append(Node(ReshapeTo(shape), [value], [wide], node.name))
+        value = wide
     moved = _new_value(value, permuted(shape, back), "cl")
-    graph.nodes.insert(place, Node(Transpose(back), [value], [moved], node.name))
+    before.append(Node(Transpose(back), [value], [moved], node.name))
     return moved
 
 
-def _only_input(node: Node, producer: dict[Value, Node]) -> tuple[Value, Perm] | None:
+def _source(sweep: _Sweep, node: Node) -> tuple[Value, Perm] | None:
+    """What the transpose before the node's first input reads, and its permutation."""
     x = node.inputs[0]
-    before = producer.get(x) if x is not None else None
-    perm = _perm(before)
-    if before is None or perm is None or before.inputs[0] is None:
+    perm = sweep.perm(x)
+    if x is None or perm is None:
         return None
-    return before.inputs[0], perm
+    source = sweep.producer[x].inputs[0]
+    return None if source is None else (source, perm)
 
 
-def _reduction(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
-    found = _only_input(node, producer)
-    if found is None or (len(node.inputs) > 1 and node.inputs[1] is not None and node.inputs[1].data is None):
-        return False
+def _reduction(sweep: _Sweep, node: Node) -> list[Node] | None:
+    found = _source(sweep, node)
+    if found is None:
+        return None
+    if len(node.inputs) > 1 and node.inputs[1] is not None and node.inputs[1].data is None:
+        refuse(node, "its axes are not constant")
+        return None
     source, perm = found
     assert isinstance(node.op, Reduction)
     axes = sorted(perm[a] for a in node.op.axes(node.inputs))
     axes_value = constant(f"{node.name}.axes", np.asarray(axes, dtype=np.int64))
     if node.op.keepdims:
-        _finish(graph, node, node.op, [source, axes_value], perm)
-        return True
-    kept = [p for k, p in enumerate(perm) if p not in axes]
+        return _restored(node, node.op, [source, axes_value], perm)
+    kept = [p for p in perm if p not in axes]
     if kept != sorted(kept):
-        return False
-    node.inputs = [source, axes_value]
-    return True
+        refuse(node, "the axes that it keeps are out of order")
+        return None
+    return [Node(node.op, [source, axes_value], node.outputs, node.name)]
 
 
-def _concat(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
+def _concat(sweep: _Sweep, node: Node) -> list[Node] | None:
     values = [v for v in node.inputs if v is not None]
-    perms = [_perm(producer.get(v)) for v in values]
+    perms = [sweep.perm(v) for v in values]
     perm = next((p for p in perms if p is not None), None)
     if perm is None:
-        return False
+        return None
     gain = sum(
         v.type.elements if p == perm else 0 if v.is_const or moves_nothing(v.shape, inverse(perm)) else -v.type.elements
         for v, p in zip(values, perms, strict=True)
     )
     if gain <= 0:
-        return False
+        refuse(node, "more elements would be transposed on the way in than are saved")
+        return None
     assert isinstance(node.op, Concat)
-    rank = len(perm)
-    inputs: list[Value | None] = [_reordered(graph, node, v, perm, producer, rank) for v in values]
-    _finish(graph, node, Concat(perm[node.op.axis % rank]), inputs, perm)
-    return True
+    before: list[Node] = []
+    inputs: list[Value | None] = [_reordered(sweep, node, v, perm, len(perm), before) for v in values]
+    return [*before, *_restored(node, Concat(perm[node.op.axis % len(perm)]), inputs, perm)]
 
 
-def _axis_operator(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
+def _axis_operator(sweep: _Sweep, node: Node) -> list[Node] | None:
     """Pad, Slice and Split with constant operands: name the axes in the new order."""
-    found = _only_input(node, producer)
-    if found is None or any(v is not None and v.data is None for v in node.inputs[1:]):
-        return False
+    found = _source(sweep, node)
+    if found is None:
+        return None
+    if any(v is not None and v.data is None for v in node.inputs[1:]):
+        refuse(node, "its operands are not constant")
+        return None
     source, perm = found
     rank = len(perm)
-    data = [None if v is None else v.data for v in node.inputs]
     if isinstance(node.op, Split):
-        op: object = Split(perm[node.op.axis % rank], node.op.num_outputs)
-        _finish(graph, node, op, [source, *node.inputs[1:]], perm)
-        return True
+        return _restored(node, Split(perm[node.op.axis % rank], node.op.num_outputs), [source, *node.inputs[1:]], perm)
+    data = [None if v is None else v.data for v in node.inputs]
     slot = 3
     old = data[slot] if len(data) > slot else None
     first = data[1]
@@ -251,42 +263,36 @@ def _axis_operator(graph: Graph, node: Node, producer: dict[Value, Node], uses: 
     moved = constant(f"{node.name}.axes", np.asarray([perm[a % rank] for a in axes], dtype=np.int64))
     inputs = list(node.inputs) + [None] * (slot + 1 - len(node.inputs))
     inputs[0], inputs[slot] = source, moved
-    _finish(graph, node, node.op, inputs, perm)
-    return True
+    return _restored(node, node.op, inputs, perm)
 
 
-def _resampling(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
+def _resampling(sweep: _Sweep, node: Node) -> list[Node] | None:
     """The tables stay, their axes get the names of the new order."""
-    found = _only_input(node, producer)
+    found = _source(sweep, node)
     if found is None:
-        return False
+        return None
     source, perm = found
     assert isinstance(node.op, Resampling)
-    _finish(graph, node, replace(node.op, axes=tuple(perm[a] for a in node.op.axes)), [source, *node.inputs[1:]], perm)
-    return True
+    return _restored(node, replace(node.op, axes=tuple(perm[a] for a in node.op.axes)), [source, *node.inputs[1:]], perm)
 
 
-def _view(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
+def _view(sweep: _Sweep, node: Node) -> list[Node] | None:
     """reshape(transpose(x)): drop the transpose where the reshape needs none, or into the weights of a product."""
-    found = _only_input(node, producer)
+    found = _source(sweep, node)
     if found is None:
-        return False
+        return None
     source, perm = found
-    out = node.outputs[0]
     if moves_nothing(source.shape, perm):
-        node.op, node.inputs = ReshapeTo(out.shape), [source]
-        return True
-    if _keeps_axes(node, perm, source, graph):
-        return True
-    return _into_weights(graph, node, source, perm, uses)
+        return [Node(ReshapeTo(node.outputs[0].shape), [source], node.outputs, node.name)]
+    return _keeps_axes(node, perm, source) or _into_weights(sweep, node, source, perm)
 
 
-def _keeps_axes(node: Node, perm: Perm, source: Value, graph: Graph) -> bool:
+def _keeps_axes(node: Node, perm: Perm, source: Value) -> list[Node] | None:
     """A reshape that only adds or removes extents of 1: transpose after it instead."""
     x, out = node.inputs[0], node.outputs[0]
     assert x is not None
     if [d for d in x.shape if d != 1] != [d for d in out.shape if d != 1]:
-        return False
+        return None
     # Axes of x (= transposed source) longer than 1, in order; they are the long axes of out, in order.
     long_x = [k for k, d in enumerate(x.shape) if d != 1]
     long_out = [k for k, d in enumerate(out.shape) if d != 1]
@@ -300,33 +306,41 @@ def _keeps_axes(node: Node, perm: Perm, source: Value, graph: Graph) -> bool:
     for i, r in enumerate(order):
         inner_perm[long_out[i]] = long_out[r]
     inner = _new_value(out, tuple(inner_shape), "cl")
-    place = graph.nodes.index(node)
-    graph.nodes[place : place + 1] = [
+    return [
         Node(ReshapeTo(tuple(inner_shape)), [source], [inner], node.name),
         Node(Transpose(tuple(inner_perm)), [inner], [out], node.name),
     ]
-    return True
 
 
-def _into_weights(graph: Graph, node: Node, source: Value, perm: Perm, uses: dict[Value, list[Node]]) -> bool:
+def _into_weights(sweep: _Sweep, node: Node, source: Value, perm: Perm) -> list[Node] | None:
     """matmul(reshape(transpose(x)), w) = matmul(reshape(x), w with permuted rows)."""
     out = node.outputs[0]
-    readers = uses.get(out, [])
+    readers = list(dict.fromkeys(sweep.uses.get(out, [])))
     batch = source.shape[0] if perm[0] == 0 else 0
-    if not readers or out in graph.outputs or out.type.rank != 2 or out.shape[0] != batch:
-        return False
-    if any(not isinstance(r.op, MatMul) or r.inputs[0] is not out or r.inputs[1] is None or r.inputs[1].data is None for r in readers):
-        return False
+    if not readers or out in sweep.outputs or out.type.rank != 2 or out.shape[0] != batch:
+        refuse(node, "its result is not a batch of rows")
+        return None
+    if not all(_multiplies_rows(r, out) for r in readers):
+        refuse(node, "not all of its readers are matrix products with constant weights")
+        return None
     rows = np.arange(out.shape[1]).reshape([source.shape[p] for p in perm[1:]])
     order = rows.transpose([p - 1 for p in inverse(perm)[1:]]).ravel()
     for reader in readers:
         weights = reader.inputs[1]
         assert weights is not None and weights.data is not None
-        if weights.type.rank != 2:
-            return False
-    for reader in dict.fromkeys(readers):
-        weights = reader.inputs[1]
-        assert weights is not None and weights.data is not None
-        reader.inputs[1] = constant(weights.name, weights.data[order])
-    node.op, node.inputs = ReshapeTo(out.shape), [source]
-    return True
+        reader.inputs[1] = constant(weights.name, weights.data[order], weights.quantisation)
+    return [Node(ReshapeTo(out.shape), [source], [out], node.name)]
+
+
+def _multiplies_rows(reader: Node, rows: Value) -> bool:
+    weights = reader.input(1)
+    return isinstance(reader.op, MatMul) and reader.inputs[0] is rows and weights is not None and weights.data is not None and weights.type.rank == 2
+
+
+_RULES: tuple[tuple[type[Operator] | tuple[type[Operator], ...], Rule], ...] = (
+    (Reduction, _reduction),
+    (Concat, _concat),
+    ((Pad, Slice, Split), _axis_operator),
+    (Resampling, _resampling),
+    (View, _view),
+)

@@ -86,9 +86,14 @@ class Target:
                 return target.attributes[name].default
         raise KeyError(name)
 
+    def has_option(self, name: str) -> bool:
+        """Whether the target or an ancestor declares an attribute."""
+        return any(name in t.attributes for t in self.lineage())
+
     def dialect(self) -> str:
-        """The float vector dialect: that of the nearest ancestor that names one."""
-        return next((t.vector for t in self.lineage() if t.vector), "scalar")
+        """The float vector dialect: the option `vector`, or that of the nearest ancestor that names one."""
+        chosen = next((self.option("vector") for t in self.lineage() if "vector" in t.attributes), "auto")
+        return str(chosen) if chosen != "auto" else next((t.vector for t in self.lineage() if t.vector), "scalar")
 
     def kernel_for(self, node: Node, chain: Chain) -> Kernel | None:
         """The first kernel of the target or its ancestors that takes the node."""

@@ -37,6 +37,8 @@ class Costs:
     """Bytes of weights that stay in the nearest cache; None: all memory is equally far."""
     far_bytes: float = 1.0
     """Bytes per cycle of weights that do not."""
+    cache: int | None = None
+    """Bytes of weights that may be read again for every block of pixels; None: any number."""
 
     def step(self, pixels: int, vectors: int, unroll: int, far: float) -> float:
         """Cycles of one input element times `vectors` vectors of output channels for `pixels` pixels.
@@ -72,6 +74,9 @@ class VectorDialect:
     min_text: str = "f32_min({a}, {b})"
     sum_text: str = "{a}"
     """Sum of the lanes."""
+    hold_text: str | None = None
+    """Keeps a loaded vector in its register. gcc tuned for AMD's Zen otherwise repeats the load as memory operand of
+    every use, and loads, not FMAs, become the limit."""
     includes: frozenset[str] = frozenset()
     scalar_in_vector: bool = True
     """A streamed input element occupies a vector register (not so where FMA takes a core register)."""
@@ -84,6 +89,11 @@ class VectorDialect:
         if self.lanes == 1:
             return f"{base}[{offset}]"
         return self.load(f"{base} + {offset}" if offset else base)
+
+    def load_held(self, base: str, offset: int) -> str:
+        """As `load_at`, for a vector that several operations use."""
+        load = self.load_at(base, offset)
+        return self.hold_text.format(a=load) if self.hold_text else load
 
     def store(self, p: str, a: str) -> str:
         return self.store_text.format(p=p, a=a) + ";"
@@ -194,6 +204,24 @@ static inline float f32x8_sum(__m256 a)
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 """,
+    "f32x8_hold": """\
+static inline __m256 f32x8_hold(__m256 a)
+{
+#ifdef __GNUC__
+    __asm__("" : "+x"(a)); /* in a register: not loaded again for every use */
+#endif
+    return a;
+}
+""",
+    "f32x16_hold": """\
+static inline __m512 f32x16_hold(__m512 a)
+{
+#ifdef __GNUC__
+    __asm__("" : "+v"(a)); /* in a register: not loaded again for every use */
+#endif
+    return a;
+}
+""",
     "mve_sum": """\
 static inline float mve_sum(float32x4_t a)
 {
@@ -236,12 +264,14 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str) -> Vec
         max_text=mm + "_max_ps({a}, {b})",
         min_text=mm + "_min_ps({a}, {b})",
         sum_text=sum_text,
+        hold_text=f"f32x{lanes}_hold({{a}})",
         includes=frozenset({"immintrin.h"}),
     )
 
 
 _SUPERSCALAR = Costs(
-    in_order=False, fma_per_cycle=2, loads_per_cycle=2, latency=5, pixel=2, pixels=8, near=24 * 1024, far_bytes=22
+    in_order=False, fma_per_cycle=2, loads_per_cycle=2, latency=5.5, pixel=2, pixels=8, near=24 * 1024, far_bytes=22,
+    cache=256 * 1024,
 )
 
 # 28 of the 32 single-precision registers: where loads are scheduled early (gcc for the M33) more of them would spill
@@ -304,7 +334,8 @@ MVE = VectorDialect(
     scalar_in_vector=False,
 )
 
-V8 = _x86("v8", 8, 256, 16, "f32x8_sum({a})")
-V16 = _x86("v16", 16, 512, 32, "_mm512_reduce_add_ps({a})")
+# one register less than there are: with the last one in use gcc spills as soon as it moves a load forward
+V8 = _x86("v8", 8, 256, 15, "f32x8_sum({a})")
+V16 = _x86("v16", 16, 512, 31, "_mm512_reduce_add_ps({a})")
 
 DIALECTS: dict[str, VectorDialect] = {d.name: d for d in (SCALAR, V4, NEON, V8, V16, MVE)}

@@ -127,7 +127,8 @@ class _OuterProducts(_Product):
             for p in range(pixels) if vectors >= pixels else ():
                 self._element(text, d, p)
             for v in range(vectors):
-                text.line(f"const {d.ctype} w{v} = {d.load_at('w', v * d.lanes * s.b_strides[3])};")
+                load = d.load_held if pixels > 1 else d.load_at
+                text.line(f"const {d.ctype} w{v} = {load('w', v * d.lanes * s.b_strides[3])};")
                 for p in range(pixels) if vectors >= pixels else ():
                     text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
             for p in range(pixels) if vectors < pixels else ():

@@ -21,6 +21,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
 from aot_model.kernels.float32.overlap import slack
+from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
 
@@ -189,20 +190,20 @@ class Window:
         s = self.shape
         text = CText()
         blocks = self.column_blocks()
-        tables = [("rows", self.rows)] + ([] if blocks else [("cols", self.cols)])
-        for name, axis in tables:
-            self._table(text, name, axis)
+        self._rows.declare(text)
+        if not blocks:
+            self._cols.declare(text)
         _, h, _, _ = s.strides
-        several = len(self.rows.segments) > 1
-        repeated = any(g.count > 1 for g in self.rows.segments)
+        rows = self._rows
+        repeated = rows.repeated
         with text.loop("n", str(s.batch), needed=s.batch > 1):  # noqa: SIM117
-            with text.loop("r", str(len(self.rows.segments)), needed=several):
-                with text.loop("j", self._row(1), needed=repeated):
-                    start = total("x", product("n", s.strides[0]) if s.batch > 1 else "0", product(self._row(2), h),
+            with text.loop("r", str(rows.number), needed=rows.number > 1):
+                with text.loop("j", self._rows.count, needed=repeated):
+                    start = total("x", product("n", s.strides[0]) if s.batch > 1 else "0", product(self._rows.first, h),
                                   product("j", self.rows.in_step * h) if repeated else "0")
                     seen = not blocks or any(g.taps for g in self.cols.segments)
                     text.line(f"const float *const row = {start};" if seen else "(void)x; /* nothing but padding */")
-                    y = total(self._row(0), "j") if repeated else self._row(0)
+                    y = total(self._rows.out, "j") if repeated else self._rows.out
                     if not y.isdigit():
                         text.line(f"const int32_t oy = {y};")
                         y = "oy"
@@ -222,28 +223,13 @@ class Window:
             note=f"each row in blocks of {note}" if blocks else "gathered tap by tap",
         )
 
-    def _table(self, text: CText, name: str, axis: Axis) -> None:
-        if len(axis.segments) < 2:
-            return
-        values = [(g.out, g.count, g.first, g.tap, g.taps, g.area) for g in axis.segments]
-        ctype = "int16_t" if max(map(max, values)) < 2**15 else "int32_t"
-        text.line(f"/* {name}: first output, outputs, first input, first tap, taps, elements of an average */")
-        text.line(f"static const {ctype} {name}[{len(values)}][6] = {{")
-        for value in values:
-            text.line("    {" + ", ".join(map(str, value)) + "},")
-        text.line("};")
+    @property
+    def _rows(self) -> Segments:
+        return Segments("rows", "r", self.rows, self.reduction.mean)
 
-    def _field(self, name: str, axis: Axis, field: int) -> str:
-        if len(axis.segments) > 1:
-            return f"{name}[{'r' if name == 'rows' else 's'}][{field}]"
-        g = axis.segments[0]
-        return str((g.out, g.count, g.first, g.tap, g.taps, g.area)[field])
-
-    def _row(self, field: int) -> str:
-        return self._field("rows", self.rows, field)
-
-    def _col(self, field: int) -> str:
-        return self._field("cols", self.cols, field)
+    @property
+    def _cols(self) -> Segments:
+        return Segments("cols", "s", self.cols, self.reduction.mean)
 
     def _start(self, text: CText, d: VectorDialect, accumulators: int, shared: bool) -> None:
         """Declare the accumulators; `shared`: all are of the same channels, so that one bias is for all."""
@@ -314,12 +300,12 @@ class Window:
     def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
         """All rows of taps."""
         if self.weights is not None:
-            skip = total(product(self._row(3), self.cols.taps * d.lanes), str(self.head * d.lanes))
+            skip = total(product(self._rows.tap, self.cols.taps * d.lanes), str(self.head * d.lanes))
             if skip != "0":
                 text.line(f"w += {skip};")
-        with text.loop("ky", self._row(4), needed=self._row(4) != "1"):
+        with text.loop("ky", self._rows.taps, needed=self._rows.taps != "1"):
             self._slide_row(text, d, pairs, left)
-            if self._row(4) != "1":
+            if self._rows.taps != "1":
                 if self.weights is not None:
                     text.line(f"w += {self.cols.taps * d.lanes};")
                 text.line(f"a += {self.rows.tap_step * self.shape.strides[1]};")
@@ -331,7 +317,7 @@ class Window:
         # backwards if rows follow, so that pointers advance right after the load at the pointer itself (see conv.py)
         by_column = len({p for _, _, p in pairs}) >= len({k for k, _, _ in pairs})
         loaded: set[str] = set()
-        order = sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._row(4) != "1")
+        order = sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._rows.taps != "1")
         for k, col, p in order:
             weight, element = f"w{k}", f"e{col - left}"
             if self.weights is not None and weight not in loaded:
@@ -350,7 +336,7 @@ class Window:
         """Divide an average by its number of elements: a constant, or different at the borders."""
         if not self.reduction.mean:
             return
-        rows = self._row(5)
+        rows = self._rows.area
         if rows.isdigit() and str(area).isdigit():
             scale = float_literal(1.0 / (int(area) * int(rows)))
         else:
@@ -360,11 +346,11 @@ class Window:
     def _gather(self, text: CText, y: str) -> None:
         """Output by output, tap by tap, a few vectors of channels at a time."""
         _, _, w, _ = self.shape.strides
-        several = len(self.cols.segments) > 1
-        repeated = any(g.count > 1 for g in self.cols.segments)
-        with text.loop("s", str(len(self.cols.segments)), needed=several), text.loop("k", self._col(1), needed=repeated):
-            x = total(self._col(0), "k") if repeated else self._col(0)
-            move = total(product(self._col(2), w), product("k", self.cols.in_step * w) if repeated else "0")
+        cols = self._cols
+        repeated = cols.repeated
+        with text.loop("s", str(cols.number), needed=cols.number > 1), text.loop("k", self._cols.count, needed=repeated):
+            x = total(self._cols.out, "k") if repeated else self._cols.out
+            move = total(product(self._cols.first, w), product("k", self.cols.in_step * w) if repeated else "0")
             if not x.isdigit():
                 text.line(f"const int32_t ox = {x};")
                 x = "ox"
@@ -389,13 +375,13 @@ class Window:
                     text.line(f"const float *w{v} = {total('weights', offset, str(v * size))};")
             self._start(text, d, width, shared=False)
             if self.weights is not None:
-                tap = total(product(self._row(3), self.cols.taps), self._col(3))
+                tap = total(product(self._rows.tap, self.cols.taps), self._cols.tap)
                 skip = total(product(tap if tap.isdigit() else f"({tap})", d.lanes), str(self.head * d.lanes))
                 if skip != "0":
                     for v in range(width):
                         text.line(f"w{v} += {skip};")
-            with text.loop("ky", self._row(4)):
-                with text.loop("kx", self._col(4)):
+            with text.loop("ky", self._rows.taps):
+                with text.loop("kx", self._cols.taps):
                     for v in range(width):
                         kind, element = self._element(d, "a", v * d.lanes * c)
                         text.line(f"const {kind} e{v} = {element};")
@@ -406,12 +392,12 @@ class Window:
                             text.line(f"w{v} += {d.lanes};")
                         text.line(self._step(d, f"acc{v}", f"e{v}", weight))
                     text.line(f"a += {self.cols.tap_step * w};")
-                text.line(f"a += {self.rows.tap_step * h} - {product(self._col(4), self.cols.tap_step * w)};")
-                if self.weights is not None and self._col(4) != str(self.cols.taps):
+                text.line(f"a += {self.rows.tap_step * h} - {product(self._cols.taps, self.cols.tap_step * w)};")
+                if self.weights is not None and self._cols.taps != str(self.cols.taps):
                     for v in range(width):
-                        text.line(f"w{v} += ({self.cols.taps} - {self._col(4)}){'' if d.lanes == 1 else f' * {d.lanes}'};")
+                        text.line(f"w{v} += ({self.cols.taps} - {self._cols.taps}){'' if d.lanes == 1 else f' * {d.lanes}'};")
             for v in range(width):
-                self._divide(text, d, f"acc{v}", self._col(5))
+                self._divide(text, d, f"acc{v}", self._cols.area)
             names = [[f"acc{v}" for v in range(width)]]
             Accumulators(d, names, [(y, x)], self.n, channel, width * d.lanes).store(text, self.tail, self.vector_tail)
 

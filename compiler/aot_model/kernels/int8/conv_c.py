@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.conv_dsp import needs_assembly, run_helper, slack
 from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
-from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
+from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper, slack
+from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
 
 
@@ -76,19 +76,21 @@ def conv(
         scratch.append(Scratch("patch", pixels * taps * s.groups, 4, x_type))
 
     # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
-    unroll = _largest_divisor(taps, 4)
+    # unsigned sums wrap as the rule's do, but gcc reorders them and runs out of registers: only where they may wrap
+    sum_type, sum_cast = ("int32_t", "") if cannot_overflow(w, b, quant) else ("uint32_t", "(uint32_t)")
+    unroll = _largest_divisor(taps, 8)
     zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
     zero = "" if quant.weight_zero_point == 0 else zero
 
     def block_lines(p: int, c: int) -> list[str]:
-        lines = [f"uint32_t sum{i}{j} = (uint32_t)table[{j * width}];" for i in range(p) for j in range(c)]
+        lines = [f"{sum_type} sum{i}{j} = {sum_cast}table[{j * width}];" for i in range(p) for j in range(c)]
         lines += [f"const {x_type} *at{i} = from{i};" for i in range(p)]
         lines.append(f"for (const {x_type} *end = at0 + {taps}; at0 != end;) {{")
         for k in range(unroll):
             lines.append("    {")
             lines += [f"        const int32_t w{j} = w[{k * c + j}]{zero};" for j in range(c)]
             lines += [f"        const int32_t x{i} = at{i}[{k}];" for i in range(p)]
-            lines += [f"        sum{i}{j} += (uint32_t)(x{i} * w{j});" for i in range(p) for j in range(c)]
+            lines += [f"        sum{i}{j} += {sum_cast}(x{i} * w{j});" for i in range(p) for j in range(c)]
             lines.append("    }")
         lines.append(f"    w += {unroll * c};")
         lines += [f"    at{i} += {unroll};" for i in range(p)]

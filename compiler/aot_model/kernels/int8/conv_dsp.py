@@ -17,166 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.finish import DSP, asm_text, raw_constants, requantise_helper
+from aot_model.kernels.int8.finish import raw_constants, requantise_helper
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, pair_kernel
+from aot_model.kernels.int8.patch_dsp import PIXELS, Patch, expand_helper, needs_assembly, patch_layout, run_helper, slack
 from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
-
-PIXELS = 4
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     """Whether this kernel does the layer; the plain C one does all."""
     return shape.groups == 1 and quant.weight_zero_point == 0 and shape.out_h * shape.out_w > 0
-
-
-@dataclass(frozen=True)
-class Patch:
-    """How one pixel's patch lies in `columns`. All counts in taps."""
-
-    run: int
-    """Adjacent taps of a kernel row."""
-    quads: int
-    """Groups of four in a run, expanded where they lie."""
-    rest: int
-    """Taps left over from all runs, gathered and padded with zero to a multiple of four."""
-    order: npt.NDArray[np.int64]
-    """Tap at each position of a column; -1: none."""
-
-    @property
-    def length(self) -> int:
-        return int(self.order.size)
-
-
-def patch_layout(kernel_h: int, run: int) -> Patch:
-    """Order of the taps that expansion by SXTB16 gives: 0, 2, 1, 3 within four bytes."""
-    quads = run // 4
-    whole = [row * run + tap for row in range(kernel_h) for tap in range(4 * quads)]
-    left = [row * run + tap for row in range(kernel_h) for tap in range(4 * quads, run)]
-    left += [-1] * (-len(left) % 4)
-    order = np.array(whole + left, np.int64).reshape(-1, 4)[:, [0, 2, 1, 3]].reshape(-1)
-    return Patch(run, quads, len(left), order)
-
-
-def slack(shape: ConvShape, pixels: int = PIXELS) -> int | None:
-    """How far y may begin after x: writes of each group of pixels stay below what later groups read."""
-    if shape.x_strides is not None:
-        return None
-    count = shape.out_h * shape.out_w
-    pixel = np.arange(count)
-    top = np.maximum(pixel // shape.out_w * shape.stride_h - shape.pad_top, 0)
-    left = np.maximum(pixel % shape.out_w * shape.stride_w - shape.pad_left, 0)
-    read = (np.minimum(top, shape.in_h) * shape.in_w + np.minimum(left, shape.in_w)) * shape.in_c
-    pixels_in, pixels_out = shape.in_h * shape.in_w * shape.in_c, count * shape.out_c
-    starts = np.concatenate([n * pixels_in + read for n in range(shape.batch)])
-    later = np.minimum.accumulate(starts[::-1])[::-1]
-    best = shape.batch * pixels_in
-    for n in range(shape.batch):
-        ends = np.arange(pixels, count + pixels, pixels)
-        for end in np.minimum(ends, count):
-            after = n * count + int(end)
-            if after < later.size:
-                best = min(best, int(later[after]) - (n * pixels_out + int(end) * shape.out_c))
-    return best
-
-
-def expand_helper(dtype: str) -> tuple[str, str]:
-    """(name, text): four runs of 4 * quads bytes to interleaved int16 pairs; returns the end of what it wrote."""
-    name = f"expand4_{dtype}"
-    ext = "sxtb16" if dtype == "int8" else "uxtb16"
-    lines = [
-        "push {r4-r11, lr}",
-        "ldrd r12, lr, [sp, #36]",
-        "add lr, r0, lr, lsl #5",
-        "1:",
-        *[f"ldr {d}, [{p}], #4" for d, p in (("r4", "r1"), ("r5", "r2"), ("r6", "r3"), ("r7", "r12"))],
-        *[f"{ext} r{8 + i}, r{4 + i}, ror #8" for i in range(4)],
-        *[f"{ext} r{4 + i}, r{4 + i}" for i in range(4)],
-        "stmia r0!, {r4-r11}",
-        "cmp r0, lr",
-        "bne 1b",
-        "pop {r4-r11, pc}",
-    ]
-    cast = f"{dtype}_t"
-    unused = "__attribute__((unused))"
-    text = f"""/* Four runs of 4 * quads bytes to int16 [k/2][4][2], the bytes of a word in the order 0, 2, 1, 3. */
-{DSP}
-__attribute__((naked, noinline, used)) static uint32_t *{name}(
-    {unused} uint32_t *columns, {unused} const {cast} *p0, {unused} const {cast} *p1, {unused} const {cast} *p2,
-    {unused} const {cast} *p3, {unused} uint32_t quads)
-{{
-    __asm__ volatile(
-{asm_text(lines)}
-    );
-}}
-#else
-static uint32_t *{name}(
-    uint32_t *columns, const {cast} *p0, const {cast} *p1, const {cast} *p2, const {cast} *p3, uint32_t quads)
-{{
-    const {cast} *const runs[4] = {{p0, p1, p2, p3}};
-    for (uint32_t quad = 0; quad < quads; quad++, columns += 8) {{
-        for (uint32_t i = 0; i < 4; i++) {{
-            const {cast} *v = runs[i] + 4 * quad;
-            columns[i] = ((uint32_t)v[0] & 0xffffu) | (uint32_t)v[2] << 16;
-            columns[4 + i] = ((uint32_t)v[1] & 0xffffu) | (uint32_t)v[3] << 16;
-        }}
-    }}
-    return columns;
-}}
-#endif
-"""
-    return name, text
-
-
-def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
-    """(name, text): pointer to a kernel row's run at (row, column) of the image, assembled in `slot` where needed."""
-    cast = f"{quant.x_dtype}_t"
-    kw, c, w, h = shape.kernel_w, shape.in_c, shape.in_w, shape.in_h
-    _, sy, sx, sc = shape.strides
-    adjacent = sc == 1 and (kw == 1 or (sx == c and shape.dilation_w == 1))
-    key = f"{h}x{w}x{c}_k{kw}_z{quant.x_zero_point}".replace("-", "n")
-    if not adjacent:
-        key += f"_d{shape.dilation_w}_{sy}_{sx}_{sc}"
-    elif sx != c or sy != w * c:
-        key += f"_{sy}_{sx}"
-    name = f"run_{quant.x_dtype}_{key}"
-    if adjacent:
-        body = f"""    if (row >= 0 && row < {h} && column >= 0 && column <= {w - kw}) {{
-        return x + row * {sy} + column * {sx};
-    }}
-    memset(slot, {quant.x_zero_point}, {kw * c});
-    const int32_t from = column < 0 ? -column : 0;
-    const int32_t to = column > {w - kw} ? {w} - column : {kw};
-    if (row >= 0 && row < {h} && from < to) {{
-        memcpy(slot + from * {c}, x + row * {sy} + (column + from) * {sx}, (size_t)((to - from) * {c}));
-    }}
-    return slot;"""
-    else:
-        body = f"""    {cast} *to = slot;
-    for (int32_t tap = 0; tap < {kw}; tap++, column += {shape.dilation_w}) {{
-        const int inside = row >= 0 && row < {h} && column >= 0 && column < {w};
-        for (int32_t c = 0; c < {c}; c++) {{
-            *to++ = inside ? x[row * {sy} + column * {sx} + c * {sc}] : {quant.x_zero_point};
-        }}
-    }}
-    return slot;"""
-    text = f"""/* {kw} x {c} adjacent taps at (row, column); outside of the image: the zero point. */
-static const {cast} *{name}(const {cast} *x, int32_t row, int32_t column, {cast} *slot)
-{{
-{body}
-}}
-"""
-    return name, text
-
-
-def needs_assembly(shape: ConvShape) -> bool:
-    """Whether some run cannot be read where it lies."""
-    _, _, sx, sc = shape.strides
-    adjacent = sc == 1 and (shape.kernel_w == 1 or (sx == shape.in_c and shape.dilation_w == 1))
-    bottom = (shape.out_h - 1) * shape.stride_h + (shape.kernel_h - 1) * shape.dilation_h - shape.pad_top
-    right = (shape.out_w - 1) * shape.stride_w + (shape.kernel_w - 1) * shape.dilation_w - shape.pad_left
-    inside = shape.pad_top <= 0 and shape.pad_left <= 0 and bottom < shape.in_h and right < shape.in_w
-    return not (adjacent and inside)
 
 
 def conv(
@@ -319,30 +169,102 @@ class _Body:
         return ", ".join(f"rest + {i * self.patch.rest}" for i in range(PIXELS))
 
     def _gather(self, expand: str, run: str, column: list[str]) -> list[str]:
+        """Fills `columns`: pixels of one row whose patches lie inside of the image need no look at each of them."""
+        s = self.shape
+        _, _, sx, sc = s.strides
+        adjacent = sc == 1 and (s.kernel_w == 1 or (sx == s.in_c and s.dilation_w == 1))
+        each = self._each(expand, run, column)
+        reach_h, reach_w = (s.kernel_h - 1) * s.dilation_h, s.kernel_w - 1
+        last_row, last_column = s.in_h - 1 - reach_h, s.in_w - 1 - reach_w - (PIXELS - 1) * s.stride_w
+        if not adjacent or s.out_w < PIXELS or last_row < 0 or last_column < 0:
+            return ["uint32_t *to = columns;", *each]
+        inside = [f"column <= {s.out_w - PIXELS}"]
+        if s.pad_top > 0:
+            inside.append("y0 >= 0")
+        if (s.out_h - 1) * s.stride_h - s.pad_top > last_row:
+            inside.append(f"y0 <= {last_row}")
+        if s.pad_left > 0:
+            inside.append("x0 >= 0")
+        if (s.out_w - PIXELS) * s.stride_w - s.pad_left > last_column:
+            inside.append(f"x0 <= {last_column}")
+        return [
+            f"const int32_t y0 = row * {s.stride_h} - {s.pad_top}, x0 = column * {s.stride_w} - {s.pad_left};",
+            "uint32_t *to = columns;",
+            f"if ({' && '.join(inside)}) {{",
+            *("    " + line for line in self._together(expand)),
+            "} else {",
+            *("    " + line for line in each),
+            "}",
+        ]
+
+    def _together(self, expand: str) -> list[str]:
+        """Four neighbours in a row, all inside."""
+        s, p = self.shape, self.patch
+        image = "image" if s.batch > 1 else "x"
+        _, sy, sx, _ = s.strides
+        step, down = s.stride_w * sx, s.dilation_h * sy
+        kind = f"{self.quant.x_dtype}_t"
+        lines = [f"const {kind} *at = {image} + y0 * {sy} + x0 * {sx};"]
+        runs = ", ".join(f"at + {i * step}" if i else "at" for i in range(PIXELS))
+        if p.quads:
+            lines += [
+                f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++, at += {down}) {{",
+                f"    to = {expand}(to, {runs}, {p.quads}u);",
+                "}",
+            ]
+            if p.rest:
+                lines.append(f"at -= {s.kernel_h * down - 4 * p.quads};")
+        used = p.run - 4 * p.quads
+        offsets = [ky * down + k for ky in range(s.kernel_h) for k in range(used)]
+        if not p.rest:
+            return lines
+        if p.rest > 8:
+            return [
+                *lines,
+                f"memset(rest, 0, {PIXELS * p.rest});",
+                f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++, at += {down}) {{",
+                *(f"    memcpy(rest + {i * p.rest} + ky * {used}, at + {i * step}, {used});" for i in range(PIXELS)),
+                "}",
+                f"{expand}(to, {self._rest()}, {p.rest // 4}u);",
+            ]
+        value = [f"(uint32_t)at[{o}]" if o else "(uint32_t)*at" for o in offsets] + ["0u"] * (p.rest - len(offsets))
+
+        def pair(low: str, high: str) -> str:
+            return f"({low} & 0xffffu)" + ("" if high == "0u" else f" | {high} << 16")
+
+        words = [pair(value[q + k], value[q + k + 2]) for q in range(0, p.rest, 4) for k in (0, 1)]
+        return [
+            *lines,
+            f"for (int32_t i = 0; i < 4; i++, at += {step}, to++) {{",
+            *(f"    to[{4 * k}] = {word};" for k, word in enumerate(words)),
+            "}",
+        ]
+
+    def _each(self, expand: str, run: str, column: list[str]) -> list[str]:
+        """Any four pixels: each finds its own runs."""
         s, p = self.shape, self.patch
         image = "image" if s.batch > 1 else "x"
         lines = [
             f"const int32_t ahead[4] = {{{', '.join(column)}}};",
-            "int32_t top[4], left_edge[4];",
+            "int32_t tops[4], lefts[4];",
             "for (int32_t i = 0; i < 4; i++) {",
             "    int32_t r = row, c = column + ahead[i];",
             f"    while (c >= {s.out_w}) {{",
             f"        c -= {s.out_w};",
             "        r++;",
             "    }",
-            f"    top[i] = r * {s.stride_h} - {s.pad_top};",
-            f"    left_edge[i] = c * {s.stride_w} - {s.pad_left};",
+            f"    tops[i] = r * {s.stride_h} - {s.pad_top};",
+            f"    lefts[i] = c * {s.stride_w} - {s.pad_left};",
             "}",
-            "uint32_t *to = columns;",
         ]
         used = p.run - 4 * p.quads
         _, sy, sx, _ = s.strides
         loop = []
         for i in range(PIXELS):
-            y = f"top[{i}] + ky * {s.dilation_h}"
-            where = f"{image} + ({y}) * {sy} + left_edge[{i}] * {sx}"
+            y = f"tops[{i}] + ky * {s.dilation_h}"
+            where = f"{image} + ({y}) * {sy} + lefts[{i}] * {sx}"
             if self.assemble:
-                where = f"{run}({image}, {y}, left_edge[{i}], border + {i * p.run})"
+                where = f"{run}({image}, {y}, lefts[{i}], border + {i * p.run})"
             loop.append(f"const {self.quant.x_dtype}_t *run{i} = {where};")
         if p.quads:
             loop.append(f"to = {expand}(to, run0, run1, run2, run3, {p.quads}u);")

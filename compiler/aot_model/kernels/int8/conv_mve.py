@@ -8,6 +8,8 @@ the output to overwrite pixels that were consumed.
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -101,7 +103,7 @@ def conv(
         constants=(Packed("w", pack(matrix, rq, 4)),),
         scratch=tuple(scratch),
         includes=INCLUDES,
-        helpers=(*HELPERS, *patch.helpers, kernel.text),
+        helpers=(*HELPERS, *patch.helpers, kernel.text, *tail_helpers(tail)),
         slack=_slack(shape),
         note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
     )
@@ -133,8 +135,25 @@ def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | No
     return f"for (int32_t n = 0; n < {shape.batch}; n++) {{\n{indent(body, 1)}}}\n"
 
 
+@runtime_checkable
+class RowTail(Protocol):
+    """A tail that takes the results of whole pixels at once; they lie one behind the other in the output."""
+
+    row_helpers: tuple[str, ...]
+
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
+        """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the first."""
+
+
+def tail_helpers(tail: Tail | None) -> tuple[str, ...]:
+    """Functions that the tail's statements call."""
+    return tail.row_helpers if isinstance(tail, RowTail) else ()
+
+
 def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail, vector_tail: bool) -> str:
     """Hands the int8 results of one pixel at `row` to the fused tail."""
+    if isinstance(tail, RowTail):
+        return tail.store_row(row, (*pixel, "0"), channels)
     each = tail.store(f"(int32_t)({row})[c]", (*pixel, "c"), lanes=1)
     scalar = f"for (int32_t c = START; c < {channels}; c++) {{\n{indent(each, 1)}}}\n"
     if not vector_tail or channels < 4:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
-from .conv_mve import INCLUDES, indent, is_dense, tail_loop
+from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
 from .patch_mve import COPY_C
 from .requantise_mve import HELPERS, Requantiser, fold_zero_point, requantiser
 from .spec import QuantSpec
@@ -148,7 +148,7 @@ def depthwise3x3(
         constants=tuple(constants),
         scratch=tuple(scratch),
         includes=INCLUDES | {"<stddef.h>"},
-        helpers=(*HELPERS, COPY_C, INTERLEAVE_C, DRIVER_C, *((PLAIN_C,) if tail is None else ()), text),
+        helpers=(*HELPERS, COPY_C, INTERLEAVE_C, DRIVER_C, *((PLAIN_C,) if tail is None else tail_helpers(tail)), text),
         slack=_slack(s),
         note=f"{s.macs} MACs, row pairs of {pair} bytes, "
         + ("1 gather of 8 half-words per 36 MACs" if s.stride_h == 1 else "1 gather of 8 half-words per 9 MACs"),

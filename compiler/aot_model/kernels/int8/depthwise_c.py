@@ -11,11 +11,16 @@ import numpy.typing as npt
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
-from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
+from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
 
 WRITTEN_OUT = 16
 """Kernels of up to so many taps are written out."""
+
+
+def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
+    """Whether this kernel does the layer: any depthwise one."""
+    return shape.groups == shape.in_c
 
 
 def depthwise(
@@ -47,11 +52,12 @@ def depthwise(
     zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
     zero = zero if quant.weight_zero_point else ""
 
+    sum_type, sum_cast = ("int32_t", "") if cannot_overflow(w, b, quant) else ("uint32_t", "(uint32_t)")
     written_out = taps <= WRITTEN_OUT
     at = [(i * u.dilation * plane.length) + j * v.dilation for i in range(u.kernel) for j in range(v.kernel)]
     if written_out:
         declare = [f"const int32_t w{k} = taps[{k}]{zero};" for k in range(taps)]
-        accumulate = [f"sum += (uint32_t)(from[{offset}] * w{k});" for k, offset in enumerate(at)]
+        accumulate = [f"sum += {sum_cast}(from[{offset}] * w{k});" for k, offset in enumerate(at)]
     else:
         declare = []
         accumulate = [
@@ -59,7 +65,7 @@ def depthwise(
             f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
             f"    const int16_t *at = from + k * {u.dilation * plane.length};",
             f"    for (int32_t t = 0; t < {v.kernel}; t++, at += {v.dilation}) {{",
-            f"        sum += (uint32_t)(*at * (*tap++{zero}));",
+            f"        sum += {sum_cast}(*at * (*tap++{zero}));",
             "    }",
             "}",
         ]
@@ -79,7 +85,7 @@ def depthwise(
         f"    const int16_t *from = plane + u * {u.stride * plane.length};",
         f"    {out} *to = {'results' if results else 'to_y'} + u * {y_u};",
         f"    for (int32_t j = 0; j < {v.size_out}; j++, from += {v.stride}, to += {y_v}) {{",
-        "        uint32_t sum = (uint32_t)constants[0];",
+        f"        {sum_type} sum = {sum_cast}constants[0];",
         *("        " + line for line in accumulate),
         *("        " + line for line in finish),
         f"        *to = ({out})v;",

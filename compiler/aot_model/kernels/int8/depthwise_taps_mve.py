@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
-from .conv_mve import INCLUDES, indent, is_dense, tail_loop
+from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
 from .patch_mve import COPY_C
 from .requantise_mve import HELPERS, Requantiser, fold_zero_point, requantiser
 from .spec import QuantSpec
@@ -75,7 +75,7 @@ def depthwise_taps(
         constants=tuple(constants),
         scratch=tuple(scratch),
         includes=INCLUDES,
-        helpers=(*HELPERS, COPY_C, text),
+        helpers=(*HELPERS, COPY_C, text, *tail_helpers(tail)),
         slack=_slack(p),
         note=f"{shape.macs} MACs, {p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from .conv_mve import INCLUDES, conv, tail_loop
+from .conv_mve import INCLUDES, conv, tail_helpers, tail_loop
 from .conv_mve import applicable as conv_applicable
 from .dot_mve import chunk_widths, dot, pack
 from .patch_mve import COPY_C, copy_statements
@@ -57,7 +57,7 @@ def fully_connected(
         constants=(Packed("w", pack(matrix, rq, block)),),
         scratch=tuple(scratch),
         includes=INCLUDES,
-        helpers=(*HELPERS, COPY_C, kernel.text),
+        helpers=(*HELPERS, COPY_C, kernel.text, *tail_helpers(tail)),
         slack=slack,
         note=f"{shape.macs} MACs, {kernel.note}",
     )

@@ -74,11 +74,15 @@ def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[Requ
     lo, hi = (v[slots] for v in bounds(w, b, quant))
     if quant.multiplier.size == quant.shift.size == 1:  # one range for all, so that all get the same constants
         lo, hi = np.full_like(lo, lo.min()), np.full_like(hi, hi.max())
-    joined = can_join(w[slots[0::2]], w[slots[1::2]], lo[0::2], hi[0::2])
-    align = np.where((np.arange(slots.size) % 2 == 0) & joined, 8, 0).astype(np.int64)
     m, s = quant.channels(w.shape[0])
     each = replace(quant, multiplier=m[slots].astype(np.int32), shift=s[slots].astype(np.int32))
-    return plan(each, lo, hi, align), joined
+    live = np.where(lo == hi, 0, lo), np.where(lo == hi, 0, hi)  # plan() sets accumulators that are fixed to zero
+    if can_join(w[slots[0::2]], w[slots[1::2]], live[0][0::2], live[1][0::2]):
+        align = np.where(np.arange(slots.size) % 2 == 0, 8, 0).astype(np.int64)
+        rq = plan(each, lo, hi, align)
+        if rq.form != "raw" or can_join(w[slots[0::2]], w[slots[1::2]], lo[0::2], hi[0::2]):
+            return rq, True
+    return plan(each, lo, hi), False
 
 
 def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStream:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Literal
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8.conv_dsp import slack
 from aot_model.kernels.int8.finish import DSP
+from aot_model.kernels.int8.patch_dsp import slack
 
 _LANES = 255
 

@@ -13,7 +13,7 @@ import hashlib
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Scratch, Tail
-from .conv_mve import INCLUDES, first_tap, indent, tail_loop
+from .conv_mve import INCLUDES, first_tap, indent, is_dense, tail_helpers, tail_loop
 from .requantise_mve import HELPERS
 
 DIVIDE_C = """\
@@ -27,17 +27,25 @@ static inline int32_t aot_mve_mean(int32_t sum, int32_t n)
 """
 
 
+def applicable(shape: ConvShape) -> bool:
+    """Whether both kernels take a geometry: dense, undilated, no window without elements, at most 5000 of them."""
+    s = shape
+    rows = first_tap(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
+    columns = first_tap(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
+    elements = min(s.kernel_h, s.in_h) * min(s.kernel_w, s.in_w)
+    plain = is_dense(s) and s.in_c == s.out_c and (s.dilation_h, s.dilation_w) == (1, 1)
+    return bool(plain and elements <= 5000 and rows.max() < s.in_h and columns.max() < s.in_w)
+
+
 def average_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False) -> KernelCode:
     """Mean over the elements of each window inside of the image; input and output share their quantisation.
 
     tail: as for `conv`, gets the clamped mean.
 
     Raises:
-        ValueError: more than 5000 elements in a window, a strided input, or a window wholly outside of the image.
+        ValueError: a geometry that is not `applicable`.
     """
     count = min(shape.kernel_h, shape.in_h) * min(shape.kernel_w, shape.in_w)
-    if count > 5000:
-        raise ValueError("window of more than 5000 elements")
     lanes = 8 if count <= 255 else 4
     if lanes == 8:
         kind, more = "int16x8_t", "vaddq_s16(sum, vldrbq_z_s16(from, p))"
@@ -105,7 +113,7 @@ def max_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = N
     tail: as for `conv`.
 
     Raises:
-        ValueError: a strided input, or a window wholly outside of the image.
+        ValueError: a geometry that is not `applicable`.
     """
     c, row = shape.in_c, shape.in_w * shape.in_c
     low, high = f"vdupq_n_s8({act_min})", f"vminq_s8(best, vdupq_n_s8({act_max}))"
@@ -140,12 +148,10 @@ for (int32_t c = 0; c < {c}; c++) {{
 
 def _pool(s: ConvShape, kind: str, window: str, helpers: tuple[str, ...], tail: Tail | None, vector_tail: bool) -> KernelCode:
     """Loops over the outputs around `window`, which reduces rows x columns at x to one pixel at y."""
-    if s.strides != (s.in_h * s.in_w * s.in_c, s.in_w * s.in_c, s.in_c, 1) or s.in_c != s.out_c:
-        raise ValueError("the input must be dense, channels last")
+    if not applicable(s):
+        raise ValueError(f"not for the Helium pooling: {s}")
     rows = first_tap(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
     columns = first_tap(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
-    if rows.max() == s.in_h or columns.max() == s.in_w or (s.dilation_h, s.dilation_w) != (1, 1):
-        raise ValueError("a window without elements, or dilation")
     digest = hashlib.sha256(window.encode()).hexdigest()[:6]
     name = f"aot_mve_{kind}_c{s.in_c}_{digest}"
     text = f"""\
@@ -181,7 +187,7 @@ for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
         body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n",
         scratch=(Scratch("row", s.out_c),) if tail is not None else (),
         includes=INCLUDES,
-        helpers=(*HELPERS, *helpers, text),
+        helpers=(*HELPERS, *helpers, text, *tail_helpers(tail)),
         slack=int(np.min(needed - (np.arange(len(needed)) + 1) * s.out_c)),
         note=f"{s.out_h * s.out_w} windows of up to {s.kernel_h} x {s.kernel_w}, channels in lanes",
     )

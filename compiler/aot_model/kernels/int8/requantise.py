@@ -66,6 +66,12 @@ def bounds(weights: Int64, bias: Int64, quant: QuantSpec) -> tuple[Int64, Int64]
     return bias + np.minimum(a, b).sum(axis=1), bias + np.maximum(a, b).sum(axis=1)
 
 
+def cannot_overflow(weights: Int64, bias: Int64, quant: QuantSpec) -> bool:
+    """Whether every partial sum fits int32, in any order of the taps; weights [channels, taps] and bias as folded."""
+    most = np.abs(bias) + np.abs(weights).sum(axis=1) * max(abs(v) for v in quant.x_range)
+    return int(most.max(initial=0)) < 1 << 31
+
+
 @dataclass(frozen=True)
 class Requantise:
     """How a layer requantises. Arrays: one per channel."""
@@ -77,7 +83,7 @@ class Requantise:
     shift: Int64
     """Right shift after the multiplication, of a high word (affine), of the rule's h (ties); raw: TFLite's."""
     bias_shift: Int64
-    """affine: what to add to the bias."""
+    """What to add to the bias."""
     clamp_low: int | None
     clamp_high: int | None
     """Clamps that act beyond the saturation to the output type."""
@@ -87,7 +93,7 @@ class Requantise:
         return bool((self.shift == self.shift[0]).all())
 
 
-def _thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tuple[Int64, Int64]:
+def thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tuple[Int64, Int64]:
     """(levels q [n], smallest acc in [lo, hi + 1] with rule(acc) + zero point >= q [channels, n])."""
     levels = np.arange(quant.act_min + 1, quant.act_max + 1, dtype=np.int64)
     left = np.broadcast_to(lo[:, None], (lo.size, levels.size)).copy()
@@ -142,8 +148,10 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> 
     count = lo.size
     m, s = quant.channels(count)
     aligned = np.zeros(count, np.int64) if align is None else align
-    extreme = np.maximum(np.abs(lo), np.abs(hi)) << np.maximum(s, 0)
+    fixed = lo == hi  # filters of zeros: the accumulator may as well be zero
+    extreme = np.where(fixed, 0, np.maximum(np.abs(lo), np.abs(hi))) << np.maximum(s, 0)
     zero = np.zeros(count, np.int64)
+    to_zero = np.where(fixed, -lo, 0)
     out_lo, out_hi = quant.out_range
     clamp_low = None if quant.act_min <= out_lo else quant.act_min
     clamp_high = None if quant.act_max >= out_hi else quant.act_max
@@ -162,10 +170,10 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> 
     if bool((live & ((extreme >= 1 << 30) | (s >= 0) | (s < -24))).any()):
         return raw
     right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)
-    levels, threshold = _thresholds(quant, m, s, lo, hi)
+    levels, threshold = thresholds(quant, m, s, lo, hi)
     for uniform in (True, False):
         target = np.full(count, right.min()) if uniform else right
-        multiplier, offset, moved = zero.copy(), np.where(constant, value << (target + aligned), 0), zero.copy()
+        multiplier, offset, moved = zero.copy(), np.where(constant, value << (target + aligned), 0), to_zero.copy()
         for channel in np.flatnonzero(live):
             drop = int(right[channel] - target[channel])
             exact, a = int(m[channel]), int(aligned[channel])
@@ -186,4 +194,4 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> 
     offset = (np.int64(1) << (r - 1)) + (np.where(constant, value, quant.out_zero_point) << r)
     if int(np.abs(offset).max()) >= 1 << 30:
         return raw
-    return Requantise("ties", np.where(constant, 0, m), offset, r, zero, clamp_low, clamp_high)
+    return Requantise("ties", np.where(constant, 0, m), offset, r, to_zero, clamp_low, clamp_high)

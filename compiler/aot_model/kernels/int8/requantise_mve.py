@@ -12,6 +12,9 @@ What the constants make superfluous is left out:
 * the vector of shifts, where all channels share one: then the shift rides on the narrowing instruction;
 * a separate clamp, where the activation range is that of int8: the narrowing saturates.
 
+Variant 2 rounds the second time with ties up: no -1. Variant 3 rounds once, (a * m + 2^(30 + right)) >> (31 + right):
+VQDMULH, which rounds down, then VRSHL; with no right shift anywhere VQRDMULH.
+
 The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 128, so a value cut to int16
 stays outside of int8 after the addition.
 """
@@ -25,13 +28,13 @@ import numpy as np
 from .spec import QuantSpec
 
 REQUANTISE_C = """\
-/* (a * 2^left * m) / 2^31 rounded, then / 2^right with ties away from zero. */
-static inline int32_t aot_mve_requantise(int32_t a, int32_t m, int32_t left, int32_t right)
+/* ((a * 2^left * m + half) >> 31), then / 2^right: to nearest, ties up, or away from zero where `away` is 1. */
+static inline int32_t aot_mve_requantise(int32_t a, int32_t m, int32_t left, int32_t right, int32_t half, int32_t away)
 {
-    const int64_t product = (int64_t)(int32_t)((uint32_t)a << left) * m + ((int64_t)1 << 30);
+    const int64_t product = (int64_t)(int32_t)((uint32_t)a << left) * m + half;
     int64_t h = product >> 31;
     if (right > 0) {
-        h = (h + (h < 0 ? -1 : 0) + ((int64_t)1 << (right - 1))) >> right;
+        h = (h - (h < 0 ? away : 0) + ((int64_t)1 << (right - 1))) >> right;
     }
     return (int32_t)h;
 }
@@ -51,6 +54,7 @@ class Requantiser:
     act_max: int
     ties: str
     """'up': VRSHL alone; 'away': all channels need the -1; 'mixed': only those with a right shift."""
+    variant: int
 
     @property
     def has_left(self) -> bool:
@@ -66,6 +70,11 @@ class Requantiser:
         """int8, one per channel: positive shifts left, as the depthwise kernels read it."""
         shift: np.ndarray = (self.left - self.right).astype(np.int8)
         return shift
+
+    @property
+    def rounds_product(self) -> bool:
+        """Whether the product is rounded before it is shifted; without shifts the one rounding is there."""
+        return self.variant != 3 or not np.any(self.right)
 
     @property
     def common_multiplier(self) -> int | None:
@@ -115,7 +124,7 @@ class Requantiser:
         lines = []
         if self.has_left:
             lines.append(f"vshl.s32 {acc}, {acc}, {left}" if left.startswith("q") else f"vshl.s32 {acc}, {left}")
-        lines.append(f"vqrdmulh.s32 {acc}, {acc}, {mult}")
+        lines.append(f"{'vqrdmulh' if self.rounds_product else 'vqdmulh'}.s32 {acc}, {acc}, {mult}")
         if self.ties == "away":
             lines += [f"vshr.s32 {temp}, {acc}, #31", f"vqadd.s32 {acc}, {acc}, {temp}"]
         elif self.ties == "mixed":
@@ -158,7 +167,8 @@ class Requantiser:
     def scalar(self, acc: str, mult: str, left: str, right: str) -> str:
         """C expression of the int8 result, for the portable twin; `right` holds minus the right shift."""
         shift = f"-({right})" if self.common_right is None else str(self.common_right)
-        value = f"aot_mve_requantise({acc}, {mult}, {left if self.has_left else '0'}, {shift})"
+        rounding = f"{'1 << 30' if self.rounds_product else '0'}, {int(self.variant == 1)}"
+        value = f"aot_mve_requantise({acc}, {mult}, {left if self.has_left else '0'}, {shift}, {rounding})"
         return f"aot_mve_clamp({value} + ({self.zero_point}), {self.act_min}, {self.act_max})"
 
 
@@ -171,19 +181,25 @@ static inline int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
 
 HELPERS = (
     """\
-/* Helium micro-kernels as inline assembly; their portable twins elsewhere, and without optimisation, where the frame
- * pointer takes a register that the assembly needs. */
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__) && defined(__OPTIMIZE__)
+/* Helium micro-kernels as inline assembly; their portable twins elsewhere, and where r7 may be a frame pointer, which
+ * the assembly takes: without optimisation, and with clang, unless -DAOT_MODEL_MVE=1 comes with -fomit-frame-pointer. */
+#ifndef AOT_MODEL_MVE
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__) && !defined(__clang__) && \\
+    defined(__OPTIMIZE__)
 #define AOT_MODEL_MVE 1
-#if defined(__clang__)
-#define AOT_MODEL_NOINLINE __attribute__((noinline)) /* the assembly takes all registers */
-#else
-#define AOT_MODEL_NOINLINE __attribute__((noinline, noclone))
-#endif
-#include <arm_mve.h>
 #else
 #define AOT_MODEL_MVE 0
+#endif
+#endif
+
+#if !AOT_MODEL_MVE
 #define AOT_MODEL_NOINLINE
+#elif defined(__clang__)
+#include <arm_mve.h>
+#define AOT_MODEL_NOINLINE __attribute__((noinline)) /* the assembly takes all registers */
+#else
+#include <arm_mve.h>
+#define AOT_MODEL_NOINLINE __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
 #endif
 
 #if !AOT_MODEL_MVE
@@ -201,10 +217,15 @@ def _constant_s16(register: str, value: int) -> str:
 
 
 def supports(spec: QuantSpec) -> bool:
-    """Whether the Helium kernels compute this arithmetic."""
-    kinds = (spec.x_dtype, spec.out_dtype, spec.variant, spec.weight_zero_point)
+    """Whether the Helium kernels compute this arithmetic.
+
+    Single rounding takes one kind of multiplication for all channels: all shift right, or none does.
+    """
+    kinds = (spec.x_dtype, spec.out_dtype, spec.weight_zero_point)
     in_range = -128 <= spec.out_zero_point <= 127 and -128 <= spec.act_min <= spec.act_max <= 127
-    return kinds == ("int8", "int8", 1, 0) and in_range and bool(np.all(np.abs(spec.shift) <= 31))
+    multiplier, shift = np.broadcast_arrays(spec.multiplier, spec.shift)
+    alike = spec.variant in (1, 2) or (spec.variant == 3 and len(set(shift[multiplier != 0] < 0)) < 2)
+    return kinds == ("int8", "int8", 0) and in_range and alike and bool(np.all(np.abs(spec.shift) <= 31))
 
 
 def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray) -> Requantiser:
@@ -214,17 +235,17 @@ def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray) -> Requantiser
         ValueError: a type, variant or range that these kernels do not have.
     """
     if not supports(spec):
-        raise ValueError(f"not int8 to int8 with variant 1: {spec}")
+        raise ValueError(f"not for the Helium kernels: {spec}")
     multiplier, shift = spec.channels(channels)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     live = multiplier != 0
-    if np.any(live) and np.all(right[live] == right[live][0]):
-        right = np.where(live, right, right[live][0])  # 0 may be shifted at will
-    if spec.act_min >= spec.out_zero_point or not np.any(right):
+    if np.any(live):  # 0 may be shifted at will
+        left, right = np.where(live, left, left[live][0]), np.where(live, right, right[live][0])
+    if spec.variant != 1 or spec.act_min >= spec.out_zero_point or not np.any(right):
         ties = "up"
     else:
         ties = "away" if np.all(right > 0) else "mixed"
-    return Requantiser(bias, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties)
+    return Requantiser(bias, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties, spec.variant)
 
 
 def fold_zero_point(weights: np.ndarray, bias: np.ndarray | None, x_zero_point: int) -> np.ndarray:

@@ -196,19 +196,89 @@ AOT_MODEL_INLINE int32_t aot_model_leading_zeros(int32_t x)
 #endif
 }
 
-/* 2^(62 - leading zeros) / x in Q0.31 for x > 0: the reciprocal of the fraction that is left after normalising x to
- * [1, 2), by three Newton-Raphson steps. */
-AOT_MODEL_INLINE int32_t aot_model_reciprocal(int32_t x)
+/* 1 / (1 + a) in Q0.31 for a in [0, 1) in Q0.31, by three Newton-Raphson steps. */
+AOT_MODEL_INLINE int32_t aot_model_reciprocal_of_one_plus(int32_t a)
 {
-    const int32_t fraction = (int32_t)(((uint32_t)x << aot_model_leading_zeros(x)) - 0x80000000u);
-    const int64_t sum = (int64_t)fraction + INT32_MAX;
-    const int32_t half = (int32_t)((sum + 1) / 2);
+    const int32_t half = (int32_t)(((int64_t)a + INT32_MAX + 1) / 2);
     int32_t r = 1515870810 + aot_model_high_multiply(half, -1010580540);
     for (int32_t k = 0; k < 3; ++k) {
         const int32_t error = (1 << 29) - aot_model_high_multiply(half, r);
         r += aot_model_high_multiply(r, error) * 4;
     }
     return (r > INT32_MAX / 2) ? INT32_MAX : r * 2;
+}
+
+/* 2^(62 - leading zeros) / x in Q0.31 for x > 0: the reciprocal of x normalised to [1, 2). */
+AOT_MODEL_INLINE int32_t aot_model_reciprocal(int32_t x)
+{
+    return aot_model_reciprocal_of_one_plus((int32_t)(((uint32_t)x << aot_model_leading_zeros(x)) - 0x80000000u));
+}
+
+/* x * 2^bits, saturated. */
+AOT_MODEL_INLINE int32_t aot_model_shift_left_saturated(int32_t x, int32_t bits)
+{
+    const int64_t wide = (int64_t)x * ((int64_t)1 << bits);
+    return (wide > INT32_MAX) ? INT32_MAX : (wide < INT32_MIN) ? INT32_MIN : (int32_t)wide;
+}
+
+/* 1 / sqrt(x) = multiplier * 2^(shift - 31) for x >= 0 (0 counts as 1): five Newton-Raphson steps in Q3.28. */
+AOT_MODEL_INLINE int32_t aot_model_inverse_sqrt(int32_t x, int32_t *shift)
+{
+    int32_t right = 11;
+    int32_t pairs;
+    int32_t half;
+    int32_t y = (int32_t)1 << 28;
+    if (x <= 1) {
+        *shift = 0;
+        return INT32_MAX;
+    }
+    while (x >= ((int32_t)1 << 29)) {
+        x /= 4;
+        ++right;
+    }
+    pairs = (aot_model_leading_zeros(x) - 1) / 2 - 1;
+    right -= pairs;
+    half = aot_model_rounding_shift((int32_t)((uint32_t)x << (2 * pairs)) >> 1, 1);
+    for (int32_t k = 0; k < 5; ++k) {
+        const int32_t square = aot_model_high_multiply(y, y);
+        const int32_t cube = aot_model_shift_left_saturated(aot_model_high_multiply(square, y), 6);
+        y = aot_model_shift_left_saturated(aot_model_high_multiply(((int32_t)1 << 28) + ((int32_t)1 << 27), y) - aot_model_high_multiply(half, cube), 3);
+    }
+    y = aot_model_high_multiply(y, 1518500250);
+    *shift = (right < 0) ? 0 : -right;
+    return (right < 0) ? (int32_t)((uint32_t)y << -right) : y;
+}
+AOT_MODEL_INLINE int32_t aot_model_inverse_sqrt_multiplier(int32_t x)
+{
+    int32_t shift;
+    return aot_model_inverse_sqrt(x, &shift);
+}
+AOT_MODEL_INLINE int32_t aot_model_inverse_sqrt_shift(int32_t x)
+{
+    int32_t shift;
+    (void)aot_model_inverse_sqrt(x, &shift);
+    return shift;
+}
+
+/* log(z) in Q5.26 for z >= 1 in Q12.19: z is brought near to 1 by powers of sqrt 2, then a rational function. */
+AOT_MODEL_INLINE int32_t aot_model_fixed_log(int32_t z)
+{
+    const int32_t quarter_root = 1805811301;
+    const int32_t a = aot_model_leading_zeros(z);
+    const int32_t b = aot_model_leading_zeros(aot_model_high_multiply(z, 1518500250)) - 1;
+    const int32_t ra = aot_model_shift_left_saturated(aot_model_high_multiply(aot_model_shift_left_saturated(z, a - 1), 1518500250), 1);
+    const int32_t rb = aot_model_shift_left_saturated(z, b);
+    const int32_t r = (ra < rb) ? ra : rb;
+    const int32_t pa = aot_model_shift_left_saturated(12 - a, 25) + 8388608;
+    const int32_t pb = aot_model_shift_left_saturated(12 - b, 25) - 8388608;
+    const int32_t p = (int32_t)(((int64_t)r + quarter_root + 1) / 2);
+    const int32_t q = 2 * (r - quarter_root);
+    const int32_t square = aot_model_high_multiply(q, q);
+    const int32_t numerator = aot_model_high_multiply(q, r) + aot_model_high_multiply(aot_model_high_multiply(q, square), 117049297);
+    const int32_t inner = 1057819769 + q + aot_model_high_multiply(127690142, square);
+    const int32_t denominator = aot_model_high_multiply(p, inner) + aot_model_high_multiply(638450708, q);
+    const int32_t quotient = aot_model_high_multiply(aot_model_rounding_shift(numerator, 6), aot_model_reciprocal_of_one_plus(denominator));
+    return aot_model_shift_left_saturated(aot_model_high_multiply((pa > pb) ? pa : pb, 1488522236) + quotient, 1);
 }
 
 #endif

@@ -1,0 +1,154 @@
+"""What must hold of an ONNX file before it is read further: names are text and written once, sizes are sane.
+
+onnx.checker stops at its first finding, does not know sizes, and takes many files that contradict themselves; these
+checks find everything of their kind at once and cost one walk over the protobuf.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import onnx
+import onnx.defs
+
+from aot_model.emit.names import printable
+from aot_model.errors import CompileError, Problem
+
+MAX_BYTES = 2**31 - 1
+"""Of one tensor: generated code counts in int32_t."""
+MAX_RANK = 32
+MAX_NODES = 1_000_000
+"""Of a model with its functions inlined."""
+MAX_FUNCTION_DEPTH = 100
+AI_ONNX = ("", "ai.onnx")
+
+
+def check_model(proto: onnx.ModelProto, where: str) -> None:
+    """CompileError E102 or E202 with everything that is wrong."""
+    problems = [Problem("E102", message, where) for message in _names(proto)]
+    if not problems:
+        problems += _opsets(proto, where)
+        problems += [p for graph in graphs(proto.graph) for p in _graph(graph, where)]
+        problems += _functions(proto, where)
+        problems += _arity(proto, where)
+        if not proto.graph.output:
+            problems.append(Problem("E102", "the model has no outputs", where))
+    if problems:
+        raise CompileError(dict.fromkeys(problems))
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and the bodies of its nodes."""
+    pending = [graph]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending.extend(_bodies(found.node))
+
+
+def _bodies(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
+    return [g for node in nodes for a in node.attribute for g in ([a.g] if a.HasField("g") else []) + list(a.graphs)]
+
+
+def shape_problem(shape: Sequence[int], element_bytes: int) -> str | None:
+    """Why a shape is not one that can be compiled; None when it is."""
+    if len(shape) > MAX_RANK:
+        return f"has {len(shape)} dimensions, more than {MAX_RANK}"
+    if any(d < 0 for d in shape):
+        return f"has the shape {list(shape)}"
+    if math.prod(shape) * element_bytes > MAX_BYTES:
+        return f"of shape {list(shape)} is larger than 2 GB"
+    return None
+
+
+def _names(proto: onnx.ModelProto) -> list[str]:
+    """protobuf gives bytes for a string that is not UTF-8."""
+    bodies = [g for graph in [proto.graph] for g in graphs(graph)]
+    nodes = [n for g in bodies for n in g.node] + [n for f in proto.functions for n in f.node]
+    infos = [i for g in bodies for i in (*g.input, *g.output)]
+    texts: list[object] = [o.domain for o in proto.opset_import]
+    texts += [t for g in bodies for t in (g.name, *(i.name for i in g.initializer))]
+    texts += [t for i in infos for t in (i.name, *(d.dim_param for d in i.type.tensor_type.shape.dim))]
+    for n in nodes:
+        texts += [n.name, n.op_type, n.domain, *n.input, *n.output]
+        texts += [t for a in n.attribute for t in (a.name, a.ref_attr_name)]
+    texts += [t for f in proto.functions for t in (f.name, f.domain, *f.input, *f.output, *f.attribute)]
+    broken = [t for t in texts if not isinstance(t, str)]
+    return [f"a name is not UTF-8: {printable(repr(t))}" for t in broken[:3]]
+
+
+def _opsets(proto: onnx.ModelProto, where: str) -> list[Problem]:
+    versions = {o.domain: o.version for o in proto.opset_import}
+    version = next((versions[d] for d in AI_ONNX if d in versions), None)
+    used = any(n.domain in AI_ONNX for g in graphs(proto.graph) for n in g.node)
+    if version is None:
+        return [Problem("E102", "the model does not say its opset", where)] if used else []
+    newest = onnx.defs.onnx_opset_version()
+    if version < 1:
+        return [Problem("E102", f"the model has the opset {version}", where)]
+    if version > newest:
+        hint = "upgrade the onnx package, or export the model for an older opset"
+        return [Problem("E202", f"the model has opset {version}; the installed onnx package knows {newest}", where, hint)]
+    return []
+
+
+def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
+    problems = []
+    written: set[str] = set()
+    inputs = [i.name for i in graph.input]
+    initial = [t.name for t in graph.initializer]
+    optional_inputs = set(inputs) & set(initial)
+    for name in [*inputs, *(n for n in initial if n not in optional_inputs), *(o for node in graph.node for o in node.output)]:
+        if name and name in written:
+            problems.append(Problem("E102", f"'{printable(name)}' is written more than once", where, "names must be unique in a graph"))
+        written.add(name)
+    for tensor in [*graph.initializer, *(a.t for node in graph.node for a in node.attribute if a.HasField("t"))]:
+        why = shape_problem(tensor.dims, 1)
+        if why:
+            problems.append(Problem("E102", f"constant '{printable(tensor.name)}' {why}", where))
+    return problems
+
+
+def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
+    """Nodes with more or fewer inputs or outputs than the standard gives their operator."""
+    versions = {"" if o.domain in AI_ONNX else o.domain: o.version for o in proto.opset_import}
+    problems = []
+    for node in (n for g in graphs(proto.graph) for n in g.node):
+        domain = "" if node.domain in AI_ONNX else node.domain
+        try:
+            schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+        except onnx.defs.SchemaError:
+            continue
+        for kind, names, least, most in (
+            ("inputs", node.input, schema.min_input, schema.max_input), ("outputs", node.output, schema.min_output, schema.max_output),
+        ):  # fmt: skip
+            count = max((k + 1 for k, name in enumerate(names) if name), default=0)
+            if not least <= len(names) or count > most:
+                allowed = f"{least}" if least == most else f"{least} to {most}"
+                place = f"{where}: node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({node.op_type})"
+                problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
+    return problems
+
+
+def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:
+    """Functions that call each other without end, or grow beyond measure when they are inlined."""
+    bodies = {(f.domain, f.name): f.node for f in proto.functions}
+    known: dict[tuple[str, str], int] = {}
+
+    def size(nodes: Iterable[onnx.NodeProto], depth: int) -> int:
+        if depth > MAX_FUNCTION_DEPTH:
+            return MAX_NODES + 1
+        total = 0
+        for node in nodes:
+            key = node.domain, node.op_type
+            if key in bodies and key not in known:
+                known[key] = size(bodies[key], depth + 1)
+            total += known[key] if key in bodies else 1
+            total += sum(size(g.node, depth + 1) for g in _bodies([node]))
+        return min(total, MAX_NODES + 1)
+
+    if size(proto.graph.node, 0) <= MAX_NODES:
+        return []
+    message = f"has more than {MAX_NODES:,} nodes once its functions are inlined, or they are nested more than {MAX_FUNCTION_DEPTH} deep"
+    return [Problem("E102", f"the model {message}", where)]

@@ -1,0 +1,144 @@
+"""TFLite: recurrent layers, whose states last from run to run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.fixed_point import quantise_multiplier
+from aot_model.frontends.tflite_layers import plain_weights
+from aot_model.frontends.tflite_movement import slices
+from aot_model.frontends.tflite_site import ACTIVATIONS, Site, finite, rescale, rule
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType
+from aot_model.ops.elementwise import Cast
+from aot_model.ops.movement import Concat
+from aot_model.ops.nn import MatMul
+from aot_model.ops.quantised import Rescale
+from aot_model.ops.registry import OPERATORS, OperatorError
+from aot_model.ops.sequence_lstm import LstmScales, SequenceLstm
+
+f32 = np.float32
+
+# Input numbers of UNIDIRECTIONAL_SEQUENCE_LSTM; gates in the order input, forget, cell, output.
+_X, _W, _R, _PEEPHOLE, _B, _PROJECTION, _PROJECTION_BIAS, _H, _C, _NORM = 0, (1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11), (12, 13, 14, 15), 16, 17, 18, 19, (20, 21, 22, 23)
+
+
+def _stacked(n: Site, inputs: tuple[int, ...], x: Value, what: str) -> Value | None:
+    """Constants of the gates as one; an absent input gate is zeros; None when all are absent."""
+    found = [n.inputs[k] if n.has(k) else None for k in inputs]
+    present = [v for v in found if v is not None]
+    if not present:
+        return None
+    arrays: list[np.ndarray | None] = []
+    for k, value in zip(inputs, found, strict=True):
+        if value is None:
+            arrays.append(None)
+            continue
+        data = plain_weights(n, k, x).data if value.dtype.is_integer and x.dtype.is_float else value.data
+        if data is None:
+            raise OperatorError(f"{what} are computed at run time", "E202")
+        arrays.append(data)
+    like = next(a for a in arrays if a is not None)
+    whole = [np.zeros_like(like) if a is None else a for a in arrays]
+    if any(a.shape != like.shape or a.dtype != like.dtype for a in whole):
+        raise OperatorError(f"{what} differ in shape or type")
+    if any(a is None for a in arrays[1:]):
+        raise OperatorError(f"{what} of a gate are missing")
+    return n.constant(np.stack(whole))
+
+
+@rule("UNIDIRECTIONAL_SEQUENCE_LSTM")
+def sequence_lstm(n: Site) -> Value:
+    options = "UnidirectionalSequenceLSTMOptions"
+    x = n.x(_X)
+    h, c = n.variable(_H), n.variable(_C)
+    coupled = not n.has(_W[0])
+    w, r, b = _stacked(n, _W, x, "weights"), _stacked(n, _R, x, "recurrent weights"), _stacked(n, _B, x, "biases")
+    if w is None or r is None or b is None:
+        raise OperatorError("weights or biases are missing")
+    peephole = None
+    if n.has(_PEEPHOLE[1]):
+        peephole = _stacked(n, _PEEPHOLE, x, "peepholes")
+    norm = _stacked(n, _NORM, x, "normalisation weights") if n.has(_NORM[1]) else None
+    projection = plain_weights(n, _PROJECTION, x) if n.has(_PROJECTION) else None
+    code = n.operator.options.get(options, "FusedActivationFunction")
+    act = ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else str(code)
+    cell_clip = finite(float(n.operator.options.get(options, "CellClip")), "cell_clip")
+    projection_clip = finite(float(n.operator.options.get(options, "ProjClip")), "proj_clip")
+    time_major = bool(n.operator.options.get(options, "TimeMajor"))
+    scales = None if x.dtype.is_float else _scales(n, cell_clip)
+    if scales is not None and b.dtype is not (DType.INT64 if x.dtype is DType.INT16 else DType.INT32):
+        raise OperatorError(f"biases of type {b.dtype.label} do not fit {x.type}")
+    node = SequenceLstm(time_major, cell_clip, projection_clip, coupled, act, scales)
+    inputs = (x, h, c, w, r, b, peephole, norm, projection, n.inputs[_PROJECTION_BIAS] if n.has(_PROJECTION_BIAS) else None)
+    y, h_last, c_last = n.build.many(node, *inputs)
+    n.assign(_H, h_last)
+    n.assign(_C, c_last)
+    return y
+
+
+def _scales(n: Site, cell_clip: float) -> LstmScales:
+    if any(n.has(k) and n.q(k).zero_point != (0,) for k in (*_W, *_R)):
+        raise OperatorError("weights of an integer LSTM have one scale and the zero point 0", "E302")
+    if n.zero(_C) != 0 or n.tensor(_C).dtype is not DType.INT16:
+        raise OperatorError("the cell of an integer LSTM is int16 with zero point 0", "E302")
+    cell = n.scale(_C)
+    wide = n.x(_X).dtype is DType.INT16
+
+    def gate(x_scale: float, k: int) -> Rescale:
+        multiplier, shift = quantise_multiplier(float(f32(x_scale) * f32(n.scale(k))) / 2.0**-12)
+        if wide:
+            multiplier = (multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF
+        return Rescale(0, multiplier, shift)
+
+    power = round(math.log2(cell)) + 12
+    return LstmScales(
+        n.zero(_X), tuple(gate(n.scale(_X), k) for k in _W), tuple(gate(n.scale(_H), k) for k in _R),
+        rescale(2.0**-15 * cell / cell), rescale(2.0**-30 / cell), rescale(2.0**-30 / n.scale(_H), n.zero(_H)),
+        (3 << power, 0) if power >= 0 else (3, -power), int(min(cell_clip / cell, 32767)) if cell_clip > 0 else 0,
+    )  # fmt: skip
+
+
+@rule("SVDF")
+def svdf(n: Site) -> Value:
+    """Each filter's newest feature enters its memory; outputs are weighted sums over memory and over the filters' rank."""
+    x, features, times = n.x(0), plain_weights(n, 1, n.x(0)), plain_weights(n, 2, n.x(0))
+    state = n.variable(4)
+    rank = int(n.operator.options.get("SVDFOptions", "Rank"))
+    if x.type.rank != 2 or features.type.rank != 2 or times.type.rank != 2 or rank < 1 or features.shape[0] % rank:
+        raise OperatorError(f"{features.type} and {times.type} with rank {rank} do not fit {x.type}")
+    batch, filters, memory = x.shape[0], features.shape[0], times.shape[1]
+    if times.shape[0] != filters or state.type.elements != batch * filters * memory:
+        raise OperatorError(f"{times.type} and the state {state.type} do not fit {filters} filters")
+    quantised = not x.dtype.is_float
+    feature = n.build(MatMul(n.zero(0) if quantised else 0, 0), x, n.transpose(features, (1, 0)))
+    if quantised:
+        real = float(f32(n.scale(0)) * f32(n.scale(1)) / f32(n.scale(4)))
+        # The reference clamps before it adds the zero point, and lets the sum wrap.
+        low, high = state.dtype.limits
+        feature = n.requantise(feature, [real], (low, high), 0, DType.INT32)
+        if n.zero(4):
+            feature = n.add("Add", feature, n.constant(n.zero(4), DType.INT32))
+        feature = n.build(Cast(state.dtype), feature)
+    old = n.reshape(state, (batch, filters, memory))
+    kept = slices(n, old, [(0, batch, 1), (0, filters, 1), (1, memory, 1)])
+    new = n.build(Concat(2), kept, n.reshape(feature, (batch, filters, 1))) if memory > 1 else n.reshape(feature, (batch, filters, 1))
+    n.assign(4, n.reshape(new, state.shape))
+    weights = n.reshape(times, (1, filters, memory))
+    if quantised:
+        centred = n.add("Sub", n.build(Cast(DType.INT32), new), n.constant(n.zero(4), DType.INT32))
+        terms = n.add("Mul", centred, n.build(Cast(DType.INT32), weights))
+    else:
+        terms = n.add("Mul", new, weights)
+    units = filters // rank
+    axes = n.constant([2], DType.INT64)
+    y = n.build(OPERATORS["", "ReduceSum"](keepdims=0), n.reshape(terms, (batch, units, rank * memory)), axes)  # type: ignore[call-arg]
+    if n.has(3):
+        y = n.add("Add", y, n.x(3))
+    if not quantised:
+        code = n.operator.options.get("SVDFOptions", "FusedActivationFunction")
+        return n.activate(y, ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else str(code))
+    real = float(f32(n.scale(4)) * f32(n.scale(2)) / f32(n.scale_out()))
+    return n.requantise(y, [real], n.limits(), n.zero_out(), n.out_dtype())

@@ -1,0 +1,45 @@
+"""TFLite: resizing of images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot_model.fixed_point import round_away
+from aot_model.frontends.tflite_site import Site, rule
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType
+from aot_model.ops.movement import Gather
+from aot_model.ops.registry import OperatorError
+from aot_model.ops.resize_bilinear import ResizeBilinear
+
+
+def _size(n: Site) -> tuple[int, int]:
+    size = n.ints(1, "the size")
+    if len(size) != 2 or min(size) < 1 or n.x().type.rank != 4:
+        raise OperatorError(f"size {size} does not fit {n.x().type}")
+    if n.quantised() and not n.same_quantisation(0):
+        raise OperatorError("input and output have different quantisation", "E302")
+    return size[0], size[1]
+
+
+@rule("RESIZE_BILINEAR")
+def resize_bilinear(n: Site) -> Value:
+    options = "ResizeBilinearOptions"
+    flags = (bool(n.operator.options.get(options, name)) for name in ("AlignCorners", "HalfPixelCenters"))
+    return n.build(ResizeBilinear(*_size(n), *flags), n.x())
+
+
+@rule("RESIZE_NEAREST_NEIGHBOR")
+def resize_nearest(n: Site) -> Value:
+    """A gather of rows and one of columns."""
+    options = "ResizeNearestNeighborOptions"
+    aligned, centred = (bool(n.operator.options.get(options, name)) for name in ("AlignCorners", "HalfPixelCenters"))
+    y = n.x()
+    for axis, wanted in enumerate(_size(n), 1):
+        size = y.shape[axis]
+        corners = aligned and wanted > 1
+        scale = np.float32(size - 1) / np.float32(wanted - 1) if corners else np.float32(size) / np.float32(wanted)
+        at = (np.arange(wanted, dtype=np.float32) + np.float32(0.5 if centred else 0)) * scale
+        places = [round_away(float(v)) for v in at] if aligned else np.floor(at)
+        y = n.build(Gather(axis), y, n.constant(np.clip(places, 0, size - 1), DType.INT64))
+    return y

@@ -1,0 +1,309 @@
+"""Direct convolution: the loops inside a block of pixels, without im2col.
+
+Loops, from the outside: blocks of pixels (pixels.py), blocks of output channels, rows of taps, and the inner loop over
+the taps of a row and the input channels together where they lie one behind the other in memory. Weights too large for
+the caches exchange the first two. The weights lie in the order in which these loops read them:
+
+    [group][block of output channels][bias][tap row][tap column][input channel][channel of the block]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+
+import numpy as np
+
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.float32.axis import Axis, Segment
+from aot_model.kernels.float32.block import Block, Work, choose
+from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.overlap import slack
+from aot_model.kernels.float32.pixels import Pixels, Walk
+from aot_model.kernels.float32.segments import Segments
+from aot_model.kernels.float32.store import Accumulators
+from aot_model.kernels.float32.text import CText, product, total
+
+_SMALL_STEP = 16
+"""A step of fewer MACs is unrolled twice as often."""
+_UNROLLED_CHANNELS = 4
+"""Up to so many input channels that do not lie one behind the other are unrolled inside the loop over tap columns."""
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """A block of output channels. `first` and `weights` are C expressions: channel, offset into the weights."""
+
+    vectors: int
+    number: int
+    first: str
+    weights: str
+
+
+@dataclass(frozen=True)
+class DirectConvolution:
+    """One convolution as loops over pixels, channel blocks and taps. weights: [out_c, kernel_h, kernel_w, in_c of a
+    group]; the rest as in conv.conv()."""
+
+    shape: ConvShape
+    rows: Axis
+    cols: Axis
+    weights: np.ndarray
+    bias: np.ndarray | None
+    tail: Tail
+    dialect: VectorDialect
+    vector_tail: bool
+
+    @property
+    def in_c(self) -> int:
+        """Input channels of a group."""
+        return self.shape.in_c // self.shape.groups
+
+    @property
+    def out_c(self) -> int:
+        """Output channels of a group."""
+        return self.shape.out_c // self.shape.groups
+
+    @property
+    def merged(self) -> bool:
+        """Taps of a row and input channels are one run through memory."""
+        _, _, w, c = self.shape.strides
+        return self.cols.taps == 1 or self.in_c * c == self.cols.tap_step * w
+
+    @property
+    def unrolled(self) -> bool:
+        """The body of the loop over tap columns contains all input channels."""
+        return not self.merged and self.in_c <= _UNROLLED_CHANNELS
+
+    def rectangles(self) -> list[tuple[Segment, Segment]]:
+        return [(r, c) for r in self.rows.segments for c in self.cols.segments]
+
+    def choose(self) -> Block:
+        work = Work(
+            [(r.count * c.count, r.taps, c.taps * self.in_c) for r, c in self.rectangles()],
+            self.out_c,
+            self.shape.out_c * self.taps_size(),
+        )
+        return choose(work, self.dialect, self.steps(None))
+
+    def steps(self, block: Block | None) -> int:
+        """Steps in the body of the inner loop."""
+        if self.unrolled:
+            return self.in_c
+        small = block is not None and block.pixels * block.vectors * self.dialect.lanes < _SMALL_STEP
+        wanted = self.dialect.costs.unroll * (2 if small and self.dialect.costs.unroll > 1 else 1)
+        return next(u for u in range(wanted, 0, -1) if self.in_c % u == 0)
+
+    # ---- weights
+
+    def vectors(self, block: Block) -> list[tuple[int, int, int]]:
+        """Loops over channel blocks: (first channel, number of blocks, vectors per block)."""
+        width = block.vectors * self.dialect.lanes
+        full, rest = divmod(self.out_c, width)
+        loops = [(0, full, block.vectors)] if full else []
+        return loops + ([(full * width, 1, ceil(rest / self.dialect.lanes))] if rest else [])
+
+    def taps_size(self) -> int:
+        return self.rows.taps * self.cols.taps * self.in_c
+
+    def block_size(self, vectors: int) -> int:
+        """Elements of the weights of one channel block."""
+        return (self.taps_size() + (self.bias is not None)) * vectors * self.dialect.lanes
+
+    def pack(self, block: Block) -> np.ndarray:
+        s = self.shape
+        w = np.asarray(self.weights, np.float32)[:, list(self.rows.order)][:, :, list(self.cols.order)]
+        w = w.reshape(s.out_c, self.taps_size()).T
+        if self.bias is not None:
+            w = np.concatenate([np.asarray(self.bias, np.float32).reshape(1, -1), w])
+        parts = []
+        for group in range(s.groups):
+            for first, blocks, vectors in self.vectors(block):
+                width = vectors * self.dialect.lanes
+                for i in range(blocks):
+                    begin = group * self.out_c + first + i * width
+                    end = min(begin + width, (group + 1) * self.out_c)
+                    parts.append(np.pad(w[:, begin:end], ((0, 0), (0, width - (end - begin)))).ravel())
+        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+    # ---- order
+
+    def slack(self, block: Block) -> int:
+        """See overlap.py; the result is dense channels last."""
+        s = self.shape
+        n_stride, h, w, _ = s.strides
+        size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
+        reads, ends = [], []
+        for n in range(s.batch):
+            for r, c in self.rectangles():
+                y, x = np.divmod(np.arange(r.count * c.count), c.count)
+                read = n * n_stride + (r.first + y * self.rows.in_step) * h + (c.first + x * self.cols.in_step) * w
+                if r.taps * c.taps == 0:
+                    read = np.full_like(read, size)
+                row = n * s.out_h + r.out + y * self.rows.out_step
+                end = (row * s.out_w + c.out + x * self.cols.out_step + 1) * s.out_c
+                begins = np.arange(0, len(y), block.pixels)
+                reads.append(np.minimum.reduceat(read, begins))
+                ends.append(np.maximum.reduceat(end, begins))
+        channel_blocks = s.groups * sum(count for _, count, _ in self.vectors(block))
+        return slack(np.concatenate(reads), np.concatenate(ends), reread=channel_blocks > 1, size=size)
+
+    # ---- code
+
+    def emit(self, block: Block | None) -> KernelCode:
+        block = block or self.choose()
+        text = CText()
+        walk = Walk(self.shape, self._rows, self._cols, block.pixels)
+        self._rows.declare(text)
+        self._cols.declare(text)
+        blocks = self.shape.groups * sum(count for _, count, _ in self.vectors(block))
+        channels_outside = blocks > 1 and self._channels_outside(block)
+        if channels_outside:
+            for channels in self._channels(text, block):
+                walk.emit(text, partial(self._block, text, channels))
+        else:
+            walk.emit(text, partial(self._all_channels, text, block))
+        body = str(text)
+        order = "; channels outside" if channels_outside else ""
+        return KernelCode(
+            body=body,
+            constants=(Packed("weights", self.pack(block), 4 * self.dialect.lanes),),
+            includes=self.dialect.includes,
+            helpers=self.dialect.helpers(body),
+            slack=None if channels_outside else self.slack(block),
+            note=f"{block.pixels} pixels x {block.vectors * self.dialect.lanes} channels in registers{order}",
+        )
+
+    @property
+    def _rows(self) -> Segments:
+        return Segments("rows", "r", self.rows)
+
+    @property
+    def _cols(self) -> Segments:
+        return Segments("cols", "s", self.cols)
+
+    def _channels_outside(self, block: Block) -> bool:
+        """Whether the weights of all channels are too many to be read again for every block of pixels."""
+        cache = self.dialect.costs.cache
+        pixels = self.shape.batch * self.shape.out_h * self.shape.out_w
+        return cache is not None and 4 * self.weights.size > cache and pixels > 4 * block.pixels
+
+    def _all_channels(self, text: CText, block: Block, pixels: Pixels) -> None:
+        for channels in self._channels(text, block):
+            self._block(text, channels, pixels)
+
+    def _channels(self, text: CText, block: Block) -> Iterator[_Channels]:
+        """Loops over the channel blocks; what is written between two steps is their body."""
+        groups = self.shape.groups
+        loops = self.vectors(block)
+        per_group = sum(blocks * self.block_size(vectors) for _, blocks, vectors in loops)
+        with text.loop("g", str(groups), needed=groups > 1):
+            before = 0
+            for first, blocks, vectors in loops:
+                size = self.block_size(vectors)
+                g, b = ("g" if groups > 1 else "0"), ("b" if blocks > 1 else "0")
+                width = vectors * self.dialect.lanes
+                with text.loop("b", str(blocks)) if blocks > 1 else text.block():
+                    yield _Channels(
+                        vectors,
+                        min(width, self.out_c - first),
+                        total(product(g, self.out_c), product(b, width), str(first)),
+                        total(product(g, per_group), product(b, size), str(before)),
+                    )
+                before += blocks * size
+
+    def _block(self, text: CText, channels: _Channels, pixels: Pixels) -> None:
+        """One register block: start, taps, tail."""
+        d = self.dialect
+        number, vectors = len(pixels.at), channels.vectors
+        text.line(f"const float *w = {total('weights', channels.weights)};")
+        self._start(text, number, vectors)
+        tap = total(product(self._rows.tap, self.cols.taps), self._cols.tap)
+        taps = product(tap if tap.isdigit() else f"({tap})", self.in_c * vectors * d.lanes)
+        skip = total(taps, str(vectors * d.lanes if self.bias is not None else 0))
+        if skip != "0":
+            text.line(f"w += {skip};")
+        self._taps(text, number, vectors)
+        oc = channels.first
+        if not oc.isdigit() and oc != "g":
+            text.line(f"const int32_t oc = {oc};")
+            oc = "oc"
+        names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(number)]
+        n = "n" if self.shape.batch > 1 else "0"
+        block = Accumulators(d, names, pixels.at, n, oc, channels.number, pixels.left)
+        block.store(text, self.tail, self.vector_tail)
+
+    def _start(self, text: CText, pixels: int, vectors: int) -> None:
+        """Accumulators begin at the bias, which is at the head of the block's weights."""
+        d = self.dialect
+        for p in range(pixels):
+            for v in range(vectors):
+                begin = d.splat("0.0f") if self.bias is None else d.load_at("w", v * d.lanes)
+                value = begin if self.bias is None or p == 0 else f"acc0_{v}"
+                text.line(f"{d.ctype} acc{p}_{v} = {value};")
+
+    def _taps(self, text: CText, pixels: int, vectors: int) -> None:
+        _, h, w, c = self.shape.strides
+        width = vectors * self.dialect.lanes
+        group = product("g", self.in_c * c) if self.shape.groups > 1 else "0"
+        several_rows = self.rows.taps > 1
+        unroll = self.steps(Block(pixels, vectors))
+        with text.loop("ky", self._rows.taps, needed=several_rows):
+            if not several_rows and self._rows.taps not in ("1",):
+                head = text.block(f"if ({self._rows.taps} > 0)")
+            else:
+                head = text.loop("_", "1", needed=False)
+            with head:
+                for p in range(pixels):
+                    down = product("ky", self.rows.tap_step * h) if several_rows else "0"
+                    text.line(f"const float *a{p} = {total(f'x{p}', group, down)};")
+                if self.merged:
+                    self._run(text, pixels, vectors, product(self._cols.taps, self.in_c), c, unroll)
+                elif self.unrolled:
+                    with text.loop("kx", self._cols.taps):
+                        self._steps(text, pixels, vectors, [i * c for i in range(self.in_c)], self.cols.tap_step * w)
+                else:
+                    with text.loop("kx", self._cols.taps):
+                        self._run(text, pixels, vectors, str(self.in_c), c, unroll)
+                        for p in range(pixels):
+                            text.line(f"a{p} += {self.cols.tap_step * w - self.in_c * c};")
+                if self._cols.taps != str(self.cols.taps) and several_rows:
+                    text.line(f"w += ({self.cols.taps} - {self._cols.taps}) * {self.in_c * width};")
+
+    def _run(self, text: CText, pixels: int, vectors: int, count: str, stride: int, unroll: int) -> None:
+        """`count` input elements, `stride` apart."""
+        with text.loop("i", count, unroll, needed=count != str(unroll)):
+            self._steps(text, pixels, vectors, [u * stride for u in range(unroll)], unroll * stride)
+
+    def _steps(self, text: CText, pixels: int, vectors: int, offsets: list[int], advance: int) -> None:
+        """Outer products of the input elements at `offsets` with their weights; then pointers advance.
+
+        Weights are loaded from the last to the first: the load at the pointer itself, being next to where the pointer
+        advances, becomes one that advances it. In the other order gcc 12 spends a move and an addition.
+        """
+        d = self.dialect
+        for u, offset in enumerate(offsets):
+            element = [f"a{p}[{offset}]" for p in range(pixels)]
+            load = d.load_held if pixels > 1 else d.load_at
+            weight = [load("w", (u * vectors + v) * d.lanes) for v in range(vectors)]
+            with text.block():
+                if vectors < pixels:
+                    for v in reversed(range(vectors)):
+                        text.line(f"const {d.ctype} w{v} = {weight[v]};")
+                    for p in range(pixels):
+                        value = d.element(element[p])
+                        text.line(f"const {d.element_type} e{p} = {value};")
+                        for v in range(vectors):
+                            text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
+                else:
+                    for p in range(pixels):
+                        text.line(f"const {d.element_type} e{p} = {d.element(element[p])};")
+                    for v in reversed(range(vectors)):
+                        text.line(f"const {d.ctype} w{v} = {weight[v]};")
+                        for p in range(pixels):
+                            text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
+        for p in range(pixels):
+            text.line(f"a{p} += {advance};")
+        text.line(f"w += {len(offsets) * vectors * d.lanes};")

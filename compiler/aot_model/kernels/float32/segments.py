@@ -1,0 +1,72 @@
+"""The segments of an axis in C: a table and expressions of the current entry, or literals where there is only one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot_model.kernels.float32.axis import Axis
+from aot_model.kernels.float32.text import CText
+
+_FIELDS = ("out", "count", "first", "tap", "taps", "area")
+_TITLES = ("first output", "outputs", "first input", "first tap", "taps", "elements of an average")
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The table `name`, whose current entry has the index `var`. The properties are C expressions."""
+
+    name: str
+    var: str
+    axis: Axis
+    averages: bool = False
+    """Whether the field `area` is needed."""
+
+    @property
+    def number(self) -> int:
+        return len(self.axis.segments)
+
+    def declare(self, text: CText) -> None:
+        if self.number < 2:
+            return
+        fields = _FIELDS if self.averages else _FIELDS[:-1]
+        rows = [[int(getattr(g, field)) for field in fields] for g in self.axis.segments]
+        ctype = "int16_t" if max(map(max, rows)) < 2**15 else "int32_t"
+        text.line(f"/* {self.name}: {', '.join(_TITLES[: len(fields)])} */")
+        text.line(f"static const {ctype} {self.name}[{len(rows)}][{len(fields)}] = {{")
+        for row in rows:
+            text.line("    {" + ", ".join(map(str, row)) + "},")
+        text.line("};")
+
+    def _field(self, field: str) -> str:
+        if self.number < 2:
+            return str(getattr(self.axis.segments[0], field))
+        return f"{self.name}[{self.var}][{_FIELDS.index(field)}]"
+
+    @property
+    def out(self) -> str:
+        return self._field("out")
+
+    @property
+    def count(self) -> str:
+        return self._field("count")
+
+    @property
+    def first(self) -> str:
+        return self._field("first")
+
+    @property
+    def tap(self) -> str:
+        return self._field("tap")
+
+    @property
+    def taps(self) -> str:
+        return self._field("taps")
+
+    @property
+    def area(self) -> str:
+        return self._field("area")
+
+    @property
+    def repeated(self) -> bool:
+        """Whether any segment has several outputs."""
+        return any(g.count > 1 for g in self.axis.segments)

@@ -1,0 +1,126 @@
+"""int8 depthwise convolution on hosts: channels in the lanes, taps in pairs.
+
+Two taps of 16 channels are interleaved to pairs of int16 and multiplied with the pairs of their weights: per pixel and pair
+two loads, two interleavings and two multiply-adds, 32 products. Weights: [block of 16 channels][pair of taps][channel][2].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8 import conv_host
+from aot_model.kernels.int8.conv_mve import tail_helpers
+from aot_model.kernels.int8.host_dialect import AVX2, HostDialect
+from aot_model.kernels.int8.host_finish import Finish, finish, lanes, table
+from aot_model.kernels.int8.host_loops import Loops, Sweep
+from aot_model.kernels.int8.host_tile import tile_helpers, view
+from aot_model.kernels.int8.host_x86 import INLINE
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point
+from aot_model.kernels.int8.requantise_host import plan
+from aot_model.kernels.int8.spec import QuantSpec
+
+PIXELS = 4
+BLOCK = 16
+
+
+def micro_kernel(pixels: int, end: Finish, weights: str, out: str, dialect: HostDialect) -> tuple[str, str]:
+    """(name, text): `pixels` pixels x 16 channels, all taps, finished and stored."""
+    name = f"q8_depthwise_{pixels}_{weights}_{end.name.removeprefix('q8_')}"
+    places = [f" + {p} * pixel" if p > 1 else " + pixel" if p else "" for p in range(pixels)]
+    lines = []
+    for v, at in (("a", "table"), ("b", "table + 8")):
+        lines.append(f"    q8_acc {v}0 = q8_load({at}){''.join(f', {v}{p} = {v}0' for p in range(1, pixels))};")
+    lines += [
+        f"    for (int32_t k = 0; k < pairs; k++, offsets += 2, w += {2 * BLOCK}) {{",
+        f"        const q8_weights u = q8_weights_{weights}(w), v = q8_weights_{weights}(w + {BLOCK});",
+        "        const int16_t *one = x + offsets[0], *other = x + offsets[1];",
+    ]
+    for p, place in enumerate(places):
+        lines += [
+            f"        const __m256i s{p} = q8_load(one{place}), t{p} = q8_load(other{place});",
+            f"        a{p} = q8_dot(a{p}, u, q8_low_channels(s{p}, t{p}));",
+            f"        b{p} = q8_dot(b{p}, v, q8_high_channels(s{p}, t{p}));",
+            f"        q8_fix(&a{p});",
+            f"        q8_fix(&b{p});",
+        ]
+    lines.append("    }")
+    lines += [f"    {end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);" for p, place in enumerate(places)]
+    lines += ["    (void)pixel;", "    (void)next;"] if pixels == 1 else []
+    return name, f"""\
+/* {pixels} pixel(s) x {BLOCK} channels, taps in pairs at x + offsets. */
+{INLINE} void {name}(const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs,
+    const {weights}_t *w, const int32_t *table, {out}_t *y, int32_t next, int32_t count)
+{{
+""" + "\n".join(lines) + "\n}\n"
+
+
+def depthwise(
+    shape: ConvShape,
+    weights: npt.NDArray[np.integer],
+    bias: npt.NDArray[np.int32] | None,
+    quant: QuantSpec,
+    tail: Tail | None = None,
+    dialect: HostDialect = AVX2,
+) -> KernelCode:
+    """Depthwise convolution with any multiplier; weights [kernel_h, kernel_w, out_c].
+
+    A single input channel is an ordinary convolution. With a tail, it gets the requantised and clamped value.
+    """
+    s, oc = shape, shape.out_c
+    taps = np.asarray(weights).reshape(s.kernel_h * s.kernel_w, oc)
+    if s.in_c == 1:
+        ordinary = taps.T.reshape(oc, s.kernel_h, s.kernel_w, 1)
+        return conv_host.conv(ConvShape(**{**s.__dict__, "groups": 1}), ordinary, bias, quant, tail, dialect)
+    dialect = AVX2 if dialect.group != 2 else dialect
+    w, b = fold_zero_point(np.ascontiguousarray(taps.T), bias, quant)
+    rq = plan(quant, b, *bounds(w, b, quant))
+    v = view(s, PIXELS, oc // s.in_c)
+    kind = "int8" if (np.abs(w * 2 + 1) <= 255).all() else "int16"
+
+    # few channels: adjacent pixels of a row are adjacent in the tile and in the output, so they are channels as well
+    fold = BLOCK // oc if BLOCK % oc == 0 and s.stride_w == 1 and v.out_w % (BLOCK // oc) == 0 else 1
+    count, lanes_used = taps.shape[0], oc * fold
+    places = [ky * s.dilation_h * v.pitch + kx * s.dilation_w * v.pixel for ky in range(s.kernel_h) for kx in range(s.kernel_w)]
+    offsets = np.array([*places, *places[-1:]][: count + count % 2], np.int32)
+    pairs = offsets.size // 2
+    padded = np.zeros((-(-lanes_used // BLOCK) * BLOCK, 2 * pairs), np.int64)
+    padded[:lanes_used, :count] = np.tile(w, (fold, 1))
+    end = finish(BLOCK, rq, quant, dialect)
+    packed, entries = [], []
+    for first in range(0, lanes_used, BLOCK):
+        lane = lanes(BLOCK)
+        packed.append(padded[first + lane].reshape(BLOCK, pairs, 2).transpose(1, 0, 2).astype(kind).reshape(-1))
+        channels = np.arange(first, first + BLOCK)
+        entries.append(table(BLOCK, rq, np.where(channels < lanes_used, channels % oc, -1), dialect))
+
+    texts: dict[str, str] = {}
+
+    def call(pixels: int, x: str, at: str, entry: str, y: str, channels: int) -> str:
+        name, text = micro_kernel(pixels, end, kind, quant.out_dtype, dialect)
+        texts[name] = text
+        return f"{name}({x}, {fold * v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, {lanes_used}, {channels});"
+
+    whole, size = lanes_used // BLOCK * BLOCK, packed[0].size
+    sweeps = [
+        Sweep(first, n, BLOCK, PIXELS, first // BLOCK * size, size, first // BLOCK * end.words, end.words, first, BLOCK, call, fold)
+        for first, n in ((0, whole), (whole, lanes_used - whole)) if n
+    ]  # fmt: skip
+    loops = Loops(s, v, quant, dialect, sweeps, tail, quant.x_zero_point)
+    body = loops.text()
+    tiles = tile_helpers(v, quant.x_dtype, dialect)
+    helpers = [*dialect.helpers(*end.helpers, *texts.values(), *tiles), *tiles, *end.helpers, *texts.values()]
+    return KernelCode(
+        body=body,
+        constants=(
+            Packed("weights", np.concatenate(packed), 32),
+            Packed("table", np.concatenate(entries), 32),
+            Packed("offsets", offsets, 4),
+        ),
+        scratch=loops.scratch(),
+        includes=dialect.includes,
+        helpers=(*dict.fromkeys(helpers), *tail_helpers(tail)),
+        slack=loops.slack(),
+        note=f"{dialect.name}, 16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}",
+    )

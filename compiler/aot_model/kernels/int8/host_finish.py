@@ -1,0 +1,111 @@
+"""From accumulators to stored bytes: the finishing function of a layer and its table of constants.
+
+A table has one entry per block of 16 or 8 channels, int32 words:
+
+    bias [n], then   affine, s = 0: multiplier [n], c [n] int16
+                     affine:        multiplier [n], c [n]
+                     ties:          multiplier [n], offset [n], shift [n]
+                     raw:           {multiplier, shift} [n]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot_model.kernels.int8.finish import requantise_helper
+from aot_model.kernels.int8.host_dialect import HostDialect
+from aot_model.kernels.int8.host_x86 import INLINE
+from aot_model.kernels.int8.requantise_host import HostRequantise
+from aot_model.kernels.int8.spec import Int64, QuantSpec
+
+LANES16 = (0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15)
+"""Channel of each lane of the two accumulators of a block of 16."""
+
+
+def lanes(block: int) -> np.ndarray:
+    """Channel, within its block, of each accumulator lane."""
+    return np.array(LANES16 if block == 16 else range(8))
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The finishing function `name(a[, b], table, y, count)` of one layer for blocks of 16 or 8 channels."""
+
+    block: int
+    name: str
+    helpers: tuple[str, ...]
+    words: int
+    """Of a table entry."""
+
+
+def finish(block: int, rq: HostRequantise, quant: QuantSpec, dialect: HostDialect) -> Finish:
+    """The function for blocks of `block` channels; text is shared by layers whose ranges are alike."""
+    out = quant.out_dtype
+    low, high = (quant.out_range[i] if v is None else v for i, v in enumerate((rq.low, rq.high)))
+    shift = int(rq.shift[0]) if rq.form == "affine" else 0
+    name = f"q8_{rq.form}{shift if shift else ''}_{block}_{out}"
+    if (low, high) != quant.out_range:
+        name += f"_{low}_{high}".replace("-", "n")
+    parts = ("a", "b")[: block // 8]
+    at = {v: 8 * i for i, v in enumerate(parts)}
+    extra: tuple[str, ...] = ()
+    if rq.form == "raw":
+        rule, text = requantise_helper(quant)
+        name += f"_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
+        extra = (text,)
+        words = 3 * block
+        save = "q8_sums16(sums, a, b);" if block == 16 else "q8_save(sums, a);"
+        body = f"""\
+    int32_t sums[{block}];
+    {save}
+    for (int32_t c = 0; c < count; c++) {{
+        y[c] = ({out}_t){rule}(sums[c], table + {block} + 2 * c);
+    }}
+"""
+    else:
+        if rq.narrow:
+            words = 2 * block + block // 2
+            vectors = [f"q8_scale({v}, table + {block + at[v]})" for v in parts]
+        elif rq.form == "affine":
+            words = 3 * block
+            vectors = [f"q8_add_shift(q8_scale({v}, table + {block + at[v]}), table + {2 * block + at[v]}, {shift})" for v in parts]
+        else:
+            words = 4 * block
+            where = [", ".join(f"table + {n * block + at[v]}" for n in (1, 2, 3)) for v in parts]
+            vectors = [f"q8_round({v}, {w})" for v, w in zip(parts, where, strict=True)]
+        half = "q8_pack16" if block == 16 else "q8_pack8"
+        packed = f"{half}({', '.join(vectors)})"
+        if rq.narrow:
+            packed = f"q8_add_{block}({packed}, table + {2 * block})"
+        body = f"    q8_store(y, q8_bytes{block}_{out}({packed}, {low}, {high}), count);\n"
+    arguments = ", ".join(f"q8_acc {v}" for v in parts)
+    comment = f"/* {block} channels: requantisation, clamp to [{low}, {high}], store of the first `count`. */\n"
+    text = f"{comment}{INLINE} void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t count)\n{{\n{body}}}\n"
+    return Finish(block, name, (*extra, text), words)
+
+
+def table(block: int, rq: HostRequantise, channels: Int64, dialect: HostDialect) -> np.ndarray:
+    """Entry of the channels [block] (-1: none), int32 words."""
+    lane = channels[lanes(block)]
+    order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4] for i in range(block)])).astype(np.int64)
+
+    def of(values: Int64, where: Int64) -> np.ndarray:
+        found = np.where(where >= 0, values[np.maximum(where, 0)], 0)
+        return (found & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+
+    parts = [of(rq.bias, lane)]
+    if rq.form == "raw":
+        parts.append(np.stack([of(rq.multiplier, channels), of(rq.shift, channels)], axis=1).reshape(-1))
+        return np.concatenate(parts)
+    parts.append(of(rq.multiplier, lane))
+    if rq.narrow:
+        # packing to int16 brings a block of 16 back to channel order but for the order within each four
+        parts.append(of(rq.offset, channels[order]).astype(np.int16).view(np.int32))
+        return np.concatenate(parts)
+    after = lane[order]
+    parts.append(of(rq.offset, after))
+    if rq.form == "ties":
+        parts.append(of(rq.shift, after))
+    return np.concatenate(parts)

@@ -1,0 +1,158 @@
+"""The loops around the host's micro-kernels: images, tiles of rows, blocks of channels, rows, blocks of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aot_model.kernels.base import ConvShape, Scratch, Tail
+from aot_model.kernels.float32.text import CText, product, total
+from aot_model.kernels.int8.conv_mve import RowTail
+from aot_model.kernels.int8.host_dialect import HostDialect
+from aot_model.kernels.int8.host_tile import View, split, tile_call
+from aot_model.kernels.int8.patch_dsp import slack
+from aot_model.kernels.int8.spec import QuantSpec
+
+OVERRUN = 32
+"""Elements behind the tile that a micro-kernel may read, for channels or taps whose weights are zero."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Blocks of output channels that one micro-kernel computes."""
+
+    channel: int
+    count: int
+    """How many channels."""
+    step: int
+    """Channels of a block; the last one of a sweep is whole unless it is the only one."""
+    pixels: int
+    """Most pixels of a block."""
+    weights: int
+    """Elements of the weights before the first block; `weights_step` of each block."""
+    weights_step: int
+    table: int
+    table_step: int
+    input: int
+    """Elements into the tile's pixel at which the inputs begin, `input_step` further for each block."""
+    input_step: int
+    call: Callable[[int, str, str, str, str, int], str]
+    """(pixels, x, w, table, y, channels) to the statement."""
+    fold: int = 1
+    """So many adjacent pixels count as one with as many times the channels."""
+
+
+@dataclass(frozen=True)
+class Loops:
+    """Writes the body of one kernel."""
+
+    shape: ConvShape
+    view: View
+    quant: QuantSpec
+    dialect: HostDialect
+    sweeps: list[Sweep]
+    tail: Tail | None
+    zero: int
+    """The zero point as it lies in the tile."""
+
+    @property
+    def tile_rows(self) -> int:
+        return self.view.rows(self.dialect.element_bytes)
+
+    def scratch(self) -> tuple[Scratch, ...]:
+        v, d = self.view, self.dialect
+        size = (v.needed(self.tile_rows) * v.pitch + OVERRUN) * d.element_bytes
+        found = [Scratch("tile", size, 32, d.element)]
+        if self.tail is not None:
+            found.append(Scratch("results", self.tile_rows * v.out_w * self.shape.out_c, 4, f"{self.quant.out_dtype}_t"))
+        return tuple(found)
+
+    def slack(self) -> int | None:
+        """A tile's input is consumed before its outputs are written."""
+        if self.shape.x_strides is not None:
+            return None
+        return slack(self.shape, self.tile_rows * self.view.out_w)
+
+    @property
+    def note(self) -> str:
+        """The blocking of the first sweep."""
+        blocks = " and ".join(str(p) for p, _ in split(self.view.out_w // self.sweeps[0].fold, self.sweeps[0].pixels))
+        return f"blocks of {blocks} pixels, tiles of {self.tile_rows} x {self.view.out_w} outputs"
+
+    def text(self) -> str:
+        v, oc = self.view, self.shape.out_c
+        rows, image = self.tile_rows, v.out_h * v.out_w * oc
+        c = CText()
+        with c.loop("n", str(v.batch), needed=v.batch > 1):
+            n = "n" if v.batch > 1 else "0"
+            with c.loop("top", str(v.out_h), rows, needed=rows < v.out_h):
+                top = "top" if rows < v.out_h else "0"
+                height = str(rows)
+                if v.out_h % rows:
+                    c.line(f"const int32_t rows = {v.out_h} - top < {rows} ? {v.out_h} - top : {rows};")
+                    height = "rows"
+                first = product(top, v.stride_h)
+                first = f"{first} - {v.top}" if v.top else first
+                more = v.needed(1) - v.stride_h
+                needed = str(v.needed(rows)) if height != "rows" else total(product("rows", v.stride_h), str(more)) if more >= 0 else f"rows * {v.stride_h} - {-more}"
+                c.line(tile_call(v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first, needed))
+                to = "results" if self.tail else total("y", product(n, image), product(top, v.out_w * oc))
+                for sweep in self.sweeps:
+                    self._sweep(c, sweep, height, to)
+                if self.tail is not None:
+                    self._tail(c, self.tail, n, top, height)
+        return str(c)
+
+    def _sweep(self, c: CText, s: Sweep, height: str, to: str) -> None:
+        v, oc = self.view, self.shape.out_c
+        many = s.count > s.step
+        width = s.step if many else s.count
+        with c.loop("block", str(s.count // s.step), needed=many):
+            block = "block" if many else "0"
+            w = total("weights", str(s.weights), product(block, s.weights_step))
+            table = total("table", str(s.table), product(block, s.table_step))
+            with c.loop("row", height, needed=height != "1"):
+                row = "row" if height != "1" else "0"
+                from_ = total("tile", str(s.input), product(block, s.input_step), product(row, v.stride_h * v.pitch))
+                at = total(to, str(s.channel), product(block, s.step), product(row, v.out_w * oc))
+                blocks = split(v.out_w // s.fold, s.pixels)
+                from_pixel, to_pixel = s.fold * v.stride_w * v.pixel, s.fold * oc
+                done = 0
+                for pixels, count in blocks:
+                    x, y = total(from_, str(done * from_pixel)), total(at, str(done * to_pixel))
+                    with c.loop("i", str(count), needed=count > 1):
+                        i = "i" if count > 1 else "0"
+                        x = total(x, product(i, pixels * from_pixel))
+                        y = total(y, product(i, pixels * to_pixel))
+                        c.line(s.call(pixels, x, w, table, y, width))
+                    done += pixels * count
+
+    def _tail(self, c: CText, tail: Tail, n: str, top: str, height: str) -> None:
+        """Hands the results of a tile to the tail, by their place in the true result; a row tail takes them all."""
+        s, v = self.shape, self.view
+        row = "0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else f"pixel / {s.out_w}"
+        at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row, "0" if s.out_w == 1 else f"pixel % {s.out_w}")
+        if isinstance(tail, RowTail):
+            count = product(height, v.out_w * s.out_c)
+            if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
+                at = (n, top, "0")
+            store = tail.store_row("results", (*at, "0"), count).rstrip()
+            if "pixel" in store:
+                c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w))};")
+            c.line(store)
+            return
+        if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
+            with c.loop("row", height, needed=height != "1"), c.loop("column", str(v.out_w), needed=v.out_w > 1):
+                row, column = "row" if height != "1" else "0", "column" if v.out_w > 1 else "0"
+                self._store(c, total(product(row, v.out_w), column), tail.store("value", (n, total(top, row), column, "c"), 1))
+            return
+        store = tail.store("value", (*at, "c"), 1)
+        with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):
+            if "pixel" in store:
+                c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w), 'i')};")
+            self._store(c, "i", store)
+
+    def _store(self, c: CText, place: str, store: str) -> None:
+        with c.loop("c", str(self.shape.out_c)):
+            c.line(f"const int32_t value = results[{total(product(place if place.isalnum() else f'({place})', self.shape.out_c), 'c')}];")
+            c.line(store)

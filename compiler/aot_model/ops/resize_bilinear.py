@@ -1,0 +1,96 @@
+"""Bilinear interpolation as TFLite computes it: positions and weights are tables, worked out at compile time.
+
+Integers: weights in Q.10, the sum rounded with ties away from zero. Source: TensorFlow Lite's RESIZE_BILINEAR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, call, cast, const, load, select
+from aot_model.ir.graph import Value, constant
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, operator, required
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """For each output position: the lower and upper source, and the weight of the upper one."""
+
+    low: Value
+    high: Value
+    weight: Value
+
+    def at(self, i: Expr) -> tuple[Expr, Expr, Expr]:
+        def entry(v: Value) -> Expr:
+            return const(v.data.reshape(-1)[0].item(), v.dtype) if v.data is not None and v.data.size == 1 else load(v, (i,))
+
+        return entry(self.low), entry(self.high), entry(self.weight)
+
+
+@operator("ResizeBilinear", domain="aot")
+class ResizeBilinear(Operator):
+    """x (N, H, W, C) to (N, height, width, C)."""
+
+    height: int = 1
+    width: int = 1
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.type.rank != 4 or 0 in x.shape or min(self.height, self.width) < 1:
+            raise OperatorError(f"cannot resize {x.type} to {self.height} x {self.width}")
+        if self.align_corners and self.half_pixel_centers:
+            raise OperatorError("align_corners and half_pixel_centers exclude each other")
+        return [TensorType(x.dtype, (x.shape[0], self.height, self.width, x.shape[3]))]
+
+    def _axis(self, size: int, wanted: int, real: bool, wide: DType) -> _Axis:
+        aligned = self.align_corners and wanted > 1
+        i = np.arange(wanted)
+        if real:
+            scale = np.float32(size - 1) / np.float32(wanted - 1) if aligned else np.float32(size) / np.float32(wanted)
+            at = (i.astype(np.float32) + np.float32(0.5)) * scale - np.float32(0.5) if self.half_pixel_centers else i.astype(np.float32) * scale
+            low = np.maximum(np.floor(at), 0).astype(np.int32)
+            high = np.minimum(np.ceil(at), size - 1).astype(np.int32)
+            weight = (at - low.astype(np.float32)).astype(np.float32)
+        else:
+            span, count = (size - 1, wanted - 1) if aligned else (size, wanted)
+            step = (1024 * span + count // 2) // count
+            place = i * step + step // 2 - 512 if self.half_pixel_centers else i * step
+            low = np.maximum(np.trunc(place / 1024), 0).astype(np.int32)
+            high = np.minimum(np.trunc((place + 1023) / 1024), size - 1).astype(np.int32)
+            weight = (place - 1024 * low).astype(wide.numpy)
+        return _Axis(constant("lower", np.minimum(low, size - 1)), constant("upper", np.clip(high, 0, size - 1)), constant("weight", weight))
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        real = x.dtype.is_float
+        # The weights of the four neighbours sum to 2^20: 8-bit values fit 32 bits.
+        wide = x.dtype if real else DType.INT32 if x.dtype.bits == 8 else DType.INT64
+        unit = const(1 if real else 1024, wide)
+        y0, y1, dy = self._axis(x.shape[1], self.height, real, wide).at(index[1])
+        x0, x1, dx = self._axis(x.shape[2], self.width, real, wide).at(index[2])
+
+        def part(row: Expr, column: Expr, wy: Expr, wx: Expr) -> Expr:
+            value = cast(at(x, (index[0], row, column, index[3])), wide)
+            return call("mul", call("mul", value, wy), wx)
+
+        rest_y, rest_x = call("sub", unit, dy), call("sub", unit, dx)
+        total = part(y0, x0, rest_y, rest_x)
+        for term in (part(y1, x0, dy, rest_x), part(y0, x1, rest_y, dx), part(y1, x1, dy, dx)):
+            total = call("add", total, term)
+        if real:
+            return total
+        half, whole = const(1 << 19, wide), const(1 << 20, wide)
+        up = call("lt", const(0, wide), total, dtype=DType.BOOL)
+        return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), whole), x.dtype)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(4)
+        x = np.asarray(rng.integers(-128, 128, (1, 3, 4, 2)), dtype=np.int8)
+        sizes = [(6, 8), (5, 3), (1, 1)]
+        return [Sample((v,), {"height": h, "width": w, "half_pixel_centers": p}) for h, w in sizes for p in (False, True) for v in (x, x.astype(np.float32))]

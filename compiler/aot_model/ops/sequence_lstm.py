@@ -1,0 +1,315 @@
+"""The LSTM of TFLite over a sequence, in floats or in integers, with everything that its file format can ask for.
+
+    i, f, o = sigmoid(W x + R h + P c + b)    g = activation(W x + R h + b)    c = f * c + i * g    h = o * activation(c)
+
+Options: peepholes P (diagonal), layer normalisation of the gates' sums, a projection of h, clipping of c and of the
+projection, the input gate coupled as 1 - f. Integers: gates are int16 in Q3.12, the cell is int16, every product is
+requantised. Source: TensorFlow Lite's UNIDIRECTIONAL_SEQUENCE_LSTM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot_model.emit.c_expr import CWriter, float_literal
+from aot_model.ir.expr import Expr, flatten, leaf
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.kernels.base import Packed, Scratch
+from aot_model.lowering.site import Argument, Site, written
+from aot_model.ops.quantised import Rescale, SigmoidInt16, sigmoid_table
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, operator, required
+
+GATES = ("input", "forget", "cell", "output")
+
+
+@dataclass(frozen=True)
+class LstmScales:
+    """Factors of an integer LSTM; the gates' in the order of GATES."""
+
+    x_zero_point: int
+    x: tuple[Rescale, ...]
+    h: tuple[Rescale, ...]
+    forget: Rescale
+    """Forget gate times cell, in the cell's scale."""
+    input: Rescale
+    """Input gate times candidate, in the cell's scale."""
+    output: Rescale
+    """Output gate times activated cell, in the hidden state's scale; its zero point is the hidden state's."""
+    cell_argument: tuple[int, int]
+    """(multiplier, shift) of the activation of the cell, see SigmoidInt16."""
+    cell_clip: int = 0
+
+
+@operator("SequenceLstm", domain="aot")
+class SequenceLstm(Operator):
+    """Inputs: x, h, c, W [4, H, I], R [4, H, O], b [4, H], P [3, H], layer norm [4, H], projection [O, H], its bias [O].
+
+    x is (B, T, I), or (T, B, I) when time_major. Results: y, h after the last step, c after the last step.
+    """
+
+    alone: ClassVar[bool] = True
+
+    time_major: bool = False
+    cell_clip: float = 0.0
+    projection_clip: float = 0.0
+    coupled: bool = False
+    activation: str = "TANH"
+    scales: LstmScales | None = None
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, h, c, w, r, _ = (required(inputs, k) for k in range(6))
+        if x.type.rank != 3 or w.type.rank != 3 or r.type.rank != 3 or w.shape[0] != 4 or 0 in (*x.shape, *w.shape, *r.shape):
+            raise OperatorError(f"x {x.type}, W {w.type} and R {r.type} do not fit each other")
+        batch, units, out = x.shape[1 if self.time_major else 0], w.shape[1], r.shape[2]
+        wanted = {1: (batch, out), 2: (batch, units), 3: (4, units, x.shape[2]), 4: (4, units, out), 5: (4, units), 6: (3, units),
+                  7: (4, units), 8: (out, units), 9: (out,)}  # fmt: skip
+        for k, shape in wanted.items():
+            value = inputs[k] if k < len(inputs) else None
+            if value is not None and value.shape != shape:
+                raise OperatorError(f"input {k} is {value.type}, its shape should be {list(shape)}")
+        if self._input(inputs, 8) is None and out != units:
+            raise OperatorError(f"{units} units give {out} outputs without a projection")
+        if self.scales is not None and any(self._input(inputs, k) is not None for k in range(6, 10)):
+            raise OperatorError("peepholes, layer normalisation and projection of integer LSTMs are not supported", "E202")
+        if self.scales is None and not x.dtype.is_float:
+            raise OperatorError(f"{x.type} without quantisation", "E302")
+        return [TensorType(x.dtype, (*x.shape[:2], out)), h.type, c.type]
+
+    @staticmethod
+    def _input(inputs: Inputs, k: int) -> Value | None:
+        return inputs[k] if k < len(inputs) else None
+
+    def lower(self, site: Site) -> None:
+        (_float_lstm if self.scales is None else _integer_lstm)(self, site)
+
+    def sizes(self, site: Site) -> tuple[int, int, int, int, int]:
+        """(batch, steps, inputs, units, outputs)."""
+        x, w, r = site.input(0), site.input(3), site.input(4)
+        batch, steps = (x.shape[1], x.shape[0]) if self.time_major else (x.shape[0], x.shape[1])
+        return batch, steps, x.shape[2], w.shape[1], r.shape[2]
+
+    def macs(self, site: Site) -> int:
+        batch, steps, inputs, units, outputs = self.sizes(site)
+        projection = outputs * units if site.node.input(8) is not None else 0
+        return batch * steps * (4 * units * (inputs + outputs) + projection)
+
+
+def _memory(site: Site) -> list[Argument]:
+    """x, the states before and after, y."""
+    h0, c0 = site.input(1), site.input(2)
+    return [
+        Argument("x", site.input(0) if site.input(0).is_const else site.window(0)),
+        *(Argument(k, v if v.is_const else site.window(n)) for n, k, v in ((1, "h0", h0), (2, "c0", c0))),
+    ]  # fmt: skip
+
+
+def _results(site: Site) -> list[Argument]:
+    return [written(name, site.node.outputs[k]) for k, name in enumerate(("y", "h", "c"))]
+
+
+def _frame(op: SequenceLstm, site: Site, step: str) -> str:
+    """The loops over time and batch around the body of one step."""
+    batch, steps, inputs, units, outputs = op.sizes(site)
+    h, c = site.node.outputs[1].type, site.node.outputs[2].type
+    at = f"(t * {batch} + n)" if op.time_major else f"(n * {steps} + t)"
+    element = site.input(0).dtype.c_type
+    pad = "            "
+    return f"""    memcpy(h, h0, {h.nbytes}u);
+    memcpy(c, c0, {c.nbytes}u);
+    for (int32_t t = 0; t < {steps}; ++t) {{
+        for (int32_t n = 0; n < {batch}; ++n) {{
+            const {element} *const xt = &x[{at} * {inputs}];
+            {h.dtype.c_type} *const ht = &h[n * {outputs}];
+            {c.dtype.c_type} *const ct = &c[n * {units}];
+{_indent(step, pad)}
+            memcpy(&y[{at} * {outputs}], ht, {outputs * h.dtype.size}u);
+        }}
+    }}"""
+
+
+def _indent(text: str, pad: str) -> str:
+    return "\n".join(pad + line if line else line for line in text.strip("\n").split("\n"))
+
+
+# --- floats -----------------------------------------------------------------------------------------------------------
+
+_NORMALISE = """/* Mean 0 and variance 1; a constant row stays finite. */
+static inline void aot_model_normalise(float *x, int32_t n)
+{
+    float mean = 0.0f;
+    float square = 0.0f;
+    for (int32_t j = 0; j < n; ++j) {
+        mean += x[j];
+        square += x[j] * x[j];
+    }
+    mean /= (float)n;
+    const float variance = square / (float)n - mean * mean;
+    const float scale = 1.0f / sqrtf((variance > 0.0f) ? variance : 1e-8f);
+    for (int32_t j = 0; j < n; ++j) {
+        x[j] = (x[j] - mean) * scale;
+    }
+}"""
+
+_FLOAT_ACTIVATIONS = {
+    "NONE": "{0}", "TANH": "tanhf({0})", "RELU": "aot_model_max_float32({0}, 0.0f)",
+    "RELU6": "aot_model_min_float32(aot_model_max_float32({0}, 0.0f), 6.0f)",
+}  # fmt: skip
+
+
+def _clip(name: str, limit: float) -> str:
+    """Statement that clips a float to [-limit, limit]; nothing when there is no limit."""
+    bound = float_literal(limit, DType.FLOAT32)
+    return f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});" if limit > 0 else ""
+
+
+def _float_lstm(op: SequenceLstm, site: Site) -> None:
+    _, _, inputs, units, outputs = op.sizes(site)
+    peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
+    text = _FLOAT_ACTIVATIONS.get(op.activation)
+    if text is None:
+        raise OperatorError(f"activation {op.activation} is not supported", "E202")
+    start = "0.0f" if norm is not None else f"b[k * {units} + j]"
+    before = f" + ct[j] * p[{{}} * {units} + j]"
+    parts = [f"""for (int32_t k = {1 if op.coupled else 0}; k < 4; ++k) {{
+    for (int32_t j = 0; j < {units}; ++j) {{
+        float sum = {start};
+        for (int32_t i = 0; i < {inputs}; ++i) {{
+            sum += xt[i] * w[(k * {units} + j) * {inputs} + i];
+        }}
+        for (int32_t i = 0; i < {outputs}; ++i) {{
+            sum += ht[i] * r[(k * {units} + j) * {outputs} + i];
+        }}
+        gates[k * {units} + j] = sum;
+    }}
+}}"""]  # fmt: skip
+
+    def normalised(k: str) -> str:
+        return (f"aot_model_normalise(&gates[{k} * {units}], {units});\nfor (int32_t j = 0; j < {units}; ++j) {{\n"
+                f"    gates[{k} * {units} + j] = gates[{k} * {units} + j] * norm[{k} * {units} + j] + b[{k} * {units} + j];\n}}")  # fmt: skip
+
+    def peep(gate: int, slot: int) -> str:
+        return f"for (int32_t j = 0; j < {units}; ++j) {{\n    gates[{gate * units} + j] +={before.format(slot)[2:]};\n}}" if peephole is not None else ""
+
+    def gate(k: int) -> str:
+        return f"aot_model_sigmoid_float32(gates[{k * units} + j])"
+
+    first = 1 if op.coupled else 0
+    parts += [peep(k, k) for k in (0, 1) if k >= first]
+    parts += [normalised(str(k)) for k in range(first, 3)] if norm is not None else []
+    forget = f"const float forget = {gate(1)};"
+    take = "1.0f - forget" if op.coupled else gate(0)
+    parts.append(f"""for (int32_t j = 0; j < {units}; ++j) {{
+    {forget}
+    float cell = forget * ct[j] + ({take}) * {text.format(f"gates[{2 * units} + j]")};
+    {_clip("cell", op.cell_clip)}
+    ct[j] = cell;
+}}""")  # fmt: skip
+    parts += [peep(3, 2)]
+    parts += [normalised("3")] if norm is not None else []
+    target = "gates" if projection is not None else "ht"
+    parts.append(f"for (int32_t j = 0; j < {units}; ++j) {{\n    {target}[j] = {gate(3)} * {text.format('ct[j]')};\n}}")
+    if projection is not None:
+        parts.append(f"""for (int32_t j = 0; j < {outputs}; ++j) {{
+    float sum = {"q[j]" if projection_bias is not None else "0.0f"};
+    for (int32_t i = 0; i < {units}; ++i) {{
+        sum += gates[i] * projection[j * {units} + i];
+    }}
+    {_clip("sum", op.projection_clip)}
+    ht[j] = sum;
+}}""")  # fmt: skip
+    body = _frame(op, site, "\n".join(line for part in parts for line in part.split("\n") if line.strip()))
+    constants = {3: "w", 4: "r", 5: "b", 6: "p", 7: "norm", 8: "projection", 9: "q"}
+    arguments = _memory(site)
+    arguments += [Argument(name, v) for k, name in constants.items() if (v := site.node.input(k)) is not None]
+    arguments.append(Argument("gates", Scratch("gates", 4 * units * 4, 4, "float")))
+    helpers = (_NORMALISE,) if norm is not None else ()
+    site.call("lstm", body, [*arguments, *_results(site)], includes=["string.h", "math.h", "aot_model/scalar.h"], helpers=helpers, macs=op.macs(site), note="LSTM")
+
+
+# --- integers ---------------------------------------------------------------------------------------------------------
+
+
+def _function(name: str, op: SigmoidInt16) -> str:
+    """A static function of the activation."""
+    x = Value("x", TensorType(DType.INT16, ()))
+
+    def at(value: Value, index: Index) -> Expr:
+        return leaf("x", DType.INT16, -32768, 32767)
+
+    access: At = at
+    writer = CWriter(lambda cell, position: f"table[{position}]")
+    (text,) = writer.compute(flatten(op.express(access, [x], ())))
+    body = "\n".join([*writer.lines, f"    return {text};"])
+    return f"static inline int16_t {name}(const uint16_t *table, int16_t x)\n{{\n{body}\n}}"
+
+
+_SATURATE = """static inline int16_t aot_model_saturate_int16(int32_t x)
+{
+    return (int16_t)aot_model_min_int32(aot_model_max_int32(x, -32768), 32767);
+}"""
+
+
+def _integer_lstm(op: SequenceLstm, site: Site) -> None:
+    scales = op.scales
+    assert scales is not None
+    if op.activation != "TANH" or op.coupled:
+        raise OperatorError("integer LSTMs have the activation TANH and a gate of their own for the input", "E202")
+    _, _, inputs, units, outputs = op.sizes(site)
+    w, r, b = (site.input(k).data for k in (3, 4, 5))
+    assert w is not None and r is not None and b is not None
+    wide = site.input(0).dtype is DType.INT16
+    acc, requantise = ("int64_t", "aot_model_requantise_wide") if wide else ("int32_t", "aot_model_requantise")
+    kind = np.int64 if wide else np.int32
+    # Zero points are folded: sum((x - z) * w) = sum(x * w) - z * sum(w).
+    bias_x = (b.astype(np.int64) - scales.x_zero_point * w.astype(np.int64).sum(axis=2)).astype(kind)
+    bias_h = (-scales.output.zero_point * r.astype(np.int64).sum(axis=2)).astype(kind)
+    factors = np.asarray([[v for k in range(4) for v in (s[k].multiplier, s[k].shift)] for s in (scales.x, scales.h)], dtype=np.int32)
+    multiplier, shift = scales.cell_argument
+    cell_activation = f"aot_model_tanh_int16_{multiplier}_{shift}"
+    helpers: tuple[str, ...] = (_SATURATE, _function("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)), _function("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
+    if (multiplier, shift) != (3, 0):
+        helpers = (*helpers, _function(cell_activation, SigmoidInt16(True, multiplier, shift)))
+    low, high = site.node.outputs[1].dtype.limits
+
+    def product(a: str, c: str, by: Rescale) -> str:
+        return f"aot_model_requantise((int32_t){a} * {c}, {by.multiplier}, {by.shift})"
+
+    clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{scales.cell_clip}), {scales.cell_clip});" if scales.cell_clip else ""
+    zero = f" + {scales.output.zero_point}" if scales.output.zero_point else ""
+    step = f"""for (int32_t k = 0; k < 4; ++k) {{
+    for (int32_t j = 0; j < {units}; ++j) {{
+        {acc} from_x = bias_x[k * {units} + j];
+        {acc} from_h = bias_h[k * {units} + j];
+        for (int32_t i = 0; i < {inputs}; ++i) {{
+            from_x += xt[i] * w[(k * {units} + j) * {inputs} + i];
+        }}
+        for (int32_t i = 0; i < {outputs}; ++i) {{
+            from_h += ht[i] * r[(k * {units} + j) * {outputs} + i];
+        }}
+        gates[k * {units} + j] = aot_model_saturate_int16(
+            aot_model_saturate_int16({requantise}(from_x, factors[2 * k], factors[2 * k + 1]))
+            + aot_model_saturate_int16({requantise}(from_h, factors[8 + 2 * k], factors[9 + 2 * k])));
+    }}
+}}
+for (int32_t j = 0; j < {units}; ++j) {{
+    const int16_t take = aot_model_logistic_int16(table, gates[j]);
+    const int16_t forget = aot_model_logistic_int16(table, gates[{units} + j]);
+    const int16_t candidate = aot_model_tanh_int16_3_0(table, gates[{2 * units} + j]);
+    const int16_t give = aot_model_logistic_int16(table, gates[{3 * units} + j]);
+    int32_t cell = aot_model_saturate_int16({product("forget", "ct[j]", scales.forget)})
+        + aot_model_saturate_int16({product("take", "candidate", scales.input)});
+    cell = aot_model_saturate_int16(cell);
+    {clip}
+    ct[j] = (int16_t)cell;
+    const int32_t hidden = {product("give", f"{cell_activation}(table, (int16_t)cell)", scales.output)}{zero};
+    ht[j] = ({site.node.outputs[1].dtype.c_type})aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high});
+}}"""
+    body = _frame(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
+    constants = [("w", w), ("r", r), ("bias_x", bias_x), ("bias_h", bias_h), ("factors", factors.reshape(-1)), ("table", np.asarray(sigmoid_table(), dtype=np.uint16))]
+    arguments = [*_memory(site), *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize)) for k, v in constants)]
+    arguments.append(Argument("gates", Scratch("gates", 4 * units * 2, 2, "int16_t")))
+    site.call("lstm", body, [*arguments, *_results(site)], includes=["string.h", "aot_model/scalar.h"], helpers=helpers, macs=op.macs(site), note="integer LSTM")

@@ -1,0 +1,30 @@
+"""Memory that lasts between runs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from aot_model.ir.types import TensorType
+from aot_model.lowering.site import Argument, Site, written
+from aot_model.ops.registry import Inputs, Operator, OperatorError, operator, required
+
+
+@operator("Assign", domain="aot", effects=True)
+class Assign(Operator):
+    """Store the second input into the first, a state. The result, its new value, is read by nobody.
+
+    Nodes that read the state's old value come before it.
+    """
+
+    alone: ClassVar[bool] = True
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        state, value = required(inputs, 0), required(inputs, 1)
+        if not state.state or state.type != value.type:
+            raise OperatorError(f"cannot assign {value.type} to {state.type}")
+        return [state.type]
+
+    def lower(self, site: Site) -> None:
+        state, value = site.input(0), site.input(1)
+        source = Argument("x", value if value.is_const else site.window(1))
+        site.call("assign", f"    memcpy(y, x, {state.type.nbytes}u);", [source, written("y", state)], includes=["string.h"])

@@ -1,0 +1,256 @@
+"""The TFLite frontend: what it refuses and how it says so, mutated files, and real models where they are at hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aot_model.errors import CompileError
+from aot_model.frontends.tflite import read_tflite
+from aot_model.host_run import SANITIZE, HostProgram, scratch_folder
+from aot_model.host_run import build as build_program
+from aot_model.pipeline import Request, compile_model
+from tflite_models import FLOAT32, INT32, Op, T, build
+
+MODELS = Path(os.environ.get("AOT_MODEL_MODELS", Path(__file__).parents[3] / "shared" / "models"))
+FUZZ_CASES = int(os.environ.get("AOT_MODEL_FUZZ_CASES", "300"))
+
+_rng = np.random.default_rng(1)
+WEIGHTS = np.asarray(_rng.integers(-127, 128, (4, 3, 3, 2)), dtype=np.int8)
+BIAS = np.asarray(_rng.integers(-999, 999, 4), dtype=np.int32)
+
+CONVOLUTION = (
+    T("x", (1, 5, 6, 2), zero=(-3,)), T("w", WEIGHTS.shape, scale=(0.01, 0.02, 0.03, 0.04), zero=(0,) * 4, data=WEIGHTS),
+    T("b", (4,), INT32, scale=(), data=BIAS), T("y", (1, 5, 6, 4), scale=(0.7,), zero=(5,)),
+)  # fmt: skip
+CONV = Op("CONV_2D", (0, 1, 2), (3,), "Conv2DOptions", {"Padding": 0, "StrideH": 1, "StrideW": 1, "FusedActivationFunction": 1})
+
+
+def save(folder: Path, data: bytes) -> Path:
+    path = folder / "model.tflite"
+    path.write_bytes(data)
+    return path
+
+
+def conv(**changed: Any) -> bytes:
+    """The model of one convolution, with tensors changed: x={"scale": …}."""
+    tensors = [replace(t, **changed.get(t.name, {})) for t in CONVOLUTION]
+    return build(tensors, [CONV], [0], [3])
+
+
+def errors_of(folder: Path, data: bytes) -> str:
+    with pytest.raises(CompileError) as caught:
+        read_tflite(save(folder, data))
+    return str(caught.value)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "words"),
+    [
+        ({"x": {"scale": ()}}, "E302", "no quantisation"),
+        ({"y": {"scale": ()}}, "E302", "no quantisation"),
+        ({"x": {"scale": (0.0,)}}, "E302", "scale 0.0"),
+        ({"w": {"scale": (0.1, -0.1, 0.1, 0.1)}}, "E302", "scale -0.1"),
+        ({"x": {"scale": (float("nan"),)}}, "E302", "scale nan"),
+        ({"x": {"zero": (128,)}}, "E302", "zero point"),
+        ({"w": {"scale": (0.1, 0.2, 0.3), "zero": (0, 0, 0)}}, "E302", "3 scales"),
+        ({"w": {"zero": (0, 0)}}, "E302", "2 zero points"),
+        ({"w": {"axis": 3}}, "E302", "along axis 3"),
+        ({"w": {"axis": 7}}, "E302", "along axis 7"),
+        ({"w": {"data": b"\0" * 10}}, "E102", "its buffer has 10"),
+        ({"x": {"shape": (1, -5, 6, 2)}}, "E102", "shape"),
+        ({"x": {"shape": (1, 2**30, 2**30, 2)}}, "E102", "larger than 2 GB"),
+        ({"x": {"shape": (1, 5, 6, 3)}}, "E301", "do not fit"),
+        ({"y": {"shape": (1, 9, 6, 4)}}, "E301", "declared with shape"),
+        ({"y": {"type": FLOAT32}}, "E302", "no quantisation"),
+        ({"b": {"data": BIAS[:1], "shape": (3,)}}, "E102", "needs 12 bytes"),
+        ({"x": {"type": 5}}, "E202", "STRING"),
+    ],
+)
+def test_contradictions_are_named(tmp_path: Path, changed: dict[str, Any], code: str, words: str) -> None:
+    text = errors_of(tmp_path, conv(**changed))
+    assert f"[{code}]" in text and words in text
+
+
+@pytest.mark.parametrize("index", [99, -7])
+def test_an_index_outside_the_table_is_refused(tmp_path: Path, index: int) -> None:
+    text = errors_of(tmp_path, build(CONVOLUTION, [replace(CONV, inputs=(index, 1, 2))], [0], [3]))
+    assert "[E102]" in text and f"names tensor {index} of 4" in text
+    assert "[E102]" in errors_of(tmp_path, build(CONVOLUTION, [CONV], [index], [3]))
+
+
+def test_a_tensor_that_nothing_computes_is_refused(tmp_path: Path) -> None:
+    assert "which nothing computes" in errors_of(tmp_path, build(CONVOLUTION, [CONV], [], [3]))
+    assert "not computed by any operator" in errors_of(tmp_path, build(CONVOLUTION, [], [0], [3]))
+    assert "written already" in errors_of(tmp_path, build(CONVOLUTION, [CONV, CONV], [0], [3]))
+
+
+def test_all_unsupported_operators_are_named_at_once(tmp_path: Path) -> None:
+    operators = [Op("CUSTOM:Whisper", (0,), (3,)), Op("HASHTABLE", (0,), (3,)), CONV, Op("CUSTOM:Whisper", (0,), (3,))]
+    text = errors_of(tmp_path, build(CONVOLUTION, operators, [0], [3]))
+    assert "custom operator 'Whisper' is not supported (operator 0, 3)" in text
+    assert "operator HASHTABLE is not supported (operator 1)" in text
+
+
+@pytest.mark.parametrize("data", [b"", b"TFL3", b"\x1c\0\0\0TFL3", b"\xff" * 4 + b"TFL3" + b"\xff" * 64, b"\x08\0\0\0TFL3" + b"\0" * 64])
+def test_what_is_no_model_is_refused(tmp_path: Path, data: bytes) -> None:
+    assert "[E102]" in errors_of(tmp_path, data)
+
+
+def test_another_version_and_named_dimensions_are_refused(tmp_path: Path) -> None:
+    assert "version 2" in errors_of(tmp_path, build(CONVOLUTION, [CONV], [0], [3], version=2))
+    with pytest.raises(CompileError, match="E203"):
+        read_tflite(save(tmp_path, conv()), {"batch": 2})
+
+
+def test_a_loop_of_options_is_refused(tmp_path: Path) -> None:
+    """Strides of 0 and unknown paddings and activations."""
+    for fields in ({"StrideH": 0}, {"Padding": 7}, {"FusedActivationFunction": 9}, {"DilationHFactor": -1}):
+        errors_of(tmp_path, build(CONVOLUTION, [replace(CONV, fields={**CONV.fields, **fields})], [0], [3]))
+
+
+# --- mutated files ----------------------------------------------------------------------------------------------------
+
+
+def seeds() -> list[bytes]:
+    """Valid models of several kinds."""
+    pads = np.asarray([[0, 0], [1, 1], [1, 1], [0, 0]], dtype=np.int32)
+    x, y = T("x", (1, 4, 4, 2)), T("y", (1, 4, 4, 2))
+    dense = np.asarray(_rng.integers(-9, 9, (3, 32)), dtype=np.int8)
+    return [
+        conv(),
+        build([x, T("p", (4, 2), INT32, scale=(), data=pads), T("y", (1, 6, 6, 2))], [Op("PAD", (0, 1), (2,))], [0], [2]),
+        build([x, y, T("z", (1, 4, 4, 2), zero=(3,))], [Op("ADD", (0, 0), (1,), "AddOptions"), Op("MUL", (1, 0), (2,), "MulOptions")], [0], [2]),
+        build([x, T("w", (3, 32), data=dense), T("y", (1, 3))], [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions")], [0], [2]),
+        build(
+            [x, T("y", (1, 2, 2, 2)), T("s", (1, 8), zero=(-128,), scale=(1 / 256,)), T("r", (1, 8))],
+            [
+                Op("AVERAGE_POOL_2D", (0,), (1,), "Pool2DOptions", {"FilterHeight": 2, "FilterWidth": 2, "StrideH": 2, "StrideW": 2, "Padding": 1}),
+                Op("RESHAPE", (1,), (3,), "ReshapeOptions", {"NewShape": [1, 8]}), Op("SOFTMAX", (3,), (2,), "SoftmaxOptions", {"Beta": 1.0}),
+            ],
+            [0], [2],
+        ),
+    ]  # fmt: skip
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """Bytes flipped, words replaced by awkward ones, the end cut off, pieces swapped."""
+    result = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        if len(result) < 8:
+            break
+        at = rng.randrange(len(result) - 4)
+        kind = rng.randrange(4)
+        if kind == 0:
+            result[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            word = rng.choice((0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFF, len(result), at, rng.getrandbits(32)))
+            result[at & ~3 : (at & ~3) + 4] = word.to_bytes(4, "little")
+        elif kind == 2:
+            del result[at:]
+        else:
+            other = rng.randrange(max(len(result) - 16, 1))
+            result[at : at + 16] = result[other : other + 16]
+    return bytes(result)
+
+
+def test_mutated_models_end_in_an_error_or_a_graph(tmp_path: Path) -> None:
+    """Nothing but CompileError may come out; what is accepted must compile."""
+    rng = random.Random(20)
+    valid = seeds()
+    if MODELS.is_dir():
+        small = [p for p in sorted(MODELS.glob("*.tflite")) if p.stat().st_size < 20000]
+        valid += [p.read_bytes() for p in small]
+    accepted = 0
+    for case in range(FUZZ_CASES):
+        path = save(tmp_path, mutated(rng.choice(valid), rng))
+        try:
+            if case % 10:
+                read_tflite(path)
+            else:
+                compile_model(Request(path, "m", "c"))
+            accepted += 1
+        except CompileError:
+            pass
+    assert accepted > FUZZ_CASES // 20
+
+
+# --- real models ------------------------------------------------------------------------------------------------------
+
+
+def program(path: Path, folder: Path, *flags: str, **options: str) -> HostProgram:
+    compiled = compile_model(Request(path, "m", "c", options))
+    return build_program(compiled.view, compiled.texts, folder, ["-O1", *flags])
+
+
+def outputs(model: HostProgram, vectors: dict[str, np.ndarray], consecutive: bool) -> list[list[np.ndarray]]:
+    """A model with state starts afresh for each vector, unless they are consecutive runs."""
+    rows = [[vectors[f"in_{k}"][i] for k in range(len(model.view.inputs))] for i in range(len(vectors["in_0"]))]
+    return model.run(rows) if consecutive or not model.view.program.states else [model.run([row])[0] for row in rows]
+
+
+def corpus() -> list[str]:
+    index = MODELS / "index.json"
+    if not index.is_file():
+        return []
+    return [r["file"] for r in json.loads(index.read_text()) if r["file"].endswith(".tflite") and r["status"] == "run" and r["size"] < 150_000]
+
+
+HYBRID_FREE = [f for f in corpus() if "hybrid" not in f]
+
+
+@pytest.mark.skipif(not corpus(), reason=f"no models in {MODELS}; set AOT_MODEL_MODELS")
+@pytest.mark.parametrize("file", HYBRID_FREE)
+def test_real_models_match_their_reference(file: str) -> None:
+    """Integers to the bit, floats within 1e-3 of the range."""
+    options = {"arithmetic": "litert-ref"} if file == "k_attn_int8.tflite" else {}  # it has no other reference
+    with scratch_folder() as folder:
+        model = program(MODELS / file, Path(folder), *(SANITIZE if "int8" in file else ()), **options)
+        for suffix in (".npz", ".seq.npz"):
+            if not (MODELS / f"{file}{suffix}").is_file():
+                continue
+            with np.load(MODELS / f"{file}{suffix}") as stored:
+                vectors = dict(stored)
+            for i, row in enumerate(outputs(model, vectors, suffix == ".seq.npz")):
+                for k, got in enumerate(row):
+                    expected = vectors[f"out_{k}"][i]
+                    if expected.dtype.kind == "f":
+                        bound = 1e-3 * max(float(np.nanmax(np.abs(expected), initial=0)), 1e-9)
+                        assert np.allclose(got.reshape(expected.shape), expected, rtol=0, atol=bound, equal_nan=True)
+                    else:
+                        assert np.array_equal(got.reshape(expected.shape), expected), (suffix, i, k)
+
+
+@pytest.mark.skipif(not corpus(), reason=f"no models in {MODELS}; set AOT_MODEL_MODELS")
+@pytest.mark.parametrize("file", ["ad_int8.tflite", "resnet8_int8.tflite"])
+def test_fully_connected_layers_round_as_litert_when_asked(file: str) -> None:
+    with scratch_folder() as folder, np.load(MODELS / f"{file}.npz") as vectors:
+        model = program(MODELS / file, Path(folder), arithmetic="litert-ref")
+        for i, row in enumerate(outputs(model, dict(vectors), False)):
+            assert np.array_equal(row[0].reshape(vectors["litert_out_0"][i].shape), vectors["litert_out_0"][i])
+
+
+def test_integer_networks_have_no_floats(tmp_path: Path) -> None:
+    compiled = compile_model(Request(save(tmp_path, seeds()[4]), "m", "c"))
+    assert "float" not in compiled.texts["m.c"].split("/* ---- metadata")[0]
+
+
+def test_names_of_a_model_cannot_break_the_c_text(tmp_path: Path) -> None:
+    """A hostile tensor name stays inside its comment."""
+    tensors = [replace(t, name='*/ #error "x" /*' if t.name == "y" else t.name) for t in CONVOLUTION]
+    compiled = compile_model(Request(save(tmp_path, build(tensors, [CONV], [0], [3])), "m", "c"))
+    with scratch_folder() as folder:
+        built = build_program(compiled.view, compiled.texts, Path(folder))
+        x = np.asarray(_rng.integers(-128, 128, (1, 5, 6, 2)), dtype=np.int8)
+        assert built.run([[x]])[0][0].dtype == np.dtype(np.int8)
+
