@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
-from aot_model.ir.program import Overlap as Permission
+from aot_model.ir.program import Overlap as CallOverlap
 from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, algorithm_names, plan
 
 PLANNED = (Role.WORKSPACE, Role.STATE)
@@ -126,7 +126,7 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     """What is touched inside and outside of a loop, or read before it is written inside, lives as long as the loop."""
     begin = at
     before = {b: (r.first, r.last) for b, r in ranges.items()}
-    for buffer in (step.limit_from, step.condition, step.counter):
+    for buffer in (step.limit_from, step.condition, step.counter, *step.kept):
         if buffer is not None:
             _touch(ranges, buffer, begin, True)
     inner: dict[Buffer, _Range] = {}
@@ -141,33 +141,13 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     return at + 1
 
 
-def _permissions(call: Call) -> list[Permission]:
-    """The overlaps of a call that hold for its arguments.
-
-    A permission is for one parameter. Where the call reads the same memory through another parameter as well (a
-    convolution that adds its own input to its result), that one must permit it too, and the stricter one counts.
-    """
-    by_output: dict[int, dict[int, Permission]] = {}
-    for o in call.overlaps:
-        by_output.setdefault(o.output, {})[o.input] = o
-    result = []
-    for given in by_output.values():
-        for o in given.values():
-            memory = call.arguments[o.input].root()[0]
-            others = [k for k, b in enumerate(call.arguments) if b.root()[0] is memory and call.function.params[k].access is Access.READ]
-            if all(k in given and given[k].step == o.step for k in others):
-                same = [given[k].slack for k in others if call.arguments[k] is call.arguments[o.input]]
-                result.append(replace(o, slack=min([o.slack, *same])))
-    return result
-
-
 def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: set[Buffer]) -> dict[Buffer, Buffer]:
     """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0."""
     result: dict[Buffer, Buffer] = {}
     for at, call in order:
-        for overlap in _permissions(call):
+        for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 or overlap.slack < 0 or early not in planned or late not in planned or late in result:
+            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result:
                 continue
             dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
             alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)
@@ -180,10 +160,24 @@ def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: 
     """Permissions of the calls, for pairs of which one dies where the other is born."""
     result = []
     for at, call in order:
-        for overlap in _permissions(call):
+        for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
+            if not _alone(call, overlap) or early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))
     return result
+
+
+def _alone(call: Call, overlap: CallOverlap) -> bool:
+    """Whether the overlapped input is read through one parameter only: a convolution whose residual is its own input
+    may not write over it, although the residual alone could be overwritten."""
+    owner = call.arguments[overlap.input].root()[0]
+    others = (k for k in range(len(call.arguments)) if k not in (overlap.input, overlap.output))
+    return all(call.arguments[k].root()[0] is not owner or _same_place(call, overlap, k) for k in others)
+
+
+def _same_place(call: Call, overlap: CallOverlap, other: int) -> bool:
+    """Whether the other parameter is the same buffer with a permission of at least the same reach."""
+    permitted = (o for o in call.overlaps if o.input == other and o.output == overlap.output and o.step == overlap.step)
+    return call.arguments[other] is call.arguments[overlap.input] and any(o.slack >= overlap.slack for o in permitted)

@@ -109,6 +109,8 @@ class Quantise(QuantizeLinear):
 class DequantizeLinear(Operator):
     """(x - zero_point) * scale."""
 
+    deferred: ClassVar[bool] = True
+
     axis: int = 1
     block_size: int = 0
     output_dtype: int = 0

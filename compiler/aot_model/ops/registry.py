@@ -73,6 +73,10 @@ class Operator:
     """`express` folds over a range, so an element is expensive."""
     alone: ClassVar[bool] = False
     """`lower` stores the outputs themselves: nothing is fused into its tail."""
+    deferred: ClassVar[bool] = False
+    """Not computed at compile time before the pass fuse_qdq has seen it."""
+    as_qdq: ClassVar[bool] = False
+    """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 

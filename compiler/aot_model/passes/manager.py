@@ -12,6 +12,7 @@ from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fuse_affine import fuse_affine
+from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.widen import widen
 from aot_model.targets.target import Target
@@ -27,6 +28,7 @@ def prune(graph: Graph) -> bool:
 
 
 ORDER: tuple[tuple[str, GraphPass], ...] = (
+    ("fuse_qdq", fuse_qdq),
     ("widen", widen),
     ("fold_constants", fold_constants),
     ("expand", expand),
