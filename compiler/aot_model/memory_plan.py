@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
+from aot_model.ir.program import Overlap as CallOverlap
 from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, plan
 
 PLANNED = (Role.WORKSPACE, Role.STATE)
@@ -144,13 +145,21 @@ def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], p
     return result
 
 
+def _permitted(call: Call, early: Buffer, overlap: CallOverlap) -> bool:
+    """Whether a permission is the strictest of those for a buffer: one that is read through several parameters needs
+    a permission for each of them."""
+    places = [k for k, b in enumerate(call.arguments) if b is early]
+    slacks = [[o.slack for o in call.overlaps if o.input == k and o.output == overlap.output] for k in places]
+    return all(slacks) and overlap.slack == min(min(s) for s in slacks)
+
+
 def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str], same: dict[Buffer, Buffer]) -> list[Overlap]:
     """Permissions of the calls, for pairs of which one dies where the other is born."""
     result = []
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
+            if early not in ids or late not in ids or early is late or overlap.step != 1 or late in same or not _permitted(call, early, overlap):
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))
