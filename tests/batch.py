@@ -152,7 +152,7 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if built.returncode:
         return [Outcome("uncompilable", built.stderr[:3000])] if alone else None
-    stream = b"".join(np.ascontiguousarray(a).tobytes() for arrays in inputs for a in arrays)
+    stream = b"".join(_bytes(a) for arrays in inputs for a in arrays)
     try:
         done = subprocess.run([str(folder / "unit")], input=stream, capture_output=True, check=False, timeout=120)
     except subprocess.TimeoutExpired:
@@ -160,6 +160,13 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
     if done.returncode:
         return [Outcome("crash", done.stderr.decode(errors="replace")[-3000:])] if alone else None
     return _split(items, done.stdout)
+
+
+def _bytes(array: np.ndarray) -> bytes:
+    """As the generated code has it: integers of less than 8 bits are sign-extended bytes."""
+    name = str(array.dtype)
+    small = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}
+    return np.ascontiguousarray(array.astype(small[name]) if name in small else array).tobytes()
 
 
 def _split(items: list[_Generated], data: bytes) -> list[Outcome]:

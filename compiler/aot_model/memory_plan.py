@@ -115,7 +115,7 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     """What is touched inside and outside of a loop, or read before it is written inside, lives as long as the loop."""
     begin = at
     before = {b: (r.first, r.last) for b, r in ranges.items()}
-    for buffer in (step.limit_from, step.condition, step.counter):
+    for buffer in (step.limit_from, step.condition, step.counter, *step.kept):
         if buffer is not None:
             _touch(ranges, buffer, begin, True)
     inner: dict[Buffer, _Range] = {}
@@ -136,7 +136,7 @@ def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], p
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 or overlap.slack < 0 or early not in planned or late not in planned or late in result:
+            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result:
                 continue
             dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
             alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)
@@ -145,22 +145,28 @@ def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], p
     return result
 
 
-def _permitted(call: Call, early: Buffer, overlap: CallOverlap) -> bool:
-    """Whether a permission is the strictest of those for a buffer: one that is read through several parameters needs
-    a permission for each of them."""
-    places = [k for k, b in enumerate(call.arguments) if b is early]
-    slacks = [[o.slack for o in call.overlaps if o.input == k and o.output == overlap.output] for k in places]
-    return all(slacks) and overlap.slack == min(min(s) for s in slacks)
-
-
 def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str], same: dict[Buffer, Buffer]) -> list[Overlap]:
     """Permissions of the calls, for pairs of which one dies where the other is born."""
     result = []
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if early not in ids or late not in ids or early is late or overlap.step != 1 or late in same or not _permitted(call, early, overlap):
+            if not _alone(call, overlap) or early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))
     return result
+
+
+def _alone(call: Call, overlap: CallOverlap) -> bool:
+    """Whether the overlapped input is read through one parameter only: a convolution whose residual is its own input
+    may not write over it, although the residual alone could be overwritten."""
+    owner = call.arguments[overlap.input].root()[0]
+    others = (k for k in range(len(call.arguments)) if k not in (overlap.input, overlap.output))
+    return all(call.arguments[k].root()[0] is not owner or _same_place(call, overlap, k) for k in others)
+
+
+def _same_place(call: Call, overlap: CallOverlap, other: int) -> bool:
+    """Whether the other parameter is the same buffer with a permission of at least the same reach."""
+    permitted = (o for o in call.overlaps if o.input == other and o.output == overlap.output and o.step == overlap.step)
+    return call.arguments[other] is call.arguments[overlap.input] and any(o.slack >= overlap.slack for o in permitted)

@@ -10,6 +10,7 @@ import jinja2
 from aot_model.emit.constants import initialiser
 from aot_model.emit.names import comment_text, string_literal
 from aot_model.emit.view import ABI, ModelView, Port
+from aot_model.kernels.float32.dialect import DIALECTS
 
 
 @cache
@@ -67,6 +68,9 @@ def _guards(view: ModelView) -> str:
 def render(template: str, view: ModelView, **more: Any) -> str:
     """Text of a template for a model."""
     checks = [c for t in view.target.lineage() for c in t.c_checks]
+    dialect = DIALECTS[view.target.dialect()]
+    if dialect.check is not None and dialect.includes & set(view.includes):
+        checks.append(dialect.check)
     return environment().get_template(template).render(
         m=view, abi=ABI, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
         checks=list(dict.fromkeys(checks)), **more,

@@ -307,6 +307,8 @@ class Importer:
                 scope[proto.output[0]] = value
             return
         inputs = [scope[n] if n else None for n in proto.input]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
         version = self._version(domain)
         place = Place(self, proto, graph, scope, inputs)
@@ -420,10 +422,11 @@ def _make(cls: type[Operator], attributes: dict[str, Any]) -> Operator:
         if name not in known:
             raise OperatorError(f"attribute '{printable(name)}' is not supported", "E202")
         declared = str(known[name].type)
-        if declared.startswith("DType") and isinstance(value, int):
+        if declared.startswith("DType"):
             try:
                 value = DType.of(onnx.helper.tensor_dtype_to_np_dtype(value))
             except (KeyError, TypeError, ValueError):
+                value = printable(str(value))
                 raise OperatorError(f"attribute '{name}' names the element type {value}, which is not supported", "E202") from None
         elif not _fits(declared, value):
             raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")

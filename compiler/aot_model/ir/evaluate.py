@@ -37,7 +37,7 @@ def convert(x: Any, dtype: DType) -> Any:
 def _narrow(x: np.ndarray, dtype: DType, saturate: bool = True) -> np.ndarray:
     """To or from a storage type. Small floats saturate unless told otherwise; small integers wrap."""
     if dtype.is_integer and dtype.bits < 8:
-        wide = convert(x, dtype.compute).astype(np.int64) & ((1 << dtype.bits) - 1)
+        wide = convert(x.astype(DType.of(x.dtype).compute.numpy), DType.INT32).astype(np.int64) & ((1 << dtype.bits) - 1)
         wrapped: np.ndarray = np.where(wide > dtype.limits[1], wide - (1 << dtype.bits), wide).astype(np.int8).astype(dtype.numpy)
         return wrapped
     if not dtype.is_float or dtype.bits > 8 or dtype is DType.FLOAT8E8M0:

@@ -39,6 +39,8 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
             nodes.append(node)
             continue
         for old, new in zip(node.outputs, results, strict=False):
+            if new.type != old.type:
+                problems.append(Problem("E301", f"its inputs do not fit: they make {new.type}, not {old.type}", f"node '{printable(node.name)}' ({node.kind})"))
             _rename(old, new, inner, renamed)
         pending.extend(reversed(inner))
     if problems:

@@ -157,7 +157,8 @@ class Site:
         if bias is not None:
             kind = acc.dtype
             most += float(np.abs(bias / units).max(initial=0))
-            whole = np.clip(np.rint(bias / units), *(float(v) for v in kind.limits))
+            low, high = (float(v) for v in kind.limits)
+            whole = np.clip(np.rint(bias / units), low, high)
             acc = self.build(op("Add"), acc, self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)))
         reals = (units / self.to.s).reshape(-1)
         return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, "wide" if most >= 2**31 else "single")

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.conv_mve import tail_helpers
 from aot_model.kernels.int8.host_dialect import AVX2, HostDialect
 from aot_model.kernels.int8.host_finish import Finish, finish, lanes, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
@@ -173,7 +174,7 @@ def conv(
         constants=(Packed("weights", np.concatenate(packed), 32), Packed("table", np.concatenate(entries), 32)),
         scratch=loops.scratch(),
         includes=dialect.includes,
-        helpers=tuple(dict.fromkeys(helpers)),
+        helpers=(*dict.fromkeys(helpers), *tail_helpers(tail)),
         slack=loops.slack(),
         note=f"{dialect.name}, {loops.note}; requantisation: {rq.note}",
     )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_host
+from aot_model.kernels.int8.conv_mve import tail_helpers
 from aot_model.kernels.int8.host_dialect import AVX2, HostDialect
 from aot_model.kernels.int8.host_finish import Finish, finish, lanes, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
@@ -119,7 +120,7 @@ def depthwise(
         ),
         scratch=loops.scratch(),
         includes=dialect.includes,
-        helpers=tuple(dict.fromkeys(helpers)),
+        helpers=(*dict.fromkeys(helpers), *tail_helpers(tail)),
         slack=loops.slack(),
         note=f"{dialect.name}, 16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}",
     )

@@ -48,7 +48,7 @@ class HostDialect:
         """The functions that the texts call, directly or not (an unused one would be a warning)."""
         wanted = "\n".join(texts)
         found: list[str] = []
-        for name, text in reversed(self.functions.items()):
+        for name, text in reversed(list(self.functions.items())):
             if f"{name}(" in wanted or f"{name} " in wanted:
                 found.append(text)
                 wanted += text
