@@ -134,10 +134,10 @@ class Importer:
         scope: Scope = {}
         for info in self.proto.graph.input:
             if info.name not in initial:
-                value = self._bound(info) or self._input(info)
+                value = self._bound(info) or self._items(info) or self._input(info)
                 if value is not None:
-                    graph.inputs += [] if value.is_const else [value]
-                    scope[info.name] = value
+                    graph.inputs += list(value.values) if isinstance(value, Items) else [] if value.is_const else [value]
+                    scope[info.name] = value.values[0] if isinstance(value, Items) and info.type.optional_type.elem_type.HasField("tensor_type") and value.values else value
         unknown = set(self.dims) - self.used_dims
         if unknown:
             names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
@@ -170,6 +170,28 @@ class Importer:
         self.notes.append(f"input '{printable(info.name)}' is the constant {self.dims[info.name]}")
         dtype = onnx.helper.tensor_dtype_to_np_dtype(t.elem_type)
         return constant(info.name, np.full([1] * len(t.shape.dim), self.dims[info.name], dtype=dtype))
+
+    def _items(self, info: onnx.ValueInfoProto) -> Items | None:
+        """A sequence or optional as so many inputs as --dim name:length=N says (an optional: 0 or 1, or its sequence's)."""
+        kind = info.type
+        optional = kind.HasField("optional_type")
+        kind = kind.optional_type.elem_type if optional else kind
+        key = f"{info.name}:length"
+        if key not in self.dims or not (optional or kind.HasField("sequence_type")):
+            return None
+        self.used_dims.add(key)
+        inner = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
+        values = []
+        for k in range(self.dims[key]):
+            item = onnx.ValueInfoProto(name=info.name if self.dims[key] == 1 else f"{info.name}_{k}", type=inner)
+            given = {int(n.split(":")[2]): d for n, d in self.dims.items() if n.startswith(f"{info.name}:{k}:")}
+            self.used_dims.update(f"{info.name}:{k}:{d}" for d in given)
+            rank = len(inner.tensor_type.shape.dim) if inner.tensor_type.HasField("shape") else max(given, default=-1) + 1
+            shape = [given.get(d, inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1) for d in range(rank)]
+            dtype = self._dtype(inner.tensor_type.elem_type, f"input '{_short(item.name)}'")
+            if dtype is not None:
+                values.append(Value(item.name, TensorType(dtype, tuple(shape))))
+        return Items(tuple(values))
 
     def _input(self, info: onnx.ValueInfoProto) -> Value | None:
         kind = info.type.WhichOneof("value")
