@@ -42,7 +42,7 @@ def _weights(n: Site, value: Value | None, axis: int, channels: int) -> Scaled |
     return w
 
 
-def _bias(n: Site, value: Value | None, channels: int) -> np.ndarray | None | str:
+def _bias(n: Site, value: Value | None, channels: int) -> np.ndarray | str | None:
     """Real numbers, one per channel."""
     if value is None:
         return None
@@ -86,7 +86,7 @@ def matrix_product(n: Site, node: Node, extra: Value | None = None) -> Answer:
     if node.outputs[0].type.rank < 2 or a.value.type.rank < 2:
         return "a product of vectors"
     channels = node.outputs[0].shape[-1]
-    bias: np.ndarray | None | str = None
+    bias: np.ndarray | str | None = None
     if isinstance(node.op, Gemm):
         if node.op.alpha != 1 or node.op.transA or (node.op.beta != 1 and node.input(2) is not None):
             return "alpha, beta or transA"
