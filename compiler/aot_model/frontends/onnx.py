@@ -24,7 +24,7 @@ from google.protobuf.message import DecodeError
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Model
-from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem
+from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
@@ -333,6 +333,10 @@ class Importer:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
         version = self._version(domain)
+        why = type_problem(proto, domain, version, [v.dtype if isinstance(v, Value) else None for v in inputs])
+        if why:
+            self._problem("E301", why, proto)
+            return
         place = Place(self, proto, graph, scope, inputs)
         try:
             if not domain and proto.op_type in HANDLERS and HANDLERS[proto.op_type](place):
