@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.checker
-import onnx.external_data_helper
 import onnx.inliner
 import onnx.numpy_helper
-from google.protobuf.message import DecodeError
 
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Model
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
+from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
@@ -36,16 +35,9 @@ from aot_model.passes.fold_constants import folded
 
 def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     """The model in a file. CompileError with all problems."""
-    data = _read(path)
-    proto = onnx.ModelProto()
-    try:
-        proto.ParseFromString(data)
-    except DecodeError as error:
-        raise fail("E102", f"not an ONNX model: {error}", where=str(path)) from None
-    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
-        raise fail("E102", "not an ONNX model: it has no graph", where=str(path))
+    data, proto = read_proto(path)
     check_model(proto, str(path))
-    sources = [path, *_load_external(proto, path)]
+    sources = [path, *load_external(proto, path)]
     if proto.functions:
         try:
             proto = onnx.inliner.inline_local_functions(proto)
@@ -57,61 +49,6 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     importer = Importer(proto, str(path), dims)
     graph = importer.run()
     return Model(graph, tuple(sources), digest.hexdigest(), importer.notes)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path)) from None
-
-
-def _tensors(graph: onnx.GraphProto) -> list[onnx.TensorProto]:
-    found = list(graph.initializer)
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                found.append(attribute.t)
-            found.extend(attribute.tensors)
-            for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-                found.extend(_tensors(body))
-    return found
-
-
-def external_files(proto: onnx.ModelProto, path: Path) -> dict[str, Path]:
-    """Location -> file of external data. CompileError E103 for a path that leaves the model's folder."""
-    files: dict[str, Path] = {}
-    problems = []
-    folder = path.parent.resolve()
-    for tensor in _tensors(proto.graph):
-        if tensor.data_location != onnx.TensorProto.EXTERNAL:
-            continue
-        entries = {e.key: e.value for e in tensor.external_data}
-        location = entries.get("location", "")
-        target = (folder / location.replace("\0", "?")).resolve()
-        if not location or "\0" in location or not target.is_relative_to(folder):
-            problems.append(Problem("E103", f"external data of '{printable(tensor.name)}' is at '{printable(location)}', outside the model's folder", str(path)))
-        elif not target.is_file():
-            problems.append(Problem("E103", f"external data '{printable(location)}' of '{printable(tensor.name)}' is missing", str(path), "copy it beside the model"))
-        else:
-            files[location] = path.parent / location
-    if problems:
-        raise CompileError(dict.fromkeys(problems))
-    return files
-
-
-def _load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
-    """Read external data into the tensors; the files that it came from."""
-    files = external_files(proto, path)
-    for tensor in _tensors(proto.graph):
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            try:
-                onnx.external_data_helper.load_external_data_for_tensor(tensor, str(path.parent))
-            except Exception as error:
-                raise fail("E103", f"external data of '{printable(tensor.name)}' cannot be read: {error}", where=str(path)) from None
-            tensor.data_location = onnx.TensorProto.DEFAULT
-            del tensor.external_data[:]
-    return list(files.values())
 
 
 class Importer:
