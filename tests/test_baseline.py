@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from corpus import MODELS, REASON, vectors
-from firmware import run_firmware
-from qemu import COMPILER, available
 
 from aot_model.emit.view import Options
 from aot_model.pipeline import Request, compile_model
+from corpus import MODELS, REASON, vectors
+from firmware import run_firmware
+from qemu import COMPILER, available
 
 FILE = Path(__file__).with_name("bench") / "baseline.json"
 CASES = [(f"{m}_int8.tflite", c) for m in ("ad", "kws", "resnet8", "sww", "vww") for c in ("m4", "m55")]

@@ -125,7 +125,7 @@ class Importer:
             self.used_dims.update(f"{info.name}:{k}:{d}" for d in given)
             rank = len(inner.tensor_type.shape.dim) if inner.tensor_type.HasField("shape") else max(given, default=-1) + 1
             shape = [given.get(d, inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1) for d in range(rank)]
-            dtype = self._dtype(inner.tensor_type.elem_type, f"input '{_short(item.name)}'")
+            dtype = self._dtype(inner.tensor_type.elem_type, f"input '{printable(item.name)}'")
             if dtype is not None:
                 values.append(Value(item.name, TensorType(dtype, tuple(shape))))
         return Items(tuple(values))

@@ -12,7 +12,6 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import clamp, narrow
 from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
 
-
 _ONNX_TYPES: dict[int, DType] = {
     0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 17: DType.FLOAT8E4M3FN, 18: DType.FLOAT8E4M3FNUZ,
     19: DType.FLOAT8E5M2, 20: DType.FLOAT8E5M2FNUZ, 21: DType.UINT4, 22: DType.INT4, 23: DType.FLOAT4E2M1, 25: DType.UINT2, 26: DType.INT2,
