@@ -9,11 +9,12 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
+
 from aot_model.frontends.onnx import read_onnx
 from aot_model.host_run import SANITIZE, build, scratch_folder
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.pipeline import Request, compile_model
-from onnx import TensorProto, helper
 from onnx_models import model, save, tensor
 
 TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorProto.INT16}

@@ -13,7 +13,6 @@ from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
 from aot_model.ops.elementwise import Cast
 from aot_model.ops.quantised_linear import rounded
-from aot_model.ops.registry import OperatorError
 
 
 def is_hybrid(n: Site, x: int, w: int) -> bool:
@@ -22,7 +21,7 @@ def is_hybrid(n: Site, x: int, w: int) -> bool:
 
 
 def quantised_input(n: Site, x: Value, asymmetric: bool) -> tuple[Value, Value]:
-    """(q - z as int32, s): int8 values of each item of the batch, and its scale, which broadcasts to the item."""
+    """(q - z, s): integers of each item of the batch, and its scale, which broadcasts to the item."""
     axes = n.constant(range(1, x.type.rank), DType.INT64)
     low, high = n.build(reduction("ReduceMin"), x, axes), n.build(reduction("ReduceMax"), x, axes)
     zero, one = n.constant(0, DType.FLOAT32), n.constant(1, DType.FLOAT32)
@@ -35,18 +34,10 @@ def quantised_input(n: Site, x: Value, asymmetric: bool) -> tuple[Value, Value]:
     scale = n.add("Where", n.add("Equal", step, zero), one, step)
     real = n.add("Mul", x, n.add("Reciprocal", scale))
     if not asymmetric:
-        return n.build(Cast(DType.INT32), n.clip(rounded(n.build, real), -127, 127)), scale
+        return n.build(Cast(DType.INT8), n.clip(rounded(n.build, real), -127, 127)), scale
     point = rounded(n.build, n.add("Sub", n.constant(-128, DType.FLOAT32), n.add("Div", low, scale)))
     q = n.clip(rounded(n.build, n.add("Add", real, point)), -128, 127)
     return n.build(Cast(DType.INT32), n.add("Sub", q, point)), scale
-
-
-def centred_weights(n: Site, k: int) -> Value:
-    """Constant weights without their zero point, as int32."""
-    w, q = n.x(k), n.q(k)
-    if w.data is None or len(set(q.zero_point)) != 1:
-        raise OperatorError("weights with several zero points are not supported", "E202")
-    return n.constant(w.data.astype(np.int32) - q.zero_point[0], DType.INT32)
 
 
 def real_result(n: Site, acc: Value, scale: Value, k: int, bias: int) -> Value:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot_model.frontends.tflite_hybrid import centred_weights, is_hybrid, quantised_input, real_result
+from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result
 from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType
@@ -91,7 +91,7 @@ def convolution(n: Site) -> Value:
     options = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
     x = n.x()
     hybrid = is_hybrid(n, 0, 1)
-    w = centred_weights(n, 1) if hybrid else plain_weights(n, 1, x)
+    w = n.x(1) if hybrid else plain_weights(n, 1, x)
     if x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
         raise OperatorError(f"{x.type} and weights {w.type} are not those of a 2-D convolution")
     if depthwise and (w.shape[0] != 1 or w.shape[3] % x.shape[3]):
@@ -103,9 +103,9 @@ def convolution(n: Site) -> Value:
     strides, dilations = _pair(n, options, "StrideH", "StrideW"), _pair(n, options, "DilationHFactor", "DilationWFactor")
     pads = resolved_pads(_padding(n.operator.options.get(options, "Padding")), None, x.shape[1:3], w.shape[1:3], strides, dilations)
     if hybrid:
-        scales, _ = weight_parameters(n, 1, axis, n.x(1).shape[axis])
+        scales, w_zero = weight_parameters(n, 1, axis, n.x(1).shape[axis])
         q, scale = quantised_input(n, x, asymmetric=depthwise or len(scales) > 1)
-        acc = n.build(Convolution(strides, pads, dilations, group), q, w)
+        acc = n.build(Convolution(strides, pads, dilations, group, 0, w_zero), q, w)
         return n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     x_zero = n.zero() if x.dtype.is_integer else 0
     acc = n.build(Convolution(strides, pads, dilations, group, x_zero, w_zero), x, w)
@@ -144,7 +144,7 @@ def fully_connected(n: Site) -> Value:
     options = "FullyConnectedOptions"
     x = n.x()
     hybrid = is_hybrid(n, 0, 1)
-    w = centred_weights(n, 1) if hybrid else plain_weights(n, 1, x)
+    w = n.x(1) if hybrid else plain_weights(n, 1, x)
     if n.operator.options.get(options, "WeightsFormat") != 0:
         raise OperatorError("shuffled weights are not supported", "E202")
     if w.type.rank != 2 or 0 in w.shape or x.type.elements % w.shape[1]:
@@ -153,9 +153,9 @@ def fully_connected(n: Site) -> Value:
     keep = n.operator.options.get(options, "KeepNumDims") and x.shape[-1:] == (w.shape[1],)
     rows = n.reshape(x, (x.type.elements // w.shape[1], w.shape[1]))
     if hybrid:
-        weight_parameters(n, 1, 0, w.shape[0])
+        _, w_zero = weight_parameters(n, 1, 0, w.shape[0])
         q, scale = quantised_input(n, rows, bool(n.operator.options.get(options, "AsymmetricQuantizeInputs")))
-        acc = n.build(MatMul(), q, n.transpose(w, (1, 0)))
+        acc = n.build(MatMul(0, w_zero), q, n.transpose(w, (1, 0)))
         y = n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     else:
         acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows, n.transpose(w, (1, 0)))

@@ -174,6 +174,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "not": ScalarOp(np.logical_not, c_float="!{0}", c_int="!{0}"),
     "select": ScalarOp(lambda c, a, b: np.where(c, a, b)),
     "cast": ScalarOp(lambda a: a),
+    "bitcast": ScalarOp(lambda a: a),
     "cast_unbounded": ScalarOp(lambda a: a),
     "cast_up": ScalarOp(lambda a: a),
     # bits
