@@ -170,11 +170,11 @@ def conv(
     tiles = tile_helpers(v, quant.x_dtype, dialect)
     helpers = [*dialect.helpers(*finishes, *texts.values(), *tiles), *tiles, *finishes, *texts.values()]
     return KernelCode(
-        body=body,
+        body=dialect.named(body),
         constants=(Packed("weights", np.concatenate(packed), 32), Packed("table", np.concatenate(entries), 32)),
         scratch=loops.scratch(),
         includes=dialect.includes,
-        helpers=(*dict.fromkeys(helpers), *tail_helpers(tail)),
+        helpers=tuple(dict.fromkeys(dialect.named(h) for h in (*helpers, *tail_helpers(tail)))),
         slack=loops.slack(),
         note=f"{dialect.name}, {loops.note}; requantisation: {rq.note}",
     )
