@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests" / "kernels"), str(ROOT / "tests" / "bench")]
 
-from host_latency import build_library, once, runner  # noqa: E402
+from host_latency import litert, once, ours  # noqa: E402
 from kernels_int8 import Layer, expected, layers, some_input  # noqa: E402
 from qemu_int8 import STRICT, _array, function  # noqa: E402
 
@@ -55,9 +54,9 @@ def source(codes: list[KernelCode]) -> str:
             arguments.append(f"(void *){s.name}{i}")
         out.append(f"void layer{i}(const int8_t *x, int8_t *y);")
         out.append(f"void layer{i}(const int8_t *x, int8_t *y)\n{{\n    kernel{i}({', '.join(['x', 'y', *arguments])});\n}}\n")
-    arguments = "const int8_t *const *x, int8_t *const *y, int32_t times"
+    signature = "const int8_t *const *x, int8_t *const *y, int32_t times"
     for i in range(len(codes)):
-        out.append(f"void many{i}({arguments});\nvoid many{i}({arguments})\n{{\n    for (; times; times--) {{\n        layer{i}(x[{i}], y[{i}]);\n    }}\n}}\n")
+        out.append(f"void many{i}({signature});\nvoid many{i}({signature})\n{{\n    for (; times; times--) {{\n        layer{i}(x[{i}], y[{i}]);\n    }}\n}}\n")
     return "\n".join(out)
 
 
@@ -66,16 +65,6 @@ def build(codes: list[KernelCode], folder: Path, compiler: str, flags: list[str]
     command = [compiler, *STRICT, *flags, "-march=native", "-shared", "-fPIC", "layers.c", "-o", "layers.so"]
     subprocess.run(command, cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "layers.so"))
-
-
-def litert(path: Path) -> Callable[[], object]:
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(str(path), num_threads=1)
-    interpreter.allocate_tensors()
-    for port, x in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(port["index"], x)
-    return interpreter.invoke
 
 
 def pointers(arrays: list[np.ndarray]) -> ctypes.Array[ctypes.c_void_p]:
@@ -106,15 +95,15 @@ def measure(path: Path, rounds: int, compiler: str, flags: list[str]) -> Times:
         inputs = [np.ascontiguousarray(stored[f"in_{i}"][0]).reshape(t.shape) for i, t in enumerate(types)]
     else:
         inputs = [rng.integers(-128, 128, t.shape).astype(t.dtype.numpy) for t in types]
-    theirs = litert(path, inputs)
+    theirs, _ = litert(path, inputs)
     with tempfile.TemporaryDirectory() as folder:
-        ours, outputs = runner(compiled, build_library(compiled, Path(folder), compiler, flags), inputs)
-        ours()
+        mine, outputs = ours(compiled, Path(folder), compiler, flags, inputs)
+        mine()
         equal = "-"
         if stored is not None:
             equal = "yes" if all(np.array_equal(y.reshape(-1), stored[f"out_{i}"][0].reshape(-1)) for i, y in enumerate(outputs)) else "NO"
-        repeats = max(1, int(1500 / max(once(ours, 3), 1)))
-        pairs = [(once(ours, repeats), once(theirs, repeats)) for _ in range(rounds)]
+        repeats = max(1, int(1500 / max(once(mine, 3), 1)))
+        pairs = [(once(mine, repeats), once(theirs, repeats)) for _ in range(rounds)]
     return Times([a for a, _ in pairs], [b for _, b in pairs], equal)
 
 
