@@ -81,6 +81,7 @@ def convolutions(rng: np.random.Generator, dialect: HostDialect, kinds: tuple[st
     found.append(conv_case(rng, ConvShape(2, 3, 4, 12, 3, 4, 6, groups=3), kinds[0], dialect))
     found.append(conv_case(rng, ConvShape(1, 4, 5, 6, 4, 5, 40, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kinds[-1], dialect))
     found.append(conv_case(rng, ConvShape(1, 1, 1, 30, 1, 1, 100), kinds[-1], dialect))
+    found.append(conv_case(rng, ConvShape(2, 12, 1, 5, 6, 1, 20, 3, 1, 2, 1, 1, 1, 1, 0), kinds[-1], dialect))
     return found
 
 
@@ -88,7 +89,8 @@ def channelwise(rng: np.random.Generator) -> list[Case]:
     found = [pool_case(rng, average) for average in (False, True) for _ in range(3)]
     for kind in KINDS:
         found.append(depthwise_case(rng, random_shape(rng, depthwise=True), kind))
-        ch = int(rng.choice([1, 4, 8, 16, 24, 40]))
+        ch = int(rng.choice([2, 4, 8, 16, 24, 40]))
+        found.append(depthwise_case(rng, ConvShape(2, 12, 1, ch, 9, 1, ch, 3, 1, 1, 1, 2, 1, 1, 0, ch), kind))
         found.append(depthwise_case(rng, ConvShape(1, 5, 8, ch, 5, 8, ch, 3, 3, 1, 1, 1, 1, 1, 1, ch), kind))
     return found
 
