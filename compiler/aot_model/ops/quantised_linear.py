@@ -10,7 +10,7 @@ from aot_model.ir.expr import Expr, call, cast, const, floordiv
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import clamp, narrow
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
 
 _ONNX_TYPES: dict[int, DType] = {
     0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 17: DType.FLOAT8E4M3FN, 18: DType.FLOAT8E4M3FNUZ,
@@ -118,6 +118,22 @@ class Quantise(QuantizeLinear):
     @classmethod
     def samples(cls) -> list[Sample]:
         return []
+
+
+@operator("RoundAway", domain="aot", elementwise=True)
+class RoundAway(Operator):
+    """Nearest whole number, ties away from zero, as a float."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return call("round", at(required(inputs), index))
+
+
+def rounded(build: Build, x: Value) -> Value:
+    """x rounded, ties away from zero."""
+    return build(RoundAway(), x)
 
 
 @operator("DequantizeLinear")
