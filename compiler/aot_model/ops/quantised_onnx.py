@@ -331,13 +331,13 @@ class ConvInteger(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, w = required(inputs, 0), required(inputs, 1)
-        zeros = _zero_point(present(inputs, 2)), _zero_point(present(inputs, 3))
+        x_zero, w_zero = _zero_point(present(inputs, 2)), _zero_point(present(inputs, 3))
         inner = self._conv()._inner(x, w)
-        if zeros[0] is None or zeros[1] is None:
+        if x_zero is None or w_zero is None:
             x = _centred(build, x, present(inputs, 2), (1,) * x.type.rank)
             w = _centred(build, w, present(inputs, 3), (-1, *[1] * (w.type.rank - 1)))
-            zeros = (0, 0)
-        inner = replace(inner, x_zero_point=zeros[0], w_zero_point=zeros[1])
+            x_zero = w_zero = 0
+        inner = replace(inner, x_zero_point=x_zero, w_zero_point=w_zero)
         return [channels_first(build, build(inner, channels_last(build, x), channels_last(build, w)))]
 
     @classmethod

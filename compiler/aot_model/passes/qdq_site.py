@@ -156,7 +156,8 @@ class Site:
         """
         if bias is not None:
             kind = acc.dtype
-            whole = np.clip(np.rint(bias / units), *(float(v) for v in kind.limits))
+            low, high = kind.limits
+            whole = np.clip(np.rint(bias / units), float(low), float(high))
             acc = self.build(op("Add"), acc, self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)))
         reals = (units / self.to.s).reshape(-1)
         return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], x_zero_point)
