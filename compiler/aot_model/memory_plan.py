@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
 from aot_model.ir.program import Overlap as CallOverlap
-from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, plan
+from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, algorithm_names, plan
 
 PLANNED = (Role.WORKSPACE, Role.STATE)
 
@@ -58,12 +58,23 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     same = _same_address(order, ranges, set(every))
     views += [View(ids[late], ids[early], 0) for late, early in same.items()]
     overlaps = _overlaps(order, ranges, ids, same)
+    _check(pools, algorithm)
     try:
         answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
     except PlanError as error:
         raise fail("E401", str(error), hint="give the pool more bytes, or another pool to spill into") from None
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
+
+
+def _check(pools: tuple[Pool, ...], algorithm: str | None) -> None:
+    """CompileError E501 for pools of one name and unknown planners."""
+    names = [p.name.lower() for p in pools]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise fail("E501", f"more than one memory pool is called '{twice[0]}'", hint="give each --pool a name of its own; C macros are in capitals")
+    if algorithm is not None and algorithm not in algorithm_names():
+        raise fail("E501", f"unknown memory planner '{algorithm}'", hint=f"there are {', '.join(algorithm_names())}")
 
 
 def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
@@ -115,7 +126,7 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     """What is touched inside and outside of a loop, or read before it is written inside, lives as long as the loop."""
     begin = at
     before = {b: (r.first, r.last) for b, r in ranges.items()}
-    for buffer in (step.limit_from, step.condition, step.counter):
+    for buffer in (step.limit_from, step.condition, step.counter, *step.kept):
         if buffer is not None:
             _touch(ranges, buffer, begin, True)
     inner: dict[Buffer, _Range] = {}

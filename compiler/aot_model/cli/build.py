@@ -1,4 +1,4 @@
-"""`aot-model compile` and `aot-model check`."""
+"""`aot-model compile`, `check` and `inputs`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,26 @@ def compile_(arguments: argparse.Namespace) -> int:
     from aot_model.passes.manager import Observer
     from aot_model.pipeline import compile_model, write
 
-    options = Options(arguments.workspace, arguments.io, arguments.metadata)
+    options = Options(arguments.workspace, arguments.io, arguments.metadata, _sections(arguments))
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
     compiled = compile_model(request(arguments, options), observer)
     write(compiled, arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
     tell_notes(compiled.notes)
     return 0
+
+
+def _sections(arguments: argparse.Namespace) -> dict[str, str]:
+    """Section by pool. CompileError E501 for a pool that there is not, or that the library does not own."""
+    from aot_model.errors import fail
+
+    sections = dict(arguments.pool_section)
+    pools = [name for name, _, _ in arguments.pool] or ["workspace"]
+    for name in sections:
+        if name not in pools:
+            raise fail("E501", f"--pool-section: there is no pool '{name}'", hint=f"the pools are {', '.join(pools)}")
+    if sections and arguments.workspace == "caller":
+        raise fail("E501", "--pool-section with --workspace caller: the caller places the memory")
+    return sections
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -61,6 +75,14 @@ def check(arguments: argparse.Namespace) -> int:
     tell_notes(notes)
     print(f"{arguments.model}: {_count(problems)} for target {arguments.target}")
     return 1 if problems else 0
+
+
+def inputs(arguments: argparse.Namespace) -> int:
+    from aot_model.frontends.model import model_files
+
+    for path in model_files(arguments.model):
+        print(path.as_posix())
+    return 0
 
 
 def _count(problems: Sequence[object]) -> str:

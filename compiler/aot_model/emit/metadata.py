@@ -24,7 +24,7 @@ def metadata(view: ModelView) -> dict[str, Any]:
                     **{k: view.target.values[k] for k in sorted(view.target.values)}},
         "inputs": [_port(p) for p in view.inputs],
         "outputs": [_port(p) for p in view.outputs],
-        "workspace": {"pools": [{"name": n, "bytes": p.size, "align": p.align} for n, p in plan.pools.items()]},
+        "workspace": {"pools": [{"name": p.name, "c_name": p.field, "bytes": p.size, "align": p.align, "section": p.section} for p in view.pools]},
         "lower_bound": plan.lower_bound,
         "constants_bytes": view.constant_bytes,
         "macs": view.macs,
@@ -45,6 +45,7 @@ def _port(port: Port) -> dict[str, Any]:
     }  # fmt: skip
     if port.offset is not None:
         result["offset"] = port.offset
+        result["pool"] = port.pool.name if port.pool else None
     return result
 
 

@@ -39,6 +39,8 @@ class Interface:
     outputs: tuple[Port, ...]
     caller_owns_workspace: bool
     io_in_workspace: bool
+    pools: tuple[str, ...]
+    """C names of the pools when there are several; else there is one workspace."""
 
     @property
     def upper(self) -> str:
@@ -49,7 +51,12 @@ class Interface:
     def call(self) -> str:
         """The call of <name>_run(), whose arguments the program names so."""
         arguments = [] if self.io_in_workspace else ["&inputs", "&outputs"]
-        return f"{self.c_name}_run({', '.join(arguments + ['workspace'] * self.caller_owns_workspace)})"
+        return f"{self.c_name}_run({', '.join(arguments + [self.memory] * self.caller_owns_workspace)})"
+
+    @property
+    def memory(self) -> str:
+        """The argument for the caller's memory."""
+        return "&pools" if self.pools else "workspace"
 
     @staticmethod
     def read(path: Path) -> Interface:
@@ -60,6 +67,7 @@ class Interface:
             raise fail("E101", f"cannot be read: {error.strerror}", where=str(path)) from None
         try:
             metadata = json.loads(text)
+            pools = metadata["workspace"]["pools"]
             return Interface(
                 name=metadata["name"],
                 c_name=metadata["c_name"],
@@ -67,6 +75,7 @@ class Interface:
                 outputs=tuple(map(_port, metadata["outputs"])),
                 caller_owns_workspace=metadata["options"]["workspace"] == "caller",
                 io_in_workspace=metadata["options"]["io"] == "workspace",
+                pools=tuple(p["c_name"] for p in pools) if len(pools) > 1 else (),
             )
         except (ValueError, KeyError, TypeError) as error:
             message = f"is not the metadata of a generated library ({error!r})"

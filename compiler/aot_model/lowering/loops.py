@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aot_model.emit.c_expr import CWriter
-from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, const, flatten, floordiv, mod, substitute, var, walk  # fmt: skip
+from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, flatten, floordiv, mod, substitute, var, walk  # fmt: skip
 from aot_model.ir.graph import Value
 from aot_model.ir.program import Access, Function, Overlap, Param
 
@@ -131,10 +131,3 @@ def dense_position(index: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
     return flatten_index(index, shape)
 
 
-def constant_index(rank: int) -> tuple[Expr, ...]:
-    """The index of the only element of a tensor of one element."""
-    return tuple(const(0) for _ in range(rank))
-
-
-def is_zero(x: Expr) -> bool:
-    return isinstance(x, Const) and x.value == 0

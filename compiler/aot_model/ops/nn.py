@@ -196,7 +196,7 @@ class Pool(Operator):
             up = call("lt", const(0, wide), total, dtype=DType.BOOL)
             return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), count), x.dtype)
         total = reduce("add", taps, select(inside, element, const(0, x.dtype)))
-        return call("div", total, self._count(index, x.shape, x.dtype))
+        return total if self.mode == "sum" else call("div", total, self._count(index, x.shape, x.dtype))
 
     def _count(self, index: Index, shape: Ints, dtype: DType) -> Expr:
         """How many elements a window averages over."""

@@ -6,7 +6,6 @@ Source: ONNX operator specification.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -89,7 +88,7 @@ class MaxPool(Pooling):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = _draw(1, 2, 5, 6)
-        forms: list[dict[str, Any]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 1, 1)}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER", "strides": (2, 1)},
+        forms: list[dict[str, object]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 1, 1)}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER", "strides": (2, 1)},
                  {"ceil_mode": 1, "strides": (2, 2)}, {"dilations": (2, 1)}]  # fmt: skip
         return [Sample((x,), {"kernel_shape": (2, 3), **f}, outputs=n) for f in forms for n in (1, 2)]
 

@@ -29,6 +29,11 @@ extern "C" {
 #define AOT_MODEL_ALIGNED(n)
 #endif
 
+/* Linker section of a pool that the user gave one; -DAOT_MODEL_SECTION(name)=... brings another compiler's spelling. */
+#if !defined(AOT_MODEL_SECTION) && (defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION))
+#define AOT_MODEL_SECTION(name) __attribute__((section(name)))
+#endif
+
 /* Element types, as in aot_model_tensor.dtype. */
 typedef enum {
     AOT_MODEL_FLOAT32 = 1,
