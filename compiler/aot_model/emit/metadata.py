@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aot_model.emit import parameters
 from aot_model.emit.view import ModelView, Port
 
 SCHEMA = 1
@@ -13,14 +14,14 @@ SCHEMA = 1
 def metadata(view: ModelView) -> dict[str, Any]:
     """The facts as plain data."""
     plan = view.addresses.plan
-    return {
+    facts = {
         "schema": SCHEMA,
         "name": view.name,
         "c_name": view.name,
         "compiler": view.version,
         "model": {"file_name": view.source_name, "sha256": view.sha256},
         "target": view.target.name,
-        "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata,
+        "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata, "params": view.options.params,
                     **{k: view.target.values[k] for k in sorted(view.target.values)}},
         "inputs": [_port(p) for p in view.inputs],
         "outputs": [_port(p) for p in view.outputs],
@@ -35,6 +36,12 @@ def metadata(view: ModelView) -> dict[str, Any]:
         ],
         "notes": list(view.program.notes),
     }  # fmt: skip
+    if view.external:
+        facts["parameters"] = {
+            "file": f"{view.name}.params", "bytes": parameters.file_size(view.constants), "align": parameters.alignment(view.constants),
+            "hash": parameters.structure_hash(view).hex(), "structure": parameters.structure(view),
+        }  # fmt: skip
+    return facts
 
 
 def _port(port: Port) -> dict[str, Any]:

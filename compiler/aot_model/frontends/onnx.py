@@ -63,6 +63,8 @@ class Importer:
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.notes: list[str] = []
         self.problems: list[Problem] = []
+        self.actual_shapes: dict[Value, Value] = {}
+        """Values whose size depends on data, and the values that hold their shapes."""
 
     def run(self) -> Graph:
         self._check_operators(self.proto.graph)
@@ -211,6 +213,7 @@ class Importer:
     def _body(self, source: onnx.GraphProto, graph: Graph, scope: Scope) -> None:
         for value in self.inline(source, graph, scope):
             graph.outputs += value.values if isinstance(value, Items) else [value]
+        graph.outputs += [self.actual_shapes[v] for v in graph.outputs if v in self.actual_shapes]
 
     def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
         """Import the nodes of a graph into `graph`; the values of its outputs. What goes wrong is in `problems`."""
@@ -235,7 +238,7 @@ class Importer:
     def _check_declared(self, info: onnx.ValueInfoProto, value: Value) -> None:
         """The type that the file declares for an output must be the one that follows from the inputs."""
         declared = info.type.tensor_type
-        if info.type.WhichOneof("value") != "tensor_type":
+        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(value, Value) or value in self.actual_shapes:
             return
         dims = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim]
         known = declared.HasField("shape") and not self.used_dims and not self.notes
@@ -266,6 +269,10 @@ class Importer:
                 scope[proto.output[0]] = value
             return
         inputs = [scope[n] if n else None for n in proto.input]
+        sized = next((v for v in inputs if isinstance(v, Value) and v in self.actual_shapes), None)
+        if sized is not None:
+            self._problem("E203", f"reads '{sized.name}', whose size depends on data", proto, "such a value can be an output of the model only")
+            return
         while inputs and inputs[-1] is None:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
@@ -299,18 +306,25 @@ class Importer:
             self._problem("E202", f"the result {why}", proto)
             return
         wanted = list(proto.output)
-        if len(wanted) > len(types):
+        if len(wanted) > len(types) - len(op.dynamic):
             self._problem("E202", f"has {len(wanted)} outputs; {len(types)} are supported", proto)
             return
         label = f"{prefix}{'.' if prefix else ''}{proto.name or (wanted[0] if wanted else proto.op_type)}"
         outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(wanted, types, strict=False))]
-        node = Node(op, inputs, outputs, label)
+        if op.dynamic:
+            outputs += [Value(f"{label}.{k}", types[k]) for k in range(len(wanted), len(types) - len(op.dynamic))]
+        shapes = [Value(f"{outputs[k].name}.shape", t) for k, t in zip(op.dynamic, types[len(outputs) :], strict=False)]
+        node = Node(op, inputs, [*outputs, *shapes], label)
         data = folded(node)
         if data is not None:
-            outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=True)]
+            outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=False)]
+            shapes = []
         else:
             graph.nodes.append(node)
-        scope.update({n: v for n, v in zip(wanted, outputs, strict=True) if n})
+        for value, k in zip(shapes, op.dynamic, strict=data is None):
+            if k < len(wanted):
+                self.actual_shapes[outputs[k]] = value
+        scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
 
     def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
