@@ -1,12 +1,13 @@
 """Where this installation keeps what build systems need, and whether it can work.
 
-The build rules and the toolchain files are files of the project, not of the Python package. In a source tree (and in
+The SCons tool is Python and in the package. The other build rules and the toolchain files are not. In a source tree (and in
 an editable install, which points at one) they are in `cmake/`, `toolchains/` … beside `compiler/`; a wheel puts
 them into `<prefix>/share/AotModel/`, where CMake's find_package() looks by itself when the prefix's bin/ is on PATH.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterator
 from importlib import metadata, util
@@ -45,6 +46,7 @@ def rules_dir(system: str) -> Path:
 
 
 def _candidates(system: str) -> Iterator[Path]:
+    yield PACKAGE / system  # the SCons tool, which is Python
     tree = PACKAGE.parents[1]
     if PACKAGE.parent.name == "compiler" and (tree / "pyproject.toml").is_file():
         yield tree / system
@@ -64,6 +66,25 @@ def missing_packages() -> list[str]:
     return [distribution for module, distribution in REQUIREMENTS.items() if util.find_spec(module) is None]
 
 
+def package_versions() -> dict[str, str]:
+    """Versions of the distributions in REQUIREMENTS that are installed: they are part of what decides the output."""
+    found = {}
+    for distribution in REQUIREMENTS.values():
+        try:
+            found[distribution] = metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def digest() -> str:
+    """SHA-256 of the compiler's own files, for build systems that decide by content whether to run it again."""
+    result = hashlib.sha256()
+    for file in sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".j2", ".h")):
+        result.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return result.hexdigest()
+
+
 def describe() -> dict[str, object]:
     """What `aot-model --version --json` prints; the build rules read it once, when they configure.
 
@@ -80,4 +101,6 @@ def describe() -> dict[str, object]:
         "cmake_dir": cmake_dir,
         "include_dir": include_dir().as_posix(),
         "missing": missing_packages(),
+        "packages": package_versions(),
+        "digest": digest(),
     }

@@ -141,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
-    for declare in (_compile, _check, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _params):
+    for declare in (_compile, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _params):
         declare(commands)
     return result
 
@@ -194,6 +194,11 @@ def _check(commands: Commands) -> None:
     command = _command(commands, "check", "build:check", "say everything that is wrong with a model for a target; write nothing")
     _model(command)
     command.add_argument("--json", action="store_true", help="problems as JSON")
+
+
+def _inputs(commands: Commands) -> None:
+    command = _command(commands, "inputs", "build:inputs", "list the files that a model is made of: itself and its external data, one path a line")
+    command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
 
 
 def _inspect(commands: Commands) -> None:

@@ -1,4 +1,4 @@
-"""`aot-model compile` and `aot-model check`."""
+"""`aot-model compile`, `check` and `inputs`."""
 
 from __future__ import annotations
 
@@ -87,6 +87,14 @@ def check(arguments: argparse.Namespace) -> int:
     tell_notes(notes)
     print(f"{arguments.model}: {_count(problems)} for target {arguments.target}")
     return 1 if problems else 0
+
+
+def inputs(arguments: argparse.Namespace) -> int:
+    from aot_model.frontends.model import model_files
+
+    for path in model_files(arguments.model):
+        print(path.as_posix())
+    return 0
 
 
 def _count(problems: Sequence[object]) -> str:

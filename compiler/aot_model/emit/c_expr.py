@@ -247,6 +247,20 @@ class CWriter:
         self.headers.add("aot_model/narrow.h")
         return f"aot_model_float32_to_{x.dtype.label}_unbounded({self.text(x.args[0])})", _ATOM
 
+    def _bitcast(self, x: Call) -> tuple[str, int]:
+        source, target = x.args[0].dtype, x.dtype
+        text = self.text(x.args[0], _UNARY)
+        wide = {DType.FLOAT32: "uint32_t", DType.FLOAT64: "uint64_t"}
+        if source in wide:
+            self.headers.add("aot_model/narrow.h")
+            text = f"aot_model_{source.label}_bits({self.text(x.args[0])})"
+        if target in wide:
+            self.headers.add("aot_model/narrow.h")
+            return f"aot_model_bits_{target.label}(({wide[target]}){text})", _ATOM
+        if target is DType.BOOL:
+            return f"({text}) != 0", _EQUAL
+        return f"({target.c_type}){text}", _UNARY
+
     def _cast_up(self, x: Call) -> tuple[str, int]:
         self.headers.add("aot_model/narrow.h")
         return f"aot_model_float32_to_{x.dtype.label}_up({self.text(x.args[0])})", _ATOM
@@ -260,6 +274,7 @@ _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
     "cast": CWriter._cast,
     "cast_unbounded": CWriter._cast_unbounded,
     "cast_up": CWriter._cast_up,
+    "bitcast": CWriter._bitcast,
 }
 
 

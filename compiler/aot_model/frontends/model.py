@@ -26,15 +26,27 @@ def read_model(path: Path, dims: Mapping[str, int] | None = None, arithmetic: st
 
     arithmetic: whose rounding integer TFLite models have, "tflm" or "litert-ref".
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(8)
-    except OSError as error:
-        raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path), hint="check the path") from None
-    if head[4:8] == b"TFL3":
+    if _is_tflite(path):
         from aot_model.frontends.tflite import read_tflite
 
         return read_tflite(path, dims or {}, arithmetic)
     from aot_model.frontends.onnx import read_onnx
 
     return read_onnx(path, dims or {})
+
+
+def model_files(path: Path) -> tuple[Path, ...]:
+    """The model and the files that it refers to (ONNX external data), which need not exist. CompileError E101, E102."""
+    if _is_tflite(path):
+        return (path,)
+    from aot_model.frontends.onnx_file import external_locations, read_proto
+
+    return (path, *(path.parent / location for location in external_locations(read_proto(path)[1])))
+
+
+def _is_tflite(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(8)[4:8] == b"TFL3"
+    except OSError as error:
+        raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path), hint="check the path") from None

@@ -111,6 +111,8 @@ def _apply(node: Expr, env: dict[Expr, Any]) -> Any:
         return sum((a * int(f) for a, f in zip(args[:-1:2], args[1::2], strict=False)), start=np.int64(args[-1]))
     if node.op == "cast":
         return convert(args[0], node.dtype)
+    if node.op == "bitcast":
+        return np.ascontiguousarray(args[0]).view(node.dtype.numpy).reshape(np.shape(args[0]))
     if node.op == "cast_unbounded":
         return _narrow(args[0], node.dtype, saturate=False)
     if node.op == "cast_up":

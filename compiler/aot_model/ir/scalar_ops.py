@@ -109,6 +109,15 @@ def requantise_single(acc: Array, multiplier: Array, shift: Array) -> Array:
     return ((acc * multiplier + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
 
 
+def requantise_even(acc: Array, multiplier: Array, shift: Array) -> Array:
+    """Single rounding, ties to even, as floats are rounded."""
+    acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
+    total = 31 - shift
+    wide = acc * multiplier + (np.int64(1) << (total - 1))
+    result = wide >> total
+    return (result - ((wide & ((np.int64(1) << total) - 1)) == 0) * (result & 1)).astype(np.int32)
+
+
 def requantise_wide(acc: Array, multiplier: Array, shift: Array) -> Array:
     """A 64-bit accumulator by a 16-bit multiplier, ties up: (acc * multiplier + 2^(14 - shift)) >> (15 - shift)."""
     acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
@@ -165,6 +174,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "not": ScalarOp(np.logical_not, c_float="!{0}", c_int="!{0}"),
     "select": ScalarOp(lambda c, a, b: np.where(c, a, b)),
     "cast": ScalarOp(lambda a: a),
+    "bitcast": ScalarOp(lambda a: a),
     "cast_unbounded": ScalarOp(lambda a: a),
     "cast_up": ScalarOp(lambda a: a),
     # bits
@@ -178,6 +188,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     # quantised arithmetic
     "requantise": ScalarOp(requantise, c_int="aot_model_requantise({0}, {1}, {2})"),
     "requantise_single": ScalarOp(requantise_single, c_int="aot_model_requantise_single({0}, {1}, {2})"),
+    "requantise_even": ScalarOp(requantise_even, c_int="aot_model_requantise_even({0}, {1}, {2})"),
     "requantise_wide": ScalarOp(requantise_wide, c_int="aot_model_requantise_wide({0}, {1}, {2})"),
     "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
     "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift), c_int="aot_model_rounding_shift({0}, {1})"),

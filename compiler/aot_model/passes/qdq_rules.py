@@ -52,6 +52,16 @@ def _bias(n: Site, value: Value | None, channels: int) -> np.ndarray | str | Non
     return np.broadcast_to(real.reshape(-1), (channels,))
 
 
+def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
+    """A bound of the accumulators' size."""
+
+    def largest(v: Scaled) -> int:
+        low, high = v.value.dtype.limits
+        return max(abs(low - v.z), abs(high - v.z))
+
+    return float((terms or w.value.type.elements // channels) * largest(x) * largest(w))
+
+
 def convolution(n: Site, node: Node) -> Answer:
     x = n.tensor(node.inputs[0])
     if x is None:
@@ -75,7 +85,7 @@ def convolution(n: Site, node: Node) -> Answer:
         assert w.value.data is not None
         weights = n.constant("weights", w.value.data.transpose(0, *range(2, w.value.type.rank), 1))
     acc = build(inner, channels_last(build, x.value), weights)
-    return channels_first(n.build, n.finish(acc, bias, x.s * w.scale))
+    return channels_first(n.build, n.finish(acc, bias, x.s * w.scale, _largest_sum(x, w, channels)))
 
 
 def matrix_product(n: Site, node: Node, extra: Value | None = None) -> Answer:
@@ -115,7 +125,7 @@ def matrix_product(n: Site, node: Node, extra: Value | None = None) -> Answer:
     if isinstance(bias, str):
         return bias
     acc = n.build(MatMul(a.z, w.z), a.value, right)
-    return n.finish(acc, bias, a.s * w.scale)
+    return n.finish(acc, bias, a.s * w.scale, _largest_sum(a, w, channels, a.value.shape[-1]))
 
 
 def _pair(n: Site, node: Node) -> tuple[Scaled, Scaled] | str:
@@ -147,7 +157,7 @@ def addition(n: Site, node: Node) -> Answer:
     twice = 2 * max(a.s, b.s)
     function = "add" if node.kind == "Add" else "sub"
     result = _rescale(twice / ((1 << left) * n.to.s), n.to.z)
-    sum_op = QuantisedSum(function, _rescale(a.s / twice, a.z), _rescale(b.s / twice, b.z), result, left, n.to.low, n.to.high)
+    sum_op = QuantisedSum(function, _rescale(a.s / twice, a.z), _rescale(b.s / twice, b.z), result, left, n.to.low, n.to.high, "even")
     return n.build(sum_op, a.value, b.value)
 
 
@@ -157,7 +167,7 @@ def multiplication(n: Site, node: Node) -> Answer:
         return pair
     a, b = pair
     result = _rescale(a.s * b.s / n.to.s, n.to.z)
-    return n.build(QuantisedMul(a.z, b.z, result, n.to.low, n.to.high, n.to.dtype), a.value, b.value)
+    return n.build(QuantisedMul(a.z, b.z, result, n.to.low, n.to.high, n.to.dtype, "even"), a.value, b.value)
 
 
 def concatenation(n: Site, node: Node) -> Answer:

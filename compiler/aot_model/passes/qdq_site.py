@@ -56,6 +56,13 @@ def parameters(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
     return scale.data.astype(np.float64), zeros
 
 
+def _whole_bytes(value: Value) -> Value:
+    """Constants of less than 8 bits as 8-bit ones."""
+    if value.data is None or not value.dtype.is_integer or not value.dtype.storage:
+        return value
+    return constant(value.name, value.data.astype(value.dtype.compute.numpy))
+
+
 @dataclass
 class Target:
     """What a QuantizeLinear makes: type, scale, zero point, and the range that activations before it leave."""
@@ -105,18 +112,19 @@ class Site:
             return None
         if isinstance(node.op, DequantizeLinear) and node.inputs[0] is not None:
             found = parameters(node)
-            if found is None or node.inputs[0].dtype.storage:
+            source = _whole_bytes(node.inputs[0])
+            if found is None or source.dtype.storage:
                 return None
             scale, zero = found
             one = scale.size == 1 and zero.size == 1
             axis = None if one else node.op.axis % max(node.inputs[0].type.rank, 1)
-            return Scaled(node.inputs[0], scale.reshape(-1), zero.reshape(-1), axis)
+            return Scaled(source, scale.reshape(-1), zero.reshape(-1), axis)
         if node.kind in MOVEMENTS and len(node.outputs) == 1:
-            source = self.scaled(node.inputs[0])
-            if source is None or not source.single:
+            behind = self.scaled(node.inputs[0])
+            if behind is None or not behind.single:
                 return None
-            moved = self.build(node.op, source.value, *node.inputs[1:])
-            return Scaled(moved, source.scale, source.zero)
+            moved = self.build(node.op, behind.value, *node.inputs[1:])
+            return Scaled(moved, behind.scale, behind.zero)
         return None
 
     def tensor(self, value: Value | None) -> Scaled | None:
@@ -149,25 +157,27 @@ class Site:
     def constant(self, name: str, data: np.ndarray) -> Value:
         return constant(f"{self.label}.{name}", np.ascontiguousarray(data))
 
-    def finish(self, acc: Value, bias: np.ndarray | None, units: np.ndarray, x_zero_point: int = 0) -> Value:
+    def finish(self, acc: Value, bias: np.ndarray | None, units: np.ndarray, most: float) -> Value:
         """Accumulators of `units` (a real number, or one for each channel of the last axis) to the wanted integers.
 
-        bias: real numbers, one or one per channel.
+        bias: real numbers, one or one per channel. most: no accumulator is larger, whatever the input.
         """
         if bias is not None:
             kind = acc.dtype
+            most += float(np.abs(bias / units).max(initial=0))
             low, high = (float(v) for v in kind.limits)
             whole = np.clip(np.rint(bias / units), low, high)
             acc = self.build(op("Add"), acc, self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)))
         reals = (units / self.to.s).reshape(-1)
-        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], x_zero_point)
+        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, "wide" if most >= 2**31 else "single")
 
-    def requantised(self, acc: Value, reals: Sequence[float] | np.ndarray, x_zero_point: int = 0) -> Value:
-        wide = acc.dtype is DType.INT64
+    def requantised(self, acc: Value, reals: Sequence[float] | np.ndarray, x_zero_point: int = 0, rounding: str = "even") -> Value:
+        """Ties to even as the literal meaning has it; "single" (ties up) is what kernels of convolutions have."""
+        wide = rounding == "wide"
         pairs = [quantise_multiplier(float(r)) for r in reals]
         multipliers = [min((m + (1 << 15)) >> 16, 0x7FFF) if wide else m for m, _ in pairs]
         factors = [np.asarray(v if len(v) > 1 else v[0], dtype=np.int32) for v in (multipliers, [s for _, s in pairs])]
-        node = Requantise(self.to.z, self.to.low, self.to.high, self.to.dtype, "wide" if wide else "single", x_zero_point)
+        node = Requantise(self.to.z, self.to.low, self.to.high, self.to.dtype, rounding, x_zero_point)
         return self.build(node, acc, self.constant("multiplier", factors[0]), self.constant("shift", factors[1]))
 
     def rescaled(self, x: Scaled) -> Value:

@@ -107,7 +107,7 @@ static const aot_model_tensor dense_output_info[] = {
       NULL, NULL, 12u, 0, -1, 2, AOT_MODEL_FLOAT32 },
 };
 
-static const aot_model_pool dense_pools[] = {
+static const aot_model_pool dense_metadata_pools[] = {
     { "workspace", 0u, 16u },
 };
 
@@ -121,7 +121,7 @@ const aot_model_metadata *dense_metadata(void)
         "0000000000000000000000000000000000000000000000000000000000000000",
         dense_input_info,
         dense_output_info,
-        dense_pools,
+        dense_metadata_pools,
         1,
         1,
         1,

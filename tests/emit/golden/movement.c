@@ -20,12 +20,11 @@ static void movement_00_reducemean(const float *restrict x, float *restrict y)
 
 /* ---- the model ---- */
 
-#define AT(type, offset) ((type *)(void *)(memory + (offset)))
+#define AT(type, offset) ((type *)(void *)((uint8_t *)workspace + (offset)))
 
 movement_inputs movement_map_inputs(void *workspace)
 {
     movement_inputs result;
-    uint8_t *const memory = (uint8_t *)workspace;
     result.x = AT(float, 0);
     return result;
 }
@@ -33,14 +32,12 @@ movement_inputs movement_map_inputs(void *workspace)
 movement_outputs movement_map_outputs(void *workspace)
 {
     movement_outputs result;
-    uint8_t *const memory = (uint8_t *)workspace;
     result.y = AT(float, 32);
     return result;
 }
 
 int32_t movement_run(void *workspace)
 {
-    uint8_t *const memory = (uint8_t *)workspace;
     if (workspace == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
@@ -54,7 +51,7 @@ int32_t movement_run(void *workspace)
 
 /* ---- metadata ---- */
 
-static const aot_model_pool movement_pools[] = {
+static const aot_model_pool movement_metadata_pools[] = {
     { "workspace", 40u, 16u },
 };
 
@@ -68,7 +65,7 @@ const aot_model_metadata *movement_metadata(void)
         "0000000000000000000000000000000000000000000000000000000000000000",
         NULL,
         NULL,
-        movement_pools,
+        movement_metadata_pools,
         1,
         1,
         1,

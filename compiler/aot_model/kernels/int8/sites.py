@@ -30,6 +30,7 @@ from aot_model.kernels.int8 import (
     fully_connected_dsp,
     fully_connected_mve,
     pooling,
+    pooling_host,
     pooling_mve,
     sum_host,
     sum_mve,
@@ -82,6 +83,11 @@ def _pool_dsp(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> Ker
     return pooling.pool(kind, shape, low, high, dtype, True, tail)  # type: ignore[arg-type]
 
 
+def _pool_host(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling_host.pool(kind, shape, low, high, dtype, tail)  # type: ignore[arg-type]
+
+
 def _pool_mve(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
     if dtype != "int8" or not pooling_mve.applicable(shape):
         return _pool_c(kind, shape, dtype, tail)
@@ -96,8 +102,8 @@ def _always(shape: ConvShape, quant: QuantSpec) -> bool:
 PLAIN = Family("plain C", conv_c.conv, _always, _pool_c)
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
-    "AVX2", conv_host.conv, lambda s, q: q.variant == 1, _pool_c, depthwise_host.depthwise,
-    lambda s, q: q.variant == 1 and q.weight_zero_point == 0, sum_row=sum_host.row_kernel, dialects=("v8", "v16"),
+    "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
+    _always, sum_row=sum_host.row_kernel, dialects=("v8", "v16"),
 )  # fmt: skip
 DSP = Family(
     "DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise, depthwise_dsp.applicable,
@@ -208,7 +214,8 @@ class SumTail(FusedTail):
         """`count` results from a pixel's first channel on; see kernels/int8/conv_mve.py."""
         at = position_text(substitute(self.position, self.mapping("acc", index)), 13)
         (other,) = self.names.values()
-        return f"{self.row_kernel}({source}, {other} + {at}, y + {at}, {count});\n"
+        where = "" if at == "0" else f" + {at}"
+        return f"{self.row_kernel}({source}, {other}{where}, y{where}, {count});\n"
 
 
 def sum_tail(

@@ -20,6 +20,22 @@ AOT_MODEL_INLINE float aot_model_float_of(uint32_t u)
     return x;
 }
 
+/* The bits of a value as an integer of its width, and back. */
+AOT_MODEL_INLINE uint32_t aot_model_float32_bits(float x) { return aot_model_bits_of(x); }
+AOT_MODEL_INLINE float aot_model_bits_float32(uint32_t u) { return aot_model_float_of(u); }
+AOT_MODEL_INLINE uint64_t aot_model_float64_bits(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+AOT_MODEL_INLINE double aot_model_bits_float64(uint64_t u)
+{
+    double x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
 /* The code of |x| in a float of `mantissa` bits with exponent bias `bias`, nearest, ties to even; may exceed the
  * largest finite code. x is not NaN. */
 AOT_MODEL_INLINE uint32_t aot_model_round(float x, uint32_t mantissa, int32_t bias)

@@ -162,6 +162,16 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_single(int32_t acc, int32_t multip
     return (int32_t)(((int64_t)acc * multiplier + ((int64_t)1 << (total - 1))) >> total);
 }
 
+/* Requantisation with a single rounding, ties to even. */
+AOT_MODEL_INLINE int32_t aot_model_requantise_even(int32_t acc, int32_t multiplier, int32_t shift)
+{
+    const int32_t total = 31 - shift;
+    const int64_t wide = (int64_t)acc * multiplier + ((int64_t)1 << (total - 1));
+    const int64_t result = wide >> total;
+    const bool tie = (wide & (((int64_t)1 << total) - 1)) == 0;
+    return (int32_t)(tie ? result - (result & 1) : result);
+}
+
 /* Requantisation of a 64-bit accumulator by a 16-bit multiplier, ties up: int16 activations. */
 AOT_MODEL_INLINE int32_t aot_model_requantise_wide(int64_t acc, int32_t multiplier, int32_t shift)
 {

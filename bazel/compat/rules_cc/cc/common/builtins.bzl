@@ -1,0 +1,4 @@
+"""Other names for what is built in: a file may not define a name that it reads."""
+
+builtin_cc_common = cc_common
+builtin_toolchain_config_info = CcToolchainConfigInfo

@@ -1,0 +1,188 @@
+"""aot_model_library(): a cc_library of a model, and the rule that generates its C."""
+
+load("@rules_cc//cc:cc_library.bzl", "cc_library")
+load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
+
+AotModelInfo = provider(
+    doc = "A compiled model.",
+    fields = {
+        "header": "File: <name>.h",
+        "metadata": "File: <name>.json",
+        "name": "prefix of the generated files and symbols",
+        "report": "File: table of layers and memory",
+        "source": "File: <name>.c",
+        "target": "what the code was generated for",
+    },
+)
+
+TargetFlagInfo = provider(doc = "Value of the flag //bazel:target.", fields = {"value": "a target, or nothing"})
+
+def _target_flag_impl(ctx):
+    return [TargetFlagInfo(value = ctx.build_setting_value)]
+
+target_flag = rule(
+    implementation = _target_flag_impl,
+    doc = "A flag of the command line.",
+    build_setting = config.string(flag = True),
+)
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+_DIGITS = "0123456789"
+
+def _identifier(text):
+    made = "".join([c if c in _LETTERS + _DIGITS else "_" for c in text.elems()])
+    return "_" + made if made[0] in _DIGITS else made
+
+def _sources_impl(ctx):
+    name = ctx.attr.model_name
+    if not name or name != _identifier(name):
+        fail("aot_model_library(%s): model_name '%s' is not a C identifier" % (ctx.label.name, name))
+    target = ctx.attr.target or ctx.attr._target_flag[TargetFlagInfo].value or ctx.toolchains[TOOLCHAIN_TYPE].aot_model.target
+
+    # A folder for this target alone: nothing else is on its include path, and two may use the same file names.
+    source, header, metadata, report = [
+        ctx.actions.declare_file("%s/%s%s" % (ctx.label.name, name, suffix))
+        for suffix in [".c", ".h", ".json", ".report.txt"]
+    ]
+    arguments = ctx.actions.args()
+    arguments.add("compile")
+    arguments.add(ctx.file.model)
+    arguments.add("-o", source.dirname)
+    arguments.add(name, format = "--name=%s")
+    arguments.add(target, format = "--target=%s")
+    arguments.add(report, format = "--report=%s")
+    for option, value in [
+        ("workspace", ctx.attr.workspace),
+        ("io", ctx.attr.io),
+        ("max-ram", ctx.attr.max_ram),
+        ("max-flash", ctx.attr.max_flash),
+    ]:
+        if value:
+            arguments.add("--%s=%s" % (option, value))
+    for symbol, extent in sorted(ctx.attr.dims.items()):
+        arguments.add("--dim=%s=%s" % (symbol, extent))
+    arguments.add_all(ctx.attr.options)
+    run_compiler(
+        ctx,
+        arguments = arguments,
+        inputs = [ctx.file.model] + ctx.files.data,
+        outputs = [source, header, metadata, report],
+        mnemonic = "AotModelCompile",
+        message = "Compiling model %s for %s" % (name, target),
+    )
+    return [
+        DefaultInfo(files = depset([source, header, metadata])),
+        OutputGroupInfo(
+            srcs = depset([source]),
+            hdrs = depset([header]),
+            metadata = depset([metadata]),
+            report = depset([report]),
+        ),
+        AotModelInfo(header = header, metadata = metadata, name = name, report = report, source = source, target = target),
+    ]
+
+aot_model_sources = rule(
+    implementation = _sources_impl,
+    doc = "The C of a model. Output groups: srcs, hdrs, metadata, report.",
+    attrs = {
+        "data": attr.label_list(allow_files = True, doc = "Files that the model refers to (ONNX external data)."),
+        "dims": attr.string_dict(doc = "Values of the model's symbolic dimensions."),
+        "io": attr.string(values = ["", "caller", "workspace"], doc = "Where inputs and outputs are."),
+        "max_flash": attr.string(doc = "Budget in bytes: more is an error of the build."),
+        "max_ram": attr.string(doc = "Budget in bytes: more is an error of the build."),
+        "model": attr.label(allow_single_file = True, mandatory = True, doc = "ONNX or TFLite file."),
+        "model_name": attr.string(mandatory = True, doc = "Prefix of the generated files and symbols."),
+        "options": attr.string_list(doc = "Any other arguments of `aot-model compile`."),
+        "target": attr.string(doc = "What to generate code for; default: the flag //bazel:target, else the platform says."),
+        "workspace": attr.string(values = ["", "static", "caller"], doc = "Who owns the workspace."),
+        "_target_flag": attr.label(default = Label("//bazel:target")),
+    },
+    provides = [AotModelInfo],
+    toolchains = [TOOLCHAIN_TYPE],
+)
+
+def _text(value):
+    return "" if value == None else str(value)
+
+def aot_model_library(
+        name,
+        model,
+        data = [],
+        model_name = None,
+        target = None,
+        dims = {},
+        workspace = None,
+        io = None,
+        max_ram = None,
+        max_flash = None,
+        options = [],
+        deps = [],
+        tags = [],
+        testonly = None,
+        target_compatible_with = [],
+        visibility = None,
+        **cc_library_kwargs):
+    """A cc_library of a model.
+
+    Also makes <name>_sources (AotModelInfo, the output groups srcs, hdrs, metadata and report) and <name>_metadata, the
+    JSON file.
+
+    Args:
+        name: of the cc_library.
+        model: ONNX or TFLite file.
+        data: files that the model refers to (ONNX external data).
+        model_name: prefix of the generated files and symbols; default: the name as a C identifier.
+        target: what to generate code for (`aot-model targets`); default: the flag --@aot_model//bazel:target, else
+            what the toolchain has for the platform.
+        dims: values of the model's symbolic dimensions, {"batch": 1}.
+        workspace: "static" or "caller": who owns the workspace.
+        io: "caller" or "workspace": where inputs and outputs are.
+        max_ram: budget in bytes: more is an error of the build.
+        max_flash: budget in bytes: more is an error of the build.
+        options: any other arguments of `aot-model compile`.
+        deps: as in cc_library.
+        tags: as in cc_library.
+        testonly: as in cc_library.
+        target_compatible_with: as in cc_library.
+        visibility: as in cc_library.
+        **cc_library_kwargs: any other attribute of cc_library.
+    """
+    sources = name + "_sources"
+    aot_model_sources(
+        name = sources,
+        data = data,
+        dims = {symbol: str(extent) for symbol, extent in dims.items()},
+        io = _text(io),
+        max_flash = _text(max_flash),
+        max_ram = _text(max_ram),
+        model = model,
+        model_name = _identifier(name.split("/")[-1]) if model_name == None else model_name,
+        options = options,
+        tags = tags,
+        target = _text(target),
+        target_compatible_with = target_compatible_with,
+        testonly = testonly,
+        visibility = visibility,
+        workspace = _text(workspace),
+    )
+    for group in ["srcs", "hdrs", "metadata"]:
+        native.filegroup(
+            name = "%s_%s" % (name, group),
+            srcs = [sources],
+            output_group = group,
+            tags = tags + ["manual"],
+            testonly = testonly,
+            visibility = visibility,
+        )
+    cc_library(
+        name = name,
+        srcs = [name + "_srcs"],
+        hdrs = [name + "_hdrs"],
+        includes = [sources],
+        deps = deps + [str(Label("//compiler:runtime"))],
+        tags = tags,
+        target_compatible_with = target_compatible_with,
+        testonly = testonly,
+        visibility = visibility,
+        **cc_library_kwargs
+    )

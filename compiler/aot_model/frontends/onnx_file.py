@@ -1,0 +1,98 @@
+"""ONNX files: the model's own, and those with external data (tensors whose values are beside the model).
+
+The data are read here and not with onnx.external_data_helper, which refuses symbolic links and files with several hard
+links: build systems that sandbox their actions (Bazel) or copy sources (SCons) hand in just those.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from aot_model.emit.names import printable
+from aot_model.errors import CompileError, Problem, fail
+
+
+def read_proto(path: Path) -> tuple[bytes, onnx.ModelProto]:
+    """The content of a file and the model in it, external data not loaded. CompileError E101, E102."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path)) from None
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise fail("E102", f"not an ONNX model: {error}", where=str(path)) from None
+    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
+        raise fail("E102", "not an ONNX model: it has no graph", where=str(path))
+    return data, proto
+
+
+def external_locations(proto: onnx.ModelProto) -> list[str]:
+    """Locations of external data as they are written in the model; whether they exist is not looked at."""
+    return sorted({e.value for t in _external(proto) for e in t.external_data if e.key == "location" and e.value and "\0" not in e.value})
+
+
+def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
+    """Read external data into the tensors; the files that it came from.
+
+    CompileError E103 with all data that are missing or shorter than the model says, or outside the model's folder.
+    """
+    files: dict[Path, bytes] = {}
+    problems: list[Problem] = []
+    for tensor in _external(proto):
+        name = printable(tensor.name)
+        entries = {e.key: e.value for e in tensor.external_data}
+        location = entries.get("location", "")
+        file = path.parent / location
+        if not location or "\0" in location or not _is_beside(file, path):
+            problems.append(Problem("E103", f"external data of '{name}' is at '{printable(location)}', outside the model's folder", str(path)))
+            continue
+        if not file.is_file():
+            problems.append(Problem("E103", f"external data '{printable(location)}' of '{name}' is missing", str(path), "copy it beside the model"))
+            continue
+        try:
+            if file not in files:
+                files[file] = file.read_bytes()
+            tensor.raw_data = _part(files[file], entries)
+        except (OSError, ValueError) as error:
+            problems.append(Problem("E103", f"external data '{printable(location)}' of '{name}' cannot be read: {error}", str(path)))
+            continue
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
+    if problems:
+        raise CompileError(dict.fromkeys(problems))
+    return list(files)
+
+
+def _is_beside(file: Path, model: Path) -> bool:
+    """Whether a file is in the model's folder or below it, also when both are links into another folder (a sandbox)."""
+    return any(file.resolve().is_relative_to(folder) for folder in (model.parent.resolve(), model.resolve().parent))
+
+
+def _part(data: bytes, entries: dict[str, str]) -> bytes:
+    """Bytes [offset, offset + length) of a file. ValueError when it does not have them."""
+    offset = int(entries.get("offset") or 0)
+    length = int(entries["length"]) if entries.get("length") else len(data) - offset
+    if offset < 0 or length < 0 or offset + length > len(data):
+        raise ValueError(f"offset {offset} and length {length} are not inside its {len(data)} bytes")
+    return data[offset : offset + length]
+
+
+def _external(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
+    return [t for t in _tensors(proto.graph) if t.data_location == onnx.TensorProto.EXTERNAL]
+
+
+def _tensors(graph: onnx.GraphProto) -> list[onnx.TensorProto]:
+    found = list(graph.initializer)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                found.append(attribute.t)
+            found.extend(attribute.tensors)
+            for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+                found.extend(_tensors(body))
+    return found

@@ -1,0 +1,369 @@
+"""SCons tool: libraries of models.
+
+    env = Environment(tools=["default", "aot_model"], toolpath=[<what `aot-model --scons-dir` prints>])
+    kws = env.AotModelLibrary("kws", "models/kws.tflite")
+    env.Program("app", ["main.c"], LIBS=[kws, "m"], CPPPATH=kws.include_dirs)
+    env.AotModelTest("kws_test", kws, "vectors.npz")     # scons test
+
+env.AotModelLibrary(name, model, ...) makes a static library of the generated C, compiled with the environment's own
+compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both have these arguments:
+
+    model_name   prefix of the generated files and symbols; default: the name as a C identifier
+    target       what to generate code for (`aot-model targets`); default: the environment's C compiler and flags say
+    dims         values of the model's symbolic dimensions, {"batch": 1}
+    workspace    "static" or "caller": who owns the workspace
+    io           "caller" or "workspace": where inputs and outputs are
+    max_ram      budgets in bytes: more is an error of the build
+    max_flash
+    options      any other arguments of `aot-model compile`, a list
+    depends      what else must be made before; the model's own files are known without
+    report       True: write a report too
+
+Construction variables by keyword (CCFLAGS=...) hold for this library alone. The result is the list of nodes that a
+builder returns, with the attributes .source, .header, .metadata, .report, .include_dirs, .target and, for libraries,
+.library. Everything generated is in <name>.aot/ of the current (variant) directory.
+
+env.AotModelTest(name, library, vectors, atol=, rtol=, max_lsb=, alias="test") makes the program <name>, which has the
+vectors in it, and runs it when `alias` is built; a test that passed runs again when the program has changed.
+env.AotModelBenchmark(name, library, runs=) makes a program that prints the time of one inference.
+
+Construction variables:
+
+    AOT_MODEL            command that runs the compiler, a list; default: this installation's
+    AOT_MODEL_PYTHON     the interpreter of that default
+    AOT_MODEL_TARGET     default of `target`
+    AOT_MODEL_EMULATOR   command that runs programs of the target; without one, tests of a cross build are built only
+    AOT_MODEL_TEST_SOURCES, AOT_MODEL_TEST_LINKFLAGS   start-up code and linker script of test programs
+    AOT_MODEL_COMSTR     what is shown instead of the command line
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from SCons.Action import Action
+from SCons.Builder import Builder
+from SCons.Defaults import Touch
+from SCons.Errors import UserError
+from SCons.Node.Python import Value
+from SCons.Scanner import Scanner
+from SCons.Util import CLVar, NodeList
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+TARGETS_BY_CPU = {
+    "cortex-m0": "cortex-m0", "cortex-m0plus": "cortex-m0", "cortex-m1": "cortex-m0", "cortex-m23": "cortex-m0",
+    "cortex-m3": "cortex-m3",
+    "cortex-m4": "cortex-m4",
+    "cortex-m7": "cortex-m7",
+    "cortex-m33": "cortex-m33", "cortex-m35p": "cortex-m33",
+    "cortex-m52": "cortex-m55", "cortex-m55": "cortex-m55", "cortex-m85": "cortex-m55",
+}  # fmt: skip
+"""The same as in cmake/AotModelTarget.cmake."""
+
+Environment = Any  # SCons has no types
+Node = Any
+
+_answers: dict[tuple[str, ...], dict[str, Any]] = {}
+_macros: dict[tuple[str, ...], str] = {}
+_model_files: dict[tuple[str, int, int], list[str]] = {}
+
+
+class Generated(NodeList):  # type: ignore[misc]
+    """The nodes that a builder returned, and what else there is to know of them."""
+
+    source: Node
+    header: Node
+    metadata: Node
+    report: Node | None
+    include_dirs: list[Node]
+    target: str
+    library: Node | None = None
+
+
+# --- the compiler -----------------------------------------------------------------------------------------------------
+
+
+def _python(env: Environment) -> str:
+    """The interpreter that runs the compiler: SCons itself may run in one without the compiler's packages."""
+    if given := env.get("AOT_MODEL_PYTHON") or os.environ.get("AOT_MODEL_PYTHON"):
+        return str(given)
+    installed_in = PACKAGE.parents[3] if PACKAGE.parent.name == "site-packages" else None  # <prefix>/lib/python3.x/site-packages
+    for candidate in (installed_in / "bin" / "python3" if installed_in else None, shutil.which("python3"), sys.executable):
+        if candidate and os.path.exists(candidate):
+            return str(candidate)
+    return sys.executable
+
+
+def _describe(env: Environment) -> dict[str, Any]:
+    """What the compiler says of its installation, asked once in a run of SCons. UserError when it cannot work."""
+    command = tuple(map(str, env["AOT_MODEL"]))
+    if command in _answers:
+        return _answers[command]
+    try:
+        done = subprocess.run([*command, "--version", "--json"], capture_output=True, text=True)
+        answer: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
+        complaint = done.stderr.strip()
+    except (OSError, ValueError) as error:
+        answer, complaint = {}, str(error)
+    if not answer:
+        raise UserError(
+            f"aot_model: the compiler does not run: {shlex.join(command)} --version --json\n{complaint}\n"
+            "Say which Python has it with AOT_MODEL_PYTHON=<file>, or set AOT_MODEL to the command."
+        )
+    if missing := " ".join(answer.get("missing", ())):
+        raise UserError(
+            f"aot_model: {answer['executable']} lacks packages that the compiler needs: {missing}\n"
+            f"Install them:\n    {answer['executable']} -m pip install {missing}\n"
+            "or choose a Python that has them with AOT_MODEL_PYTHON=<file>."
+        )
+    _answers[command] = answer
+    return answer
+
+
+def _identity(env: Environment) -> Node:
+    """A node that changes when the compiler does: its files, its Python, the packages that it uses."""
+    answer = _describe(env)
+    return Value(json.dumps({k: answer.get(k) for k in ("version", "python", "packages", "digest")}, sort_keys=True))
+
+
+def _scan_model(node: Node, env: Environment, path: object) -> list[Node]:
+    """Files that a model refers to; the compiler reads them, so they are inputs."""
+    file = node.rfile()  # with duplicate=False the node itself is in the build directory, and not there
+    if not file.exists():
+        return []  # made by the build: scanned again when it is there
+    state = os.stat(file.get_abspath())
+    key = (file.get_abspath(), state.st_mtime_ns, state.st_size)
+    if key not in _model_files:
+        found: list[str] = []
+        # External data has the key "location" literally in the file: without it there is no need to start a process.
+        if b"location" in file.get_contents():
+            done = subprocess.run([*map(str, env["AOT_MODEL"]), "inputs", file.get_abspath()], capture_output=True, text=True)
+            folder = os.path.dirname(file.get_abspath())
+            found = [os.path.relpath(line, folder) for line in done.stdout.splitlines()[1:]]
+        _model_files[key] = found
+    return [node.dir.File(location) for location in _model_files[key] if not location.startswith("..")]
+
+
+# --- what to generate code for ----------------------------------------------------------------------------------------
+
+
+def _predefined(env: Environment) -> str:
+    """The macros that the environment's C compiler predefines with its flags; empty when it is not like GCC."""
+    command = tuple(shlex.split(env.subst("$CC $CCFLAGS $CFLAGS")))
+    if command not in _macros:
+        try:
+            done = subprocess.run([*command, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, env=env["ENV"])
+            _macros[command] = done.stdout if done.returncode == 0 else ""
+        except OSError:
+            _macros[command] = ""
+    return _macros[command]
+
+
+def _is_native(env: Environment) -> bool:
+    """Whether programs of the environment run on this machine."""
+    macros = _predefined(env)
+    if not macros:
+        return True
+    system = {"Linux": "__linux__", "Darwin": "__APPLE__", "Windows": "_WIN32"}.get(platform.system(), "__unix__")
+    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    return f"#define {system} " in macros and (f"#define __{machine}__ " in macros or machine not in ("x86_64", "aarch64"))
+
+
+def _default_target(env: Environment) -> str:
+    """AOT_MODEL_TARGET; the target of -mcpu; `host` in a native build; else `c`, plain C for any CPU."""
+    if env.get("AOT_MODEL_TARGET"):
+        return env.subst("$AOT_MODEL_TARGET")  # type: ignore[no-any-return]
+    cpu = re.search(r"-mcpu=([^ +]+)", env.subst("$CC $CCFLAGS $CFLAGS"))
+    if cpu and cpu[1].lower() in TARGETS_BY_CPU:
+        return TARGETS_BY_CPU[cpu[1].lower()]
+    return "host" if _is_native(env) else "c"
+
+
+def _host_target(env: Environment) -> str:
+    """`host` and the widest vectors that the C compiler has with the environment's flags."""
+    macros = _predefined(env)
+    if not macros:
+        return "host,vector=scalar"
+    if "#define __AVX2__ " in macros and "#define __FMA__ " in macros:
+        return "host,vector=v8"
+    if "#define __aarch64__ " in macros and "#define __ARM_NEON " in macros:
+        return "host,vector=neon"
+    return "host,vector=v4"
+
+
+# --- libraries --------------------------------------------------------------------------------------------------------
+
+
+def _identifier(name: str) -> str:
+    text = re.sub(r"[^A-Za-z0-9_]", "_", os.path.basename(name))
+    return f"_{text}" if text[:1].isdigit() else text
+
+
+def _split(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The construction variables among keyword arguments. UserError for anything else."""
+    for name in arguments:
+        if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
+            raise UserError(f"{call}: unknown argument: {name}")
+    return dict(arguments)
+
+
+def _sources(
+    env: Environment, call: str, name: str, model: Any, *, model_name: str | None, target: str | None, dims: Mapping[str, int], workspace: str | None,
+    io: str | None, max_ram: int | str | None, max_flash: int | str | None, options: Sequence[str], depends: Any, report: bool,
+) -> Generated:  # fmt: skip
+    model_name = _identifier(name) if model_name is None else model_name
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", model_name):
+        raise UserError(f"{call}: model_name '{model_name}' is not a C identifier")
+    target = target or _default_target(env)
+    if target == "host":
+        target = _host_target(env)
+    (model,) = env.arg2nodes(model, env.fs.Entry) if not isinstance(model, list) or len(model) == 1 else (None,)
+    if model is None:
+        raise UserError(f"{call}: one model is one file")
+    if not model.has_builder() and not model.rfile().exists():
+        raise UserError(f"{call}: there is no model {model}")
+    folder = env.Dir(f"{name}.aot")
+    files = [folder.File(model_name + suffix) for suffix in (".c", ".h", ".json", *([".report.txt"] if report else []))]
+    said = {"workspace": workspace, "io": io, "max-ram": max_ram, "max-flash": max_flash}
+    arguments = [f"--name={model_name}", f"--target={target}", *(f"--{k}={v}" for k, v in said.items() if v is not None)]
+    arguments += [f"--dim={symbol}={extent}" for symbol, extent in dims.items()]
+    shown = {"AOT_MODEL_NAME": model_name, "AOT_MODEL_TARGET": target}
+    nodes = env._AotModelCompile(
+        files, model, AOT_MODEL_ARGUMENTS=[*arguments, *options], AOT_MODEL_REPORT=["--report=${TARGETS[3]}"] if report else [], **shown
+    )
+    env.Depends(nodes, [_identity(env), *env.Flatten(depends)])
+    result = Generated(nodes)
+    result.source, result.header, result.metadata = nodes[0], nodes[1], nodes[2]
+    result.report = nodes[3] if report else None
+    result.include_dirs = [folder, env.Dir(_describe(env)["include_dir"])]
+    result.target = target
+    return result
+
+
+def _aot_model_sources(
+    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, dims: Mapping[str, int] | None = None,
+    workspace: str | None = None, io: str | None = None, max_ram: int | str | None = None, max_flash: int | str | None = None,
+    options: Sequence[str] = (), depends: Any = (), report: bool = False, **overrides: Any,
+) -> Generated:  # fmt: skip
+    call = f"AotModelSources({name})"
+    env = env.Clone(**_split(call, overrides)) if overrides else env
+    return _sources(
+        env, call, name, model, model_name=model_name, target=target, dims=dims or {}, workspace=workspace, io=io, max_ram=max_ram,
+        max_flash=max_flash, options=options, depends=depends, report=report,
+    )  # fmt: skip
+
+
+def _aot_model_library(
+    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, dims: Mapping[str, int] | None = None,
+    workspace: str | None = None, io: str | None = None, max_ram: int | str | None = None, max_flash: int | str | None = None,
+    options: Sequence[str] = (), depends: Any = (), report: bool = False, **overrides: Any,
+) -> Generated:  # fmt: skip
+    call = f"AotModelLibrary({name})"
+    env = env.Clone(**_split(call, overrides)) if overrides else env
+    made = _sources(
+        env, call, name, model, model_name=model_name, target=target, dims=dims or {}, workspace=workspace, io=io, max_ram=max_ram,
+        max_flash=max_flash, options=options, depends=depends, report=report,
+    )  # fmt: skip
+    objects = env.Object(made.source, CPPPATH=[*made.include_dirs, "$CPPPATH"])
+    result = Generated(env.StaticLibrary(name, objects))
+    result.__dict__.update({k: v for k, v in made.__dict__.items() if k != "data"})
+    result.library = result[0]
+    return result
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+
+def _program(env: Environment, call: str, name: str, library: Any, subcommand: str, arguments: Sequence[str], vectors: Sequence[Node]) -> list[Node]:
+    if not isinstance(library, Generated) or library.library is None:
+        raise UserError(f"{call}: library was not made by AotModelLibrary()")
+    main = env._AotModelMain(f"{name}.aot/main.c", library.metadata, AOT_MODEL_SUBCOMMAND=subcommand, AOT_MODEL_ARGUMENTS=list(arguments))
+    env.Depends(main, [_identity(env), *vectors])
+    # Start-up code is compiled beside each program: environments with other flags may use the same file.
+    extra = [
+        env.Object(f"{name}.aot/{Path(str(file)).stem}", file) for file in env.Flatten(env.get("AOT_MODEL_TEST_SOURCES", []))
+    ]
+    objects = env.Object(main, CPPPATH=[*library.include_dirs, "$CPPPATH"])
+    libraries = [library, *([] if env["PLATFORM"] == "win32" else ["m"])]
+    flags = [*CLVar(env["LINKFLAGS"]), *env.get("AOT_MODEL_TEST_LINKFLAGS", [])]
+    return env.Program(name, [*objects, *extra], LIBS=[*libraries, "$LIBS"], LINKFLAGS=flags)  # type: ignore[no-any-return]
+
+
+def _aot_model_test(
+    env: Environment, name: str, library: Any, vectors: Any, atol: float | None = None, rtol: float | None = None, max_lsb: int | None = None,
+    alias: str = "test", **overrides: Any,
+) -> list[Node]:  # fmt: skip
+    call = f"AotModelTest({name})"
+    env = env.Clone(**_split(call, overrides)) if overrides else env
+    entry = env.arg2nodes(vectors, env.fs.Entry)[0]
+    path = entry.rfile() if hasattr(entry, "rfile") else entry.rdir()
+    if not entry.has_builder() and not path.exists():
+        raise UserError(f"{call}: there are no vectors {entry}")
+    files = [entry]
+    if os.path.isdir(path.get_abspath()):
+        files = [env.File(str(file)) for file in sorted(Path(path.get_abspath()).rglob("*.pb"))]
+    said = {"atol": atol, "rtol": rtol, "max-lsb": max_lsb}
+    arguments = [f"--vectors={path}", *(f"--{k}={v}" for k, v in said.items() if v is not None)]
+    program = _program(env, call, name, library, "test-main", arguments, files)
+    if not env["AOT_MODEL_EMULATOR"] and not _is_native(env):
+        env.Alias(alias, program)
+        return program
+    passed = env.Command(f"{name}.aot/{os.path.basename(name)}.passed", program, [Action("$AOT_MODEL_EMULATOR $SOURCE.abspath", "Testing $SOURCE"), Touch("$TARGET")])
+    env.NoCache(passed)
+    env.Alias(alias, passed)
+    return program
+
+
+def _aot_model_benchmark(env: Environment, name: str, library: Any, runs: int | None = None, **overrides: Any) -> list[Node]:
+    call = f"AotModelBenchmark({name})"
+    env = env.Clone(**_split(call, overrides)) if overrides else env
+    return _program(env, call, name, library, "benchmark-main", [] if runs is None else [f"--runs={runs}"], [])
+
+
+# --- the tool ---------------------------------------------------------------------------------------------------------
+
+
+def generate(env: Environment) -> None:
+    """Add the methods and their builders to an environment; asks the compiler whether it can work."""
+    env.SetDefault(
+        AOT_MODEL_EMULATOR=[],
+        AOT_MODEL_TEST_SOURCES=[],
+        AOT_MODEL_TEST_LINKFLAGS=[],
+        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE -o $TARGET.dir $AOT_MODEL_ARGUMENTS $AOT_MODEL_REPORT",
+        AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
+        AOT_MODEL_MAINCOM="$AOT_MODEL $AOT_MODEL_SUBCOMMAND $SOURCE -o $TARGET $AOT_MODEL_ARGUMENTS",
+    )
+    if not env.get("AOT_MODEL"):
+        env["AOT_MODEL"] = [_python(env), "-B", str(PACKAGE)]  # -B: no .pyc in a tree that may be read-only or shared
+    elif isinstance(env["AOT_MODEL"], str):
+        env["AOT_MODEL"] = shlex.split(env["AOT_MODEL"])
+    _describe(env)
+    env["BUILDERS"]["_AotModelCompile"] = Builder(
+        action=Action("$AOT_MODEL_COM", "$AOT_MODEL_COMSTR"),
+        source_scanner=Scanner(function=_scan_model, name="aot-model", recursive=False),
+    )
+    env["BUILDERS"]["_AotModelMain"] = Builder(action=Action("$AOT_MODEL_MAINCOM", "Generating $TARGET"))
+    env.AddMethod(_aot_model_sources, "AotModelSources")
+    env.AddMethod(_aot_model_library, "AotModelLibrary")
+    env.AddMethod(_aot_model_test, "AotModelTest")
+    env.AddMethod(_aot_model_benchmark, "AotModelBenchmark")
+
+
+def exists(env: Environment) -> bool:
+    """Whether the compiler can work here."""
+    try:
+        generate(env.Clone())
+    except UserError:
+        return False
+    return True
