@@ -21,7 +21,7 @@ from aot_model.lowering.lower import lower
 from aot_model.memory import Pool
 from aot_model.memory_plan import plan_memory
 from aot_model.ops.registry import load_all
-from aot_model.passes.manager import Observer, run_passes
+from aot_model.passes.manager import Observer, run_passes, run_program_passes
 from aot_model.targets.registry import parse_target
 
 
@@ -67,7 +67,9 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     with located(str(request.model)):
         run_passes(model.graph, target, observer)
         program = lower(model.graph, target)
+    run_program_passes(program, target, "after-lowering")
     addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
+    run_program_passes(program, target, "after-planning")
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.max_ram, request.max_flash)
     texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_text(view)}

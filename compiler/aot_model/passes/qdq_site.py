@@ -120,11 +120,11 @@ class Site:
             axis = None if one else node.op.axis % max(node.inputs[0].type.rank, 1)
             return Scaled(source, scale.reshape(-1), zero.reshape(-1), axis)
         if node.kind in MOVEMENTS and len(node.outputs) == 1:
-            source = self.scaled(node.inputs[0])
-            if source is None or not source.single:
+            behind = self.scaled(node.inputs[0])
+            if behind is None or not behind.single:
                 return None
-            moved = self.build(node.op, source.value, *node.inputs[1:])
-            return Scaled(moved, source.scale, source.zero)
+            moved = self.build(node.op, behind.value, *node.inputs[1:])
+            return Scaled(moved, behind.scale, behind.zero)
         return None
 
     def tensor(self, value: Value | None) -> Scaled | None:
