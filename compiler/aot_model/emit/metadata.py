@@ -27,6 +27,7 @@ def metadata(view: ModelView) -> dict[str, Any]:
         "outputs": [_port(p) for p in view.outputs],
         "workspace": {"pools": [{"name": p.name, "c_name": p.field, "bytes": p.size, "align": p.align, "section": p.section} for p in view.pools]},
         "lower_bound": plan.lower_bound,
+        "state_bytes": sum(b.nbytes for b in view.program.states),
         "constants_bytes": view.constant_bytes,
         "macs": view.macs,
         "layers": [

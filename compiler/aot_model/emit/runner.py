@@ -41,6 +41,8 @@ class Interface:
     io_in_workspace: bool
     pools: tuple[str, ...]
     """C names of the pools when there are several; else there is one workspace."""
+    has_state: bool
+    """Whether there is <name>_reset()."""
     parameters: Array | None
     """Bytes of the file of external parameters, which the program carries along."""
     parameters_path: Path | None
@@ -84,6 +86,7 @@ class Interface:
                 caller_owns_workspace=metadata["options"]["workspace"] == "caller",
                 io_in_workspace=metadata["options"]["io"] == "workspace",
                 pools=tuple(p["c_name"] for p in pools) if len(pools) > 1 else (),
+                has_state=metadata["state_bytes"] > 0,
                 parameters=None if parameters is None else np.fromfile(parameters, np.uint8),
                 parameters_path=parameters,
             )
