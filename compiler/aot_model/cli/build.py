@@ -33,7 +33,7 @@ def compile_(arguments: argparse.Namespace) -> int:
     from aot_model.passes.manager import Observer
     from aot_model.pipeline import compile_model, write
 
-    options = Options(arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments))
+    options = Options(arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile)
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
     compiled = compile_model(request(arguments, options), observer)
     write(compiled, arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
