@@ -6,11 +6,10 @@ import json
 import subprocess
 from pathlib import Path
 
-from onnx_models import save, small_cnn
-
 from aot_model.cli import main
 from aot_model.host_run import SANITIZE, STRICT
 from aot_model.installation import include_dir
+from onnx_models import save, small_cnn
 
 PROGRAM = """#include <stdio.h>
 #include "cnn.h"
