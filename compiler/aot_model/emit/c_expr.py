@@ -160,7 +160,9 @@ class CWriter:
         dtype = x.args[0].dtype
         d = _compute_label(dtype)
         self.headers.add("aot_model/scalar.h" if "aot_model_" in template else "math.h" if dtype.is_float else "stdint.h")
-        args = [self.text(a, 0 if template.count("(") and not template.startswith(("-", "!")) else _UNARY) for a in x.args]
+        # The operand of a sign must not begin with one: "--x" is a decrement.
+        place = _ATOM if template.startswith("-") else 0 if template.count("(") and not template.startswith("!") else _UNARY
+        args = [self.text(a, place) for a in x.args]
         if "/" in template or "*" in template:
             args = [self.text(a, _UNARY) for a in x.args]
         names = {"t": x.dtype.c_type, "u": f"uint{x.dtype.bits}_t", "d": d, "f": "" if dtype is DType.FLOAT64 else "f"}

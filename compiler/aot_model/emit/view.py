@@ -35,6 +35,8 @@ class Options:
     sections: Mapping[str, str] = field(default_factory=dict)
     """By pool: the linker section of its array."""
     params: str = "linked"
+    interfaces: tuple[str, ...] = ()
+    """Of "module" and "tvm-ffi"."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,7 @@ class ModelView:
         headers = {"stdint.h", "stdbool.h"}.union(*(f.function.includes for f in self.functions))
         headers |= {"string.h"} if self.program.states else set()
         headers |= {"aot_model/parameters.h"} if self.external else set()
+        headers |= {"aot_model/tvm_ffi.h"} if "tvm-ffi" in self.options.interfaces else set()
         return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith("aot_model/"), h))
 
     @property
