@@ -2,6 +2,7 @@
 
 load(":python.bzl", "aot_model_python")
 
+# buildifier: disable=unnamed-macro
 def aot_model_register_toolchains():
     """Finds Python and registers the toolchains: the compiler's, and GNU Arm Embedded for the Cortex-M platforms."""
     aot_model_python(name = "aot_model_python")

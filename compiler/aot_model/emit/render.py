@@ -7,6 +7,7 @@ from typing import Any
 
 import jinja2
 
+from aot_model.emit import parameters
 from aot_model.emit.constants import initialiser
 from aot_model.emit.names import comment_text, string_literal
 from aot_model.emit.view import ABI, ModelView, Port
@@ -74,7 +75,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     if dialect.check is not None and dialect.includes & set(view.includes):
         checks.append(dialect.check)
     return environment().get_template(template).render(
-        m=view, abi=ABI, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
+        m=view, abi=ABI, parameters=parameters, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
         checks=list(dict.fromkeys(checks)), **more,
     )  # fmt: skip
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from aot_model import __version__
+from aot_model.emit import parameters
 from aot_model.emit.functions import CFunction, collect_functions
 from aot_model.emit.names import comment_text, identifier, identifiers
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
@@ -32,6 +34,9 @@ class Options:
     metadata: str = "full"
     sections: Mapping[str, str] = field(default_factory=dict)
     """By pool: the linker section of its array."""
+    params: str = "linked"
+    interfaces: tuple[str, ...] = ()
+    """Of "module" and "tvm-ffi"."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class ModelView:
 
         ins = identifiers([b.name for b in program.inputs], "input")
         outs = identifiers([b.name for b in program.outputs], "output")
-        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", *(p.macro for p in pools)))
+        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", *(p.macro for p in pools)))
         constants = program.constants()
         labels = identifiers([b.name for b in constants], "constant")
         return ModelView(
@@ -151,11 +156,25 @@ class ModelView:
     def includes(self) -> list[str]:
         headers = {"stdint.h", "stdbool.h"}.union(*(f.function.includes for f in self.functions))
         headers |= {"string.h"} if self.program.states else set()
+        headers |= {"aot_model/parameters.h"} if self.external else set()
+        headers |= {"aot_model/tvm_ffi.h"} if "tvm-ffi" in self.options.interfaces else set()
         return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith("aot_model/"), h))
 
     @property
     def helpers(self) -> list[str]:
         return list(dict.fromkeys(h for f in self.functions for h in f.function.helpers))
+
+    # --- external parameters ----------------------------------------------------------------------------------------
+
+    @property
+    def external(self) -> bool:
+        """Whether the constants are not part of the code."""
+        return self.options.params == "external"
+
+    @cached_property
+    def parameter_offsets(self) -> dict[Buffer, int]:
+        """By constant: its place behind the header of the parameters."""
+        return parameters.offsets(self.constants)
 
     # --- memory -----------------------------------------------------------------------------------------------------
 
@@ -189,6 +208,8 @@ class ModelView:
         """C text of the pointer that a call passes."""
         owner, offset = buffer.root()
         if owner.role is Role.CONSTANT:
+            if self.external:
+                return f"PARAM({element}, {self.parameter_offsets[owner] + offset})"
             name = self.constants[owner]
             return name if offset == 0 else f"&{name}[{offset // owner.type.dtype.size}]"
         if buffer in self.addresses.of:

@@ -56,6 +56,13 @@ def parameters(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
     return scale.data.astype(np.float64), zeros
 
 
+def _whole_bytes(value: Value) -> Value:
+    """Constants of less than 8 bits as 8-bit ones."""
+    if value.data is None or not value.dtype.is_integer or not value.dtype.storage:
+        return value
+    return constant(value.name, value.data.astype(value.dtype.compute.numpy))
+
+
 @dataclass
 class Target:
     """What a QuantizeLinear makes: type, scale, zero point, and the range that activations before it leave."""
@@ -105,18 +112,19 @@ class Site:
             return None
         if isinstance(node.op, DequantizeLinear) and node.inputs[0] is not None:
             found = parameters(node)
-            if found is None or node.inputs[0].dtype.storage:
+            source = _whole_bytes(node.inputs[0])
+            if found is None or source.dtype.storage:
                 return None
             scale, zero = found
             one = scale.size == 1 and zero.size == 1
             axis = None if one else node.op.axis % max(node.inputs[0].type.rank, 1)
-            return Scaled(node.inputs[0], scale.reshape(-1), zero.reshape(-1), axis)
+            return Scaled(source, scale.reshape(-1), zero.reshape(-1), axis)
         if node.kind in MOVEMENTS and len(node.outputs) == 1:
-            source = self.scaled(node.inputs[0])
-            if source is None or not source.single:
+            behind = self.scaled(node.inputs[0])
+            if behind is None or not behind.single:
                 return None
-            moved = self.build(node.op, source.value, *node.inputs[1:])
-            return Scaled(moved, source.scale, source.zero)
+            moved = self.build(node.op, behind.value, *node.inputs[1:])
+            return Scaled(moved, behind.scale, behind.zero)
         return None
 
     def tensor(self, value: Value | None) -> Scaled | None:

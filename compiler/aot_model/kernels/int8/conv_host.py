@@ -59,14 +59,13 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, 
                 loads = [f"{'uv'[v]} = q8_weights_{weights}(w{f' + {8 * group * v}' if v else ''})" for v in range(vectors)]
                 inner.append(f"const q8_weights {', '.join(loads)};")
             inner += [f"{a} = q8_dot({a}, {'uv'[v]}, x{p});" for v, a in enumerate(acc[0][p])]
-            inner += [f"q8_fix(&{a});" for a in acc[0][p]]
     if blocks > 1:
         for k in range(blocks):
             for v in range(vectors):
                 at = "w" + (f" + {k} * stride" if k else "") + (f" + {8 * group * v}" if v else "")
                 inner.append(f"const q8_weights {'uv'[v]}{k} = q8_weights_{weights}({at});")
                 for p, a in ((p, acc[k][p][v]) for p in range(pixels)):
-                    inner += [f"{a} = q8_dot({a}, {'uv'[v]}{k}, x{p});", f"q8_fix(&{a});"]
+                    inner += [f"{a} = q8_dot({a}, {'uv'[v]}{k}, x{p});"]
     lines += ["                " + t for t in inner]
     lines += ["            }", "        }", "    }"]
     for k in range(blocks):

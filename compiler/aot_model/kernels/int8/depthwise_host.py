@@ -42,8 +42,6 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str, dialect: Host
             f"        const __m256i s{p} = q8_load(one{place}), t{p} = q8_load(other{place});",
             f"        a{p} = q8_dot(a{p}, u, q8_low_channels(s{p}, t{p}));",
             f"        b{p} = q8_dot(b{p}, v, q8_high_channels(s{p}, t{p}));",
-            f"        q8_fix(&a{p});",
-            f"        q8_fix(&b{p});",
         ]
     lines.append("    }")
     lines += [f"    {end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);" for p, place in enumerate(places)]

@@ -1,0 +1,19 @@
+"""The Bazel workspace of a test run: starting a server takes longer than a build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from bazel_project import BAZEL, REASON, Workspace
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    if BAZEL is None:
+        pytest.skip(REASON)
+    root = tmp_path_factory.mktemp("bazel")
+    made = Workspace(root / "workspace", root / "user_root")
+    made.create()
+    yield made
+    made.bazel("shutdown")
