@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Sets everything up (see tools/setup.sh), then builds the examples and runs them: on this machine, and as firmware for
+# Sets everything up (see .ci/setup.sh), then builds the examples and runs them: on this machine, and as firmware for
 # the cores given as arguments (default: cortex-m4 cortex-m55) in QEMU.
 #
 #   examples/run.sh [cortex-m0 cortex-m3 cortex-m4 cortex-m7 cortex-m33 cortex-m55]
 set -euo pipefail
-. "$(dirname "${BASH_SOURCE[0]}")/../tools/setup.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 
 [ "$#" -gt 0 ] || set -- cortex-m4 cortex-m55
 for core in "$@"; do

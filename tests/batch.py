@@ -58,7 +58,7 @@ class _Generated:
     header: str
     driver: str
     helpers: tuple[str, ...]
-    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+    outputs: tuple[tuple[str, str, tuple[int, ...]], ...]
 
 
 def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True, flags: Sequence[str] = ("-O1",), per_unit: int = 24) -> list[Outcome]:
@@ -94,7 +94,7 @@ def _generate(arguments: tuple[Path, int, Case, str]) -> _Generated | Outcome:
     mismatch = [p.buffer.name for p, a in zip(view.inputs, case.inputs, strict=False) if p.buffer.type.elements != a.size]
     if len(view.inputs) != len(case.inputs) or mismatch:
         return Outcome("broken", f"{case.name}: inputs {[str(p.buffer.type) for p in view.inputs]} do not fit {[a.shape for a in case.inputs]}")
-    outputs = tuple((p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
+    outputs = tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
     texts = compiled.texts
     return _Generated(view.name, texts[f"{view.name}.c"], texts[f"{view.name}.h"], _driver(view), tuple(view.helpers), outputs)
 
@@ -152,7 +152,7 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if built.returncode:
         return [Outcome("uncompilable", built.stderr[:3000])] if alone else None
-    stream = b"".join(np.ascontiguousarray(a).tobytes() for arrays in inputs for a in arrays)
+    stream = b"".join(_bytes(a) for arrays in inputs for a in arrays)
     try:
         done = subprocess.run([str(folder / "unit")], input=stream, capture_output=True, check=False, timeout=120)
     except subprocess.TimeoutExpired:
@@ -162,13 +162,20 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
     return _split(items, done.stdout)
 
 
+def _bytes(array: np.ndarray) -> bytes:
+    """As the generated code has it: integers of less than 8 bits are sign-extended bytes."""
+    name = str(array.dtype)
+    small = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}
+    return np.ascontiguousarray(array.astype(small[name]) if name in small else array).tobytes()
+
+
 def _split(items: list[_Generated], data: bytes) -> list[Outcome]:
     from aot_model.ir.types import DType
 
     outcomes, at = [], 0
     for item in items:
         arrays = []
-        for label, shape in item.outputs:
+        for _, label, shape in item.outputs:
             dtype = DType.of(label)
             count = int(np.prod(shape, dtype=np.int64))
             raw = np.frombuffer(data, dtype=np.uint8, count=count * dtype.size, offset=at)
@@ -177,8 +184,21 @@ def _split(items: list[_Generated], data: bytes) -> list[Outcome]:
             else:
                 arrays.append(raw.view(dtype.numpy).reshape(shape).copy())
             at += count * dtype.size
-        outcomes.append(Outcome("ok", "", tuple(arrays)))
+        outcomes.append(Outcome("ok", "", _trimmed(item, arrays)))
     return outcomes
+
+
+def _trimmed(item: _Generated, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Outputs whose size depends on data, cut to the shape that the model says; the shapes themselves are left out."""
+    shapes = {n.removesuffix(".shape"): a for (n, _, _), a in zip(item.outputs, arrays, strict=True) if n.endswith(".shape")}
+    found = []
+    for (name, _, _), array in zip(item.outputs, arrays, strict=True):
+        if name in shapes:
+            actual = tuple(int(v) for v in shapes[name])
+            array = array.reshape(-1)[: int(np.prod(actual))].reshape(actual)
+        if not name.endswith(".shape"):
+            found.append(array)
+    return tuple(found)
 
 
 def elapsed(start: float) -> str:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Sets everything up (see tools/setup.sh) and runs all tests; arguments go to pytest: tests/run.sh -k cmake
+# Sets everything up (see .ci/setup.sh) and runs all tests; arguments go to pytest: tests/run.sh -k cmake
 set -euo pipefail
-. "$(dirname "${BASH_SOURCE[0]}")/../tools/setup.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../.ci/setup.sh"
 
 setup_tools
 setup_python '[test]'

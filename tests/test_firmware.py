@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aot_model.emit.view import Options
+from aot_model.pipeline import Request, compile_model
 from corpus import MODELS, REASON, vectors
 from firmware import run_firmware
 from qemu import available
-
-from aot_model.emit.view import Options
-from aot_model.pipeline import Request, compile_model
 
 pytestmark = [
     pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed"),

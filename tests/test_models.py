@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpus import MODELS, REASON, index, vectors
 
 from aot_model import host_run
 from aot_model.pipeline import Compiled, Request, compile_model
+from corpus import MODELS, REASON, index, vectors
 
 pytestmark = pytest.mark.skipif(MODELS is None, reason=REASON)
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import warnings
+from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,12 +91,27 @@ def outcomes(target: str) -> dict[str, Outcome]:
     return dict(zip(LABELS, run_cases(cases, target, flags=flags), strict=True))
 
 
-def reference(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """Of the reference evaluator; of ONNX Runtime for what the evaluator cannot do (negative pads, scalars …)."""
-    try:
-        return list(onnx.reference.ReferenceEvaluator(model).run(None, feeds))
-    except Exception:
-        return list(onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds))
+def references(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> Iterator[list[np.ndarray]]:
+    """What the reference evaluator says; then ONNX Runtime, because the evaluator errs in places (pads of pools,
+    negative pads, negative indices, even sizes of LRN)."""
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        yield [np.asarray(v) for v in onnx.reference.ReferenceEvaluator(model).run(None, feeds)]
+    with contextlib.suppress(onnxruntime.capi.onnxruntime_pybind11_state.Fail, onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented):
+        yield list(onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds))
+
+
+def difference(outputs: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> str:
+    """What is different; empty when nothing is."""
+    for k, (got, want) in enumerate(zip(outputs, expected, strict=True)):
+        if got.shape != want.shape or got.dtype != want.dtype:
+            return f"output {k} is {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
+        tolerance = {"float64": 1e-9, "float16": 2e-3, "bfloat16": 2e-2}.get(str(want.dtype), 2e-5) if want.dtype.kind in "fV" else 0
+        try:
+            np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance)
+        except AssertionError as error:
+            return f"output {k}: {error}"
+    return ""
 
 
 @pytest.mark.parametrize("target", ["c", "host"])
@@ -102,17 +122,19 @@ def test_sample(label: str, entry: tuple[str, str, int, Sample], target: str) ->
     assert outcome.status == "ok", outcome.message
     model = model_of(domain, name, sample)
     feeds = {i.name: x for i, x in zip(model.graph.input, fed(sample), strict=True)}
-    expected = reference(model, feeds)
-    for got, want in zip(outcome.outputs, expected, strict=True):
-        want = np.asarray(want)
-        assert got.shape == want.shape and got.dtype == want.dtype
-        tolerance = {"float64": 1e-9, "float16": 2e-3, "bfloat16": 2e-2}.get(str(want.dtype), 2e-5)
-        if got.dtype.kind in "iub":
-            np.testing.assert_array_equal(got, want)
-        else:
-            np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance)
+    found = []
+    for expected in references(model, feeds):
+        found.append(difference(outcome.outputs, expected))
+        if not found[-1]:
+            return
+    pytest.fail("\n".join(found) or "nothing to compare with")
 
 
-def test_every_operator_has_samples() -> None:
-    missing = [n for (d, n), cls in OPERATORS.items() if d == "" and not cls.samples()]
-    assert not missing, f"operators without samples: {missing}"
+def test_every_operator_is_tested() -> None:
+    """By samples of its own, or by cases of the conformance suite."""
+    results = json.loads((Path(__file__).parent / "conformance" / "results.json").read_text())
+    covered = {name for case in results["cases"].values() if case["status"] == "pass" for name in case["operators"]}
+    ours = {name: (f"{domain}.{name}" if domain else name) for (domain, name) in OPERATORS if domain in ("", "ai.onnx.ml")}
+    missing = [label for (domain, name), cls in OPERATORS.items() if (label := ours.get(name)) and not cls.samples() and label not in covered]
+    missing = [m for m in missing if onnx.defs.has(m, last_version("", m))]
+    assert not missing, f"operators that nothing tests: {missing}"

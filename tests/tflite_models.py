@@ -11,7 +11,7 @@ import flatbuffers
 import numpy as np
 import tflite
 
-INT8, INT32, FLOAT32, INT16, UINT8 = (getattr(tflite.TensorType, n) for n in ("INT8", "INT32", "FLOAT32", "INT16", "UINT8"))
+INT8, INT32, FLOAT32, BOOL = (getattr(tflite.TensorType, n) for n in ("INT8", "INT32", "FLOAT32", "BOOL"))
 
 
 @dataclass(frozen=True)
@@ -50,61 +50,81 @@ def _numbers(b: flatbuffers.Builder, values: Sequence[float], dtype: str) -> int
     return int(b.CreateNumpyVector(np.asarray(values, dtype=dtype)))
 
 
-def build(tensors: Sequence[T], operators: Sequence[Op], inputs: Sequence[int], outputs: Sequence[int], version: int = 3) -> bytes:
-    """The bytes of a model of one sub-graph."""
+@dataclass(frozen=True)
+class G:
+    """A sub-graph; inputs and outputs are tensor numbers."""
+
+    tensors: Sequence[T]
+    operators: Sequence[Op]
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+
+
+def build(tensors: Sequence[T], operators: Sequence[Op], inputs: Sequence[int], outputs: Sequence[int], *others: G, version: int = 3) -> bytes:
+    """The bytes of a model of one sub-graph, and of others that its operators name by number, from 1 on."""
     b = flatbuffers.Builder(1024)
-    buffers = [b""]
-    for t in tensors:
-        buffers.append(b"" if t.data is None else t.data if isinstance(t.data, bytes) else t.data.tobytes())
-    made_buffers = []
-    for data in buffers:
-        raw = b.CreateNumpyVector(np.frombuffer(data, dtype=np.uint8)) if data else None
-        tflite.BufferStart(b)
-        if raw is not None:
-            tflite.BufferAddData(b, raw)
-        made_buffers.append(tflite.BufferEnd(b))
-    made_tensors = []
-    for k, t in enumerate(tensors):
-        name, shape = b.CreateString(t.name), _numbers(b, t.shape, "int32")
-        quantisation = None
-        if t.scale:
-            scale, zero = _numbers(b, t.scale, "float32"), _numbers(b, t.zero, "int64")
-            tflite.QuantizationParametersStart(b)
-            tflite.QuantizationParametersAddScale(b, scale)
-            tflite.QuantizationParametersAddZeroPoint(b, zero)
-            tflite.QuantizationParametersAddQuantizedDimension(b, t.axis)
-            quantisation = tflite.QuantizationParametersEnd(b)
-        tflite.TensorStart(b)
-        tflite.TensorAddName(b, name)
-        tflite.TensorAddShape(b, shape)
-        tflite.TensorAddType(b, t.type)
-        tflite.TensorAddBuffer(b, k + 1)
-        tflite.TensorAddIsVariable(b, t.variable)
-        if quantisation is not None:
-            tflite.TensorAddQuantization(b, quantisation)
-        made_tensors.append(tflite.TensorEnd(b))
-    kinds = list(dict.fromkeys(o.kind for o in operators))
-    made_operators = [_operator(b, o, kinds.index(o.kind)) for o in operators]
+    graphs = (G(tensors, operators, inputs, outputs), *others)
+    made_buffers = [_buffer(b, None)]
+    numbers = []
+    for g in graphs:
+        numbers.append(len(made_buffers))
+        made_buffers += [_buffer(b, t.data) for t in g.tensors]
+    kinds = list(dict.fromkeys(o.kind for g in graphs for o in g.operators))
+    made = [_graph(b, g, first, kinds) for g, first in zip(graphs, numbers, strict=True)]
     codes = [_code(b, kind) for kind in kinds]
-    ins, outs = _numbers(b, inputs, "int32"), _numbers(b, outputs, "int32")
-    tensor_vector = _vector(b, tflite.SubGraphStartTensorsVector, made_tensors, b.PrependUOffsetTRelative)
-    operator_vector = _vector(b, tflite.SubGraphStartOperatorsVector, made_operators, b.PrependUOffsetTRelative)
-    tflite.SubGraphStart(b)
-    tflite.SubGraphAddTensors(b, tensor_vector)
-    tflite.SubGraphAddInputs(b, ins)
-    tflite.SubGraphAddOutputs(b, outs)
-    tflite.SubGraphAddOperators(b, operator_vector)
-    graph = tflite.SubGraphEnd(b)
-    graphs = _vector(b, tflite.ModelStartSubgraphsVector, [graph], b.PrependUOffsetTRelative)
+    graph_vector = _vector(b, tflite.ModelStartSubgraphsVector, made, b.PrependUOffsetTRelative)
     code_vector = _vector(b, tflite.ModelStartOperatorCodesVector, codes, b.PrependUOffsetTRelative)
     buffer_vector = _vector(b, tflite.ModelStartBuffersVector, made_buffers, b.PrependUOffsetTRelative)
     tflite.ModelStart(b)
     tflite.ModelAddVersion(b, version)
     tflite.ModelAddOperatorCodes(b, code_vector)
-    tflite.ModelAddSubgraphs(b, graphs)
+    tflite.ModelAddSubgraphs(b, graph_vector)
     tflite.ModelAddBuffers(b, buffer_vector)
     b.Finish(tflite.ModelEnd(b), b"TFL3")
     return bytes(b.Output())
+
+
+def _buffer(b: flatbuffers.Builder, data: np.ndarray | bytes | None) -> int:
+    raw = None if data is None else b.CreateNumpyVector(np.frombuffer(data if isinstance(data, bytes) else data.tobytes(), dtype=np.uint8))
+    tflite.BufferStart(b)
+    if raw is not None:
+        tflite.BufferAddData(b, raw)
+    return int(tflite.BufferEnd(b))
+
+
+def _tensor(b: flatbuffers.Builder, t: T, buffer: int) -> int:
+    name, shape = b.CreateString(t.name), _numbers(b, t.shape, "int32")
+    quantisation = None
+    if t.scale:
+        scale, zero = _numbers(b, t.scale, "float32"), _numbers(b, t.zero, "int64")
+        tflite.QuantizationParametersStart(b)
+        tflite.QuantizationParametersAddScale(b, scale)
+        tflite.QuantizationParametersAddZeroPoint(b, zero)
+        tflite.QuantizationParametersAddQuantizedDimension(b, t.axis)
+        quantisation = tflite.QuantizationParametersEnd(b)
+    tflite.TensorStart(b)
+    tflite.TensorAddName(b, name)
+    tflite.TensorAddShape(b, shape)
+    tflite.TensorAddType(b, t.type)
+    tflite.TensorAddBuffer(b, buffer)
+    tflite.TensorAddIsVariable(b, t.variable)
+    if quantisation is not None:
+        tflite.TensorAddQuantization(b, quantisation)
+    return int(tflite.TensorEnd(b))
+
+
+def _graph(b: flatbuffers.Builder, g: G, first_buffer: int, kinds: Sequence[str]) -> int:
+    tensors = [_tensor(b, t, first_buffer + k) for k, t in enumerate(g.tensors)]
+    operators = [_operator(b, o, kinds.index(o.kind)) for o in g.operators]
+    ins, outs = _numbers(b, g.inputs, "int32"), _numbers(b, g.outputs, "int32")
+    tensor_vector = _vector(b, tflite.SubGraphStartTensorsVector, tensors, b.PrependUOffsetTRelative)
+    operator_vector = _vector(b, tflite.SubGraphStartOperatorsVector, operators, b.PrependUOffsetTRelative)
+    tflite.SubGraphStart(b)
+    tflite.SubGraphAddTensors(b, tensor_vector)
+    tflite.SubGraphAddInputs(b, ins)
+    tflite.SubGraphAddOutputs(b, outs)
+    tflite.SubGraphAddOperators(b, operator_vector)
+    return int(tflite.SubGraphEnd(b))
 
 
 def _operator(b: flatbuffers.Builder, o: Op, code: int) -> int:

@@ -17,6 +17,7 @@ CODES: dict[str, str] = {
     "E203": "dynamic shape",
     "E301": "shapes or types contradict each other",
     "E302": "quantisation parameters are missing or invalid",
+    "E303": "parameters of another structure than the library's",
     "E401": "memory pool is too small",
     "E402": "budget exceeded",
     "E501": "unknown target, option or pass, or a name that cannot be used",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
-from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, plan
+from aot_model.ir.program import Overlap as CallOverlap
+from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, algorithm_names, plan
 
 PLANNED = (Role.WORKSPACE, Role.STATE)
 
@@ -57,12 +58,23 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     same = _same_address(order, ranges, set(every))
     views += [View(ids[late], ids[early], 0) for late, early in same.items()]
     overlaps = _overlaps(order, ranges, ids, same)
+    _check(pools, algorithm)
     try:
         answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
     except PlanError as error:
         raise fail("E401", str(error), hint="give the pool more bytes, or another pool to spill into") from None
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
+
+
+def _check(pools: tuple[Pool, ...], algorithm: str | None) -> None:
+    """CompileError E501 for pools of one name and unknown planners."""
+    names = [p.name.lower() for p in pools]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise fail("E501", f"more than one memory pool is called '{twice[0]}'", hint="give each --pool a name of its own; C macros are in capitals")
+    if algorithm is not None and algorithm not in algorithm_names():
+        raise fail("E501", f"unknown memory planner '{algorithm}'", hint=f"there are {', '.join(algorithm_names())}")
 
 
 def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
@@ -114,7 +126,7 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     """What is touched inside and outside of a loop, or read before it is written inside, lives as long as the loop."""
     begin = at
     before = {b: (r.first, r.last) for b, r in ranges.items()}
-    for buffer in (step.limit_from, step.condition, step.counter):
+    for buffer in (step.limit_from, step.condition, step.counter, *step.kept):
         if buffer is not None:
             _touch(ranges, buffer, begin, True)
     inner: dict[Buffer, _Range] = {}
@@ -135,7 +147,7 @@ def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], p
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 or overlap.slack < 0 or early not in planned or late not in planned or late in result:
+            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result:
                 continue
             dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
             alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)
@@ -150,8 +162,22 @@ def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: 
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
+            if not _alone(call, overlap) or early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))
     return result
+
+
+def _alone(call: Call, overlap: CallOverlap) -> bool:
+    """Whether the overlapped input is read through one parameter only: a convolution whose residual is its own input
+    may not write over it, although the residual alone could be overwritten."""
+    owner = call.arguments[overlap.input].root()[0]
+    others = (k for k in range(len(call.arguments)) if k not in (overlap.input, overlap.output))
+    return all(call.arguments[k].root()[0] is not owner or _same_place(call, overlap, k) for k in others)
+
+
+def _same_place(call: Call, overlap: CallOverlap, other: int) -> bool:
+    """Whether the other parameter is the same buffer with a permission of at least the same reach."""
+    permitted = (o for o in call.overlaps if o.input == other and o.output == overlap.output and o.step == overlap.step)
+    return call.arguments[other] is call.arguments[overlap.input] and any(o.slack >= overlap.slack for o in permitted)

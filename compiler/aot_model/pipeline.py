@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aot_model.emit.files import depfile, write_files
+from aot_model.emit.files import depfile, write_bytes
 from aot_model.emit.metadata import metadata_text
+from aot_model.emit.parameters import parameters_file
 from aot_model.emit.render import header, source
 from aot_model.emit.report import check_budgets, report
 from aot_model.emit.view import ModelView, Options
@@ -20,7 +21,7 @@ from aot_model.lowering.lower import lower
 from aot_model.memory import Pool
 from aot_model.memory_plan import plan_memory
 from aot_model.ops.registry import load_all
-from aot_model.passes.manager import Observer, run_passes
+from aot_model.passes.manager import Observer, run_passes, run_program_passes
 from aot_model.targets.registry import parse_target
 
 
@@ -52,6 +53,8 @@ class Compiled:
     """How often each operator is in the model as read."""
     parameters: int
     """Elements of all its constants."""
+    binaries: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that are not text: external parameters."""
 
 
 def compile_model(request: Request, observer: Observer | None = None) -> Compiled:
@@ -64,18 +67,22 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     with located(str(request.model)):
         run_passes(model.graph, target, observer)
         program = lower(model.graph, target)
+    run_program_passes(program, target, "after-lowering")
     addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
+    run_program_passes(program, target, "after-planning")
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.max_ram, request.max_flash)
     texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_text(view)}
-    return Compiled(view, texts, model.sources, tuple(model.notes), operators, parameters)
+    binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
+    return Compiled(view, texts, model.sources, tuple(model.notes), operators, parameters, binaries)
 
 
 def write(compiled: Compiled, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
     """Write the files of a compilation, all or none."""
     texts = {folder / name: text for name, text in compiled.texts.items()}
+    binaries = {folder / name: data for name, data in compiled.binaries.items()}
     if report_path is not None:
         texts[report_path] = report(compiled.view)
     if depfile_path is not None:
         texts[depfile_path] = depfile([folder / f"{compiled.view.name}.c"], compiled.sources)
-    write_files(texts, keep_unchanged=keep_unchanged)
+    write_bytes({**binaries, **{path: text.encode() for path, text in texts.items()}}, keep_unchanged=keep_unchanged)

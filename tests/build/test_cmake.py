@@ -188,6 +188,18 @@ def test_the_projects_own_flags_compile_the_generated_code(tmp_path: Path) -> No
     assert "kws.aot/kws.c" in (project.build_folder / "compile_commands.json").read_text()
 
 
+def test_the_codegen_target(tmp_path: Path) -> None:
+    """`cmake --build . --target codegen` (CMake 3.31) makes the generated files and compiles none: for clangd, linters."""
+    project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\n")
+    version = re.search(r"(\d+)\.(\d+)", project.run("cmake", "--version"))
+    if not version or (int(version[1]), int(version[2])) < (3, 31):
+        pytest.skip("needs CMake 3.31")
+    write_model(project.folder / "m.onnx")
+    project.configure("-DCMAKE_POLICY_DEFAULT_CMP0171=NEW")
+    log = project.build("--target", "codegen")
+    assert compiled_models(log) == {"kws"} and compiled_objects(log) == set()
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are those of x86-64")
 @pytest.mark.parametrize(("flags", "vector"), [("-march=x86-64", "v4"), ("-mavx2 -mfma", "v8"), ("-mavx2", "v4")])
 def test_host_vectors_follow_the_flags(tmp_path: Path, flags: str, vector: str) -> None:

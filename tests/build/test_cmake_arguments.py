@@ -9,16 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from cmake_project import ROOT, Project, has_tools, program, write_model, write_vectors
+from cmake_project import ROOT, Project, documented_keywords, has_tools, program, write_model, write_vectors
 
 pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "cc"), reason="needs cmake, ninja and cc")
-
-
-def documented_keywords(file: str, function: str) -> set[str]:
-    """Keywords of a function in the comment on top of its file."""
-    call = re.search(rf"^# {function}\((.*?)^# \)", (ROOT / "cmake" / file).read_text(), re.MULTILINE | re.DOTALL)
-    assert call
-    return set(re.findall(r"^#? *\[?([A-Z_]{2,})\b", call[1], re.MULTILINE)) | set(re.findall(r" \[([A-Z_]{2,}) <", call[1]))
 
 
 def recording_compiler(folder: Path, **answers: object) -> Path:

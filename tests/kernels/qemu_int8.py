@@ -193,11 +193,11 @@ def program(cases: list[Case]) -> str:
     return "\n".join(out)
 
 
-def run_host(cases: list[Case], directory: Path, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc") -> str:
+def run_host(cases: list[Case], directory: Path, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc", sanitized: bool = True) -> str:
     source = directory / "host.c"
     source.write_text(program(cases))
     exe = directory / "host"
-    sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if sanitized else []
     _compile([compiler, *STRICT, *flags, *sanitize, "-o", exe, source])
     return _run([str(exe)])
 

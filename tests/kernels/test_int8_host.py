@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +15,13 @@ from qemu_int8 import Case
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input, some_weights
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import conv_host, depthwise_host
-from aot_model.kernels.int8.host_dialect import AVX2, HostDialect
+from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_host, requantise, requantise_host, sum_host, sum_mve
+from aot_model.kernels.int8.host_dialect import AVX2, AVX_VNNI, HostDialect
+from aot_model.kernels.int8.host_tile import split
 
-SEEDS = range(4)
+has_avx2 = "avx2" in Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else False
+needs_avx2 = pytest.mark.skipif(not has_avx2, reason="needs a processor with AVX2")
+AVX2_FLAGS = ("-mavx2",)
 
 
 def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, dialect: HostDialect = AVX2) -> Case:
@@ -42,22 +47,179 @@ def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str) -> Cas
     return finished(kernel, x, arithmetic.depthwise(x, w, bias, shape, quant), quant, tail)
 
 
-def cases(seed: int) -> list[Case]:
-    rng = np.random.default_rng(seed)
+def pool_case(rng: np.random.Generator, average: bool) -> Case:
+    """Windows as SAME pads them, or a single one over everything, which reaches the extremes of the sums."""
+    h, w, c = int(rng.integers(1, 9)), int(rng.integers(1, 9)), int(rng.choice([1, 3, 16, 21, 40]))
+    kernel, stride = [int(v) for v in rng.integers(1, 4, 2)], [int(v) for v in rng.integers(1, 3, 2)]
+    kernel = [min(kernel[0], h), min(kernel[1], w)] if rng.random() < 0.7 else [h, w]
+    out = [-(-h // stride[0]), -(-w // stride[1])]
+    pad = [max((o - 1) * s + k - n, 0) // 2 for o, s, k, n in zip(out, stride, kernel, (h, w), strict=True)]
+    shape = ConvShape(int(rng.choice([1, 2])), h, w, c, *out, c, *kernel, *stride, 1, 1, *pad)
+    dtype = str(rng.choice(["int8", "uint8"]))
+    low, high = (-128, 127) if dtype == "int8" else (0, 255)
+    act = (low, high) if rng.random() < 0.5 else (low + 20, high - 30)
+    x = rng.integers(low, high + 1, (shape.batch, h, w, c))
+    if rng.random() < 0.3:
+        x[:] = rng.choice([low, high])
+    x = x.astype(dtype)
+    want = (arithmetic.average_pool if average else arithmetic.max_pool)(x, shape, *act)
+    tail = TableTail(shape, low) if rng.random() < 0.25 else None
+    kernel_code = pooling_host.pool("average" if average else "max", shape, *act, dtype, tail)
+    if tail is None:
+        return Case(kernel_code, x, want)
+    return finished(kernel_code, x, want, replace(quantisation(rng, 1, 1, "relu"), out_dtype=dtype), tail)
+
+
+def convolutions(rng: np.random.Generator, dialect: HostDialect, kinds: tuple[str, ...] = KINDS) -> list[Case]:
+    """Windows of all kinds, products with few and many rows, groups."""
     found = []
-    for kind in KINDS:
-        found.append(conv_case(rng, random_shape(rng, depthwise=False), kind))
-        found.append(conv_case(rng, replace(random_shape(rng, depthwise=False), out_c=int(rng.integers(9, 40))), kind))
+    for kind in kinds:
+        found.append(conv_case(rng, replace(random_shape(rng, depthwise=False), out_c=int(rng.integers(1, 40))), kind, dialect))
         n, c = int(rng.integers(1, 40)), int(rng.choice([1, 3, 4, 6, 16, 20]))
         oc = int(rng.choice([1, 2, 5, 8, 16, 24, 33, 64, 80]))
-        found.append(conv_case(rng, ConvShape(1, 1, n, c, 1, n, oc), kind))
-        found.append(conv_case(rng, ConvShape(2, 3, 4, 12, 3, 4, 6, groups=3), kind))
-        found.append(depthwise_case(rng, random_shape(rng, depthwise=True), kind))
-        ch = int(rng.choice([1, 8, 16, 24, 40]))
-        found.append(depthwise_case(rng, ConvShape(1, 5, 7, ch, 5, 7, ch, 3, 3, 1, 1, 1, 1, 1, 1, ch), kind))
+        found.append(conv_case(rng, ConvShape(1, 1, n, c, 1, n, oc), kind, dialect))
+    found.append(conv_case(rng, ConvShape(2, 3, 4, 12, 3, 4, 6, groups=3), kinds[0], dialect))
+    found.append(conv_case(rng, ConvShape(1, 4, 5, 6, 4, 5, 40, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kinds[-1], dialect))
+    found.append(conv_case(rng, ConvShape(1, 1, 1, 30, 1, 1, 100), kinds[-1], dialect))
+    found.append(conv_case(rng, ConvShape(2, 12, 1, 5, 6, 1, 20, 3, 1, 2, 1, 1, 1, 1, 0), kinds[-1], dialect))
     return found
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_host(seed: int, tmp_path: Path) -> None:
-    qemu_int8.run_host(cases(seed), tmp_path, ("-O1", "-march=native"))
+def channelwise(rng: np.random.Generator) -> list[Case]:
+    found = [pool_case(rng, average) for average in (False, True) for _ in range(3)]
+    for kind in KINDS:
+        found.append(depthwise_case(rng, random_shape(rng, depthwise=True), kind))
+        ch = int(rng.choice([2, 4, 8, 16, 24, 40]))
+        found.append(depthwise_case(rng, ConvShape(2, 12, 1, ch, 9, 1, ch, 3, 1, 1, 1, 2, 1, 1, 0, ch), kind))
+        found.append(depthwise_case(rng, ConvShape(1, 5, 8, ch, 5, 8, ch, 3, 3, 1, 1, 1, 1, 1, 1, ch), kind))
+    return found
+
+
+@needs_avx2
+@pytest.mark.parametrize("cases", [lambda rng: convolutions(rng, AVX2), channelwise], ids=["convolution", "channelwise"])
+def test_sanitized(cases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    qemu_int8.run_host(cases(np.random.default_rng(0)), tmp_path, ("-O1", *AVX2_FLAGS))
+
+
+@needs_avx2
+@pytest.mark.parametrize(("compiler", "seed"), [("gcc", 1), ("gcc", 2), ("gcc", 3), ("clang", 4)])
+def test_optimised(compiler: str, seed: int, tmp_path: Path) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    rng = np.random.default_rng(seed)
+    qemu_int8.run_host([*convolutions(rng, AVX2), *channelwise(rng)], tmp_path, ("-O2", *AVX2_FLAGS), compiler, sanitized=False)
+
+
+VNNI_MODEL = """\
+#include <immintrin.h>
+#include <stdint.h>
+/* VPDPBUSD as its manual says, for processors that do not have it. */
+static inline __m256i dpbusd(__m256i acc, __m256i x, __m256i w)
+{
+    uint8_t a[32];
+    int8_t b[32];
+    int32_t sum[8];
+    _mm256_storeu_si256((__m256i *)(void *)a, x);
+    _mm256_storeu_si256((__m256i *)(void *)b, w);
+    _mm256_storeu_si256((__m256i *)(void *)sum, acc);
+    for (int i = 0; i < 32; i++) {
+        sum[i / 4] = (int32_t)((uint32_t)sum[i / 4] + (uint32_t)(a[i] * b[i]));
+    }
+    return _mm256_loadu_si256((const __m256i *)(const void *)sum);
+}
+#undef _mm256_dpbusd_epi32
+#define _mm256_dpbusd_epi32 dpbusd
+"""
+
+
+@needs_avx2
+def test_vnni(tmp_path: Path) -> None:
+    """The VNNI dialect against a model of its instruction; and it compiles for processors that have it."""
+    (tmp_path / "vnni.h").write_text(VNNI_MODEL)
+    cases = convolutions(np.random.default_rng(5), AVX_VNNI, ("relu", "signed", "unsigned"))
+    qemu_int8.run_host(cases, tmp_path, ("-O1", *AVX2_FLAGS, "-include", str(tmp_path / "vnni.h")), sanitized=False)
+    for flags in (["-mavxvnni"], ["-mavx512vnni", "-mavx512vl"]):
+        command = ["gcc", *qemu_int8.STRICT, *AVX2_FLAGS, *flags, "-fsyntax-only", str(tmp_path / "host.c")]
+        subprocess.run(command, check=True)
+
+
+@needs_avx2
+def test_sum(tmp_path: Path) -> None:
+    """The sum of two tensors, all pairs of bytes."""
+    forms = []
+    a, b, y = sum_mve.Rescaling(3, 2**30, 0), sum_mve.Rescaling(-128, 1623821475, -2), sum_mve.Rescaling(-128, 1098017566, -17)
+    for low, high in ((-128, 127), (-128, 100), (-20, 127)):
+        form = sum_mve.affine(a, b, y, 20, low, high)
+        assert form is not None
+        forms.append((form, sum_mve.sum_table(a, b, y, 20, low, high)))
+    text = "#include <immintrin.h>\n#include <stdint.h>\n"
+    main = ""
+    for i, (form, table) in enumerate(forms):
+        name, helpers = sum_host.row_kernel(form)
+        text += "".join(helpers) + f"static const int8_t want{i}[] = {{{','.join(str(v) for v in table.reshape(-1))}}};\n"
+        main += f"    for (int32_t n = 1; n < 256; n += 5) {{ bad += run({name}, want{i}, n); }}\n"
+    text += """
+static int run(void (*sum)(const int8_t *, const int8_t *, int8_t *, int32_t), const int8_t *want, int32_t n)
+{
+    int8_t a[256], y[256];
+    int bad = 0;
+    for (int32_t first = 0; first < 256; first++) {
+        for (int32_t i = 0; i < n; i++) {
+            a[i] = (int8_t)(first - 128);
+            y[i] = (int8_t)(i - 128);
+        }
+        sum(a, y, y, n);
+        for (int32_t i = 0; i < n; i++) {
+            bad |= y[i] != want[256 * first + i];
+        }
+    }
+    return bad;
+}
+"""
+    text += f"int main(void)\n{{\n    int bad = 0;\n{main}    return bad;\n}}\n"
+    (tmp_path / "sum.c").write_text(text)
+    flags = [*qemu_int8.STRICT, "-O1", *AVX2_FLAGS, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    subprocess.run(["gcc", *flags, str(tmp_path / "sum.c"), "-o", str(tmp_path / "sum")], check=True)
+    subprocess.run([str(tmp_path / "sum")], check=True)
+
+
+@pytest.mark.parametrize("kind", ["relu", "signed", "spread", "tensor"])
+def test_forms_equal_the_rule(kind: str) -> None:
+    """Each form at every accumulator around a step of the rule and at many others."""
+    rng = np.random.default_rng(3)
+    for _ in range(2):
+        quant = quantisation(rng, 24, 64, kind)
+        lo, hi = rng.integers(-(2**20), 0, 24), rng.integers(1, 2**20, 24)
+        form = requantise_host.plan(quant, np.zeros(24, np.int64), lo, hi)
+        m, s = quant.channels(24)
+        for c in range(24):
+            acc = np.unique(np.concatenate([np.arange(lo[c], hi[c] + 1, 61), np.arange(-3000, 3000), [lo[c], hi[c]]]))
+            acc = acc[(acc >= lo[c]) & (acc <= hi[c])]
+            want = np.clip(requantise.rescale(acc, m[c], s[c], quant.variant) + quant.out_zero_point, quant.act_min, quant.act_max)
+            if form.form == "affine":
+                got = (((acc + form.bias[c]) * form.multiplier[c] >> 32) + form.offset[c]) >> form.shift[c]
+            elif form.form == "ties":
+                high = (2 * acc * form.multiplier[c] + (1 << 31)) >> 32
+                got = (high + form.offset[c] - (high < 0)) >> form.shift[c]
+            else:
+                continue
+            assert (np.clip(got, quant.act_min, quant.act_max) == want).all()
+
+
+def test_first_multiple() -> None:
+    """Against counting."""
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        modulus = int(rng.integers(2, 120))
+        a, low = int(rng.integers(0, 2 * modulus)), int(rng.integers(0, modulus))
+        high = int(rng.integers(low, modulus))
+        want = next((k for k in range(modulus) if low <= a * k % modulus <= high), None)
+        assert requantise_host.first_multiple(a, modulus, low, high) == want
+
+
+def test_rows_are_split_evenly() -> None:
+    for width in range(1, 60):
+        blocks = split(width, 6)
+        assert sum(p * k for p, k in blocks) == width
+        assert max(p for p, _ in blocks) <= 6
+        assert len(blocks) <= 2

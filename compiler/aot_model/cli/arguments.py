@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,13 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals or not key:
         raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=VALUE")
     return key, value
+
+
+def _section(text: str) -> tuple[str, str]:
+    pool, section = _pair(text)
+    if not re.fullmatch(r"[A-Za-z0-9_.,$]+", section):
+        raise argparse.ArgumentTypeError(f"'{section}' is not the name of a section")
+    return pool, section
 
 
 def _whole(text: str, least: int = 1) -> int:
@@ -63,7 +71,7 @@ def _pool(text: str) -> tuple[str, int | None, int]:
     """NAME[:SIZE[:ALIGN]]"""
     name, *numbers = text.split(":")
     if not name.isidentifier() or not name.isascii() or len(numbers) > 2:
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME:SIZE[:ALIGN]")
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME[:SIZE[:ALIGN]]")
     size = _bytes(numbers[0]) if numbers and numbers[0] else None
     align = _whole(numbers[1]) if len(numbers) > 1 else 16
     if align & (align - 1):
@@ -133,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
-    for declare in (_compile, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main):
+    for declare in (_compile, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _params):
         declare(commands)
     return result
 
@@ -158,8 +166,8 @@ def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
 
 def _planning(command: argparse.ArgumentParser) -> None:
     command.add_argument("--io", choices=("caller", "workspace"), default="caller", help="where inputs and outputs are (default: caller)")
-    command.add_argument("--pool", type=_pool, action="append", default=[], metavar="NAME:SIZE[:ALIGN]", help="a workspace pool, most preferred first; repeat for more")
-    command.add_argument("--planner", metavar="NAME", help="memory planner")
+    command.add_argument("--pool", type=_pool, action="append", default=[], metavar="NAME[:SIZE[:ALIGN]]", help="a workspace pool, most preferred first; repeat for more")
+    command.add_argument("--planner", metavar="NAME", help="memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's")
 
 
 def _compile(commands: Commands) -> None:
@@ -169,6 +177,9 @@ def _compile(commands: Commands) -> None:
     command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
     command.add_argument("--workspace", choices=("static", "caller"), default="static", help="who owns the workspace (default: static)")
     _planning(command)
+    command.add_argument("--pool-section", type=_section, action="append", default=[], metavar="POOL=SECTION", help="linker section of a pool's array")
+    command.add_argument("--params", choices=("linked", "external"), default="linked", help="constants in the code, or in NAME.params (default: linked)")
+    command.add_argument("--interface", choices=("module", "tvm-ffi"), action="append", default=[], help="what the library offers beside its structs; repeat for more")
     command.add_argument("--metadata", choices=("none", "size", "full"), default="full", help="how much of it is in flash (default: full)")
     command.add_argument("--max-ram", type=_bytes, metavar="BYTES", help="fail when the workspace is larger (16k, 1m, …)")
     command.add_argument("--max-flash", type=_bytes, metavar="BYTES", help="fail when the constants are larger")
@@ -252,3 +263,11 @@ def _test_main(commands: Commands) -> None:
 def _benchmark_main(commands: Commands) -> None:
     command = _program(commands, "benchmark-main", "programs:benchmark_main", "write the C of a program that measures a generated library")
     command.add_argument("--runs", type=_whole, default=100, help="runs to measure (default: 100)")
+
+
+def _params(commands: Commands) -> None:
+    command = _command(commands, "params", "parameters:params", "write the parameters of a retrained model for a library built with --params external")
+    command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
+    command.add_argument("--dim", type=_dimension, action="append", default=[], metavar="NAME=N", help="extent of a symbolic dimension")
+    command.add_argument("--for", type=Path, required=True, dest="library", metavar="JSON", help="<name>.json of the library")
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")

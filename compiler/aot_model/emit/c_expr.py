@@ -160,7 +160,9 @@ class CWriter:
         dtype = x.args[0].dtype
         d = _compute_label(dtype)
         self.headers.add("aot_model/scalar.h" if "aot_model_" in template else "math.h" if dtype.is_float else "stdint.h")
-        args = [self.text(a, 0 if template.count("(") and not template.startswith(("-", "!")) else _UNARY) for a in x.args]
+        # The operand of a sign must not begin with one: "--x" is a decrement.
+        place = _ATOM if template.startswith("-") else 0 if template.count("(") and not template.startswith("!") else _UNARY
+        args = [self.text(a, place) for a in x.args]
         if "/" in template or "*" in template:
             args = [self.text(a, _UNARY) for a in x.args]
         names = {"t": x.dtype.c_type, "u": f"uint{x.dtype.bits}_t", "d": d, "f": "" if dtype is DType.FLOAT64 else "f"}
@@ -247,6 +249,20 @@ class CWriter:
         self.headers.add("aot_model/narrow.h")
         return f"aot_model_float32_to_{x.dtype.label}_unbounded({self.text(x.args[0])})", _ATOM
 
+    def _bitcast(self, x: Call) -> tuple[str, int]:
+        source, target = x.args[0].dtype, x.dtype
+        text = self.text(x.args[0], _UNARY)
+        wide = {DType.FLOAT32: "uint32_t", DType.FLOAT64: "uint64_t"}
+        if source in wide:
+            self.headers.add("aot_model/narrow.h")
+            text = f"aot_model_{source.label}_bits({self.text(x.args[0])})"
+        if target in wide:
+            self.headers.add("aot_model/narrow.h")
+            return f"aot_model_bits_{target.label}(({wide[target]}){text})", _ATOM
+        if target is DType.BOOL:
+            return f"({text}) != 0", _EQUAL
+        return f"({target.c_type}){text}", _UNARY
+
     def _cast_up(self, x: Call) -> tuple[str, int]:
         self.headers.add("aot_model/narrow.h")
         return f"aot_model_float32_to_{x.dtype.label}_up({self.text(x.args[0])})", _ATOM
@@ -260,6 +276,7 @@ _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
     "cast": CWriter._cast,
     "cast_unbounded": CWriter._cast_unbounded,
     "cast_up": CWriter._cast_up,
+    "bitcast": CWriter._bitcast,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aot_model.emit import parameters
 from aot_model.emit.view import ModelView, Port
 
 SCHEMA = 1
@@ -13,19 +14,20 @@ SCHEMA = 1
 def metadata(view: ModelView) -> dict[str, Any]:
     """The facts as plain data."""
     plan = view.addresses.plan
-    return {
+    facts = {
         "schema": SCHEMA,
         "name": view.name,
         "c_name": view.name,
         "compiler": view.version,
         "model": {"file_name": view.source_name, "sha256": view.sha256},
         "target": view.target.name,
-        "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata,
+        "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata, "params": view.options.params, "interfaces": list(view.options.interfaces),
                     **{k: view.target.values[k] for k in sorted(view.target.values)}},
         "inputs": [_port(p) for p in view.inputs],
         "outputs": [_port(p) for p in view.outputs],
-        "workspace": {"pools": [{"name": n, "bytes": p.size, "align": p.align} for n, p in plan.pools.items()]},
+        "workspace": {"pools": [{"name": p.name, "c_name": p.field, "bytes": p.size, "align": p.align, "section": p.section} for p in view.pools]},
         "lower_bound": plan.lower_bound,
+        "state_bytes": sum(b.nbytes for b in view.program.states),
         "constants_bytes": view.constant_bytes,
         "macs": view.macs,
         "layers": [
@@ -35,6 +37,12 @@ def metadata(view: ModelView) -> dict[str, Any]:
         ],
         "notes": list(view.program.notes),
     }  # fmt: skip
+    if view.external:
+        facts["parameters"] = {
+            "file": f"{view.name}.params", "bytes": parameters.file_size(view.constants), "align": parameters.alignment(view.constants),
+            "hash": parameters.structure_hash(view).hex(), "structure": parameters.structure(view),
+        }  # fmt: skip
+    return facts
 
 
 def _port(port: Port) -> dict[str, Any]:
@@ -45,6 +53,7 @@ def _port(port: Port) -> dict[str, Any]:
     }  # fmt: skip
     if port.offset is not None:
         result["offset"] = port.offset
+        result["pool"] = port.pool.name if port.pool else None
     return result
 
 

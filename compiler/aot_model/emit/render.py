@@ -7,9 +7,11 @@ from typing import Any
 
 import jinja2
 
+from aot_model.emit import parameters
 from aot_model.emit.constants import initialiser
 from aot_model.emit.names import comment_text, string_literal
 from aot_model.emit.view import ABI, ModelView, Port
+from aot_model.kernels.float32.dialect import DIALECTS
 
 
 @cache
@@ -43,32 +45,37 @@ def _run_parameters(view: ModelView) -> str:
     parameters = []
     if view.options.io != "workspace":
         parameters += [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"]
-    if view.options.workspace == "caller":
-        parameters.append("void *workspace")
+    if view.workspace_parameter:
+        parameters.append(view.workspace_parameter)
     return ", ".join(parameters) or "void"
 
 
 def _guards(view: ModelView) -> str:
     """Checks of the pointers that a caller gives."""
     given = ["inputs", "outputs"] if view.options.io != "workspace" else []
-    if view.options.workspace == "caller" and view.workspace_size:
-        given.append("workspace")
+    parameter, bases = view.workspace_parameter.rpartition("*")[2], []
+    if parameter:
+        bases = [(p, "workspace" if len(view.pools) == 1 else f"pools->{p.field}") for p in view.pools if p.size]
+        given += [*([parameter] if len(view.pools) > 1 and bases else []), *(base for _, base in bases)]
     lines = []
     if given:
         lines += [f"    if ({' || '.join(f'{g} == NULL' for g in given)}) {{", "        return AOT_MODEL_ERROR_NULL;", "    }"]
-    if "workspace" in given and view.workspace_align > 1:
-        lines += [f"    if (((uintptr_t)workspace & ({view.upper}_WORKSPACE_ALIGN - 1u)) != 0u) {{",
-                  "        return AOT_MODEL_ERROR_ALIGNMENT;", "    }"]  # fmt: skip
-    if view.options.workspace == "caller" and not view.workspace_size:
-        lines.append("    (void)workspace;")
+    crooked = [f"((uintptr_t){base} & ({view.upper}_{p.macro}_ALIGN - 1u)) != 0u" for p, base in bases if p.align > 1]
+    if crooked:
+        lines += [f"    if ({' || '.join(crooked)}) {{", "        return AOT_MODEL_ERROR_ALIGNMENT;", "    }"]
+    if parameter and not bases:
+        lines.append(f"    (void){parameter};")
     return "\n".join(lines)
 
 
 def render(template: str, view: ModelView, **more: Any) -> str:
     """Text of a template for a model."""
     checks = [c for t in view.target.lineage() for c in t.c_checks]
+    dialect = DIALECTS[view.target.dialect()]
+    if dialect.check is not None and dialect.includes & set(view.includes):
+        checks.append(dialect.check)
     return environment().get_template(template).render(
-        m=view, abi=ABI, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
+        m=view, abi=ABI, parameters=parameters, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
         checks=list(dict.fromkeys(checks)), **more,
     )  # fmt: skip
 

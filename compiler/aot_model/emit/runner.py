@@ -39,6 +39,13 @@ class Interface:
     outputs: tuple[Port, ...]
     caller_owns_workspace: bool
     io_in_workspace: bool
+    pools: tuple[str, ...]
+    """C names of the pools when there are several; else there is one workspace."""
+    has_state: bool
+    """Whether there is <name>_reset()."""
+    parameters: Array | None
+    """Bytes of the file of external parameters, which the program carries along."""
+    parameters_path: Path | None
 
     @property
     def upper(self) -> str:
@@ -49,7 +56,16 @@ class Interface:
     def call(self) -> str:
         """The call of <name>_run(), whose arguments the program names so."""
         arguments = [] if self.io_in_workspace else ["&inputs", "&outputs"]
-        return f"{self.c_name}_run({', '.join(arguments + ['workspace'] * self.caller_owns_workspace)})"
+        return f"{self.c_name}_run({', '.join(arguments + [self.memory] * self.caller_owns_workspace)})"
+
+    @property
+    def memory(self) -> str:
+        """The argument for the caller's memory."""
+        return "&pools" if self.pools else "workspace"
+
+    def files(self, metadata: Path) -> tuple[Path, ...]:
+        """What was read for it."""
+        return (metadata,) if self.parameters_path is None else (metadata, self.parameters_path)
 
     @staticmethod
     def read(path: Path) -> Interface:
@@ -60,6 +76,8 @@ class Interface:
             raise fail("E101", f"cannot be read: {error.strerror}", where=str(path)) from None
         try:
             metadata = json.loads(text)
+            pools = metadata["workspace"]["pools"]
+            parameters = path.parent / metadata["parameters"]["file"] if "parameters" in metadata else None
             return Interface(
                 name=metadata["name"],
                 c_name=metadata["c_name"],
@@ -67,7 +85,13 @@ class Interface:
                 outputs=tuple(map(_port, metadata["outputs"])),
                 caller_owns_workspace=metadata["options"]["workspace"] == "caller",
                 io_in_workspace=metadata["options"]["io"] == "workspace",
+                pools=tuple(p["c_name"] for p in pools) if len(pools) > 1 else (),
+                has_state=metadata["state_bytes"] > 0,
+                parameters=None if parameters is None else np.fromfile(parameters, np.uint8),
+                parameters_path=parameters,
             )
+        except OSError as error:
+            raise fail("E101", f"the parameters cannot be read: {error.strerror}", where=str(path)) from None
         except (ValueError, KeyError, TypeError) as error:
             message = f"is not the metadata of a generated library ({error!r})"
             raise fail("E102", message, where=str(path), hint="give the .json that 'aot-model compile' wrote") from None
@@ -105,13 +129,13 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
         kind_of=_kind,
         tolerance=tolerance,
     )
-    return text, (metadata, *data.files)
+    return text, (*interface.files(metadata), *data.files)
 
 
 def benchmark_main(metadata: Path, runs: int) -> tuple[str, tuple[Path, ...]]:
     """C of a program that runs the library `runs` times on inputs of zeros and prints the time of one; the files read."""
-    template = environment().get_template("benchmark_main.c.j2")
-    return template.render(model=Interface.read(metadata), runs=runs), (metadata,)
+    interface = Interface.read(metadata)
+    return environment().get_template("benchmark_main.c.j2").render(model=interface, runs=runs), interface.files(metadata)
 
 
 def _port(entry: Mapping[str, Any]) -> Port:

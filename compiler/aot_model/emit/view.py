@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from aot_model import __version__
+from aot_model.emit import parameters
 from aot_model.emit.functions import CFunction, collect_functions
 from aot_model.emit.names import comment_text, identifier, identifiers
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
@@ -29,6 +32,38 @@ class Options:
     workspace: str = "static"
     io: str = "caller"
     metadata: str = "full"
+    sections: Mapping[str, str] = field(default_factory=dict)
+    """By pool: the linker section of its array."""
+    params: str = "linked"
+    interfaces: tuple[str, ...] = ()
+    """Of "module" and "tvm-ffi"."""
+
+
+@dataclass(frozen=True)
+class WorkPool:
+    """Memory that the model works in. A single pool is "the workspace"; several are called by their names."""
+
+    name: str
+    macro: str
+    """<NAME>_<macro>_SIZE and _ALIGN."""
+    field: str
+    """Of the array, and of the struct of pointers."""
+    at: str
+    """Macro: address of an offset."""
+    size: int
+    align: int
+    section: str | None
+
+
+def work_pools(addresses: Addresses, options: Options) -> tuple[WorkPool, ...]:
+    """The pools as C has them, in the order of preference."""
+    plans = addresses.plan.pools.items()
+    if len(plans) == 1:
+        return tuple(WorkPool(n, "WORKSPACE", "workspace", "AT", p.size, p.align, options.sections.get(n)) for n, p in plans)
+    labels = identifiers([n for n, _ in plans], "pool")
+    return tuple(
+        WorkPool(n, f"{c.upper()}_POOL", c, f"AT_{c}", p.size, p.align, options.sections.get(n)) for (n, p), c in zip(plans, labels, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -39,6 +74,8 @@ class Port:
     c_name: str
     macro: str
     """The part of its macros' names that is its own."""
+    pool: WorkPool | None = None
+    """Where it is, with --io workspace."""
     offset: int | None = None
 
     @property
@@ -60,25 +97,28 @@ class ModelView:
     calls: dict[Call, CFunction] = field(default_factory=dict)
     inputs: tuple[Port, ...] = ()
     outputs: tuple[Port, ...] = ()
+    pools: tuple[WorkPool, ...] = ()
     constants: dict[Buffer, str] = field(default_factory=dict)
 
     @staticmethod
     def of(name: str, program: Program, addresses: Addresses, target: Target, options: Options, source_name: str, sha256: str) -> ModelView:
         name = identifier(name, "model")
-        inside = options.io == "workspace"
+        pools = work_pools(addresses, options)
+        by_name = {p.name: p for p in pools}
 
         def ports(buffers: list[Buffer], names: list[str], macros: list[str]) -> tuple[Port, ...]:
-            offsets = [addresses.of[b][1] if inside else None for b in buffers]
-            return tuple(Port(*row) for row in zip(buffers, names, (m.upper() for m in macros), offsets, strict=True))
+            found = [addresses.of.get(b) if options.io == "workspace" else None for b in buffers]
+            places = [(by_name[at[0]], at[1]) if at else (None, None) for at in found]
+            return tuple(Port(b, n, m.upper(), *at) for b, n, m, at in zip(buffers, names, macros, places, strict=True))
 
         ins = identifiers([b.name for b in program.inputs], "input")
         outs = identifiers([b.name for b in program.outputs], "output")
-        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace",))
+        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", *(p.macro for p in pools)))
         constants = program.constants()
         labels = identifiers([b.name for b in constants], "constant")
         return ModelView(
             name, program, addresses, target, options, source_name, sha256,
-            collect_functions(program, addresses.of, name), ports(program.inputs, ins, macros[: len(ins)]), ports(program.outputs, outs, macros[len(ins) :]),
+            collect_functions(program, addresses.of, name), ports(program.inputs, ins, macros[: len(ins)]), ports(program.outputs, outs, macros[len(ins) :]), pools,
             {b: f"{name}_c_{n}" for b, n in zip(constants, labels, strict=True)},
         )  # fmt: skip
 
@@ -94,11 +134,11 @@ class ModelView:
 
     @property
     def workspace_size(self) -> int:
-        return sum(p.size for p in self.addresses.plan.pools.values())
+        return sum(p.size for p in self.pools)
 
     @property
     def workspace_align(self) -> int:
-        return max((p.align for p in self.addresses.plan.pools.values()), default=1)
+        return max((p.align for p in self.pools), default=1)
 
     @property
     def constant_bytes(self) -> int:
@@ -116,11 +156,51 @@ class ModelView:
     def includes(self) -> list[str]:
         headers = {"stdint.h", "stdbool.h"}.union(*(f.function.includes for f in self.functions))
         headers |= {"string.h"} if self.program.states else set()
+        headers |= {"aot_model/parameters.h"} if self.external else set()
+        headers |= {"aot_model/tvm_ffi.h"} if "tvm-ffi" in self.options.interfaces else set()
         return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith("aot_model/"), h))
 
     @property
     def helpers(self) -> list[str]:
         return list(dict.fromkeys(h for f in self.functions for h in f.function.helpers))
+
+    # --- external parameters ----------------------------------------------------------------------------------------
+
+    @property
+    def external(self) -> bool:
+        """Whether the constants are not part of the code."""
+        return self.options.params == "external"
+
+    @cached_property
+    def parameter_offsets(self) -> dict[Buffer, int]:
+        """By constant: its place behind the header of the parameters."""
+        return parameters.offsets(self.constants)
+
+    # --- memory -----------------------------------------------------------------------------------------------------
+
+    @property
+    def used_pools(self) -> list[WorkPool]:
+        """Pools in which something lies."""
+        used = {pool for pool, _ in self.addresses.of.values()}
+        return [p for p in self.pools if p.name in used]
+
+    @property
+    def workspace_parameter(self) -> str:
+        """Declaration of the parameter for the caller's memory; empty when the library owns it."""
+        if self.options.workspace != "caller":
+            return ""
+        return "void *workspace" if len(self.pools) == 1 else f"const {self.name}_pools *pools"
+
+    def base(self, pool: WorkPool) -> str:
+        """C text of the address of a pool, a pointer to bytes."""
+        if self.options.workspace != "caller":
+            return f"{self.name}_{pool.field}" if len(self.pools) == 1 else f"{self.name}_pool_{pool.field}"
+        return "(uint8_t *)workspace" if len(self.pools) == 1 else f"(uint8_t *)pools->{pool.field}"
+
+    def address(self, buffer: Buffer, element: str) -> str:
+        """C text of a pointer to a buffer in a pool."""
+        pool, offset = self.addresses.of[buffer]
+        return f"{next(p.at for p in self.pools if p.name == pool)}({element}, {offset})"
 
     # --- texts ------------------------------------------------------------------------------------------------------
 
@@ -128,10 +208,12 @@ class ModelView:
         """C text of the pointer that a call passes."""
         owner, offset = buffer.root()
         if owner.role is Role.CONSTANT:
+            if self.external:
+                return f"PARAM({element}, {self.parameter_offsets[owner] + offset})"
             name = self.constants[owner]
             return name if offset == 0 else f"&{name}[{offset // owner.type.dtype.size}]"
         if buffer in self.addresses.of:
-            return f"AT({element}, {self.addresses.of[buffer][1]})"
+            return self.address(buffer, element)
         ports = self.inputs if owner.role is Role.INPUT else self.outputs
         struct = "inputs" if owner.role is Role.INPUT else "outputs"
         name = next(p.c_name for p in ports if p.buffer is owner)
@@ -189,7 +271,7 @@ class ModelView:
         """C statements that give every state its first content."""
         lines = []
         for k, buffer in enumerate(self.program.states):
-            place = f"AT(void, {self.addresses.of[buffer][1]})"
+            place = self.address(buffer, "void")
             fill = state_fill(buffer)
             if fill is not None:
                 lines.append(f"memset({place}, {fill}, {buffer.nbytes}u); /* {comment_text(buffer.name)} */")
@@ -200,9 +282,6 @@ class ModelView:
     def initial_states(self) -> list[tuple[int, Buffer]]:
         """States whose first content is a constant array: (number, buffer)."""
         return [(k, b) for k, b in enumerate(self.program.states) if state_fill(b) is None]
-
-    def uses_workspace(self) -> bool:
-        return bool(self.addresses.of)
 
     def scratch_bytes(self, call: Call) -> int:
         return sum(b.nbytes for b in call.buffers(Access.SCRATCH))

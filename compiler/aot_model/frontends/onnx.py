@@ -22,7 +22,7 @@ import onnx.numpy_helper
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Model
-from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem
+from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_opsets import modernise
@@ -63,6 +63,8 @@ class Importer:
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.notes: list[str] = []
         self.problems: list[Problem] = []
+        self.actual_shapes: dict[Value, Value] = {}
+        """Values whose size depends on data, and the values that hold their shapes."""
 
     def run(self) -> Graph:
         self._check_operators(self.proto.graph)
@@ -71,10 +73,10 @@ class Importer:
         scope: Scope = {}
         for info in self.proto.graph.input:
             if info.name not in initial:
-                value = self._bound(info) or self._input(info)
+                value = self._bound(info) or self._items(info) or self._input(info)
                 if value is not None:
-                    graph.inputs += [] if value.is_const else [value]
-                    scope[info.name] = value
+                    graph.inputs += list(value.values) if isinstance(value, Items) else [] if value.is_const else [value]
+                    scope[info.name] = value.values[0] if isinstance(value, Items) and info.type.optional_type.elem_type.HasField("tensor_type") and value.values else value
         unknown = set(self.dims) - self.used_dims
         if unknown:
             names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
@@ -107,6 +109,28 @@ class Importer:
         self.notes.append(f"input '{printable(info.name)}' is the constant {self.dims[info.name]}")
         dtype = onnx.helper.tensor_dtype_to_np_dtype(t.elem_type)
         return constant(info.name, np.full([1] * len(t.shape.dim), self.dims[info.name], dtype=dtype))
+
+    def _items(self, info: onnx.ValueInfoProto) -> Items | None:
+        """A sequence or optional as so many inputs as --dim name:length=N says (an optional: 0 or 1, or its sequence's)."""
+        kind = info.type
+        optional = kind.HasField("optional_type")
+        kind = kind.optional_type.elem_type if optional else kind
+        key = f"{info.name}:length"
+        if key not in self.dims or not (optional or kind.HasField("sequence_type")):
+            return None
+        self.used_dims.add(key)
+        inner = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
+        values = []
+        for k in range(self.dims[key]):
+            item = onnx.ValueInfoProto(name=info.name if self.dims[key] == 1 else f"{info.name}_{k}", type=inner)
+            given = {int(n.split(":")[2]): d for n, d in self.dims.items() if n.startswith(f"{info.name}:{k}:")}
+            self.used_dims.update(f"{info.name}:{k}:{d}" for d in given)
+            rank = len(inner.tensor_type.shape.dim) if inner.tensor_type.HasField("shape") else max(given, default=-1) + 1
+            shape = [given.get(d, inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1) for d in range(rank)]
+            dtype = self._dtype(inner.tensor_type.elem_type, f"input '{printable(item.name)}'")
+            if dtype is not None:
+                values.append(Value(item.name, TensorType(dtype, tuple(shape))))
+        return Items(tuple(values))
 
     def _input(self, info: onnx.ValueInfoProto) -> Value | None:
         kind = info.type.WhichOneof("value")
@@ -189,6 +213,7 @@ class Importer:
     def _body(self, source: onnx.GraphProto, graph: Graph, scope: Scope) -> None:
         for value in self.inline(source, graph, scope):
             graph.outputs += value.values if isinstance(value, Items) else [value]
+        graph.outputs += [self.actual_shapes[v] for v in graph.outputs if v in self.actual_shapes]
 
     def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
         """Import the nodes of a graph into `graph`; the values of its outputs. What goes wrong is in `problems`."""
@@ -213,7 +238,7 @@ class Importer:
     def _check_declared(self, info: onnx.ValueInfoProto, value: Value) -> None:
         """The type that the file declares for an output must be the one that follows from the inputs."""
         declared = info.type.tensor_type
-        if info.type.WhichOneof("value") != "tensor_type":
+        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(value, Value) or value in self.actual_shapes:
             return
         dims = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim]
         known = declared.HasField("shape") and not self.used_dims and not self.notes
@@ -244,10 +269,18 @@ class Importer:
                 scope[proto.output[0]] = value
             return
         inputs = [scope[n] if n else None for n in proto.input]
+        sized = next((v for v in inputs if isinstance(v, Value) and v in self.actual_shapes), None)
+        if sized is not None:
+            self._problem("E203", f"reads '{sized.name}', whose size depends on data", proto, "such a value can be an output of the model only")
+            return
         while inputs and inputs[-1] is None:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
         version = self._version(domain)
+        why = type_problem(proto, domain, version, [v.dtype if isinstance(v, Value) else None for v in inputs])
+        if why:
+            self._problem("E301", why, proto)
+            return
         place = Place(self, proto, graph, scope, inputs)
         try:
             if not domain and proto.op_type in HANDLERS and HANDLERS[proto.op_type](place):
@@ -273,18 +306,25 @@ class Importer:
             self._problem("E202", f"the result {why}", proto)
             return
         wanted = list(proto.output)
-        if len(wanted) > len(types):
+        if len(wanted) > len(types) - len(op.dynamic):
             self._problem("E202", f"has {len(wanted)} outputs; {len(types)} are supported", proto)
             return
         label = f"{prefix}{'.' if prefix else ''}{proto.name or (wanted[0] if wanted else proto.op_type)}"
         outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(wanted, types, strict=False))]
-        node = Node(op, inputs, outputs, label)
+        if op.dynamic:
+            outputs += [Value(f"{label}.{k}", types[k]) for k in range(len(wanted), len(types) - len(op.dynamic))]
+        shapes = [Value(f"{outputs[k].name}.shape", t) for k, t in zip(op.dynamic, types[len(outputs) :], strict=False)]
+        node = Node(op, inputs, [*outputs, *shapes], label)
         data = folded(node)
         if data is not None:
-            outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=True)]
+            outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=False)]
+            shapes = []
         else:
             graph.nodes.append(node)
-        scope.update({n: v for n, v in zip(wanted, outputs, strict=True) if n})
+        for value, k in zip(shapes, op.dynamic, strict=data is None):
+            if k < len(wanted):
+                self.actual_shapes[outputs[k]] = value
+        scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
 
     def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""

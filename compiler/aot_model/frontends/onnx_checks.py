@@ -14,6 +14,7 @@ import onnx.defs
 
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem
+from aot_model.ir.types import DType
 
 MAX_BYTES = 2**31 - 1
 """Of one tensor: generated code counts in int32_t."""
@@ -22,6 +23,7 @@ MAX_NODES = 1_000_000
 """Of a model with its functions inlined."""
 MAX_FUNCTION_DEPTH = 100
 AI_ONNX = ("", "ai.onnx")
+_ONNX_TYPES = {"float32": "float", "float64": "double"}
 
 
 def check_model(proto: onnx.ModelProto, where: str) -> None:
@@ -129,6 +131,21 @@ def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
                 place = f"{where}: node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({node.op_type})"
                 problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
     return problems
+
+
+def type_problem(node: onnx.NodeProto, domain: str, version: int, dtypes: Sequence[DType | None]) -> str | None:
+    """Which input has an element type that the standard does not give the operator; None when all fit."""
+    try:
+        schema = onnx.defs.get_schema(node.op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    formal = list(schema.inputs)
+    for k, dtype in enumerate(dtypes):
+        allowed = formal[min(k, len(formal) - 1)].types if formal else ()
+        if dtype is not None and allowed and f"tensor({_ONNX_TYPES.get(dtype.label, dtype.label)})" not in allowed:
+            names = sorted(t.removeprefix("tensor(").removesuffix(")") for t in allowed if t.startswith("tensor("))
+            return f"input {k} is {dtype.label}; opset {version} has {', '.join(names)}"
+    return None
 
 
 def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:

@@ -73,6 +73,13 @@ def _broadcast(attributes: Attributes, inputs: Inputs) -> None:
         inputs[1] = constant(b.name, b.data.reshape(b.shape + (1,) * max(tail, 0)))
 
 
+def _slope(attributes: Attributes, inputs: Inputs) -> None:
+    """PRelu of opset 6 and before: a slope for each channel."""
+    x, slope = inputs[0], inputs[1]
+    if x is not None and slope is not None and slope.data is not None and slope.type.rank == 1 and x.type.rank > 1:
+        inputs[1] = constant(slope.name, slope.data.reshape(-1, *[1] * (x.type.rank - 2)))
+
+
 def _cast_to(attributes: Attributes, inputs: Inputs) -> None:
     if isinstance(attributes.get("to"), str):
         attributes["to"] = DType.of(attributes["to"].lower().replace("float", "float32") if attributes["to"] == "FLOAT" else attributes["to"].lower())
@@ -89,7 +96,7 @@ _TABLE: list[tuple[str, int, Rewrite]] = [
     *((name, 6, _broadcast) for name in ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Less", "Greater", "Equal")),
     *((name, 17, _ints("axes", 1)) for name in _REDUCTIONS),
     ("ReduceSum", 12, _ints("axes", 1)), ("Squeeze", 12, _ints("axes", 1)), ("Unsqueeze", 12, _ints("axes", 1)),
-    ("Split", 12, _ints("split", 1)), ("Clip", 10, _all(_floats("min", 1), _floats("max", 2))),
+    ("PRelu", 6, _slope), ("Split", 12, _ints("split", 1)), ("Clip", 10, _all(_floats("min", 1), _floats("max", 2))),
     ("Pad", 10, _all(_pad_list, _ints("pads", 1), _floats("value", 2))), ("Reshape", 4, _ints("shape", 1)),
     ("Slice", 9, _all(_ints("starts", 1), _ints("ends", 2), _ints("axes", 3))), ("TopK", 9, _ints("k", 1)),
     ("Cast", 5, _cast_to), ("BatchNormalization", 8, _drop("spatial", "is_test", "consumed_inputs")),

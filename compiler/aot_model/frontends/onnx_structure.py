@@ -258,8 +258,27 @@ def _get_element(place: Place) -> bool:
     return True
 
 
+def _map(place: Place) -> bool:
+    body: onnx.GraphProto = place.attribute("body")
+    results: list[tuple[Value, ...]] = []
+    for k in range(len(place.items())):
+        given = [v.values[k] if isinstance(v, Items) else v for v in place.inputs]
+        inner = {**place.scope, **{i.name: v for i, v in zip(body.input, given, strict=True)}}
+        results.append(tuple(place.importer.inline(body, place.graph, inner, f"item{k}")))
+    place.set(*(Items(tuple(column)) for column in zip(*results, strict=True)))
+    return True
+
+
+def _identity(place: Place) -> bool:
+    """Of a sequence: itself."""
+    if isinstance(place.input(0), Items):
+        place.set(place.input(0))
+        return True
+    return False
+
+
 HANDLERS: dict[str, Handler] = {
-    "If": _if, "Loop": _loop, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
+    "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
     "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length, "SplitToSequence": _split,
     "ConcatFromSequence": _concat, "Optional": _optional, "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
 }  # fmt: skip

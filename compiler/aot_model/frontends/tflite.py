@@ -32,6 +32,9 @@ from aot_model.ops.registry import OperatorError, load_all
 
 RULE_MODULES = (tflite_control, tflite_elementwise, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
 
+MAX_BODIES = 1000
+"""Bodies are read where they are used, so a file of nested branches could grow without bounds."""
+
 
 def read_tflite(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm") -> Model:
     """The model in a file. CompileError E1xx to E3xx with everything that is wrong with it."""
@@ -56,6 +59,7 @@ class Importer:
         self.arithmetic = arithmetic
         self.problems: list[Problem] = []
         self.variables = Variables()
+        self.bodies = 0
         self.open: set[int] = set()
         """Sub-graphs that are being read: none may contain itself."""
 
@@ -70,7 +74,7 @@ class Importer:
                 scope[i] = value
                 graph.inputs.append(value)
         self._raise()
-        self.body(main, graph, scope)
+        self._body(main, graph, scope)
         self._raise()
         self.variables.finish(graph)
         return graph
@@ -115,8 +119,30 @@ class Importer:
         if source.inputs or source.outputs:
             raise OperatorError(f"sub-graph {index}, which runs once, has inputs or outputs")
         self.variables.starting = True
-        self.body(source, Graph(source.name), {})
+        self._body(source, Graph(source.name), {})
         self.variables.starting = False
+
+    def body(self, index: int, inputs: Sequence[Value]) -> Graph:
+        """The operators of a sub-graph over these values, which it reads from the graph around it."""
+        source = self._subgraph(index)
+        if len(source.inputs) != len(inputs):
+            raise OperatorError(f"sub-graph {index} takes {len(source.inputs)} values, not {len(inputs)}")
+        for i, value in zip(source.inputs, inputs, strict=True):
+            tensor = source.tensors[i]
+            if tensor.dtype is not value.dtype or (tensor.shape != value.shape and not tensor.dynamic and tensor.shape):
+                raise OperatorError(f"sub-graph {index} takes {tensor.kind}{list(tensor.shape)}, not {value.type}")
+        self.bodies += 1
+        if self.bodies > MAX_BODIES:
+            raise OperatorError(f"branches and loops contain more than {MAX_BODIES} bodies", "E202")
+        before = dict(self.variables.current)
+        graph = Graph(source.name)
+        count = len(self.problems)
+        self._body(source, graph, dict(zip(source.inputs, inputs, strict=True)))
+        if len(self.problems) > count:
+            raise OperatorError(f"sub-graph {index} has errors")
+        if any(value is not before.get(key, self.variables.states[key]) for key, value in self.variables.current.items()):
+            raise OperatorError("assignments to variables inside of a branch or loop are not supported", "E202")
+        return graph
 
     def _subgraph(self, index: int) -> SubGraph:
         if not 0 < index < len(self.file.subgraphs):
@@ -127,7 +153,7 @@ class Importer:
 
     # --- operators --------------------------------------------------------------------------------------------------
 
-    def body(self, source: SubGraph, graph: Graph, scope: dict[int, Value]) -> None:
+    def _body(self, source: SubGraph, graph: Graph, scope: dict[int, Value]) -> None:
         """Add the operators of a sub-graph, and its outputs."""
         number = self.file.subgraphs.index(source)
         self.open.add(number)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from aot_model.frontends.tflite_site import Site, rule
 from aot_model.frontends.tflite_variables import Key
-from aot_model.ir.graph import Value
-from aot_model.ir.types import DType
-from aot_model.ops.registry import OperatorError
+from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.control import If, Loop
+from aot_model.ops.elementwise import op
+from aot_model.ops.movement import ReshapeTo
+from aot_model.ops.registry import Build, OperatorError
 
 
 @rule("VAR_HANDLE")
@@ -43,3 +46,55 @@ def call_once(n: Site) -> list[Value]:
     """Initial values of variables."""
     n.host.once(int(n.operator.options.get("CallOnceOptions", "InitSubgraphIndex")))
     return []
+
+
+def _values(n: Site, first: int) -> list[Value]:
+    return [n.x(k) for k in range(first, len(n.inputs))]
+
+
+@rule("IF")
+def if_(n: Site) -> list[Value]:
+    """The branches read the values around them."""
+    names = ("ThenSubgraphIndex", "ElseSubgraphIndex")
+    bodies = [n.host.body(int(n.operator.options.get("IfOptions", name)), _values(n, 1)) for name in names]
+    return n.build.many(If(*bodies), n.reshape(n.x(0), ()))
+
+
+@rule("WHILE")
+def while_(n: Site) -> list[Value]:
+    """A loop without a limit; its condition is computed before it and at the end of each turn."""
+    again, turn = (int(n.operator.options.get("WhileOptions", name)) for name in ("CondSubgraphIndex", "BodySubgraphIndex"))
+    start = _values(n, 0)
+    first = _condition(n, again, start, n.build.nodes)
+    label = n.build.prefix
+    carried = [Value(f"{label}.{v.name}", v.type, quantisation=v.quantisation) for v in start]
+    counter, goes_on = Value(f"{label}.turn", TensorType(DType.INT64, ())), Value(f"{label}.again", TensorType(DType.BOOL, ()))
+    body = n.host.body(turn, carried)
+    results = _owned(body)
+    if len(results) != len(carried):
+        raise OperatorError(f"the body gives {len(results)} values for {len(carried)}")
+    condition = _condition(n, again, results, body.nodes)
+    body.inputs = [counter, goes_on, *carried]
+    body.outputs = [condition, *results]
+    return n.build.many(Loop(body), None, first, *start)
+
+
+def _condition(n: Site, index: int, values: list[Value], nodes: list[Node]) -> Value:
+    """One bool, computed by a sub-graph whose operators are added to `nodes`."""
+    made = n.host.body(index, values)
+    nodes += made.nodes
+    if len(made.outputs) != 1 or made.outputs[0].type.elements != 1 or made.outputs[0].dtype is not DType.BOOL:
+        raise OperatorError(f"sub-graph {index}, a condition, does not give one bool")
+    return Build(nodes, f"{n.build.prefix}.condition")(ReshapeTo(()), made.outputs[0])
+
+
+def _owned(body: Graph) -> list[Value]:
+    """The results of a body, each a value of its own: what it only passes on or gives twice is copied."""
+    made: set[Value] = set()
+    computed = {v for node in body.nodes for v in node.outputs}
+    results = []
+    for value in body.outputs:
+        copied = value if value in computed and value not in made else Build(body.nodes, value.name)(op("Identity"), value)
+        made.add(copied)
+        results.append(copied)
+    return results

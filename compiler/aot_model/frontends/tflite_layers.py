@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result
 from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType
@@ -89,7 +90,8 @@ def convolution(n: Site) -> Value:
     depthwise = n.operator.kind == "DEPTHWISE_CONV_2D"
     options = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
     x = n.x()
-    w = plain_weights(n, 1, x)
+    hybrid = is_hybrid(n, 0, 1)
+    w = n.x(1) if hybrid else plain_weights(n, 1, x)
     if x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
         raise OperatorError(f"{x.type} and weights {w.type} are not those of a 2-D convolution")
     if depthwise and (w.shape[0] != 1 or w.shape[3] % x.shape[3]):
@@ -100,6 +102,11 @@ def convolution(n: Site) -> Value:
         w = n.transpose(w, (3, 1, 2, 0))
     strides, dilations = _pair(n, options, "StrideH", "StrideW"), _pair(n, options, "DilationHFactor", "DilationWFactor")
     pads = resolved_pads(_padding(n.operator.options.get(options, "Padding")), None, x.shape[1:3], w.shape[1:3], strides, dilations)
+    if hybrid:
+        scales, w_zero = weight_parameters(n, 1, axis, n.x(1).shape[axis])
+        q, scale = quantised_input(n, x, asymmetric=depthwise or len(scales) > 1)
+        acc = n.build(Convolution(strides, pads, dilations, group, 0, w_zero), q, w)
+        return n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     x_zero = n.zero() if x.dtype.is_integer else 0
     acc = n.build(Convolution(strides, pads, dilations, group, x_zero, w_zero), x, w)
     return finish(n, acc, options, 2, scales)
@@ -136,7 +143,8 @@ def transpose_conv(n: Site) -> Value:
 def fully_connected(n: Site) -> Value:
     options = "FullyConnectedOptions"
     x = n.x()
-    w = plain_weights(n, 1, x)
+    hybrid = is_hybrid(n, 0, 1)
+    w = n.x(1) if hybrid else plain_weights(n, 1, x)
     if n.operator.options.get(options, "WeightsFormat") != 0:
         raise OperatorError("shuffled weights are not supported", "E202")
     if w.type.rank != 2 or 0 in w.shape or x.type.elements % w.shape[1]:
@@ -144,8 +152,14 @@ def fully_connected(n: Site) -> Value:
     scales, w_zero = weight_parameters(n, 1, 0, w.shape[0]) if x.dtype.is_integer else ((1.0,), 0)
     keep = n.operator.options.get(options, "KeepNumDims") and x.shape[-1:] == (w.shape[1],)
     rows = n.reshape(x, (x.type.elements // w.shape[1], w.shape[1]))
-    acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows, n.transpose(w, (1, 0)))
-    y = finish(n, acc, options, 2, scales, float_product=len(scales) == 1)
+    if hybrid:
+        _, w_zero = weight_parameters(n, 1, 0, w.shape[0])
+        q, scale = quantised_input(n, rows, bool(n.operator.options.get(options, "AsymmetricQuantizeInputs")))
+        acc = n.build(MatMul(0, w_zero), q, n.transpose(w, (1, 0)))
+        y = n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
+    else:
+        acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows, n.transpose(w, (1, 0)))
+        y = finish(n, acc, options, 2, scales, float_product=len(scales) == 1)
     return n.reshape(y, (*x.shape[:-1], w.shape[0])) if keep else y
 
 

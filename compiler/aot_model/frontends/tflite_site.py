@@ -15,7 +15,7 @@ import numpy as np
 from aot_model.fixed_point import quantise_multiplier, round_away
 from aot_model.frontends.tflite_file import FileOperator, Tensor
 from aot_model.frontends.tflite_variables import Key, Variables
-from aot_model.ir.graph import Value, constant
+from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import DType, Quantisation
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import ReshapeTo, Transpose
@@ -50,6 +50,9 @@ class Host(Protocol):
 
     def once(self, index: int) -> None:
         """Read a sub-graph that runs once, before the first run: assignments of constants."""
+
+    def body(self, index: int, inputs: Sequence[Value]) -> Graph:
+        """The operators of a sub-graph over these values, which it reads from the graph around it."""
 
 
 class FoldingBuild(Build):

@@ -37,7 +37,7 @@ def convert(x: Any, dtype: DType) -> Any:
 def _narrow(x: np.ndarray, dtype: DType, saturate: bool = True) -> np.ndarray:
     """To or from a storage type. Small floats saturate unless told otherwise; small integers wrap."""
     if dtype.is_integer and dtype.bits < 8:
-        wide = convert(x, dtype.compute).astype(np.int64) & ((1 << dtype.bits) - 1)
+        wide = convert(x.astype(DType.of(x.dtype).compute.numpy), DType.INT32).astype(np.int64) & ((1 << dtype.bits) - 1)
         wrapped: np.ndarray = np.where(wide > dtype.limits[1], wide - (1 << dtype.bits), wide).astype(np.int8).astype(dtype.numpy)
         return wrapped
     if not dtype.is_float or dtype.bits > 8 or dtype is DType.FLOAT8E8M0:
@@ -111,6 +111,8 @@ def _apply(node: Expr, env: dict[Expr, Any]) -> Any:
         return sum((a * int(f) for a, f in zip(args[:-1:2], args[1::2], strict=False)), start=np.int64(args[-1]))
     if node.op == "cast":
         return convert(args[0], node.dtype)
+    if node.op == "bitcast":
+        return np.ascontiguousarray(args[0]).view(node.dtype.numpy).reshape(np.shape(args[0]))
     if node.op == "cast_unbounded":
         return _narrow(args[0], node.dtype, saturate=False)
     if node.op == "cast_up":

@@ -186,7 +186,8 @@ def cast(x: Expr, dtype: DType) -> Expr:
     if x.dtype.storage and dtype is not x.dtype.compute:
         return cast(cast(x, x.dtype.compute), dtype)
     if dtype.storage and x.dtype is not dtype.compute:
-        return cast(cast(x, dtype.compute), dtype)
+        # Floats become small integers by way of int32, so that they wrap as integers do.
+        return cast(cast(cast(x, DType.INT32) if dtype.is_integer else x, dtype.compute), dtype)
     if isinstance(x, Const) and dtype is DType.FLOAT32 and x.dtype in (DType.INT32, DType.BOOL):
         return const(x.value, dtype)
     return call("cast", x, dtype=dtype)

@@ -134,6 +134,8 @@ class Loop:
     limit_from: Buffer | None = None
     condition: Buffer | None = None
     counter: Buffer | None = None
+    kept: tuple[Buffer, ...] = ()
+    """Buffers that every turn adds a piece to: they live as long as the loop."""
 
 
 @dataclass(eq=False)

@@ -63,12 +63,19 @@ def _mod(a: Array, b: Array) -> Array:
     return np.mod(a, b)
 
 
-def _shift(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    def shifted(a: Array, b: Array) -> Array:
-        bits = np.asarray(a).dtype.itemsize * 8
-        return np.where(b >= bits, 0, f(a, np.minimum(b, bits - 1))).astype(np.asarray(a).dtype)
+def _shift_left(a: Array, b: Array) -> Array:
+    bits = np.asarray(a).dtype.itemsize * 8
+    inside = (b >= 0) & (b < bits)
+    return np.where(inside, np.left_shift(a, np.where(inside, b, 0).astype(np.asarray(a).dtype)), 0).astype(np.asarray(a).dtype)
 
-    return shifted
+
+def _shift_right(a: Array, b: Array) -> Array:
+    """Arithmetic for signed types; all bits go by a negative number or by the width or more."""
+    a = np.asarray(a)
+    bits = a.dtype.itemsize * 8
+    inside = (b >= 0) & (b < bits)
+    gone = np.where(a < 0, -1, 0) if a.dtype.kind == "i" else np.zeros_like(a)
+    return np.where(inside, np.right_shift(a, np.where(inside, b, 0).astype(a.dtype)), gone).astype(a.dtype)
 
 
 def _round_away(x: Array) -> Array:
@@ -100,6 +107,15 @@ def requantise_single(acc: Array, multiplier: Array, shift: Array) -> Array:
     acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
     total = 31 - shift
     return ((acc * multiplier + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
+
+
+def requantise_even(acc: Array, multiplier: Array, shift: Array) -> Array:
+    """Single rounding, ties to even, as floats are rounded."""
+    acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
+    total = 31 - shift
+    wide = acc * multiplier + (np.int64(1) << (total - 1))
+    result = wide >> total
+    return (result - ((wide & ((np.int64(1) << total) - 1)) == 0) * (result & 1)).astype(np.int32)
 
 
 def requantise_wide(acc: Array, multiplier: Array, shift: Array) -> Array:
@@ -158,6 +174,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "not": ScalarOp(np.logical_not, c_float="!{0}", c_int="!{0}"),
     "select": ScalarOp(lambda c, a, b: np.where(c, a, b)),
     "cast": ScalarOp(lambda a: a),
+    "bitcast": ScalarOp(lambda a: a),
     "cast_unbounded": ScalarOp(lambda a: a),
     "cast_up": ScalarOp(lambda a: a),
     # bits
@@ -165,12 +182,13 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "bitor": ScalarOp(np.bitwise_or, infix="|"),
     "bitxor": ScalarOp(np.bitwise_xor, infix="^"),
     "bitnot": ScalarOp(np.bitwise_not, c_int="({t})~{0}"),
-    "shl": ScalarOp(_shift(np.left_shift), c_int="aot_model_shl_{d}({0}, {1})"),
-    "shr": ScalarOp(_shift(np.right_shift), c_int="aot_model_shr_{d}({0}, {1})"),
+    "shl": ScalarOp(_shift_left, c_int="aot_model_shl_{d}({0}, {1})"),
+    "shr": ScalarOp(_shift_right, c_int="aot_model_shr_{d}({0}, {1})"),
     "sar": ScalarOp(np.right_shift, infix=">>"),
     # quantised arithmetic
     "requantise": ScalarOp(requantise, c_int="aot_model_requantise({0}, {1}, {2})"),
     "requantise_single": ScalarOp(requantise_single, c_int="aot_model_requantise_single({0}, {1}, {2})"),
+    "requantise_even": ScalarOp(requantise_even, c_int="aot_model_requantise_even({0}, {1}, {2})"),
     "requantise_wide": ScalarOp(requantise_wide, c_int="aot_model_requantise_wide({0}, {1}, {2})"),
     "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
     "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift), c_int="aot_model_rounding_shift({0}, {1})"),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aot_model.emit.c_expr import CWriter
-from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, const, flatten, floordiv, mod, substitute, var, walk  # fmt: skip
+from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, flatten, floordiv, mod, substitute, var, walk  # fmt: skip
 from aot_model.ir.graph import Value
 from aot_model.ir.program import Access, Function, Overlap, Param
 
@@ -59,9 +59,17 @@ def loop_nest(name: str, out: Value, index: tuple[Expr, ...], position: Expr, el
 
 
 def _macs(element: Expr) -> int:
-    """Multiply-accumulates of one element: the turns of sums over products."""
+    """Multiply-accumulates of one element: the turns of sums over products of what is in memory."""
     sums = [n for n in walk(element) if isinstance(n, Reduce) and n.op == "add"]
-    return sum(math.prod(v.extent for v in n.over) for n in sums if any(isinstance(p, Call) and p.op == "mul" for p in walk(n.body)))
+    return sum(math.prod(v.extent for v in n.over) for n in sums if _is_product(n.body))
+
+
+def _is_product(x: Expr) -> bool:
+    if not isinstance(x, Call):
+        return False
+    if x.op == "select":  # padding
+        return _is_product(x.args[1])
+    return x.op == "mul" and all(isinstance(a, Cell) or (isinstance(a, Call) and a.op in ("cast", "sub", "select")) for a in x.args)
 
 
 def _merge(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], Expr, Expr]:
@@ -123,10 +131,3 @@ def dense_position(index: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
     return flatten_index(index, shape)
 
 
-def constant_index(rank: int) -> tuple[Expr, ...]:
-    """The index of the only element of a tensor of one element."""
-    return tuple(const(0) for _ in range(rank))
-
-
-def is_zero(x: Expr) -> bool:
-    return isinstance(x, Const) and x.value == 0

@@ -119,7 +119,7 @@ class Loop(Operator):
         limit = inputs[0]
         fixed = turns if turns is not None else ints(limit.data)[0] if limit is not None and limit.data is not None else ENDLESS
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
-        site.add(LoopStep(steps, fixed, limit_from, condition, counter))
+        site.add(LoopStep(steps, fixed, limit_from, condition, counter, tuple(stacks)))
 
 
 @operator("Scan")

@@ -383,6 +383,13 @@ class Where(Operator):
         return select(c, x, y)
 
 
+def narrow(x: Expr, to: DType, saturate: bool) -> Expr:
+    """A conversion; floats of 8 bits that do not saturate become infinite or NaN."""
+    if not saturate and to.is_float and to.bits == 8 and x.dtype is not to:
+        return call("cast_unbounded", cast(x, DType.FLOAT32), dtype=to)
+    return cast(x, to)
+
+
 @operator("Cast", elementwise=True)
 class Cast(Operator):
     """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or NaN."""
@@ -401,9 +408,7 @@ class Cast(Operator):
             if self.round_mode != "up":
                 raise OperatorError(f"round_mode '{self.round_mode}' is not supported", "E202")
             return call("cast_up", cast(x, DType.FLOAT32), dtype=self.to)
-        if not self.saturate and self.to.is_float and self.to.bits == 8 and x.dtype is not self.to:
-            return call("cast_unbounded", cast(x, DType.FLOAT32), dtype=self.to)
-        return cast(x, self.to)
+        return narrow(x, self.to, bool(self.saturate))
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -412,3 +417,23 @@ class Cast(Operator):
         ints = [Sample((x[:6] * 2,), {"to": d}) for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)]
         wrap = [Sample((np.asarray([-5, 0, 7, 300, 70000], np.int32),), {"to": d}) for d in (DType.UINT8, DType.INT16, DType.FLOAT32, DType.BOOL)]
         return [*(Sample((x,), {"to": d}) for d in safe), *ints, *wrap]
+
+
+@operator("BitCast", elementwise=True)
+class BitCast(Operator):
+    """The same bits as another type of the same width."""
+
+    to: DType = DType.FLOAT32
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype.bits != self.to.bits:
+            raise OperatorError(f"{x.dtype.label} and {self.to.label} have different widths")
+        return [TensorType(self.to, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = at(required(inputs), index)
+        return x if x.dtype is self.to else call("bitcast", x, dtype=self.to)
+
+    def only_moves(self) -> bool:
+        return True

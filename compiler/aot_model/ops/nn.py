@@ -142,7 +142,7 @@ class ConvolutionTranspose(Operator):
 
 @operator("Pool", domain="aot")
 class Pool(Operator):
-    """Maximum or average over windows, channels last. An average counts padding only with count_include_pad.
+    """Maximum, average or sum over windows, channels last. An average counts padding only with count_include_pad.
 
     The average of integers is exact, rounded to the nearest integer with ties away from zero.
     """
@@ -196,7 +196,7 @@ class Pool(Operator):
             up = call("lt", const(0, wide), total, dtype=DType.BOOL)
             return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), count), x.dtype)
         total = reduce("add", taps, select(inside, element, const(0, x.dtype)))
-        return call("div", total, self._count(index, x.shape, x.dtype))
+        return total if self.mode == "sum" else call("div", total, self._count(index, x.shape, x.dtype))
 
     def _count(self, index: Index, shape: Ints, dtype: DType) -> Expr:
         """How many elements a window averages over."""
@@ -411,7 +411,7 @@ class ConvTranspose(Operator):
         return [channels_first(build, y)]
 
 
-class _Pooling(Operator):
+class Pooling(Operator):
     """Common part of MaxPool and AveragePool."""
 
     def _pool(self, x: Value) -> Pool:
@@ -429,27 +429,8 @@ class _Pooling(Operator):
         return [channels_first(build, build(self._pool(x), channels_last(build, x)))]
 
 
-@operator("MaxPool")
-class MaxPool(_Pooling):
-    """ONNX MaxPool (its second output, the indices, in ops/pool_indices)."""
-
-    kernel_shape: Ints = ()
-    auto_pad: str = "NOTSET"
-    ceil_mode: int = 0
-    dilations: Ints | None = None
-    pads: Ints | None = None
-    storage_order: int = 0
-    strides: Ints | None = None
-
-    def _pool(self, x: Value) -> Pool:
-        d = len(self.kernel_shape)
-        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
-        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
-        return Pool("max", tuple(self.kernel_shape), strides, pads, dilations, 0, self.ceil_mode)
-
-
 @operator("AveragePool")
-class AveragePool(_Pooling):
+class AveragePool(Pooling):
     """ONNX AveragePool."""
 
     kernel_shape: Ints = ()
@@ -467,7 +448,7 @@ class AveragePool(_Pooling):
         return Pool("average", tuple(self.kernel_shape), strides, pads, dilations, self.count_include_pad, self.ceil_mode)
 
 
-class _GlobalPool(_Pooling):
+class _GlobalPool(Pooling):
     mode = "max"
 
     def _pool(self, x: Value) -> Pool:

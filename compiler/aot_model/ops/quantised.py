@@ -19,7 +19,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
 
-ROUNDINGS = {"double": "requantise", "single": "requantise_single", "wide": "requantise_wide"}
+ROUNDINGS = {"double": "requantise", "single": "requantise_single", "even": "requantise_even", "wide": "requantise_wide"}
 """Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits."""
 
 
@@ -74,9 +74,9 @@ def widened(x: Expr, zero_point: int) -> Expr:
     return call("sub", wide, const(zero_point, wide.dtype)) if zero_point else wide
 
 
-def rescaled(x: Expr, by: Rescale) -> Expr:
-    """x times the factor, double rounding."""
-    return call("requantise", x, const(by.multiplier), const(by.shift))
+def rescaled(x: Expr, by: Rescale, rounding: str = "double") -> Expr:
+    """x times the factor."""
+    return call(ROUNDINGS[rounding], x, const(by.multiplier), const(by.shift))
 
 
 @operator("Requantise", domain="aot", elementwise=True)
@@ -167,6 +167,8 @@ class QuantisedSum(Operator):
     left_shift: int = 20
     low: int = -128
     high: int = 127
+    rounding: str = "double"
+    """Of the result; the terms have many bits more."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         a, b = required(inputs, 0), required(inputs, 1)
@@ -182,7 +184,7 @@ class QuantisedSum(Operator):
         total = call("add" if self.function == "add" else "sub", *terms)
         if self.function == "squared difference":
             total = call("mul", total, total)
-        return saturated(rescaled(total, self.result), self.result.zero_point, self.low, self.high, required(inputs).dtype)
+        return saturated(rescaled(total, self.result, self.rounding), self.result.zero_point, self.low, self.high, required(inputs).dtype)
 
 
 @operator("QuantisedMul", domain="aot", elementwise=True)
@@ -195,6 +197,7 @@ class QuantisedMul(Operator):
     low: int = -128
     high: int = 127
     to: DType = DType.INT8
+    rounding: str = "double"
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         a, b = required(inputs, 0), required(inputs, 1)
@@ -206,7 +209,7 @@ class QuantisedMul(Operator):
         a, b = required(inputs, 0), required(inputs, 1)
         left = widened(at(a, broadcast_index(a.shape, index)), self.a_zero_point)
         right = widened(at(b, broadcast_index(b.shape, index)), self.b_zero_point)
-        return saturated(rescaled(call("mul", left, right), self.result), self.result.zero_point, self.low, self.high, self.to)
+        return saturated(rescaled(call("mul", left, right), self.result, self.rounding), self.result.zero_point, self.low, self.high, self.to)
 
 
 @operator("Lookup", domain="aot", elementwise=True, movement=True)

@@ -9,8 +9,14 @@ import numpy as np
 from aot_model.ir.expr import Expr, call, cast, const, floordiv
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.elementwise import clamp
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
+from aot_model.ops.elementwise import clamp, narrow
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
+
+_ONNX_TYPES: dict[int, DType] = {
+    0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 17: DType.FLOAT8E4M3FN, 18: DType.FLOAT8E4M3FNUZ,
+    19: DType.FLOAT8E5M2, 20: DType.FLOAT8E5M2FNUZ, 21: DType.UINT4, 22: DType.INT4, 23: DType.FLOAT4E2M1, 25: DType.UINT2, 26: DType.INT2,
+}  # fmt: skip
+"""ONNX's numbers of the types that a value can be quantised to; 0: not given."""
 
 
 def parameter_index(value: Value, x: Value, axis: int, block: int, index: Index) -> Index:
@@ -54,7 +60,7 @@ class QuantizeLinear(Operator):
         zero = inputs[2] if len(inputs) > 2 else None
         if zero is not None:
             return zero.dtype
-        wanted = {0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16}.get(self.output_dtype)
+        wanted = _ONNX_TYPES.get(self.output_dtype)
         if wanted is None:
             raise OperatorError(f"output_dtype {self.output_dtype} is not supported", "E202")
         return wanted
@@ -63,7 +69,7 @@ class QuantizeLinear(Operator):
         x, scale = required(inputs, 0), required(inputs, 1)
         zero = inputs[2] if len(inputs) > 2 else None
         to = self._to(inputs)
-        if not to.is_integer or to.bits > 16:
+        if to.bits > 16 or (to.is_float and to.bits > 8):
             raise OperatorError(f"quantisation to {to.label} is not supported", "E202")
         check_parameters(x, scale, zero, self.axis, self.block_size)
         return [TensorType(to, x.shape)]
@@ -71,17 +77,26 @@ class QuantizeLinear(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x, scale = required(inputs, 0), required(inputs, 1)
         zero = inputs[2] if len(inputs) > 2 else None
-        low, high = self._to(inputs).limits
         s = at(scale, parameter_index(scale, x, self.axis, self.block_size, index))
         real = at(x, index)
         real = real if real.dtype.is_float and real.dtype.bits >= 32 else cast(real, DType.FLOAT32)
-        whole = call(self.rounding, call("div", real, cast(s, real.dtype)))
+        scaled = call("div", real, cast(s, real.dtype))
+        if self._to(inputs).is_float:
+            if zero is not None:
+                z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
+                scaled = call("add", scaled, cast(z, scaled.dtype))
+            return narrow(scaled, self._to(inputs), bool(self.saturate))
+        low, high = self._to(inputs).limits
+        whole = call(self.rounding, scaled)
         if zero is None:
             return cast(clamp(whole, const(low, whole.dtype), const(high, whole.dtype)), self._to(inputs))
         # Clamped as a float, where the sum is exact: floats beyond int32 would not survive the conversion.
         z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
         shifted = call("add", whole, cast(z, whole.dtype))
         return cast(clamp(shifted, const(low, whole.dtype), const(high, whole.dtype)), zero.dtype)
+
+    def only_moves(self) -> bool:
+        return True
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -105,9 +120,27 @@ class Quantise(QuantizeLinear):
         return []
 
 
+@operator("RoundAway", domain="aot", elementwise=True)
+class RoundAway(Operator):
+    """Nearest whole number, ties away from zero, as a float."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return call("round", at(required(inputs), index))
+
+
+def rounded(build: Build, x: Value) -> Value:
+    """x rounded, ties away from zero."""
+    return build(RoundAway(), x)
+
+
 @operator("DequantizeLinear")
 class DequantizeLinear(Operator):
     """(x - zero_point) * scale."""
+
+    deferred: ClassVar[bool] = True
 
     axis: int = 1
     block_size: int = 0
@@ -116,7 +149,7 @@ class DequantizeLinear(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, scale = required(inputs, 0), required(inputs, 1)
         zero = inputs[2] if len(inputs) > 2 else None
-        if not x.dtype.is_integer or not scale.dtype.is_float:
+        if not (x.dtype.is_integer or x.dtype.storage) or not scale.dtype.is_float:
             raise OperatorError(f"cannot dequantise {x.type} with scale {scale.type}")
         if zero is not None and zero.dtype is not x.dtype:
             raise OperatorError(f"zero point {zero.type} is not of the type of {x.type}")
@@ -127,13 +160,22 @@ class DequantizeLinear(Operator):
         x, scale = required(inputs, 0), required(inputs, 1)
         zero = inputs[2] if len(inputs) > 2 else None
         s = at(scale, parameter_index(scale, x, self.axis, self.block_size, index))
+        s = cast(s, s.dtype.compute)
         wide = at(x, index)
-        if x.dtype.bits < 32:
+        if x.dtype.is_float:
+            wide = cast(wide, DType.FLOAT32)
+            if zero is not None:
+                z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
+                wide = call("sub", wide, cast(z, DType.FLOAT32))
+        elif x.dtype.bits < 32:
             wide = cast(wide, DType.INT32)
             if zero is not None and not (zero.data is not None and not zero.data.any()):
                 z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
                 wide = call("sub", wide, cast(z, DType.INT32))
-        return call("mul", cast(wide, s.dtype), s)
+        return cast(call("mul", cast(wide, s.dtype), s), scale.dtype)
+
+    def only_moves(self) -> bool:
+        return True
 
     @classmethod
     def samples(cls) -> list[Sample]:

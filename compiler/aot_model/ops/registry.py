@@ -73,6 +73,12 @@ class Operator:
     """`express` folds over a range, so an element is expensive."""
     alone: ClassVar[bool] = False
     """`lower` stores the outputs themselves: nothing is fused into its tail."""
+    deferred: ClassVar[bool] = False
+    """Not computed at compile time before the pass fuse_qdq has seen it."""
+    as_qdq: ClassVar[bool] = False
+    """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
+    dynamic: ClassVar[tuple[int, ...]] = ()
+    """Outputs whose size hangs on data: their types are upper bounds, and behind all outputs come their actual shapes."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 

@@ -75,9 +75,25 @@ class SequenceLstm(Operator):
             raise OperatorError(f"{units} units give {out} outputs without a projection")
         if self.scales is not None and any(self._input(inputs, k) is not None for k in range(6, 10)):
             raise OperatorError("peepholes, layer normalisation and projection of integer LSTMs are not supported", "E202")
-        if self.scales is None and not x.dtype.is_float:
-            raise OperatorError(f"{x.type} without quantisation", "E302")
+        self._check_types(inputs)
         return [TensorType(x.dtype, (*x.shape[:2], out)), h.type, c.type]
+
+    def _check_types(self, inputs: Inputs) -> None:
+        x, h, c, w, r, b = (required(inputs, k) for k in range(6))
+        if self.scales is None:
+            if {v.dtype for v in inputs if v is not None} != {DType.FLOAT32}:
+                raise OperatorError(f"x {x.type}, states {h.type} and {c.type} and weights {w.type} without quantisation are not all float32", "E202")
+            if self.activation not in _FLOAT_ACTIVATIONS:
+                raise OperatorError(f"activation {self.activation} is not supported", "E202")
+            return
+        wide = x.dtype is DType.INT16
+        fits = x.dtype in (DType.INT8, DType.INT16) and h.dtype is x.dtype and c.dtype is DType.INT16
+        if not fits or {w.dtype, r.dtype} != {DType.INT8} or b.dtype is not (DType.INT64 if wide else DType.INT32):
+            raise OperatorError(f"x {x.type}, states {h.type} and {c.type}, weights {w.type} and biases {b.type} do not go together", "E202")
+        if w.data is None or r.data is None or b.data is None:
+            raise OperatorError("weights that are computed at run time are not supported", "E202")
+        if self.activation != "TANH" or self.coupled:
+            raise OperatorError("integer LSTMs have the activation TANH and a gate of their own for the input", "E202")
 
     @staticmethod
     def _input(inputs: Inputs, k: int) -> Value | None:
@@ -169,9 +185,7 @@ def _clip(name: str, limit: float) -> str:
 def _float_lstm(op: SequenceLstm, site: Site) -> None:
     _, _, inputs, units, outputs = op.sizes(site)
     peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
-    text = _FLOAT_ACTIVATIONS.get(op.activation)
-    if text is None:
-        raise OperatorError(f"activation {op.activation} is not supported", "E202")
+    text = _FLOAT_ACTIVATIONS[op.activation]
     start = "0.0f" if norm is not None else f"b[k * {units} + j]"
     before = f" + ct[j] * p[{{}} * {units} + j]"
     parts = [f"""for (int32_t k = {1 if op.coupled else 0}; k < 4; ++k) {{
@@ -256,8 +270,6 @@ _SATURATE = """static inline int16_t aot_model_saturate_int16(int32_t x)
 def _integer_lstm(op: SequenceLstm, site: Site) -> None:
     scales = op.scales
     assert scales is not None
-    if op.activation != "TANH" or op.coupled:
-        raise OperatorError("integer LSTMs have the activation TANH and a gate of their own for the input", "E202")
     _, _, inputs, units, outputs = op.sizes(site)
     w, r, b = (site.input(k).data for k in (3, 4, 5))
     assert w is not None and r is not None and b is not None

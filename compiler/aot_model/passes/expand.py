@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem
 from aot_model.ir.graph import Graph, Node, Value, subgraphs
 from aot_model.ops.registry import Build, OperatorError
 
 
-def expand(graph: Graph) -> bool:
-    """Replace every composite by its expansion, again and again. True when something changed.
+def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> bool:
+    """Replace every composite that is wanted by its expansion, again and again. True when something changed.
 
     CompileError with every node of which the inputs do not fit.
     """
@@ -24,8 +26,8 @@ def expand(graph: Graph) -> bool:
         for body in subgraphs(node):
             for old, new in renamed.items():
                 body.replace(old, new)
-            changed |= expand(body)
-        if not node.op.has("expand"):
+            changed |= expand(body, wanted)
+        if not node.op.has("expand") or not wanted(node):
             nodes.append(node)
             continue
         changed = True

@@ -38,12 +38,17 @@ def folded(node: Node) -> list[np.ndarray] | None:
     """The outputs of a node as arrays; None when they are not known now."""
     if node.op.shape_only:
         return _expanded(node)
-    if node.op.effects or any(v is not None and not v.is_const for v in node.inputs) or any(True for _ in subgraphs(node)):
+    if node.op.effects or node.op.deferred or any(v is not None and not v.is_const for v in node.inputs) or any(True for _ in subgraphs(node)):
         return None
     size_in = sum(v.type.elements for v in node.inputs if v is not None)
     size_out = sum(v.type.elements for v in node.outputs)
     if size_out > max(MAX_GROWTH, size_in) or (node.op.reducing and size_in * size_out > MAX_WORK):
         return None
+    return compute(node)
+
+
+def compute(node: Node) -> list[np.ndarray] | None:
+    """The outputs of a node over constants, whatever their size."""
     if node.op.has("express"):
         return [_element_wise(node, k) for k in range(len(node.outputs))]
     if node.op.has("fold"):

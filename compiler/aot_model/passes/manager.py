@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from aot_model.errors import fail
+from aot_model.errors import CompileError, fail
 from aot_model.ir.graph import Graph, subgraphs
+from aot_model.ir.program import Program
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fuse_affine import fuse_affine
+from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.widen import widen
 from aot_model.targets.target import Target
@@ -19,6 +22,9 @@ from aot_model.targets.target import Target
 GraphPass = Callable[[Graph], bool]
 
 PHASES = ("before-partition", "after-partition")
+"""When a target's graph passes run: both after those of ORDER, one after the other."""
+PROGRAM_PHASES = ("after-lowering", "after-planning")
+"""When a target's program passes run: before buffers have addresses, and after."""
 
 
 def prune(graph: Graph) -> bool:
@@ -27,6 +33,7 @@ def prune(graph: Graph) -> bool:
 
 
 ORDER: tuple[tuple[str, GraphPass], ...] = (
+    ("fuse_qdq", fuse_qdq),
     ("widen", widen),
     ("fold_constants", fold_constants),
     ("expand", expand),
@@ -69,9 +76,9 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     """Run all passes on a graph in place, those of the target at their phases."""
     observer = observer or Observer()
     passes = list(ORDER)
-    for owner in reversed(target.lineage()):
-        for phase in PHASES:
-            passes.extend((p.__name__, p) for p in owner.graph_passes.get(phase, ()))
+    for phase in PHASES:
+        for owner in reversed(target.lineage()):
+            passes.extend((p.__name__, _guarded(p, owner, phase)) for p in owner.graph_passes.get(phase, ()))
     _check_names(observer.dump_after | observer.explain, [n for n, _ in passes])
     for name, function in passes:
         with reasons() as said:
@@ -85,3 +92,24 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
             graph.verify()
         if name in observer.dump_after:
             observer.write(f"; after {name}\n{graph}")
+
+
+def run_program_passes(program: Program, target: Target, phase: str) -> None:
+    """Run the program passes of a target and its ancestors for a phase, ancestors first, in place."""
+    for owner in reversed(target.lineage()):
+        for function in owner.program_passes.get(phase, ()):
+            _guarded(function, owner, phase)(program)
+
+
+def _guarded(function: Callable[[Any], Any], owner: Target, phase: str) -> Callable[[Any], Any]:
+    """A target's pass whose failure names the target and the hook. Raises CompileError E502."""
+
+    def run(subject: Any) -> Any:
+        try:
+            return function(subject)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise fail("E502", f"target '{owner.name}': pass '{function.__name__}' ({phase}) failed: {type(error).__name__}: {error}") from error
+
+    return run

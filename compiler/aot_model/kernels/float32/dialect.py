@@ -78,6 +78,8 @@ class VectorDialect:
     """Keeps a loaded vector in its register. gcc tuned for AMD's Zen otherwise repeats the load as memory operand of
     every use, and loads, not FMAs, become the limit."""
     includes: frozenset[str] = frozenset()
+    check: tuple[str, str] | None = None
+    """(preprocessor condition for these intrinsics, what to do where it does not hold)."""
     scalar_in_vector: bool = True
     """A streamed input element occupies a vector register (not so where FMA takes a core register)."""
 
@@ -245,7 +247,7 @@ static inline f32x4 f32x4_min(f32x4 a, f32x4 b)
 }
 
 
-def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str) -> VectorDialect:
+def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str, condition: str, flags: str) -> VectorDialect:
     """AVX: the same intrinsics for 256 and 512 bits."""
     mm = f"_mm{bits}"
     return VectorDialect(
@@ -266,6 +268,7 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str) -> Vec
         sum_text=sum_text,
         hold_text=f"f32x{lanes}_hold({{a}})",
         includes=frozenset({"immintrin.h"}),
+        check=(condition, f"compile with {flags} or -march=native, or pass --target host,vector=v4"),
     )
 
 
@@ -335,7 +338,7 @@ MVE = VectorDialect(
 )
 
 # one register less than there are: with the last one in use gcc spills as soon as it moves a load forward
-V8 = _x86("v8", 8, 256, 15, "f32x8_sum({a})")
-V16 = _x86("v16", 16, 512, 31, "_mm512_reduce_add_ps({a})")
+V8 = _x86("v8", 8, 256, 15, "f32x8_sum({a})", "defined(__AVX2__) && defined(__FMA__)", "-mavx2 -mfma")
+V16 = _x86("v16", 16, 512, 31, "_mm512_reduce_add_ps({a})", "defined(__AVX512F__)", "-mavx512f")
 
 DIALECTS: dict[str, VectorDialect] = {d.name: d for d in (SCALAR, V4, NEON, V8, V16, MVE)}

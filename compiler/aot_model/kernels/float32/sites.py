@@ -67,6 +67,12 @@ def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
     return None
 
 
+def _pool_reject(node: Node, chain: Chain, target: Target) -> str | None:
+    if isinstance(node.op, Pool) and node.op.mode == "sum":
+        return "a sum, not a maximum or an average"
+    return _windowed_reject(node, chain, target)
+
+
 def _weights_reject(node: Node, chain: Chain, target: Target) -> str | None:
     w = node.input(1)
     if w is None or not w.is_const:
@@ -232,6 +238,6 @@ def _dense(value: Value) -> tuple[int, ...]:
 KERNELS = (
     Kernel("float32 convolution", "Convolution", _convolution, _weights_reject),
     Kernel("float32 transposed convolution", "ConvolutionTranspose", _convolution_transpose, _weights_reject),
-    Kernel("float32 pooling", "Pool", _pool, _windowed_reject),
+    Kernel("float32 pooling", "Pool", _pool, _pool_reject),
     Kernel("float32 matrix product", "MatMul", _matmul, _matmul_reject),
 )

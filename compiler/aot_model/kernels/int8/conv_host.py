@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8.conv_mve import tail_helpers
 from aot_model.kernels.int8.host_dialect import AVX2, HostDialect
 from aot_model.kernels.int8.host_finish import Finish, finish, lanes, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
-from aot_model.kernels.int8.host_tile import tile_helpers, view
+from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
 from aot_model.kernels.int8.host_x86 import INLINE
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point
 from aot_model.kernels.int8.requantise_host import plan
@@ -58,14 +59,13 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, 
                 loads = [f"{'uv'[v]} = q8_weights_{weights}(w{f' + {8 * group * v}' if v else ''})" for v in range(vectors)]
                 inner.append(f"const q8_weights {', '.join(loads)};")
             inner += [f"{a} = q8_dot({a}, {'uv'[v]}, x{p});" for v, a in enumerate(acc[0][p])]
-            inner += [f"q8_fix(&{a});" for a in acc[0][p]]
     if blocks > 1:
         for k in range(blocks):
             for v in range(vectors):
                 at = "w" + (f" + {k} * stride" if k else "") + (f" + {8 * group * v}" if v else "")
                 inner.append(f"const q8_weights {'uv'[v]}{k} = q8_weights_{weights}({at});")
                 for p, a in ((p, acc[k][p][v]) for p in range(pixels)):
-                    inner += [f"{a} = q8_dot({a}, {'uv'[v]}{k}, x{p});", f"q8_fix(&{a});"]
+                    inner += [f"{a} = q8_dot({a}, {'uv'[v]}{k}, x{p});"]
     lines += ["                " + t for t in inner]
     lines += ["            }", "        }", "    }"]
     for k in range(blocks):
@@ -99,7 +99,7 @@ def conv(
     With a tail, it gets the requantised and clamped value. Layers that an int8 dot product cannot take (weights with a
     zero point) are computed by the AVX2 dialect.
     """
-    s = shape
+    s = along_rows(shape)
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     if not dialect.weights_fit(w):
@@ -163,17 +163,17 @@ def conv(
                 done += whole
         if done < per_out:
             sweep(group, done, per_out - done, 8 if per_out - done <= 8 else 16, 1)
-    loops = Loops(s, v, quant, dialect, sweeps, tail, quant.x_zero_point + flip)
+    loops = Loops(shape, v, quant, dialect, sweeps, tail, quant.x_zero_point + flip)
     body = loops.text()
     finishes = [t for e in ends.values() for t in e.helpers]
     tiles = tile_helpers(v, quant.x_dtype, dialect)
     helpers = [*dialect.helpers(*finishes, *texts.values(), *tiles), *tiles, *finishes, *texts.values()]
     return KernelCode(
-        body=body,
+        body=dialect.named(body),
         constants=(Packed("weights", np.concatenate(packed), 32), Packed("table", np.concatenate(entries), 32)),
         scratch=loops.scratch(),
         includes=dialect.includes,
-        helpers=tuple(dict.fromkeys(helpers)),
+        helpers=tuple(dict.fromkeys(dialect.named(h) for h in (*helpers, *tail_helpers(tail)))),
         slack=loops.slack(),
         note=f"{dialect.name}, {loops.note}; requantisation: {rq.note}",
     )

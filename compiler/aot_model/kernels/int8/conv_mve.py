@@ -137,11 +137,11 @@ def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | No
 
 @runtime_checkable
 class RowTail(Protocol):
-    """A tail that takes the results of a whole pixel at once."""
+    """A tail that takes the results of whole pixels at once; they lie one behind the other in the output."""
 
     row_helpers: tuple[str, ...]
 
-    def store_row(self, source: str, index: tuple[str, str, str, str], count: int) -> str:
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
         """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the first."""
 
 

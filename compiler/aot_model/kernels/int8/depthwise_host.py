@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_host
+from aot_model.kernels.int8.conv_mve import tail_helpers
 from aot_model.kernels.int8.host_dialect import AVX2, HostDialect
 from aot_model.kernels.int8.host_finish import Finish, finish, lanes, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
-from aot_model.kernels.int8.host_tile import tile_helpers, view
+from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
 from aot_model.kernels.int8.host_x86 import INLINE
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point
 from aot_model.kernels.int8.requantise_host import plan
@@ -41,8 +42,6 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str, dialect: Host
             f"        const __m256i s{p} = q8_load(one{place}), t{p} = q8_load(other{place});",
             f"        a{p} = q8_dot(a{p}, u, q8_low_channels(s{p}, t{p}));",
             f"        b{p} = q8_dot(b{p}, v, q8_high_channels(s{p}, t{p}));",
-            f"        q8_fix(&a{p});",
-            f"        q8_fix(&b{p});",
         ]
     lines.append("    }")
     lines += [f"    {end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);" for p, place in enumerate(places)]
@@ -67,7 +66,7 @@ def depthwise(
 
     A single input channel is an ordinary convolution. With a tail, it gets the requantised and clamped value.
     """
-    s, oc = shape, shape.out_c
+    s, oc = along_rows(shape), shape.out_c
     taps = np.asarray(weights).reshape(s.kernel_h * s.kernel_w, oc)
     if s.in_c == 1:
         ordinary = taps.T.reshape(oc, s.kernel_h, s.kernel_w, 1)
@@ -106,7 +105,7 @@ def depthwise(
         Sweep(first, n, BLOCK, PIXELS, first // BLOCK * size, size, first // BLOCK * end.words, end.words, first, BLOCK, call, fold)
         for first, n in ((0, whole), (whole, lanes_used - whole)) if n
     ]  # fmt: skip
-    loops = Loops(s, v, quant, dialect, sweeps, tail, quant.x_zero_point)
+    loops = Loops(shape, v, quant, dialect, sweeps, tail, quant.x_zero_point)
     body = loops.text()
     tiles = tile_helpers(v, quant.x_dtype, dialect)
     helpers = [*dialect.helpers(*end.helpers, *texts.values(), *tiles), *tiles, *end.helpers, *texts.values()]
@@ -119,7 +118,7 @@ def depthwise(
         ),
         scratch=loops.scratch(),
         includes=dialect.includes,
-        helpers=tuple(dict.fromkeys(helpers)),
+        helpers=(*dict.fromkeys(helpers), *tail_helpers(tail)),
         slack=loops.slack(),
         note=f"{dialect.name}, 16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}",
     )

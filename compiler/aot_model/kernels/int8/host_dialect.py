@@ -39,6 +39,12 @@ class HostDialect:
     def element_bytes(self) -> int:
         return np.dtype(self.element.removesuffix("_t")).itemsize
 
+    prefix: str = "q8_"
+
+    def named(self, text: str) -> str:
+        """C text with the names of this dialect: layers of several may be in one model."""
+        return text.replace("q8_", self.prefix)
+
     def weights_fit(self, weights: np.ndarray) -> bool:
         """Whether the dot product takes these weights (less their zero point)."""
         limit = 1 << (15 if self.group == 2 else 7)
@@ -48,7 +54,7 @@ class HostDialect:
         """The functions that the texts call, directly or not (an unused one would be a warning)."""
         wanted = "\n".join(texts)
         found: list[str] = []
-        for name, text in reversed(self.functions.items()):
+        for name, text in reversed(list(self.functions.items())):
             if f"{name}(" in wanted or f"{name} " in wanted:
                 found.append(text)
                 wanted += text
@@ -56,6 +62,6 @@ class HostDialect:
 
 
 AVX2 = HostDialect("avx2", 2, "int16_t", 0, AVX2_FUNCTIONS)
-AVX_VNNI = HostDialect("avx-vnni", 4, "uint8_t", 128, VNNI_FUNCTIONS)
+AVX_VNNI = HostDialect("avx-vnni", 4, "uint8_t", 128, VNNI_FUNCTIONS, prefix="q8v_")
 
 DIALECTS: dict[str, HostDialect] = {d.name: d for d in (AVX2, AVX_VNNI)}

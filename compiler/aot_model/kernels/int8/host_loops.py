@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aot_model.kernels.base import ConvShape, Scratch, Tail
 from aot_model.kernels.float32.text import CText, product, total
+from aot_model.kernels.int8.conv_mve import RowTail
 from aot_model.kernels.int8.host_dialect import HostDialect
 from aot_model.kernels.int8.host_tile import View, split, tile_call
 from aot_model.kernels.int8.patch_dsp import slack
@@ -127,16 +128,25 @@ class Loops:
                     done += pixels * count
 
     def _tail(self, c: CText, tail: Tail, n: str, top: str, height: str) -> None:
-        """Hands the results of a tile to the tail, by their place in the true result."""
+        """Hands the results of a tile to the tail, by their place in the true result; a row tail takes them all."""
         s, v = self.shape, self.view
+        row = "0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else f"pixel / {s.out_w}"
+        at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row, "0" if s.out_w == 1 else f"pixel % {s.out_w}")
+        if isinstance(tail, RowTail):
+            count = product(height, v.out_w * s.out_c)
+            if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
+                at = (n, top, "0")
+            store = tail.store_row("results", (*at, "0"), count).rstrip()
+            if "pixel" in store:
+                c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w))};")
+            c.line(store)
+            return
         if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
             with c.loop("row", height, needed=height != "1"), c.loop("column", str(v.out_w), needed=v.out_w > 1):
                 row, column = "row" if height != "1" else "0", "column" if v.out_w > 1 else "0"
                 self._store(c, total(product(row, v.out_w), column), tail.store("value", (n, total(top, row), column, "c"), 1))
             return
-        row = "0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else f"pixel / {s.out_w}"
-        image = f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0"
-        store = tail.store("value", (image, row, "0" if s.out_w == 1 else f"pixel % {s.out_w}", "c"), 1)
+        store = tail.store("value", (*at, "c"), 1)
         with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):
             if "pixel" in store:
                 c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w), 'i')};")

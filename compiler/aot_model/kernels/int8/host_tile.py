@@ -67,6 +67,18 @@ class View:
         return -(-self.out_h // tiles)
 
 
+def along_rows(shape: ConvShape) -> ConvShape:
+    """A single column as a single row, whose pixels are computed in blocks; any other shape as it is."""
+    s = shape
+    if (s.in_w, s.out_w, s.kernel_w, s.pad_left) != (1, 1, 1, 0) or s.in_h == 1:
+        return s
+    n, h, w, c = s.strides
+    return replace(
+        s, in_h=1, out_h=1, kernel_h=1, stride_h=1, dilation_h=1, pad_top=0, in_w=s.in_h, out_w=s.out_h, kernel_w=s.kernel_h,
+        stride_w=s.stride_h, dilation_w=s.dilation_h, pad_left=s.pad_top, x_strides=(n, w, h, c),
+    )  # fmt: skip
+
+
 def view(shape: ConvShape, pixels: int, repeat: int = 1) -> View:
     """The view of a convolution; a pointwise one becomes rows of a length that blocks of `pixels` pixels divide well."""
     s = shape

@@ -78,17 +78,13 @@ INLINE q8_weights q8_weights_int16(const int16_t *p)
 """
 
 _DOT = """\
+/* acc + w * x. The sum is assembly to be made here, in its register, and not later: a compiler that first does all
+ * multiplications of a step runs out of registers. */
 INLINE q8_acc q8_dot(q8_acc acc, q8_weights w, q8_inputs x)
 {
-    return _mm256_add_epi32(acc, _mm256_madd_epi16(w, x));
-}
-"""
-
-_FIX = """\
-/* Done here and not later: a compiler that first does all multiplications of a step runs out of registers. */
-INLINE void q8_fix(q8_acc *acc)
-{
-    __asm__ volatile("" : "+x"(*acc));
+    const __m256i product = _mm256_madd_epi16(w, x);
+    __asm__ volatile("{vpaddd %1, %0, %0|vpaddd %0, %0, %1}" : "+x"(acc) : "x"(product));
+    return acc;
 }
 """
 
@@ -250,10 +246,12 @@ _VNNI_DOT = """\
 INLINE q8_acc q8_dot(q8_acc acc, q8_weights w, q8_inputs x)
 {
 #if defined(__AVXVNNI__)
-    return _mm256_dpbusd_avx_epi32(acc, x, w);
+    acc = _mm256_dpbusd_avx_epi32(acc, x, w);
 #else
-    return _mm256_dpbusd_epi32(acc, x, w);
+    acc = _mm256_dpbusd_epi32(acc, x, w);
 #endif
+    __asm__ volatile("" : "+x"(acc)); /* as a fence between the steps */
+    return acc;
 }
 """
 
@@ -316,7 +314,6 @@ AVX2_FUNCTIONS = _functions(
         "q8_weights_int8": _WEIGHTS_INT8,
         "q8_weights_int16": _WEIGHTS_INT16,
         "q8_dot": _DOT,
-        "q8_fix": _FIX,
         "q8_low_channels": _LOW,
         "q8_high_channels": _HIGH,
         "q8_fill": _fill("int16_t"),
@@ -332,7 +329,6 @@ VNNI_FUNCTIONS = _functions(
         **_COMMON,
         "q8_weights_int8": _VNNI_WEIGHTS,
         "q8_dot": _VNNI_DOT,
-        "q8_fix": _FIX,
         "q8_fill": _fill("uint8_t"),
         "q8_widen_int8": _vnni_widen("int8"),
         "q8_widen_uint8": _vnni_widen("uint8"),

@@ -179,13 +179,13 @@ def pool(
         body="\n".join(lines) + "\n",
         includes=frozenset({"string.h"}) if four else frozenset(),
         helpers=tuple(helpers),
-        slack=_slack(shape),
+        slack=window_slack(shape),
         slack_step=1,
         note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {step} channel(s) at a time",
     )
 
 
-def _slack(shape: ConvShape) -> int | None:
+def window_slack(shape: ConvShape) -> int | None:
     """A pixel's window is read until its last channel is written."""
     behind = slack(shape, 1)
     if behind is None:

@@ -30,7 +30,9 @@ from aot_model.kernels.int8 import (
     fully_connected_dsp,
     fully_connected_mve,
     pooling,
+    pooling_host,
     pooling_mve,
+    sum_host,
     sum_mve,
 )
 from aot_model.kernels.int8.spec import QuantSpec
@@ -60,11 +62,13 @@ class Family:
     conv: Writer
     conv_fits: Fits
     pool: PoolWriter
-    depthwise: Writer | None = None
-    depthwise_fits: Fits = lambda shape, quant: True
+    depthwise: Writer = depthwise_c.depthwise
+    depthwise_fits: Fits = depthwise_c.applicable
     row: Writer | None = None
     """Fully connected, one row of input."""
     row_fits: Fits = lambda shape, quant: True
+    sum_row: Callable[[sum_mve.Affine], tuple[str, tuple[str, ...]]] | None = None
+    """(name, helpers) of the sum with another tensor, for tails that take rows."""
     dialects: tuple[str, ...] | None = None
     """Vector dialects of the target with which the family may be used; None: any."""
 
@@ -79,6 +83,11 @@ def _pool_dsp(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> Ker
     return pooling.pool(kind, shape, low, high, dtype, True, tail)  # type: ignore[arg-type]
 
 
+def _pool_host(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling_host.pool(kind, shape, low, high, dtype, tail)  # type: ignore[arg-type]
+
+
 def _pool_mve(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
     if dtype != "int8" or not pooling_mve.applicable(shape):
         return _pool_c(kind, shape, dtype, tail)
@@ -90,11 +99,11 @@ def _always(shape: ConvShape, quant: QuantSpec) -> bool:
     return True
 
 
-PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, depthwise_c.depthwise, depthwise_c.applicable)
+PLAIN = Family("plain C", conv_c.conv, _always, _pool_c)
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
-    "AVX2", conv_host.conv, lambda s, q: q.variant == 1, _pool_c, depthwise_host.depthwise,
-    lambda s, q: q.variant == 1 and q.weight_zero_point == 0, dialects=("v8", "v16"),
+    "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
+    _always, sum_row=sum_host.row_kernel, dialects=("v8", "v16"),
 )  # fmt: skip
 DSP = Family(
     "DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise, depthwise_dsp.applicable,
@@ -102,7 +111,7 @@ DSP = Family(
 )  # fmt: skip
 HELIUM = Family(
     "Helium", conv_mve.conv, conv_mve.applicable, _pool_mve, depthwise_mve.depthwise, depthwise_mve.applicable,
-    fully_connected_mve.fully_connected, fully_connected_mve.applicable,
+    fully_connected_mve.fully_connected, fully_connected_mve.applicable, sum_row=sum_mve.row_kernel,
 )  # fmt: skip
 
 
@@ -182,8 +191,8 @@ def _tail(site: Site, part: Integer, flat: bool) -> FusedTail:
 
 def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape, weights: np.ndarray, flat: bool) -> None:
     tail = _tail(site, part, flat)
-    if family is HELIUM and part.after:
-        tail = helium_sum(tail, site.chain.nodes[part.after :], site.chain.nodes[part.after - 1].outputs[0])
+    if family.sum_row is not None and part.after:
+        tail = sum_tail(family.sum_row, tail, site.chain.nodes[part.after :], site.chain.nodes[part.after - 1].outputs[0])
     code = writer(shape, weights, part.bias, part.quant, None if tail.is_identity else tail)
     code = replace(code, body=indent(code.body.rstrip(), "    "))
     if site.result.dtype.size > 1:
@@ -201,14 +210,17 @@ class SumTail(FusedTail):
     row_kernel: str = ""
     row_helpers: tuple[str, ...] = ()
 
-    def store_row(self, source: str, index: tuple[str, str, str, str], count: int) -> str:
-        """The results of `count` channels of a pixel; see kernels/int8/conv_mve.py."""
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
+        """`count` results from a pixel's first channel on; see kernels/int8/conv_mve.py."""
         at = position_text(substitute(self.position, self.mapping("acc", index)), 13)
         (other,) = self.names.values()
-        return f"{self.row_kernel}({source}, {other} + {at}, y + {at}, {count});\n"
+        where = "" if at == "0" else f" + {at}"
+        return f"{self.row_kernel}({source}, {other}{where}, y{where}, {count});\n"
 
 
-def helium_sum(tail: FusedTail, nodes: tuple[Node, ...], before: Value) -> FusedTail:
+def sum_tail(
+    row_kernel: Callable[[sum_mve.Affine], tuple[str, tuple[str, ...]]], tail: FusedTail, nodes: tuple[Node, ...], before: Value
+) -> FusedTail:
     """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same place."""
     if len(nodes) != 1 or not isinstance(nodes[0].op, QuantisedSum) or len(tail.names) != 1:
         return tail
@@ -223,7 +235,7 @@ def helium_sum(tail: FusedTail, nodes: tuple[Node, ...], before: Value) -> Fused
     form = sum_mve.affine(a, b, result, op.left_shift, op.low, op.high)
     if form is None:
         return tail
-    name, helpers = sum_mve.row_kernel(form)
+    name, helpers = row_kernel(form)
     return SumTail(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row_kernel=name, row_helpers=helpers)
 
 
@@ -242,10 +254,10 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert w.data is not None
         weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
         size = f"{shape.kernel_h}x{shape.kernel_w}"
-        if op.group == shape.in_c and op.group > 1:
-            by_channel = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
-            depthwise = family.depthwise if family.depthwise_fits(shape, part.quant) else PLAIN.depthwise
-            _emit(family, site, part, f"depthwise_{size}", depthwise, shape, by_channel, flat=False)
+        by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
+        if op.group == shape.in_c > 1 and by_channel is not None:
+            taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
+            _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, flat=False)
         elif family.conv_fits(shape, part.quant):
             _emit(family, site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
         else:

@@ -20,6 +20,13 @@ extern "C" {
 #define AOT_MODEL_ERROR_ALIGNMENT (-2)  /* a pointer is not aligned as its header says */
 #define AOT_MODEL_ERROR_PARAMETERS (-3) /* the parameters are not those of this model */
 #define AOT_MODEL_ERROR_OPERATOR (-4)   /* an operator of an external library failed */
+#define AOT_MODEL_ERROR_INDEX (-5)      /* there is no input, output or model of that index or name */
+#define AOT_MODEL_ERROR_DTYPE (-6)      /* a tensor has another element type */
+#define AOT_MODEL_ERROR_SHAPE (-7)      /* a tensor has another shape */
+#define AOT_MODEL_ERROR_STRIDES (-8)    /* a tensor is not compact in row-major order */
+#define AOT_MODEL_ERROR_DEVICE (-9)     /* a tensor is not in the memory of the CPU */
+#define AOT_MODEL_ERROR_MEMORY (-10)    /* the memory given is too small */
+#define AOT_MODEL_ERROR_VERSION (-11)   /* a descriptor of another version of these headers */
 
 #if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
 #define AOT_MODEL_ALIGNED(n) __attribute__((aligned(n)))
@@ -27,6 +34,11 @@ extern "C" {
 #define AOT_MODEL_ALIGNED(n) __declspec(align(n))
 #else
 #define AOT_MODEL_ALIGNED(n)
+#endif
+
+/* Linker section of a pool that the user gave one; -DAOT_MODEL_SECTION(name)=... brings another compiler's spelling. */
+#if !defined(AOT_MODEL_SECTION) && (defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION))
+#define AOT_MODEL_SECTION(name) __attribute__((section(name)))
 #endif
 
 /* Element types, as in aot_model_tensor.dtype. */

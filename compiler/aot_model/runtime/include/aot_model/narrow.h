@@ -20,6 +20,22 @@ AOT_MODEL_INLINE float aot_model_float_of(uint32_t u)
     return x;
 }
 
+/* The bits of a value as an integer of its width, and back. */
+AOT_MODEL_INLINE uint32_t aot_model_float32_bits(float x) { return aot_model_bits_of(x); }
+AOT_MODEL_INLINE float aot_model_bits_float32(uint32_t u) { return aot_model_float_of(u); }
+AOT_MODEL_INLINE uint64_t aot_model_float64_bits(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+AOT_MODEL_INLINE double aot_model_bits_float64(uint64_t u)
+{
+    double x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
 /* The code of |x| in a float of `mantissa` bits with exponent bias `bias`, nearest, ties to even; may exceed the
  * largest finite code. x is not NaN. */
 AOT_MODEL_INLINE uint32_t aot_model_round(float x, uint32_t mantissa, int32_t bias)
@@ -117,7 +133,7 @@ AOT_MODEL_SMALL(float8_e5m2, 2u, 15, 0x80u, 0x7bu, 0x7cu, 0x7eu, false, 1.525878
 AOT_MODEL_SMALL(float8_e5m2fnuz, 2u, 16, 0x80u, 0x7fu, 0x80u, 0x80u, true, 7.62939453125e-06f)
 AOT_MODEL_SMALL(float6_e2m3fn, 3u, 1, 0x20u, 0x1fu, 0x1fu, 0x1fu, false, 0.125f)
 AOT_MODEL_SMALL(float6_e3m2fn, 2u, 3, 0x20u, 0x1fu, 0x1fu, 0x1fu, false, 0.0625f)
-AOT_MODEL_SMALL(float4_e2m1fn, 1u, 1, 0x8u, 0x7u, 0x7u, 0x7u, false, 0.5f)
+AOT_MODEL_SMALL(float4_e2m1fn, 1u, 1, 0x8u, 0x7u, 0x7u, 0x8u, false, 0.5f)
 
 /* float8_e8m0: a power of two; 255 is NaN. */
 AOT_MODEL_INLINE uint8_t aot_model_float32_to_float8_e8m0fnu_up(float x)

@@ -108,14 +108,21 @@ AOT_MODEL_POWER(uint64_t, uint64)
 AOT_MODEL_POWER_SIGNED(int32_t, uint32_t, int32, uint32)
 AOT_MODEL_POWER_SIGNED(int64_t, uint64_t, int64, uint64)
 
-/* Logical shifts; by the width or more gives 0. */
-#define AOT_MODEL_SHIFT(T, U, bits, d)                                                                                 \
+/* Shifts; by a negative number or by the width or more all bits go. To the right the sign comes in. */
+#define AOT_MODEL_SHIFT_SIGNED(T, U, bits, d)                                                                          \
     AOT_MODEL_INLINE T aot_model_shl_##d(T a, T n) { return ((U)n < (bits)) ? (T)((U)a << n) : (T)0; }                 \
-    AOT_MODEL_INLINE T aot_model_shr_##d(T a, T n) { return ((U)n < (bits)) ? (T)((U)a >> n) : (T)0; }
-AOT_MODEL_SHIFT(int32_t, uint32_t, 32u, int32)
-AOT_MODEL_SHIFT(int64_t, uint64_t, 64u, int64)
-AOT_MODEL_SHIFT(uint32_t, uint32_t, 32u, uint32)
-AOT_MODEL_SHIFT(uint64_t, uint64_t, 64u, uint64)
+    AOT_MODEL_INLINE T aot_model_shr_##d(T a, T n)                                                                     \
+    {                                                                                                                  \
+        const U by = ((U)n < (bits)) ? (U)n : (bits)-1u;                                                               \
+        return (a < 0) ? (T)~(T)((U)~a >> by) : (T)((U)a >> by);                                                       \
+    }
+#define AOT_MODEL_SHIFT_UNSIGNED(T, bits, d)                                                                           \
+    AOT_MODEL_INLINE T aot_model_shl_##d(T a, T n) { return (n < (bits)) ? (T)(a << n) : (T)0; }                       \
+    AOT_MODEL_INLINE T aot_model_shr_##d(T a, T n) { return (n < (bits)) ? (T)(a >> n) : (T)0; }
+AOT_MODEL_SHIFT_SIGNED(int32_t, uint32_t, 32u, int32)
+AOT_MODEL_SHIFT_SIGNED(int64_t, uint64_t, 64u, int64)
+AOT_MODEL_SHIFT_UNSIGNED(uint32_t, 32u, uint32)
+AOT_MODEL_SHIFT_UNSIGNED(uint64_t, 64u, uint64)
 
 /* Float to integer: truncates, saturates, NaN is 0. The upper limit is compared as a float that is exact. */
 #define AOT_MODEL_TO_INT(F, f, T, t, low, above, most)                                                                 \
@@ -153,6 +160,16 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_single(int32_t acc, int32_t multip
 {
     const int32_t total = 31 - shift;
     return (int32_t)(((int64_t)acc * multiplier + ((int64_t)1 << (total - 1))) >> total);
+}
+
+/* Requantisation with a single rounding, ties to even. */
+AOT_MODEL_INLINE int32_t aot_model_requantise_even(int32_t acc, int32_t multiplier, int32_t shift)
+{
+    const int32_t total = 31 - shift;
+    const int64_t wide = (int64_t)acc * multiplier + ((int64_t)1 << (total - 1));
+    const int64_t result = wide >> total;
+    const bool tie = (wide & (((int64_t)1 << total) - 1)) == 0;
+    return (int32_t)(tie ? result - (result & 1) : result);
 }
 
 /* Requantisation of a 64-bit accumulator by a 16-bit multiplier, ties up: int16 activations. */

@@ -1,0 +1,48 @@
+"""TFLite: hybrid layers, floats times 8-bit weights. The input is quantised at run time, as LiteRT does it.
+
+    x ~ s * (q - z)        y = s * w_scale * sum((q - z) * w) + b        s, z from the range of each item of the batch
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot_model.frontends.tflite_reduction import reduction
+from aot_model.frontends.tflite_site import Site
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType
+from aot_model.ops.elementwise import Cast
+from aot_model.ops.quantised_linear import rounded
+
+
+def is_hybrid(n: Site, x: int, w: int) -> bool:
+    """Whether a layer multiplies floats by 8-bit constants."""
+    return n.x(x).dtype is DType.FLOAT32 and n.x(w).dtype in (DType.INT8, DType.UINT8) and n.x(w).is_const
+
+
+def quantised_input(n: Site, x: Value, asymmetric: bool) -> tuple[Value, Value]:
+    """(q - z, s): integers of each item of the batch, and its scale, which broadcasts to the item."""
+    axes = n.constant(range(1, x.type.rank), DType.INT64)
+    low, high = n.build(reduction("ReduceMin"), x, axes), n.build(reduction("ReduceMax"), x, axes)
+    zero, one = n.constant(0, DType.FLOAT32), n.constant(1, DType.FLOAT32)
+    if asymmetric:
+        low, high = n.add("Min", low, zero), n.add("Max", high, zero)
+        step = n.add("Div", n.add("Sub", high, low), n.constant(255, DType.FLOAT32))
+    else:
+        step = n.add("Div", n.add("Max", n.add("Abs", low), n.add("Abs", high)), n.constant(127, DType.FLOAT32))
+    # An item of zeros: any scale will do.
+    scale = n.add("Where", n.add("Equal", step, zero), one, step)
+    real = n.add("Mul", x, n.add("Reciprocal", scale))
+    if not asymmetric:
+        return n.build(Cast(DType.INT8), n.clip(rounded(n.build, real), -127, 127)), scale
+    point = rounded(n.build, n.add("Sub", n.constant(-128, DType.FLOAT32), n.add("Div", low, scale)))
+    q = n.clip(rounded(n.build, n.add("Add", real, point)), -128, 127)
+    return n.build(Cast(DType.INT32), n.add("Sub", q, point)), scale
+
+
+def real_result(n: Site, acc: Value, scale: Value, k: int, bias: int) -> Value:
+    """acc * scale * scale of the weights + bias."""
+    weights = np.asarray(n.q(k).scale, dtype=np.float32)
+    factor = n.add("Mul", scale, n.constant(weights if weights.size > 1 else weights[0], DType.FLOAT32))
+    y = n.add("Mul", n.build(Cast(DType.FLOAT32), acc), factor)
+    return n.add("Add", y, n.x(bias)) if n.has(bias) else y

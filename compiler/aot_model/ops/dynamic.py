@@ -1,0 +1,269 @@
+"""Operators whose number of results hangs on data: NonZero, Compress, Unique, NonMaxSuppression.
+
+The memory of such a result is that of its upper bound; the elements lie dense at its front in the actual shape, which is
+a result of its own (int32, one element for each axis). Nothing is written beyond the bound, whatever the data.
+Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType, strides_of
+from aot_model.kernels.base import Scratch
+from aot_model.kernels.float32.text import CText
+from aot_model.lowering.site import Argument, Site, written
+from aot_model.ops.indexing import block
+from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
+
+
+def _shape_of(rank: int) -> TensorType:
+    return TensorType(DType.INT32, (rank,))
+
+
+def _put_shape(text: CText, site: Site, output: int, parts: Sequence[str]) -> list[Argument]:
+    """C that writes the actual shape of an output, where something reads it."""
+    value = site.wanted(output)
+    if value is None:
+        return []
+    for k, part in enumerate(parts):
+        text.line(f"shape{output}[{k}] = {part};")
+    return [written(f"shape{output}", value)]
+
+
+@operator("NonZero", alone=True)
+class NonZero(Operator):
+    """Indices of the elements that are not 0, one column each."""
+
+    dynamic: ClassVar[tuple[int, ...]] = (0,)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        rank = max(x.type.rank, 1)
+        return [TensorType(DType.INT64, (rank, x.type.elements)), _shape_of(2)]
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        x = arrays[0]
+        assert x is not None
+        found = np.stack(np.nonzero(np.atleast_1d(x.astype(np.float64) if x.dtype.kind == "V" else x))).astype(np.int64)
+        return [found, np.asarray(found.shape, np.int32)]
+
+    def lower(self, site: Site) -> None:
+        x, y = site.input(0), site.node.outputs[0]
+        shape = x.shape or (1,)
+        text = CText()
+        text.line("int32_t count = 0;")
+        text.line("int32_t n = 0;")
+        with text.loop("i", str(x.type.elements)):
+            text.line("count += x[i] != 0 ? 1 : 0;")
+        with text.loop("i", str(x.type.elements)), text.block("if (x[i] != 0)"):
+            for d, stride in enumerate(strides_of(shape)):
+                text.line(f"y[{d} * count + n] = i / {stride} % {shape[d]};")
+            text.line("++n;")
+        shapes = _put_shape(text, site, 1, [str(len(shape)), "count"])
+        site.call("nonzero", block(text), [Argument("x", x), written("y", y), *shapes])
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((np.asarray([[1, 0, 2], [0, 0, 3]], np.float32),), {}, frozenset({0}))]
+
+
+@operator("Compress", alone=True)
+class Compress(Operator):
+    """The slices along an axis (without: the elements) at which the condition holds."""
+
+    dynamic: ClassVar[tuple[int, ...]] = (0,)
+
+    axis: int | None = None
+
+    def _split(self, x: Value, condition: Value) -> tuple[int, int, int, int]:
+        """(outer, extent along the axis, inner, most that can be picked)."""
+        if self.axis is None:
+            return 1, x.type.elements, 1, min(x.type.elements, condition.type.elements)
+        a = normal_axis(self.axis, x.type.rank)
+        return math.prod(x.shape[:a]), x.shape[a], math.prod(x.shape[a + 1 :]), min(x.shape[a], condition.type.elements)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, condition = required(inputs, 0), required(inputs, 1)
+        if condition.type.rank != 1 or condition.dtype is not DType.BOOL:
+            raise OperatorError(f"the condition is {condition.type}, it should be a list of bools")
+        most = self._split(x, condition)[3]
+        if self.axis is None:
+            return [TensorType(x.dtype, (most,)), _shape_of(1)]
+        a = normal_axis(self.axis, x.type.rank)
+        return [TensorType(x.dtype, (*x.shape[:a], most, *x.shape[a + 1 :])), _shape_of(x.type.rank)]
+
+    def only_moves(self) -> bool:
+        return True
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        x, condition = arrays[0], arrays[1]
+        assert x is not None and condition is not None
+        y = np.compress(condition, x, axis=self.axis)
+        return [y, np.asarray(y.shape, np.int32)]
+
+    def lower(self, site: Site) -> None:
+        x, condition, y = site.input(0), site.input(1), site.node.outputs[0]
+        outer, extent, inner, most = self._split(x, condition)
+        text = CText()
+        text.line("int32_t count = 0;")
+        text.line("int32_t n = 0;")
+        with text.loop("i", str(most)):
+            text.line("count += condition[i] ? 1 : 0;")
+        with text.loop("o", str(outer)), text.loop("i", str(most)), text.block("if (condition[i])"):
+            text.line(f"memcpy(y + n * {inner}, x + (o * {extent} + i) * {inner}, {inner * x.dtype.size}u);")
+            text.line("++n;")
+        a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
+        shapes = _put_shape(text, site, 1, ["count" if d == a else str(n) for d, n in enumerate(y.shape)])
+        site.call("compress", block(text), [Argument("x", x), Argument("condition", condition), written("y", y), *shapes], includes={"string.h"})
+
+
+@operator("NonMaxSuppression", alone=True)
+class NonMaxSuppression(Operator):
+    """The best boxes of each class that do not overlap a better one: rows (batch, class, box)."""
+
+    dynamic: ClassVar[tuple[int, ...]] = (0,)
+
+    center_point_box: int = 0
+
+    def _most(self, inputs: Inputs) -> int:
+        """Boxes of one class that can be chosen."""
+        limit = inputs[2] if len(inputs) > 2 else None
+        spatial = required(inputs).shape[1]
+        if limit is None:
+            return 0
+        return spatial if limit.data is None else max(min(int(limit.data.reshape(-1)[0]), spatial), 0)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        boxes, scores = required(inputs, 0), required(inputs, 1)
+        if boxes.type.rank != 3 or boxes.shape[2] != 4 or scores.type.rank != 3 or scores.shape[::2] != boxes.shape[:2]:
+            raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
+        return [TensorType(DType.INT64, (scores.shape[0] * scores.shape[1] * self._most(inputs), 3)), _shape_of(2)]
+
+    def lower(self, site: Site) -> None:
+        boxes, scores = site.input(0), site.input(1)
+        batches, classes, spatial = scores.shape
+        most = self._most(site.node.inputs)
+        given = {name: site.node.input(k) for k, name in ((2, "limit"), (3, "overlap"), (4, "least"))}
+        present = {n: v for n, v in given.items() if v is not None}
+        text = CText()
+        text.line("int32_t count = 0;")
+        text.line(f"const int64_t most = {f'limit[0] < {most} ? limit[0] : {most}' if 'limit' in present else '0'};")
+        text.line(f"const float threshold = {'overlap[0]' if 'overlap' in present else '0.0f'};")
+        with text.loop("b", str(batches)), text.loop("c", str(classes)):
+            text.line(f"const float *const score = scores + (b * {classes} + c) * {spatial};")
+            text.line(f"const float *const box = boxes + b * {spatial * 4};")
+            with text.loop("i", str(spatial)):
+                text.line(f"gone[i] = {'!(score[i] > least[0])' if 'least' in present else 'false'};")
+            with text.block("for (int64_t taken = 0; taken < most; ++taken)"):
+                text.line("int32_t best = -1;")
+                with text.loop("i", str(spatial)), text.block("if (!gone[i] && (best < 0 || score[i] > score[best]))"):
+                    text.line("best = i;")
+                with text.block("if (best < 0)"):
+                    text.line("break;")
+                for k, v in enumerate(("b", "c", "best")):
+                    text.line(f"y[count * 3 + {k}] = {v};")
+                text.line("++count;")
+                text.line("gone[best] = true;")
+                with text.loop("i", str(spatial)), text.block("if (!gone[i] && nms_overlap(box + best * 4, box + i * 4) > threshold)"):
+                    text.line("gone[i] = true;")
+        shapes = _put_shape(text, site, 1, ["count", "3"])
+        arguments = [Argument("boxes", boxes), Argument("scores", scores), *(Argument(n, v) for n, v in present.items())]
+        arguments += [Argument("gone", Scratch("gone", max(spatial, 1), 1, "bool")), written("y", site.node.outputs[0]), *shapes]
+        helper = _CENTRE_OVERLAP if self.center_point_box else _CORNER_OVERLAP
+        site.call("nms", block(text), arguments, helpers=(helper + _OVERLAP,), includes={"math.h"})
+
+
+_CORNER_OVERLAP = """\
+/* Intersection over union of two boxes given by two opposite corners (y, x). */
+static inline float nms_overlap(const float *p, const float *q)
+{
+    const float py0 = fminf(p[0], p[2]), px0 = fminf(p[1], p[3]), py1 = fmaxf(p[0], p[2]), px1 = fmaxf(p[1], p[3]);
+    const float qy0 = fminf(q[0], q[2]), qx0 = fminf(q[1], q[3]), qy1 = fmaxf(q[0], q[2]), qx1 = fmaxf(q[1], q[3]);
+"""
+_CENTRE_OVERLAP = """\
+/* Intersection over union of two boxes given by centre and size (x, y, width, height). */
+static inline float nms_overlap(const float *p, const float *q)
+{
+    const float px0 = p[0] - p[2] * 0.5f, px1 = p[0] + p[2] * 0.5f, py0 = p[1] - p[3] * 0.5f, py1 = p[1] + p[3] * 0.5f;
+    const float qx0 = q[0] - q[2] * 0.5f, qx1 = q[0] + q[2] * 0.5f, qy0 = q[1] - q[3] * 0.5f, qy1 = q[1] + q[3] * 0.5f;
+"""
+_OVERLAP = """\
+    const float height = fminf(py1, qy1) - fmaxf(py0, qy0);
+    const float width = fminf(px1, qx1) - fmaxf(px0, qx0);
+    const float both = (height > 0.0f && width > 0.0f) ? height * width : 0.0f;
+    const float all = (py1 - py0) * (px1 - px0) + (qy1 - qy0) * (qx1 - qx0) - both;
+    return all > 0.0f ? both / all : 0.0f;
+}"""
+
+
+@operator("Unique", alone=True)
+class Unique(Operator):
+    """Different elements (slices along an axis), where each was first, which one each is, how many of each."""
+
+    dynamic: ClassVar[tuple[int, ...]] = (0, 1, 3)
+
+    axis: int | None = None
+    sorted: int = 1
+
+    def _split(self, x: Value) -> tuple[int, int, int]:
+        if self.axis is None:
+            return 1, x.type.elements, 1
+        a = normal_axis(self.axis, x.type.rank)
+        return math.prod(x.shape[:a]), x.shape[a], math.prod(x.shape[a + 1 :])
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        n = self._split(x)[1]
+        y = TensorType(x.dtype, (n,) if self.axis is None else x.shape)
+        row = TensorType(DType.INT64, (n,))
+        return [y, row, row, row, _shape_of(y.rank), _shape_of(1), _shape_of(1)]
+
+    def lower(self, site: Site) -> None:
+        x = site.input(0)
+        outer, n, inner = self._split(x)
+        y, first, inverse, counts = (site.wanted(k) for k in range(4))
+        size = outer * inner
+        text = CText()
+        text.line("int32_t count = 0;")
+        with text.loop("i", str(n)):
+            text.line("int32_t place = 0;")
+            text.line("int32_t order = 1;")
+            with text.block("for (; place < count; ++place)"):
+                text.line("order = 0;")
+                with text.block(f"for (int32_t e = 0; e < {size} && order == 0; ++e)"):
+                    text.line(f"const {x.dtype.c_type} v = x[(e / {inner} * {n} + i) * {inner} + e % {inner}];")
+                    text.line(f"const {x.dtype.c_type} w = x[(e / {inner} * {n} + found[place]) * {inner} + e % {inner}];")
+                    text.line("order = (v > w) - (v < w);")
+                with text.block("if (order <= 0)" if self.sorted else "if (order == 0)"):
+                    text.line("break;")
+            with text.block("if (place == count || order != 0)"):
+                with text.block("for (int32_t k = count; k > place; --k)"):
+                    text.line("found[k] = found[k - 1];")
+                    text.line("many[k] = many[k - 1];")
+                with text.loop("k", "i"):
+                    text.line("which[k] += which[k] >= place ? 1 : 0;")
+                text.line("found[place] = i;")
+                text.line("many[place] = 0;")
+                text.line("++count;")
+            text.line("++many[place];")
+            text.line("which[i] = place;")
+        if y is not None:
+            with text.loop("o", str(outer)), text.loop("k", "count"), text.loop("j", str(inner)):
+                text.line(f"y[(o * count + k) * {inner} + j] = x[(o * {n} + found[k]) * {inner} + j];")
+        for value, name, source, limit in ((first, "first", "found", "count"), (inverse, "inverse", "which", str(n)), (counts, "counts", "many", "count")):
+            if value is not None:
+                with text.loop("k", limit):
+                    text.line(f"{name}[k] = {source}[k];")
+        a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
+        rank = 1 if self.axis is None else x.type.rank
+        shapes = _put_shape(text, site, 4, ["count" if d == a else str(x.shape[d]) for d in range(rank)])
+        shapes += _put_shape(text, site, 5, ["count"]) + _put_shape(text, site, 6, ["count"])
+        scratch = [Argument(s, Scratch(s, max(4 * n, 4), 4, "int32_t")) for s in ("found", "many", "which")]
+        results = [written(name, v) for name, v in (("y", y), ("first", first), ("inverse", inverse), ("counts", counts)) if v is not None]
+        site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes])

@@ -1,0 +1,318 @@
+"""What pools, and undoes pooling, beside maxima and averages: indices of maxima, LpPool, MaxUnpool, Col2Im, LRN.
+
+Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, add, call, cast, const, floordiv, fresh, less, logical_and, mod, mul, reduce, select, sub
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import Where, op
+from aot_model.ops.indexing import ScatterElements
+from aot_model.ops.movement import Pad, ReshapeTo, flatten_index, ints
+from aot_model.ops.nn import Pool, Pooling, channels_first, channels_last, resolved_pads, spatial
+from aot_model.ops.normalisation import reduction, scalar
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required, static
+
+Ints = tuple[int, ...]
+
+
+def _draw(*shape: int) -> np.ndarray:
+    return np.asarray(np.random.default_rng(17).uniform(-2, 2, shape), dtype=np.float32)
+
+
+@operator("MaximumPlace", domain="aot", reducing=True)
+class MaximumPlace(Operator):
+    """Position in x of each window's maximum y: the first of them. Channels first. Inputs: x, y."""
+
+    kernel: Ints = ()
+    strides: Ints = ()
+    pads: Ints = ()
+    dilations: Ints = ()
+    column_major: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(DType.INT64, required(inputs, 1).shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, y = required(inputs, 0), required(inputs, 1)
+        d = len(self.kernel)
+        taps = tuple(fresh("k", n) for n in self.kernel)
+        inside: Expr = const(True, DType.BOOL)
+        place: list[Expr] = list(index[:2])
+        for k in range(d):
+            p = add(add(mul(index[2 + k], self.strides[k]), mul(taps[k], self.dilations[k])), -self.pads[k])
+            inside = logical_and(inside, logical_and(less(const(-1), p), less(p, x.shape[2 + k])))
+            place.append(p)
+        hit = call("eq", at(x, tuple(place)), at(y, index), dtype=DType.BOOL)
+        if self.column_major:
+            position = flatten_index((*place[:2], *reversed(place[2:])), (*x.shape[:2], *reversed(x.shape[2:])))
+        else:
+            position = flatten_index(tuple(place), x.shape)
+        none = const(x.type.elements, DType.INT64)
+        return reduce("min", taps, select(logical_and(inside, hit), cast(position, DType.INT64), none))
+
+
+@operator("MaxPool")
+class MaxPool(Pooling):
+    """Maxima over windows, and where they were found."""
+
+    kernel_shape: Ints = ()
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    storage_order: int = 0
+    strides: Ints | None = None
+
+    def _pool(self, x: Value) -> Pool:
+        d = len(self.kernel_shape)
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
+        return Pool("max", tuple(self.kernel_shape), strides, pads, dilations, 0, self.ceil_mode)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        (y,) = super().infer(inputs)
+        return [y, TensorType(DType.INT64, y.shape)]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, pool = required(inputs), self._pool(required(inputs))
+        (y,) = super().expand(build, inputs)
+        return [y, build(MaximumPlace(pool.kernel, pool.strides, pool.pads, pool.dilations, self.storage_order), x, y)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = _draw(1, 2, 5, 6)
+        forms: list[dict[str, object]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 1, 1)}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER", "strides": (2, 1)},
+                 {"ceil_mode": 1, "strides": (2, 2)}, {"dilations": (2, 1)}]  # fmt: skip
+        return [Sample((x,), {"kernel_shape": (2, 3), **f}, outputs=n) for f in forms for n in (1, 2)]
+
+
+class _LpPooling(Operator):
+    """p-norm over windows: the sum of |x|^p in each window, to the power 1 / p."""
+
+    p: int = 2
+
+    def _pool(self, x: Value) -> Pool:
+        raise NotImplementedError
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.type.rank < 3:
+            raise OperatorError(f"pooling needs a batch, channels and at least one spatial axis, not {x.type}")
+        last = Value("x", TensorType(x.dtype, (x.shape[0], *x.shape[2:], x.shape[1])))
+        shape = self._pool(x).infer([last])[0].shape
+        return [TensorType(x.dtype, (shape[0], shape[-1], *shape[1:-1]))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        power = build(op("Pow"), build(op("Abs"), channels_last(build, x)), scalar(build, self.p, x.dtype))
+        total = build(self._pool(x), power)
+        return [channels_first(build, build(op("Pow"), total, scalar(build, 1 / self.p, x.dtype)))]
+
+
+@operator("LpPool")
+class LpPool(_LpPooling):
+    """p-norm over windows."""
+
+    kernel_shape: Ints = ()
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: Ints | None = None
+    p: int = 2
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _pool(self, x: Value) -> Pool:
+        d = len(self.kernel_shape)
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
+        return Pool("sum", tuple(self.kernel_shape), strides, pads, dilations, 0, self.ceil_mode)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_draw(1, 2, 5, 6),), {"kernel_shape": (2, 3), "p": p, "strides": (2, 1), "pads": (0, 1, 0, 1)}) for p in (1, 2, 3)]
+
+
+@operator("GlobalLpPool")
+class GlobalLpPool(_LpPooling):
+    """p-norm over all spatial positions."""
+
+    p: int = 2
+
+    def _pool(self, x: Value) -> Pool:
+        d = x.type.rank - 2
+        return Pool("sum", x.shape[2:], (1,) * d, (0,) * (2 * d), (1,) * d)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_draw(1, 2, 3, 4),), {"p": p}) for p in (1, 2)]
+
+
+@operator("MaxUnpool")
+class MaxUnpool(Operator):
+    """Maxima put back to the positions that MaxPool says, zeros elsewhere."""
+
+    kernel_shape: Ints = ()
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _inner(self, x: Value) -> Ints:
+        d = len(self.kernel_shape)
+        strides, pads = spatial(self.strides, d), self.pads or (0,) * (2 * d)
+        return (*x.shape[:2], *((x.shape[2 + k] - 1) * strides[k] - pads[k] - pads[d + k] + self.kernel_shape[k] for k in range(d)))
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        shape = static(inputs, 2, "the output shape")
+        return [TensorType(x.dtype, self._inner(x) if shape is None else ints(shape))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, indices = required(inputs, 0), required(inputs, 1)
+        inner, shape = self._inner(x), self.infer(inputs)[0].shape
+        count = math.prod(inner)
+        zeros = build.constant(np.zeros(count, dtype=x.dtype.numpy))
+        flat = (x.type.elements,)
+        y = build(ScatterElements(0), zeros, build(ReshapeTo(flat), indices), build(ReshapeTo(flat), x))
+        y = build(ReshapeTo(inner), y)
+        more = [b - a for a, b in zip(inner, shape, strict=True)]
+        return [build(Pad(), y, build.constant([0] * len(inner) + more, DType.INT64)) if any(more) else y]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[[[1, 2], [3, 4]]]], np.float32)
+        return [Sample((x, np.asarray([[[[5, 7], [13, 15]]]], np.int64)), {"kernel_shape": (2, 2), "strides": (2, 2)})]
+
+
+@operator("Col2Im", reducing=True)
+class Col2Im(Operator):
+    """Columns of windows added up into the image that they came from."""
+
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _shapes(self, inputs: Inputs) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+        """(image, window, strides, dilations, pads, windows along each axis)."""
+        image, block = static(inputs, 1, "the image's shape"), static(inputs, 2, "the window's shape")
+        if image is None or block is None:
+            raise OperatorError("the shape of the image or of the window is missing")
+        h, k = ints(image), ints(block)
+        d = len(h)
+        strides, dilations, pads = spatial(self.strides, d), spatial(self.dilations, d), self.pads or (0,) * (2 * d)
+        counts = tuple((h[i] + pads[i] + pads[d + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1 for i in range(d))
+        return h, k, strides, dilations, pads, counts
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        h, k, _, _, _, counts = self._shapes(inputs)
+        taps = math.prod(k)
+        if x.type.rank != 3 or x.shape[1] % taps or x.shape[2] != math.prod(counts):
+            raise OperatorError(f"{x.type} does not hold {list(counts)} windows of {list(k)}")
+        return [TensorType(x.dtype, (x.shape[0], x.shape[1] // taps, *h))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        _, k, strides, dilations, pads, counts = self._shapes(inputs)
+        taps = tuple(fresh("k", n) for n in k)
+        inside: Expr = const(True, DType.BOOL)
+        window: list[Expr] = []
+        for d, tap in enumerate(taps):
+            reach = add(sub(index[2 + d], mul(tap, dilations[d])), pads[d])
+            p = floordiv(reach, strides[d])
+            hit = call("eq", mod(reach, strides[d]), const(0), dtype=DType.BOOL) if strides[d] > 1 else const(True, DType.BOOL)
+            inside = logical_and(inside, logical_and(hit, logical_and(less(const(-1), p), less(p, counts[d]))))
+            window.append(p)
+        row = add(mul(index[1], math.prod(k)), flatten_index(taps, k))
+        element = at(x, (index[0], row, flatten_index(tuple(window), counts)))
+        return reduce("add", taps, select(inside, element, const(0, x.dtype)))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = _draw(1, 8, 9)
+        return [Sample((x, np.asarray([4, 4], np.int64), np.asarray([2, 2], np.int64)), {}, frozenset({1, 2}))]
+
+
+@operator("LRN", reducing=True)
+class LRN(Operator):
+    """x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta."""
+
+    size: int = 1
+    alpha: float = 0.0001
+    beta: float = 0.75
+    bias: float = 1.0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        k = fresh("k", self.size)
+        c = add(add(index[1], k), -((self.size - 1) // 2))
+        inside = logical_and(less(const(-1), c), less(c, x.shape[1]))
+        other = at(x, (index[0], c, *index[2:]))
+        total = reduce("add", (k,), select(inside, call("mul", other, other), const(0, x.dtype)))
+        base = call("add", const(self.bias, x.dtype), call("mul", const(self.alpha / self.size, x.dtype), total))
+        return call("div", at(x, index), call("pow", base, const(self.beta, x.dtype)))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_draw(2, 5, 2, 2),), {"size": n, "alpha": 0.2, "bias": 2.0}) for n in (1, 3, 4)]
+
+
+@operator("InstanceNormalization")
+class InstanceNormalization(Operator):
+    """Each channel of each image normalised over its spatial positions, scaled and shifted."""
+
+    epsilon: float = 1e-5
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, scale, b = (required(inputs, k) for k in range(3))
+        if x.type.rank < 3 or scale.shape != x.shape[1:2] or b.shape != x.shape[1:2]:
+            raise OperatorError(f"scale {scale.type} and bias {b.type} do not fit {x.type}")
+        return [x.type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, scale, b = (required(inputs, k) for k in range(3))
+        axes = tuple(range(2, x.type.rank))
+        centred = build(op("Sub"), x, reduction("ReduceMean", build, x, axes))
+        variance = reduction("ReduceMean", build, build(op("Mul"), centred, centred), axes)
+        deviation = build(op("Sqrt"), build(op("Add"), variance, scalar(build, self.epsilon, x.dtype)))
+        shape = ReshapeTo((x.shape[1], *(1 for _ in axes)))
+        factor = build(op("Div"), build(shape, scale), deviation)
+        return [build(op("Add"), build(op("Mul"), centred, factor), build(shape, b))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_draw(2, 3, 4, 5), _draw(3), _draw(3)), {"epsilon": e}) for e in (1e-5, 0.1)]
+
+
+@operator("LpNormalization")
+class LpNormalization(Operator):
+    """x over its p-norm along an axis; 0 where the norm is 0."""
+
+    axis: int = -1
+    p: int = 2
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        if self.p not in (1, 2):
+            raise OperatorError(f"p = {self.p} is not 1 or 2")
+        return [required(inputs).type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        norm = reduction("ReduceL1" if self.p == 1 else "ReduceL2", build, x, (self.axis,))
+        zero = scalar(build, 0, x.dtype)
+        quotient = build(op("Div"), x, norm)
+        return [build(Where(), build(op("Equal"), norm, zero), zero, quotient)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = _draw(3, 4)
+        x[1] = 0
+        return [Sample((x,), {"axis": a, "p": p}) for a in (0, -1) for p in (1, 2)]

@@ -1,0 +1,379 @@
+"""Quantised operators of ONNX and of ONNX Runtime (com.microsoft), as what they mean: dequantise, compute, quantise.
+
+The pass fuse_qdq makes integer arithmetic of that. ConvInteger, MatMulInteger and DynamicQuantizeLinear are integer by
+definition. Source: ONNX operator specification; ONNX Runtime's contrib operators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import Cast, Clip, LeakyRelu, op
+from aot_model.ops.movement import Concat
+from aot_model.ops.nn import AveragePool, Conv, GlobalAveragePool, MatMul, channels_first, channels_last
+from aot_model.ops.normalisation import Gemm, Softmax
+from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required
+
+Ints = tuple[int, ...]
+
+
+def present(inputs: Inputs, k: int) -> Value | None:
+    return inputs[k] if k < len(inputs) else None
+
+
+def _types(values: list[Value]) -> list[TensorType]:
+    return [v.type for v in values]
+
+
+class _AsQdq(Operator):
+    """An operator whose meaning is an expansion; its types follow from it."""
+
+    as_qdq: ClassVar[bool] = True
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return _types(self.expand(Build([], "shape"), inputs))
+
+
+def dequantised(build: Build, inputs: Inputs, k: int, axis: int = 0) -> Value:
+    """Inputs k, k + 1, k + 2: integers, scale, zero point."""
+    zero = present(inputs, k + 2)
+    scale = required(inputs, k + 1)
+    per_axis = scale.type.elements > 1
+    return build(DequantizeLinear(axis=axis if per_axis else 0), required(inputs, k), scale, _matching(build, zero, scale))
+
+
+def _matching(build: Build, zero: Value | None, scale: Value) -> Value | None:
+    """A zero point with as many elements as the scale."""
+    if zero is None or zero.shape == scale.shape or zero.type.elements == scale.type.elements:
+        return zero
+    if zero.data is None or zero.data.size != 1:
+        raise OperatorError(f"zero point {zero.type} does not fit scale {scale.type}", "E302")
+    return build.constant(np.broadcast_to(zero.data.reshape(-1), scale.shape), zero.dtype)
+
+
+def quantised(build: Build, x: Value, inputs: Inputs, k: int) -> Value:
+    """To the scale in input k and the zero point in input k + 1."""
+    return build(QuantizeLinear(), x, required(inputs, k), present(inputs, k + 1))
+
+
+@operator("QLinearConv")
+class QLinearConv(_AsQdq):
+    """Inputs: x, its scale and zero point, w (per output channel), y's scale and zero point, int32 bias."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        conv = Conv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
+        x, w = dequantised(build, inputs, 0), dequantised(build, inputs, 3)
+        bias = _integer_bias(build, present(inputs, 8), required(inputs, 1), required(inputs, 4))
+        return [quantised(build, build(conv, x, w, bias), inputs, 6)]
+
+
+def _integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Value) -> Value | None:
+    """A bias in units of the product of the scales."""
+    if bias is None:
+        return None
+    if x_scale.data is None or w_scale.data is None:
+        raise OperatorError("scales that are computed at run time are not supported", "E203")
+    product = (x_scale.data.reshape(-1) * w_scale.data.reshape(-1)).astype(np.float32)
+    return build(DequantizeLinear(axis=0), bias, build.constant(product if product.size > 1 else product[0], DType.FLOAT32))
+
+
+class _Product(_AsQdq):
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        b = required(inputs, 3)
+        axis = max(b.type.rank - 1, 0)
+        return [quantised(build, build(MatMul(), dequantised(build, inputs, 0), dequantised(build, inputs, 3, axis)), inputs, 6)]
+
+
+@operator("QLinearMatMul")
+class QLinearMatMul(_Product):
+    """Inputs: a, scale, zero point, b, scale, zero point, y's scale and zero point."""
+
+
+@operator("QGemm", domain="com.microsoft")
+class QGemm(_AsQdq):
+    """alpha * a' * b' + c, c an int32 in units of the product of scales and alpha; a float result without y's scale."""
+
+    alpha: float = 1.0
+    transA: int = 0
+    transB: int = 0
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        a, b = dequantised(build, inputs, 0), dequantised(build, inputs, 3, 0 if self.transB else 1)
+        c = _integer_bias(build, present(inputs, 6), required(inputs, 1), required(inputs, 4))
+        y = build(Gemm(self.alpha, self.alpha, self.transA, self.transB), a, b, c)
+        return [y] if present(inputs, 7) is None else [quantised(build, y, inputs, 7)]
+
+
+class _Pair(_AsQdq):
+    function: ClassVar[str]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        return [quantised(build, build(op(self.function), dequantised(build, inputs, 0), dequantised(build, inputs, 3)), inputs, 6)]
+
+
+@operator("QLinearAdd", domain="com.microsoft")
+class QLinearAdd(_Pair):
+    """Inputs as of QLinearMatMul."""
+
+    function: ClassVar[str] = "Add"
+
+
+@operator("QLinearMul", domain="com.microsoft")
+class QLinearMul(_Pair):
+    """Inputs as of QLinearMatMul."""
+
+    function: ClassVar[str] = "Mul"
+
+
+class _One(_AsQdq):
+    """Inputs: x, scale, zero point, y's scale, zero point."""
+
+    def inner(self) -> Operator:
+        raise NotImplementedError
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        return [quantised(build, build(self.inner(), dequantised(build, inputs, 0)), inputs, 3)]
+
+
+@operator("QLinearLeakyRelu", domain="com.microsoft")
+class QLinearLeakyRelu(_One):
+    """x < 0 ? alpha * x : x."""
+
+    alpha: float = 0.01
+
+    def inner(self) -> Operator:
+        return LeakyRelu(self.alpha)
+
+
+@operator("QLinearSigmoid", domain="com.microsoft")
+class QLinearSigmoid(_One):
+    """Logistic function."""
+
+    def inner(self) -> Operator:
+        return op("Sigmoid")
+
+
+@operator("QLinearSoftmax", domain="com.microsoft")
+class QLinearSoftmax(_One):
+    """Softmax over an axis; before opset 13 over all axes from it on."""
+
+    axis: int = -1
+    opset: int = 13
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        if self.opset < 13 and self.axis not in (-1, required(inputs).type.rank - 1):
+            raise OperatorError("softmax over several axes is not supported", "E202")
+        return super().expand(build, inputs)
+
+    def inner(self) -> Operator:
+        return Softmax(self.axis)
+
+
+class _ChannelsLast(_AsQdq):
+    """Pooling, of channels last where the attribute says so."""
+
+    channels_last: int
+
+    def pool(self) -> Operator:
+        raise NotImplementedError
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = dequantised(build, inputs, 0)
+        y = build(self.pool(), channels_first(build, x) if self.channels_last else x)
+        return [quantised(build, channels_last(build, y) if self.channels_last else y, inputs, 3)]
+
+
+@operator("QLinearGlobalAveragePool", domain="com.microsoft")
+class QLinearGlobalAveragePool(_ChannelsLast):
+    """Mean over all spatial positions."""
+
+    channels_last: int = 0
+
+    def pool(self) -> Operator:
+        return GlobalAveragePool()
+
+
+@operator("QLinearAveragePool", domain="com.microsoft")
+class QLinearAveragePool(_ChannelsLast):
+    """Mean over windows."""
+
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    channels_last: int = 0
+    count_include_pad: int = 0
+    kernel_shape: Ints = ()
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def pool(self) -> Operator:
+        return AveragePool(self.kernel_shape, self.auto_pad, self.ceil_mode, self.count_include_pad, None, self.pads, self.strides)
+
+
+@operator("QLinearConcat", domain="com.microsoft")
+class QLinearConcat(_AsQdq):
+    """Inputs: y's scale and zero point, then value, scale and zero point of each piece."""
+
+    axis: int = 0
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        if len(inputs) < 5 or (len(inputs) - 2) % 3:
+            raise OperatorError(f"{len(inputs)} inputs are not two and three for each piece")
+        pieces = [dequantised(build, inputs, k) for k in range(2, len(inputs), 3)]
+        return [quantised(build, build(Concat(self.axis), *pieces), inputs, 0)]
+
+
+@operator("QuantizeLinear", domain="com.microsoft")
+class MicrosoftQuantizeLinear(_AsQdq):
+    """QuantizeLinear for types that ONNX took later."""
+
+    axis: int = 1
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        return [build(QuantizeLinear(axis=self.axis), *inputs)]
+
+
+@operator("DequantizeLinear", domain="com.microsoft")
+class MicrosoftDequantizeLinear(_AsQdq):
+    """DequantizeLinear for types that ONNX took later."""
+
+    axis: int = 1
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        return [build(DequantizeLinear(axis=self.axis), *inputs)]
+
+
+# --- integer by definition --------------------------------------------------------------------------------------------
+
+
+def _zero_point(value: Value | None) -> int | None:
+    """A single constant zero point; 0 when absent; None when it is something else."""
+    if value is None:
+        return 0
+    return int(value.data.reshape(-1)[0]) if value.data is not None and value.data.size == 1 else None
+
+
+def _centred(build: Build, x: Value, zero: Value | None, shape: Ints) -> Value:
+    """x - zero as int32, the zero point brought to a shape that broadcasts."""
+    wide = build(Cast(DType.INT32), x)
+    if zero is None:
+        return wide
+    reshaped = build(OPERATORS["", "Reshape"](), build(Cast(DType.INT32), zero), build.constant(shape if zero.type.elements > 1 else (1,) * x.type.rank, DType.INT64))
+    return build(op("Sub"), wide, reshaped)
+
+
+@operator("MatMulInteger")
+class MatMulInteger(Operator):
+    """(a - a_zero_point) * (b - b_zero_point) as int32; zero points for all, or per row of a and column of b."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        if a.dtype not in (DType.INT8, DType.UINT8) or b.dtype not in (DType.INT8, DType.UINT8):
+            raise OperatorError(f"takes 8-bit integers, not {a.type} and {b.type}")
+        return MatMul().infer([a, b])
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        a, b = required(inputs, 0), required(inputs, 1)
+        a_zero, b_zero = present(inputs, 2), present(inputs, 3)
+        left, right = _zero_point(a_zero), _zero_point(b_zero)
+        if right is not None and left is not None:
+            return [build(MatMul(left, right), a, b)]
+        if right is not None and a_zero is not None and a_zero.type.elements == 1 and b.type.rank == 2:
+            # (a - z) * b = a * b - z * (sums of the columns of b), which are constants.
+            total = build(MatMul(0, right), a, b)
+            wide = _centred(build, b, b_zero, (1,) * b.type.rank)
+            sums = build(OPERATORS["", "ReduceSum"](keepdims=0), wide, build.constant([b.type.rank - 2], DType.INT64))  # type: ignore[call-arg]
+            return [build(op("Sub"), total, build(op("Mul"), sums, _scalar(build, a_zero)))]
+        rows = (*[1] * (a.type.rank - 2), -1, 1) if a.type.rank > 1 else (1,)
+        columns = (*[1] * (b.type.rank - 1), -1)
+        return [build(MatMul(), _centred(build, a, a_zero, rows), _centred(build, b, b_zero, columns))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(6)
+        a, b = np.asarray(rng.integers(0, 256, (3, 5)), dtype=np.uint8), np.asarray(rng.integers(-128, 128, (5, 4)), dtype=np.int8)
+        za, zb = np.asarray(7, np.uint8), np.asarray(-2, np.int8)
+        return [Sample((a, b)), Sample((a, b, za, zb), constants=frozenset({2, 3})), Sample((a, b, za), constants=frozenset({1}))]
+
+
+def _scalar(build: Build, value: Value) -> Value:
+    return build(OPERATORS["", "Reshape"](), build(Cast(DType.INT32), value), build.constant(np.zeros(0), DType.INT64))
+
+
+@operator("ConvInteger")
+class ConvInteger(Operator):
+    """Convolution of x - x_zero_point with w - w_zero_point as int32; padding stands for the zero point."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _conv(self) -> Conv:
+        return Conv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return self._conv().infer([required(inputs, 0), required(inputs, 1)])
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        x_zero, w_zero = _zero_point(present(inputs, 2)), _zero_point(present(inputs, 3))
+        inner = self._conv()._inner(x, w)
+        if x_zero is None or w_zero is None:
+            x = _centred(build, x, present(inputs, 2), (1,) * x.type.rank)
+            w = _centred(build, w, present(inputs, 3), (-1, *[1] * (w.type.rank - 1)))
+            x_zero = w_zero = 0
+        inner = replace(inner, x_zero_point=x_zero, w_zero_point=w_zero)
+        return [channels_first(build, build(inner, channels_last(build, x), channels_last(build, w)))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(7)
+        x, w = np.asarray(rng.integers(0, 256, (1, 2, 5, 5)), dtype=np.uint8), np.asarray(rng.integers(0, 256, (3, 2, 3, 3)), dtype=np.uint8)
+        zero = np.asarray(9, np.uint8)
+        return [Sample((x, w)), Sample((x, w, zero), {"pads": (1, 1, 1, 1)}, frozenset({1, 2}))]
+
+
+@operator("DynamicQuantizeLinear")
+class DynamicQuantizeLinear(Operator):
+    """uint8 of x with scale (max - min) / 255 and zero point round(-min / scale), 0 always in the range."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype is not DType.FLOAT32:
+            raise OperatorError(f"takes float32, not {x.type}")
+        return [TensorType(DType.UINT8, x.shape), TensorType(DType.FLOAT32, ()), TensorType(DType.UINT8, ())]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        zero, one, most = (build.constant(v, DType.FLOAT32) for v in (0, 1, 255))
+
+        def extreme(name: str) -> Value:
+            return build(op(name), build(OPERATORS["", f"Reduce{name}"](keepdims=0), x), zero)  # type: ignore[call-arg]
+
+        low, high = extreme("Min"), extreme("Max")
+        step = build(op("Div"), build(op("Sub"), high, low), most)
+        # A tensor of zeros: any scale will do.
+        scale = build(op("Where"), build(op("Equal"), low, high), one, step)
+        point = build(op("Round"), build(op("Div"), build(op("Neg"), low), scale))
+        zero_point = build(Cast(DType.UINT8), build(Clip(), point, zero, most))
+        return [build(QuantizeLinear(), x, scale, zero_point), scale, zero_point]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[0, 2, -3], [-2.5, 1.34, 0.5]], dtype=np.float32)
+        return [Sample((x,), outputs=3), Sample((np.abs(x),), outputs=3)]

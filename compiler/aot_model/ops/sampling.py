@@ -1,0 +1,271 @@
+"""Operators that read images at computed places: GridSample, RoiAlign, DeformConv.
+
+Each result is a sum over the taps of an interpolation kernel around a place that is worked out from data. Places are
+clamped before they become indices. Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, add, call, cast, const, floordiv, fresh, mul, reduce, select
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.movement import bounded
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, operator, required
+
+FAR = float(1 << 22)
+"""Places further out than this are as good as at it; it is exact in float32."""
+
+
+def _num(x: Expr, value: float) -> Expr:
+    return const(value, x.dtype)
+
+
+def _less(a: Expr, b: Expr) -> Expr:
+    return call("lt", a, b, dtype=DType.BOOL)
+
+
+def _both(a: Expr, b: Expr) -> Expr:
+    return call("and", a, b, dtype=DType.BOOL)
+
+
+def tame(x: Expr) -> Expr:
+    """A place made finite: far ones are clamped."""
+    return call("min", call("max", x, _num(x, -FAR)), _num(x, FAR))
+
+
+def as_float(i: Expr, dtype: DType) -> Expr:
+    return call("cast", i, dtype=dtype)
+
+
+def linear_weight(distance: Expr) -> Expr:
+    return call("max", call("sub", _num(distance, 1), call("abs", distance)), _num(distance, 0))
+
+
+def cubic_weight(distance: Expr, a: float = -0.75) -> Expr:
+    """Keys' kernel."""
+    d = call("abs", distance)
+
+    def poly(*factors: float) -> Expr:
+        total: Expr = _num(d, factors[0])
+        for f in factors[1:]:
+            total = call("add", call("mul", total, d), _num(d, f))
+        return total
+
+    near = poly(a + 2, -(a + 3), 0, 1)
+    far = poly(a, -5 * a, 8 * a, -4 * a)
+    return select(call("le", d, _num(d, 1), dtype=DType.BOOL), near, select(_less(d, _num(d, 2)), far, _num(d, 0)))
+
+
+def clamp_index(i: Expr, extent: int) -> Expr:
+    return call("min", call("max", i, const(0)), const(max(extent - 1, 0)))
+
+
+@operator("GridSample", reducing=True)
+class GridSample(Operator):
+    """x read at the places of a grid of coordinates in [-1, 1], in any number of spatial dimensions."""
+
+    align_corners: int = 0
+    mode: str = "linear"
+    padding_mode: str = "zeros"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, grid = required(inputs, 0), required(inputs, 1)
+        d = x.type.rank - 2
+        if d < 1 or grid.type.rank != x.type.rank or grid.shape[-1] != d or grid.shape[0] != x.shape[0]:
+            raise OperatorError(f"grid {grid.type} does not fit {x.type}")
+        if self._mode() not in ("linear", "nearest", "cubic") or self.padding_mode not in ("zeros", "border", "reflection"):
+            raise OperatorError(f"unknown mode '{self.mode}' or padding_mode '{self.padding_mode}'")
+        return [TensorType(x.dtype, (*x.shape[:2], *grid.shape[1:-1]))]
+
+    def _mode(self) -> str:
+        return {"bilinear": "linear", "bicubic": "cubic"}.get(self.mode, self.mode)
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, grid = required(inputs, 0), required(inputs, 1)
+        d, mode = x.type.rank - 2, self._mode()
+        place: list[Expr] = [index[0], index[1]]
+        over: list[Expr] = []
+        weight: Expr | None = None
+        inside: Expr = const(True, DType.BOOL)
+        for k in range(d):
+            extent = x.shape[2 + k]
+            n = at(grid, (index[0], *index[2:], const(d - 1 - k)))
+            up = call("add", n, _num(n, 1))
+            if self.align_corners:
+                p = call("mul", up, _num(n, (extent - 1) / 2))
+            else:
+                p = call("mul", call("sub", call("mul", up, _num(n, extent)), _num(n, 1)), _num(n, 0.5))
+            p = tame(p)
+            if mode == "nearest":
+                i = cast(call("rint", p), DType.INT32)
+            else:
+                low, taps = (0, 2) if mode == "linear" else (-1, 4)
+                tap = fresh("k", taps)
+                over.append(tap)
+                base = call("floor", p)
+                i = add(add(cast(base, DType.INT32), tap), low)
+                distance = call("sub", call("sub", p, base), as_float(add(tap, low), n.dtype))
+                own = linear_weight(distance) if mode == "linear" else cubic_weight(distance)
+                weight = own if weight is None else call("mul", weight, own)
+            if self.padding_mode == "reflection":
+                i = self._reflected(i, extent)
+            elif self.padding_mode == "zeros":
+                inside = _both(inside, _both(_less(const(-1), i), _less(i, const(extent))))
+            place.append(clamp_index(i, extent))
+        element = at(x, tuple(place))
+        element = element if weight is None else call("mul", element, cast(weight, x.dtype))
+        if self.padding_mode == "zeros":
+            element = select(inside, element, const(0, x.dtype))
+        return reduce("add", tuple(over), element) if over else element
+
+    def _reflected(self, i: Expr, extent: int) -> Expr:
+        if self.align_corners:
+            period = max(2 * (extent - 1), 1)
+            m = call("mod", i, const(period))
+            return call("min", m, call("sub", const(period), m))
+        m = call("mod", i, const(2 * extent))
+        return call("min", m, call("sub", const(2 * extent - 1), m))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(12)
+        x = np.asarray(rng.uniform(-1, 1, (1, 2, 4, 5)), np.float32)
+        grid = np.asarray(rng.uniform(-1.4, 1.4, (1, 3, 4, 2)), np.float32)
+        return [Sample((x, grid), {"mode": m, "padding_mode": p, "align_corners": a})
+                for m in ("linear", "nearest", "cubic") for p in ("zeros", "border", "reflection") for a in (0, 1)]  # fmt: skip
+
+
+def bilinear(at: At, x: Value, lead: Index, place: tuple[Expr, Expr], taps: tuple[Expr, Expr]) -> tuple[Expr, Expr]:
+    """(weight, element) of one of the four neighbours of a place in the last two axes; 0 outside."""
+    weight: Expr | None = None
+    inside: Expr = const(True, DType.BOOL)
+    index: list[Expr] = []
+    for k in range(2):
+        extent = x.shape[-2 + k]
+        p = tame(place[k])
+        base = call("floor", p)
+        i = add(cast(base, DType.INT32), taps[k])
+        own = linear_weight(call("sub", call("sub", p, base), as_float(taps[k], p.dtype)))
+        weight = own if weight is None else call("mul", weight, own)
+        inside = _both(inside, _both(_less(const(-1), i), _less(i, const(extent))))
+        index.append(clamp_index(i, extent))
+    assert weight is not None
+    return weight, select(inside, at(x, (*lead, *index)), const(0, x.dtype))
+
+
+@operator("DeformConv", reducing=True)
+class DeformConv(Operator):
+    """Convolution whose taps are shifted by offsets from data, and scaled by a mask."""
+
+    dilations: tuple[int, ...] | None = None
+    group: int = 1
+    kernel_shape: tuple[int, ...] | None = None
+    offset_group: int = 1
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+    def _geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        return self.strides or (1, 1), self.dilations or (1, 1), self.pads or (0, 0, 0, 0)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, w, offset = (required(inputs, k) for k in range(3))
+        if x.type.rank != 4 or w.type.rank != 4:
+            raise OperatorError(f"two spatial axes are supported, not those of {x.type}", "E202")
+        strides, dilations, pads = self._geometry()
+        out = [(x.shape[2 + k] + pads[k] + pads[2 + k] - dilations[k] * (w.shape[2 + k] - 1) - 1) // strides[k] + 1 for k in range(2)]
+        expected = (x.shape[0], 2 * self.offset_group * w.shape[2] * w.shape[3], *out)
+        if offset.shape != expected or w.shape[1] * self.group != x.shape[1]:
+            raise OperatorError(f"offset {offset.type} and weights {w.type} do not fit {x.type}")
+        return [TensorType(x.dtype, (x.shape[0], w.shape[0], *out))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, w, offset = (required(inputs, k) for k in range(3))
+        bias, mask = (inputs[k] if len(inputs) > k else None for k in (3, 4))
+        strides, dilations, pads = self._geometry()
+        n, o, *pixel = index
+        kh, kw = w.shape[2:]
+        c, ky, kx, ty, tx = (fresh("k", extent) for extent in (w.shape[1], kh, kw, 2, 2))
+        channel = add(mul(floordiv(o, w.shape[0] // self.group), w.shape[1]), c)
+        group = floordiv(channel, x.shape[1] // self.offset_group)
+        tap = add(add(mul(group, kh * kw), mul(ky, kw)), kx)
+        place = []
+        for d, k in enumerate((ky, kx)):
+            grid = add(add(mul(pixel[d], strides[d]), mul(k, dilations[d])), -pads[d])
+            place.append(call("add", as_float(grid, x.dtype), at(offset, (n, add(mul(tap, 2), d), *pixel))))
+        weight, element = bilinear(at, x, (n, channel), (place[0], place[1]), (ty, tx))
+        product = call("mul", call("mul", weight, element), at(w, (o, c, ky, kx)))
+        if mask is not None:
+            product = call("mul", product, at(mask, (n, tap, *pixel)))
+        total = reduce("add", (c, ky, kx, ty, tx), product)
+        return total if bias is None else call("add", total, at(bias, (o,)))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(13)
+
+        def draw(*shape: int) -> np.ndarray:
+            return np.asarray(rng.uniform(-1, 1, shape), np.float32)
+
+        return [Sample((draw(1, 2, 4, 4), draw(2, 2, 2, 2), draw(1, 8, 3, 3), draw(2), draw(1, 4, 3, 3)), {"kernel_shape": (2, 2), "pads": (0, 0, 0, 0)})]
+
+
+@operator("RoiAlign", reducing=True)
+class RoiAlign(Operator):
+    """Average or maximum of bilinear samples in the bins of boxes."""
+
+    coordinate_transformation_mode: str = "half_pixel"
+    mode: str = "avg"
+    output_height: int = 1
+    output_width: int = 1
+    sampling_ratio: int = 0
+    spatial_scale: float = 1.0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, rois, batch = (required(inputs, k) for k in range(3))
+        if x.type.rank != 4 or rois.type.rank != 2 or rois.shape[1] != 4 or batch.shape != rois.shape[:1]:
+            raise OperatorError(f"boxes {rois.type} and batch indices {batch.type} do not fit {x.type}")
+        if self.sampling_ratio < 1:
+            raise OperatorError("a sampling_ratio of 0 (as many samples as the box is large) is not supported", "E202")
+        return [TensorType(x.dtype, (rois.shape[0], x.shape[1], self.output_height, self.output_width))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, rois, batch = (required(inputs, k) for k in range(3))
+        roi, channel, *bin_index = index
+        half = self.coordinate_transformation_mode == "half_pixel"
+        taps = [fresh("t", 2), fresh("t", 2)]
+        steps = [fresh("s", self.sampling_ratio), fresh("s", self.sampling_ratio)]
+        weight: Expr | None = None
+        inside: Expr = const(True, DType.BOOL)
+        place: list[Expr] = []
+        for d, bins in enumerate((self.output_height, self.output_width)):
+            extent = x.shape[2 + d]
+            begin, end = (at(rois, (roi, const(k))) for k in (1 - d, 3 - d))
+            begin, end = (call("sub", call("mul", v, _num(v, self.spatial_scale)), _num(v, 0.5 if half else 0.0)) for v in (begin, end))
+            size = call("sub", end, begin)
+            size = size if half else call("max", size, _num(size, 1))
+            width = call("div", size, _num(size, bins))
+            step = call("div", call("add", as_float(steps[d], size.dtype), _num(size, 0.5)), _num(size, self.sampling_ratio))
+            p = call("add", begin, call("mul", width, call("add", as_float(bin_index[d], size.dtype), step)))
+            inside = _both(inside, _both(call("le", _num(p, -1), p, dtype=DType.BOOL), call("le", p, _num(p, extent), dtype=DType.BOOL)))
+            p = call("min", call("max", tame(p), _num(p, 0)), _num(p, extent - 1))
+            base = call("floor", p)
+            own = linear_weight(call("sub", call("sub", p, base), as_float(taps[d], p.dtype)))
+            weight = own if weight is None else call("mul", weight, own)
+            place.append(clamp_index(add(cast(base, DType.INT32), taps[d]), extent))
+        assert weight is not None
+        image = bounded(at(batch, (roi,)), x.shape[0])
+        value = select(inside, call("mul", weight, at(x, (image, channel, *place))), const(0, x.dtype))
+        if self.mode == "max":
+            return reduce("max", (*steps, *taps), value)
+        return call("div", reduce("add", (*steps, *taps), value), const(self.sampling_ratio**2, x.dtype))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(14)
+        x = np.asarray(rng.uniform(0, 1, (2, 2, 8, 8)), np.float32)
+        rois = np.asarray([[0, 0, 5, 6], [2.5, 1, 7, 7.5]], np.float32)
+        fixed = {"output_height": 2, "output_width": 3, "sampling_ratio": 2}
+        return [Sample((x, rois, np.asarray([0, 1], np.int64)), {**fixed, "mode": "avg", "coordinate_transformation_mode": c})
+                for c in ("half_pixel", "output_half_pixel")]  # fmt: skip

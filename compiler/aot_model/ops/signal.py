@@ -1,0 +1,217 @@
+"""Fourier transforms and what goes with them: DFT, STFT, MelWeightMatrix.
+
+A transform is a sum over a table of cosines and sines, whose argument is reduced modulo the length, so that the table
+has one period. Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, add, call, const, fresh, less, mod, mul, reduce, select
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import op
+from aot_model.ops.movement import ReshapeTo, ints
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required, static
+
+
+def _draw(*shape: int) -> np.ndarray:
+    return np.asarray(np.random.default_rng(19).uniform(-1, 1, shape), dtype=np.float32)
+
+
+@operator("Fourier", domain="aot", reducing=True)
+class Fourier(Operator):
+    """y[…, k, …, (re, im)] = scale * sum over n of x[…, n, …] e^(sign * 2 pi i n k / length), along an axis.
+
+    Inputs: x with a last axis of 1 (real) or 2 (complex), cosines and sines of one period.
+    """
+
+    axis: int = 1
+    bins: int = 1
+    sign: int = -1
+    scale: float = 1.0
+    real: bool = False
+    """Of a half spectrum the real signal: the last axis of y is 1."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        shape = (*x.shape[: self.axis], self.bins, *x.shape[self.axis + 1 : -1], 1 if self.real else 2)
+        return [TensorType(x.dtype, shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, cosines, sines = (required(inputs, k) for k in range(3))
+        length = cosines.shape[0]
+        half = self.real and x.shape[self.axis] != length
+        used = length if half else min(x.shape[self.axis], length)
+        n = fresh("n", used)
+        phase = mod(call("mul", n, index[self.axis]) if used > 1 and self.bins > 1 else const(0), length)
+        c, s = at(cosines, (phase,)), at(sines, (phase,))
+
+        def part(number: int) -> Expr:
+            if number >= x.shape[-1]:
+                return const(0, x.dtype)
+            if not half:
+                return at(x, (*index[: self.axis], n, *index[self.axis + 1 : -1], const(number)))
+            # The other half of the spectrum is the conjugate, backwards.
+            first = less(n, x.shape[self.axis])
+            place = select(first, n, add(mul(n, -1), length))
+            value = at(x, (*index[: self.axis], place, *index[self.axis + 1 : -1], const(number)))
+            return value if number == 0 else select(first, value, call("neg", value))
+
+        re, im = part(0), part(1)
+        s = s if self.sign > 0 else call("neg", s)
+        real = call("mul", re, c) if x.shape[-1] == 1 else call("sub", call("mul", re, c), call("mul", im, s))
+        if self.real:
+            total = reduce("add", (n,), real)
+        else:
+            imaginary = call("mul", re, s) if x.shape[-1] == 1 else call("add", call("mul", re, s), call("mul", im, c))
+            first_part = call("eq", index[-1], const(0), dtype=DType.BOOL)
+            total = reduce("add", (n,), select(first_part, real, imaginary))
+        return total if self.scale == 1 else call("mul", total, const(self.scale, x.dtype))
+
+
+def fourier(build: Build, x: Value, axis: int, length: int, bins: int, inverse: bool, real: bool = False) -> Value:
+    """The transform of a value, with its tables."""
+    angle = 2 * np.pi * np.arange(length) / max(length, 1)
+    tables = [build.constant(f(angle), x.dtype) for f in (np.cos, np.sin)]
+    inner = Fourier(axis, bins, 1 if inverse else -1, 1.0 / length if inverse else 1.0, real)
+    return build(inner, x, *tables)
+
+
+@operator("DFT")
+class DFT(Operator):
+    """Discrete Fourier transform along an axis; inverse; of real signals half the spectrum."""
+
+    inverse: int = 0
+    onesided: int = 0
+
+    def _plan(self, inputs: Inputs) -> tuple[int, int, int, bool]:
+        """(axis, length, bins, real result)."""
+        x = required(inputs)
+        given, axis_data = static(inputs, 1, "the length"), static(inputs, 2, "the axis")
+        if x.type.rank < 2 or x.shape[-1] not in (1, 2):
+            raise OperatorError(f"takes a last axis of 1 (real) or 2 (complex), not {x.type}")
+        axis = normal_axis(-2 if axis_data is None else ints(axis_data)[0], x.type.rank)
+        if axis == x.type.rank - 1:
+            raise OperatorError("the last axis holds real and imaginary parts")
+        real = bool(self.inverse and self.onesided)
+        length = 2 * (x.shape[axis] - 1) if real else x.shape[axis]
+        length = length if given is None else ints(given)[0]
+        if length < 1:
+            raise OperatorError(f"a transform of {length} elements")
+        return axis, length, length if not self.onesided or real else length // 2 + 1, real
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        axis, _, bins, real = self._plan(inputs)
+        return [TensorType(x.dtype, (*x.shape[:axis], bins, *x.shape[axis + 1 : -1], 1 if real else 2))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        axis, length, bins, real = self._plan(inputs)
+        return [fourier(build, required(inputs), axis, length, bins, bool(self.inverse), real)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        none = frozenset({1, 2})
+        axis = np.asarray(1, np.int64)
+        return [
+            Sample((_draw(2, 8, 1), None, axis), {}, none), Sample((_draw(2, 6, 2), None, axis), {}, none), Sample((_draw(2, 5, 2), None, axis), {"inverse": 1}, none),
+            Sample((_draw(2, 8, 1), None, axis), {"onesided": 1}, none), Sample((_draw(1, 6, 1), np.asarray(4, np.int64), axis), {}, none),
+        ]  # fmt: skip
+
+
+@operator("Frames", domain="aot", movement=True)
+class Frames(Operator):
+    """Overlapping pieces of a signal: y[b, f, n, …] = x[b, f * step + n, …]."""
+
+    length: int = 1
+    step: int = 1
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        return [TensorType(x.dtype, (x.shape[0], (x.shape[1] - self.length) // self.step + 1, self.length, *x.shape[2:]))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return at(required(inputs), (index[0], add(mul(index[1], self.step), index[2]), *index[3:]))
+
+
+@operator("STFT")
+class STFT(Operator):
+    """Transforms of windowed frames: signal, frame_step, window, frame_length."""
+
+    onesided: int = 1
+
+    def _plan(self, inputs: Inputs) -> tuple[int, int]:
+        """(step, length)."""
+        step, length = static(inputs, 1, "the frame step"), static(inputs, 3, "the frame length")
+        window = inputs[2] if len(inputs) > 2 else None
+        if step is None or (length is None and window is None):
+            raise OperatorError("the frame step, or both the frame length and the window, are missing")
+        size = ints(length)[0] if length is not None else window.shape[0] if window is not None else 0
+        if ints(step)[0] < 1 or size < 1 or size > required(inputs).shape[1]:
+            raise OperatorError(f"frames of {size} every {ints(step)[0]} do not fit {required(inputs).type}")
+        return ints(step)[0], size
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        step, length = self._plan(inputs)
+        frames = (x.shape[1] - length) // step + 1
+        return [TensorType(x.dtype, (x.shape[0], frames, length // 2 + 1 if self.onesided else length, 2))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, window = required(inputs), inputs[2] if len(inputs) > 2 else None
+        step, length = self._plan(inputs)
+        x = x if x.type.rank == 3 else build(ReshapeTo((*x.shape, 1)), x)
+        frames = build(Frames(length, step), x)
+        if window is not None:
+            frames = build(op("Mul"), frames, build(ReshapeTo((length, 1)), window))
+        return [fourier(build, frames, 2, length, length // 2 + 1 if self.onesided else length, False)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        window = np.hanning(8).astype(np.float32)
+        return [Sample((_draw(1, 32, 1), np.asarray(4, np.int64), window, np.asarray(8, np.int64)), {"onesided": o}, frozenset({1, 2, 3})) for o in (0, 1)]
+
+
+@operator("MelWeightMatrix")
+class MelWeightMatrix(Operator):
+    """Triangular filters from frequency bins to mel bands; all inputs are constants."""
+
+    output_datatype: DType = DType.FLOAT32
+
+    def _matrix(self, inputs: Inputs) -> np.ndarray:
+        names = ("number of bands", "DFT length", "sample rate", "lower edge", "upper edge")
+        given = [static(inputs, k, f"the {name}") for k, name in enumerate(names)]
+        if any(v is None for v in given):
+            raise OperatorError("an input is missing")
+        bands, length, rate, low, high = (float(np.asarray(v).reshape(-1)[0]) for v in given)
+        count, bins = int(bands), int(length) // 2 + 1
+        edges = np.linspace(2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700), count + 2)
+        # As the reference: the top edge is not part of the division.
+        step = (edges[-1] - edges[0]) / (count + 2)
+        mel = np.arange(count + 2) * step + edges[0]
+        place = np.floor(((length + 1) * (700 * (10 ** (mel / 2595) - 1))) / rate).astype(int)
+        matrix = np.zeros((bins, count))
+        for k in range(count):
+            a, b, c = place[k], place[k + 1], place[k + 2]
+            if b == a:
+                matrix[b, k] = 1
+            else:
+                for j in range(a, b + 1):
+                    matrix[j, k] = (j - a) / (b - a)
+            if c > b:
+                for j in range(b, c):
+                    matrix[j, k] = (c - j) / (c - b)
+        return matrix.astype(self.output_datatype.numpy)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(self.output_datatype, self._matrix(inputs).shape)]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        return [build.constant(self._matrix(inputs))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        values = (np.asarray(8, np.int64), np.asarray(16, np.int64), np.asarray(8192, np.int64), np.asarray(0, np.float32), np.asarray(4096, np.float32))
+        return [Sample(values, {}, frozenset(range(5)))]

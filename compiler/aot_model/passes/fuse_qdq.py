@@ -1,0 +1,131 @@
+"""Operators between DequantizeLinear and QuantizeLinear become operators on integers.
+
+    Q(conv(DQ(x), DQ(w)) + b)  =  requantise(sum((x - zx) * (w - zw)) + b / (sx * sw), sx * sw / sy)
+
+and likewise matrix products, sums, products, pooling, concatenation and softmax; what only moves elements moves the
+integers; any function of one 8-bit tensor is a table. The results are within one unit of the literal meaning. What has
+no rule stays as it is, in floats. Quantised operators (QLinearConv …) are brought to this form first, and constants
+that nobody wanted as integers are dequantised last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.registry import OperatorError
+from aot_model.passes.expand import expand
+from aot_model.passes.explain import refuse
+from aot_model.passes.fold_constants import compute
+from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, Answer, movement, table
+from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Site, Target, parameters
+
+
+def fuse_qdq(graph: Graph) -> bool:
+    """Replace what lies between dequantisation and quantisation. True when something changed."""
+    changed = expand(graph, lambda node: getattr(node.op, "as_qdq", False))
+    producer, uses = graph.producers(), graph.uses()
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        made = _fused(graph, node, producer, uses) if type(node.op) is QuantizeLinear else None
+        if made is None:
+            nodes.append(node)
+            continue
+        changed = True
+        nodes += made
+    graph.nodes = nodes
+    graph.prune()
+    return _dequantise_constants(graph) or changed
+
+
+def _fused(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> list[Node] | None:
+    """The nodes on integers that give the result of a QuantizeLinear, None when there is no rule."""
+    found, real, out = parameters(node), node.inputs[0], node.outputs[0]
+    if found is None or real is None or real not in producer or out.dtype not in NARROW or found[0].size != 1 or found[1].size != 1:
+        return None
+    low, high = out.dtype.limits
+    target = Target(out.dtype, float(found[0].reshape(-1)[0]), int(found[1].reshape(-1)[0]), low, high)
+    behind = producer[real]
+    site = Site(graph, node, producer, uses, target, behind.name)
+    answers = []
+    try:
+        for attempt in _attempts(site, behind):
+            site.nodes.clear()
+            answer = attempt()
+            if isinstance(answer, Value):
+                return _named(site, answer, out)
+            answers.append(answer)
+    except OperatorError as error:
+        answers.append(str(error))
+    refuse(behind, "; ".join(dict.fromkeys(answers)) or "no rule")
+    return None
+
+
+def _attempts(site: Site, behind: Node) -> Iterator[Callable[[], Answer]]:
+    """What may be tried for the operator before the quantisation, in order."""
+    start = behind
+    site_range = (site.to.low, site.to.high)
+    bounds: list[tuple[float | None, float | None]] = []
+    while start.kind in ("Relu", "Clip") and start.inputs[0] is not None and site.alone(start.inputs[0]) and start.inputs[0] in site.producer:
+        limits = _limits(start)
+        if limits is None:
+            break
+        bounds.append(limits)
+        start = site.producer[start.inputs[0]]
+    if start.kind in WITH_RANGE:
+
+        def ranged() -> Answer:
+            for limits in reversed(bounds):
+                site.to.clamp(*limits)
+            site.label = start.name
+            return WITH_RANGE[start.kind](site, start)
+
+        yield ranged
+        site.to.low, site.to.high = site_range
+    if behind.kind in ALONE:
+        yield lambda: ALONE[behind.kind](site, behind)
+    if behind.kind in MOVEMENTS or behind.kind == "DequantizeLinear":
+        yield lambda: movement(site, behind)
+    yield lambda: table(site)
+
+
+def _limits(node: Node) -> tuple[float | None, float | None] | None:
+    """The real range of a Relu or Clip with constant bounds."""
+    if node.kind == "Relu":
+        return 0.0, None
+    result: list[float | None] = []
+    for k in (1, 2):
+        value = node.input(k)
+        if value is not None and (value.data is None or value.data.size != 1):
+            return None
+        number = None if value is None or value.data is None else float(value.data.reshape(-1)[0])
+        result.append(None if number is None or math.isinf(number) else number)
+    return result[0], result[1]
+
+
+def _named(site: Site, answer: Value, out: Value) -> list[Node]:
+    """The site's nodes, with the user's value as the result."""
+    for node in site.nodes:
+        if answer in node.outputs:
+            node.outputs = [out if v is answer else v for v in node.outputs]
+            return site.nodes
+    site.graph.replace_all({out: answer})
+    return site.nodes
+
+
+def _dequantise_constants(graph: Graph) -> bool:
+    known: dict[Value, Value] = {}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        if isinstance(node.op, DequantizeLinear) and all(v is None or v.is_const for v in node.inputs):
+            out = node.outputs[0]
+            data = compute(node)
+            assert data is not None
+            known[out] = constant(out.name, data[0])
+        else:
+            kept.append(node)
+    graph.nodes = kept
+    graph.replace_all(known)
+    return bool(known)

@@ -1,0 +1,285 @@
+"""The rules of fuse_qdq: for an operator between DequantizeLinear and QuantizeLinear, the same on integers.
+
+A rule returns the integers that the QuantizeLinear would give, or says why it cannot. Every result is within one unit
+of the literal computation in floats: sums are exact, and rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from aot_model.fixed_point import quantise_multiplier
+from aot_model.ir.evaluate import evaluate
+from aot_model.ir.expr import Expr, const, load, var
+from aot_model.ir.graph import Node, Value
+from aot_model.ir.types import DType
+from aot_model.ops.movement import Concat, ints
+from aot_model.ops.nn import AveragePool, Conv, Convolution, ConvTranspose, MatMul, Pool, channels_first, channels_last
+from aot_model.ops.normalisation import Gemm, Softmax
+from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Rescale, lookup
+from aot_model.ops.quantised_softmax import QuantisedSoftmax
+from aot_model.ops.reduction import WideSum
+from aot_model.ops.registry import Index, normal_axis
+from aot_model.passes.qdq_site import NARROW, Scaled, Site
+
+Answer = Value | str
+MAX_TABLE_NODES = 64
+
+
+def _weights(n: Site, value: Value | None, axis: int, channels: int) -> Scaled | str:
+    """8-bit constant weights with one zero point and one scale, or one per output channel."""
+    w = n.scaled(value)
+    if w is None or w.value.data is None or w.value.dtype not in (DType.INT8, DType.UINT8):
+        return "the weights are not constant 8-bit integers"
+    if len(set(w.zero.tolist())) != 1:
+        return "the weights have several zero points"
+    if w.axis is not None and (w.axis != axis or w.scale.size not in (1, channels)):
+        return f"the weights have scales along axis {w.axis}"
+    return w
+
+
+def _bias(n: Site, value: Value | None, channels: int) -> np.ndarray | str | None:
+    """Real numbers, one per channel."""
+    if value is None:
+        return None
+    real = n.real(value)
+    if real is None or real.size not in (1, channels) or (real.size > 1 and real.shape[-1] != channels and real.size != real.shape[0]):
+        return "the bias is not a constant for each channel"
+    return np.broadcast_to(real.reshape(-1), (channels,))
+
+
+def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
+    """A bound of the accumulators' size."""
+
+    def largest(v: Scaled) -> int:
+        low, high = v.value.dtype.limits
+        return max(abs(low - v.z), abs(high - v.z))
+
+    return float((terms or w.value.type.elements // channels) * largest(x) * largest(w))
+
+
+def convolution(n: Site, node: Node) -> Answer:
+    x = n.tensor(node.inputs[0])
+    if x is None:
+        return "the input is not quantised with one scale"
+    transposed = isinstance(node.op, ConvTranspose)
+    assert isinstance(node.op, (Conv, ConvTranspose))
+    channels = node.outputs[0].shape[1]
+    if transposed and node.op.group != 1:
+        return "a grouped transposed convolution"
+    w = _weights(n, node.inputs[1], 1 if transposed else 0, channels)
+    if isinstance(w, str):
+        return w
+    bias = _bias(n, node.input(2), channels)
+    if isinstance(bias, str):
+        return bias
+    inner = replace(node.op._inner(x.value, w.value), x_zero_point=x.z, w_zero_point=w.z)
+    build = n.build
+    if isinstance(node.op, ConvTranspose):
+        weights = node.op._weights(build, w.value)
+    else:
+        assert w.value.data is not None
+        weights = n.constant("weights", w.value.data.transpose(0, *range(2, w.value.type.rank), 1))
+    acc = build(inner, channels_last(build, x.value), weights)
+    return channels_first(n.build, n.finish(acc, bias, x.s * w.scale, _largest_sum(x, w, channels)))
+
+
+def matrix_product(n: Site, node: Node, extra: Value | None = None) -> Answer:
+    """MatMul and Gemm; `extra` is a bias added behind."""
+    a = n.tensor(node.inputs[0])
+    if a is None:
+        return "the first operand is not quantised with one scale"
+    if node.outputs[0].type.rank < 2 or a.value.type.rank < 2:
+        return "a product of vectors"
+    channels = node.outputs[0].shape[-1]
+    bias: np.ndarray | str | None = None
+    if isinstance(node.op, Gemm):
+        if node.op.alpha != 1 or node.op.transA or (node.op.beta != 1 and node.input(2) is not None):
+            return "alpha, beta or transA"
+        w = _weights(n, node.inputs[1], 0 if node.op.transB else 1, channels)
+        if isinstance(w, str):
+            return w
+        assert w.value.data is not None
+        right = n.constant("weights", w.value.data.T if node.op.transB else w.value.data)
+        bias = _bias(n, node.input(2), channels)
+    else:
+        second = n.scaled(node.inputs[1])
+        if second is None or second.value.type.rank < 2:
+            return "the second operand is not quantised"
+        if second.value.data is not None and second.value.type.rank == 2:
+            found = _weights(n, node.inputs[1], 1, channels)
+            if isinstance(found, str):
+                return found
+            w = found
+        elif not second.single or second.value.dtype not in NARROW or second.value.dtype.bits != a.value.dtype.bits:
+            return "the second operand is not quantised with one scale, in as many bits"
+        else:
+            w = second
+        right = w.value
+    if extra is not None:
+        bias = _bias(n, extra, channels)
+    if isinstance(bias, str):
+        return bias
+    acc = n.build(MatMul(a.z, w.z), a.value, right)
+    return n.finish(acc, bias, a.s * w.scale, _largest_sum(a, w, channels, a.value.shape[-1]))
+
+
+def _pair(n: Site, node: Node) -> tuple[Scaled, Scaled] | str:
+    a, b = n.tensor(node.inputs[0]), n.tensor(node.inputs[1])
+    if a is None or b is None:
+        return "an operand is not quantised with one scale"
+    for x in (a, b):
+        if x.value.dtype.bits > 8 and (x.z or x.value.dtype is DType.UINT16):
+            return "a 16-bit operand with a zero point"
+    return a, b
+
+
+def _rescale(real: float, zero: int) -> Rescale:
+    return Rescale(zero, *quantise_multiplier(real))
+
+
+def addition(n: Site, node: Node) -> Answer:
+    for product, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
+        made = None if product is None else n.producer.get(product)
+        if node.kind == "Add" and made is not None and isinstance(made.op, MatMul) and product is not None and n.alone(product) and n.real(other) is not None:
+            return matrix_product(n, made, other)
+    pair = _pair(n, node)
+    if isinstance(pair, str):
+        return pair
+    a, b = pair
+    if not a.value.dtype is b.value.dtype is n.to.dtype:
+        return "operands and result have different types"
+    left = 20 if n.to.dtype.bits == 8 else 15
+    twice = 2 * max(a.s, b.s)
+    function = "add" if node.kind == "Add" else "sub"
+    result = _rescale(twice / ((1 << left) * n.to.s), n.to.z)
+    sum_op = QuantisedSum(function, _rescale(a.s / twice, a.z), _rescale(b.s / twice, b.z), result, left, n.to.low, n.to.high, "even")
+    return n.build(sum_op, a.value, b.value)
+
+
+def multiplication(n: Site, node: Node) -> Answer:
+    pair = _pair(n, node)
+    if isinstance(pair, str):
+        return pair
+    a, b = pair
+    result = _rescale(a.s * b.s / n.to.s, n.to.z)
+    return n.build(QuantisedMul(a.z, b.z, result, n.to.low, n.to.high, n.to.dtype, "even"), a.value, b.value)
+
+
+def concatenation(n: Site, node: Node) -> Answer:
+    assert isinstance(node.op, Concat)
+    parts = [n.tensor(v) for v in node.inputs]
+    values = [n.rescaled(p) for p in parts if p is not None]
+    return n.build(node.op, *values) if len(values) == len(parts) else "a piece is not quantised with one scale"
+
+
+def average(n: Site, node: Node) -> Answer:
+    """Means over axes, and pooling whose windows all hold the same number of elements."""
+    x = n.tensor(node.inputs[0])
+    if x is None:
+        return "the input is not quantised with one scale"
+    shape = x.value.shape
+    if node.kind == "AveragePool":
+        assert isinstance(node.op, AveragePool)
+        pool = node.op._pool(x.value)
+        padded = any(pool.pads) or pool.ceil_mode
+        if padded and not pool.count_include_pad:
+            return "windows at the border hold fewer elements"
+        if pool.ceil_mode:
+            return "ceil_mode"
+        if x.value.dtype.bits > 8:
+            return "16-bit pooling"
+        return _window_mean(n, x, pool)
+    if node.kind == "GlobalAveragePool":
+        axes, keep = tuple(range(2, len(shape))), True
+    else:
+        data = node.input(1)
+        if data is not None and data.data is None:
+            return "the axes are not constant"
+        axes = tuple(sorted({normal_axis(a, len(shape)) for a in ints(data.data)})) if data is not None and data.data is not None and data.data.size else tuple(range(len(shape)))
+        keep = bool(getattr(node.op, "keepdims", 1))
+        if getattr(node.op, "noop_with_empty_axes", 0):
+            return "noop_with_empty_axes"
+    count = math.prod(shape[a] for a in axes)
+    if not axes or count == 0 or count * 65536 >= 2**31:
+        return "a mean over nothing, or over too much for 32 bits"
+    total = n.build(WideSum(axes, keep), x.value)
+    return n.requantised(total, [x.s / (n.to.s * count)], x.z * count)
+
+
+def _window_mean(n: Site, x: Scaled, pool: Pool) -> Value:
+    """Windows of equal size: a depthwise convolution with ones. Padding counts as the real number 0."""
+    channels = x.value.shape[1]
+    ones = n.constant("ones", np.ones((channels, *pool.kernel, 1), np.int8))
+    build = n.build
+    acc = build(Convolution(pool.strides, pool.pads, pool.dilations, channels, x.z, 0), channels_last(build, x.value), ones)
+    y = n.requantised(acc, [x.s / (n.to.s * math.prod(pool.kernel))])
+    return channels_first(n.build, y)
+
+
+def softmax(n: Site, node: Node) -> Answer:
+    """In fixed point with 16-bit results, rescaled to the wanted 8 bits."""
+    assert isinstance(node.op, Softmax)
+    x = n.tensor(node.inputs[0])
+    if x is None or x.value.dtype.bits != 8 or n.to.dtype.bits != 8:
+        return "not from 8 to 8 bits"
+    fine = n.build(QuantisedSoftmax(x.s, 1.0, node.op.axis, DType.INT16), x.value)
+    return n.requantised(fine, [2.0**-16 / n.to.s], -32768)
+
+
+def movement(n: Site, node: Node) -> Answer:
+    x = n.tensor(node.outputs[0])
+    return "the input is not quantised with one scale" if x is None else n.rescaled(x)
+
+
+def table(n: Site) -> Answer:
+    """Any function of one 8-bit tensor and of constants, computed for all its 256 values."""
+    source: Scaled | None = None
+    origin: Value | None = None
+    pending, seen = [n.quantise.inputs[0]], set()
+    while pending:
+        value = pending.pop()
+        if value is None or value in seen or (value.data is not None and value.data.size == 1):
+            continue
+        seen.add(value)
+        node = n.producer.get(value)
+        if value.data is not None or node is None or len(seen) > MAX_TABLE_NODES:
+            return "not a function of one quantised tensor"
+        if node.op.elementwise and node.op.has("express") and len(node.outputs) == 1 and value.dtype.is_float:
+            pending += node.inputs
+            continue
+        if node.kind != "DequantizeLinear" or (origin is not None and value is not origin):
+            return "not a function of one quantised tensor"
+        origin, source = value, n.tensor(value)
+    if source is None or origin is None or source.value.dtype.bits != 8 or source.value.shape != n.quantise.outputs[0].shape:
+        return "not a function of one 8-bit tensor"
+    low, high = source.value.dtype.limits
+    grid = n.constant("grid", (np.arange(low - source.z, high - source.z + 1).astype(np.float32) * np.float32(source.s)).astype(origin.dtype.numpy))
+    i = var("i", 256)
+
+    def at(value: Value, index: Index) -> Expr:
+        if value is origin:
+            return load(grid, (i,))
+        if value.data is not None:
+            return const(value.data.reshape(-1)[0].item(), value.dtype)
+        node = n.producer[value]
+        return node.op.express(at, node.inputs, tuple(const(0) for _ in value.shape), 0)
+
+    element = n.quantise.op.express(at, n.quantise.inputs, tuple(const(0) for _ in n.quantise.outputs[0].shape))
+    values = evaluate(element, (i,), (256,))
+    return n.build(lookup(source.value.dtype, [int(v) for v in values], n.to.dtype), source.value)
+
+
+Rule = Callable[[Site, Node], Answer]
+
+WITH_RANGE: dict[str, Rule] = {
+    "Conv": convolution, "ConvTranspose": convolution, "MatMul": matrix_product, "Gemm": matrix_product, "Add": addition, "Sub": addition,
+    "Mul": multiplication, "Concat": concatenation, "GlobalAveragePool": average, "AveragePool": average, "ReduceMean": average,
+}  # fmt: skip
+"""Operators behind which a Relu or Clip is only a narrower range of the result."""
+
+ALONE: dict[str, Rule] = {"Softmax": softmax}

@@ -1,0 +1,194 @@
+"""What the rules of fuse_qdq see of a graph: which floats are quantised integers, and how results become integers again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from aot_model.fixed_point import quantise_multiplier
+from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.types import DType
+from aot_model.ops.elementwise import op
+from aot_model.ops.quantised import Requantise, lookup
+from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.registry import Build
+
+MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Identity", "Expand", "Tile", "MaxPool", "DepthToSpace", "SpaceToDepth")
+"""Operators that give the same elements whether they are integers or what those stand for; the first input is the data."""
+
+NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Integers that stand for scale * (value - zero): one scale, or one per index of an axis."""
+
+    value: Value
+    scale: np.ndarray
+    zero: np.ndarray
+    axis: int | None = None
+
+    @property
+    def single(self) -> bool:
+        return self.axis is None
+
+    @property
+    def s(self) -> float:
+        return float(self.scale.reshape(-1)[0])
+
+    @property
+    def z(self) -> int:
+        return int(self.zero.reshape(-1)[0])
+
+
+def parameters(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
+    """Constant scales (as float64) and zero points of a QuantizeLinear or DequantizeLinear, else None."""
+    scale = node.inputs[1]
+    zero = node.input(2)
+    if scale is None or scale.data is None or (zero is not None and zero.data is None):
+        return None
+    assert isinstance(node.op, (QuantizeLinear, DequantizeLinear))
+    if node.op.block_size or not (scale.data > 0).all():
+        return None
+    zeros = np.zeros(1, np.int64) if zero is None or zero.data is None else zero.data.astype(np.int64)
+    return scale.data.astype(np.float64), zeros
+
+
+def _whole_bytes(value: Value) -> Value:
+    """Constants of less than 8 bits as 8-bit ones."""
+    if value.data is None or not value.dtype.is_integer or not value.dtype.storage:
+        return value
+    return constant(value.name, value.data.astype(value.dtype.compute.numpy))
+
+
+@dataclass
+class Target:
+    """What a QuantizeLinear makes: type, scale, zero point, and the range that activations before it leave."""
+
+    dtype: DType
+    s: float
+    z: int
+    low: int
+    high: int
+
+    def q(self, real: float) -> int:
+        """The integer of a real number."""
+        least, most = self.dtype.limits
+        return int(min(max(np.rint(np.float32(real) / np.float32(self.s)) + self.z, least), most))
+
+    def clamp(self, low: float | None, high: float | None) -> None:
+        """Take a real range into account."""
+        self.low = self.low if low is None else max(self.low, self.q(low))
+        self.high = self.high if high is None else min(self.high, self.q(high))
+
+
+@dataclass
+class Site:
+    """One QuantizeLinear, and the nodes that replace it."""
+
+    graph: Graph
+    quantise: Node
+    producer: dict[Value, Node]
+    uses: dict[Value, list[Node]]
+    to: Target
+    label: str
+    """Name of the layer, for the new nodes."""
+    nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def build(self) -> Build:
+        return Build(self.nodes, self.label)
+
+    def alone(self, value: Value) -> bool:
+        """Whether a value is read once, and is no output."""
+        return len(self.uses.get(value, [])) == 1 and value not in self.graph.outputs
+
+    def scaled(self, value: Value | None) -> Scaled | None:
+        """The integers behind a float value: dequantised, or moved elements of what was dequantised."""
+        node = None if value is None else self.producer.get(value)
+        if node is None:
+            return None
+        if isinstance(node.op, DequantizeLinear) and node.inputs[0] is not None:
+            found = parameters(node)
+            source = _whole_bytes(node.inputs[0])
+            if found is None or source.dtype.storage:
+                return None
+            scale, zero = found
+            one = scale.size == 1 and zero.size == 1
+            axis = None if one else node.op.axis % max(node.inputs[0].type.rank, 1)
+            return Scaled(source, scale.reshape(-1), zero.reshape(-1), axis)
+        if node.kind in MOVEMENTS and len(node.outputs) == 1:
+            behind = self.scaled(node.inputs[0])
+            if behind is None or not behind.single:
+                return None
+            moved = self.build(node.op, behind.value, *node.inputs[1:])
+            return Scaled(moved, behind.scale, behind.zero)
+        return None
+
+    def tensor(self, value: Value | None) -> Scaled | None:
+        """Narrow integers with one scale behind a float value."""
+        found = self.scaled(value)
+        return found if found is not None and found.single and found.value.dtype in NARROW else None
+
+    def real(self, value: Value | None) -> np.ndarray | None:
+        """A constant float tensor, dequantised if need be."""
+        if value is None:
+            return None
+        if value.data is not None:
+            return value.data.astype(np.float64) if value.dtype.is_float else None
+        node = self.producer.get(value)
+        if node is None or not isinstance(node.op, DequantizeLinear):
+            return None
+        found, source = parameters(node), node.inputs[0]
+        if found is None or source is None or source.data is None:
+            return None
+        scale, zero = found
+        shape = [1] * source.type.rank
+        if scale.size > 1 or zero.size > 1:
+            shape[node.op.axis % max(source.type.rank, 1)] = -1
+        else:
+            scale, zero = scale.reshape(-1)[:1], zero.reshape(-1)[:1]
+            shape = [1] * max(source.type.rank, 1)
+        scale, zero = (v.reshape(shape if v.size > 1 else [1] * len(shape)) for v in (scale, zero))
+        return np.asarray((source.data.astype(np.float64) - zero) * scale).reshape(source.shape)
+
+    def constant(self, name: str, data: np.ndarray) -> Value:
+        return constant(f"{self.label}.{name}", np.ascontiguousarray(data))
+
+    def finish(self, acc: Value, bias: np.ndarray | None, units: np.ndarray, most: float) -> Value:
+        """Accumulators of `units` (a real number, or one for each channel of the last axis) to the wanted integers.
+
+        bias: real numbers, one or one per channel. most: no accumulator is larger, whatever the input.
+        """
+        if bias is not None:
+            kind = acc.dtype
+            most += float(np.abs(bias / units).max(initial=0))
+            low, high = (float(v) for v in kind.limits)
+            whole = np.clip(np.rint(bias / units), low, high)
+            acc = self.build(op("Add"), acc, self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)))
+        reals = (units / self.to.s).reshape(-1)
+        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, "wide" if most >= 2**31 else "single")
+
+    def requantised(self, acc: Value, reals: Sequence[float] | np.ndarray, x_zero_point: int = 0, rounding: str = "even") -> Value:
+        """Ties to even as the literal meaning has it; "single" (ties up) is what kernels of convolutions have."""
+        wide = rounding == "wide"
+        pairs = [quantise_multiplier(float(r)) for r in reals]
+        multipliers = [min((m + (1 << 15)) >> 16, 0x7FFF) if wide else m for m, _ in pairs]
+        factors = [np.asarray(v if len(v) > 1 else v[0], dtype=np.int32) for v in (multipliers, [s for _, s in pairs])]
+        node = Requantise(self.to.z, self.to.low, self.to.high, self.to.dtype, rounding, x_zero_point)
+        return self.build(node, acc, self.constant("multiplier", factors[0]), self.constant("shift", factors[1]))
+
+    def rescaled(self, x: Scaled) -> Value:
+        """Integers in the wanted scale: through a table, or by a multiplication."""
+        to = self.to
+        least, most = to.dtype.limits
+        if x.value.dtype is to.dtype and (np.float32(x.s), x.z) == (np.float32(to.s), to.z) and (to.low, to.high) == (least, most):
+            return x.value
+        if x.value.dtype.bits == 8:
+            low, high = x.value.dtype.limits
+            reals = np.arange(low - x.z, high - x.z + 1).astype(np.float32) * np.float32(x.s)
+            table = np.clip(np.rint(reals / np.float32(to.s)) + to.z, to.low, to.high)
+            return self.build(lookup(x.value.dtype, [int(v) for v in table], to.dtype), x.value)
+        return self.requantised(x.value, [x.s / to.s], x.z)

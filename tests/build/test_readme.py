@@ -1,0 +1,43 @@
+"""README.md tells the truth: its project builds and runs, its tables are complete."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from cmake_project import ROOT, Project, documented_keywords, has_tools
+
+from aot_model.targets.registry import targets
+
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.skipif(not has_tools("cmake", "ninja", "cc"), reason="needs cmake, ninja and cc")
+def test_the_project_of_the_readme(tmp_path: Path) -> None:
+    lists, code = (re.search(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL) for language in ("cmake", "c"))
+    assert lists and code
+    project = Project(tmp_path / "p", "")
+    project.write("CMakeLists.txt", lists[1])
+    project.write("main.c", code[1])
+    shutil.copy(ROOT / "examples/digits/digits.onnx", project.folder)
+    project.configure()
+    project.build()
+    assert 0 <= float(project.run(project.build_folder / "app")) <= 1
+
+
+def test_all_keywords_are_in_the_readme() -> None:
+    block = README.partition("### All keywords")[2].partition("```cmake\n")[2].partition("```")[0]
+    for file, function in (("AotModelLibrary.cmake", "aot_model_library"), ("AotModelTest.cmake", "aot_model_test")):
+        call = block.partition(f"{function}(")[2].partition(")\naot_model")[0]
+        assert documented_keywords(file, function) == set(re.findall(r"\b[A-Z_]{2,}\b", call))
+
+
+def test_all_targets_are_in_the_readme() -> None:
+    assert set(targets()) <= set(re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE))
+
+
+def test_all_links_lead_somewhere() -> None:
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    assert links and all((ROOT / link).exists() for link in links)

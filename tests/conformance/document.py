@@ -1,0 +1,78 @@
+"""docs/operators.md from the registry of operators and the results of the conformance suite.
+
+    python tests/conformance/document.py [--check]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import onnx.defs
+
+from aot_model.ops.registry import OPERATORS, load_all
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = Path(__file__).with_name("results.json")
+PAGE = ROOT / "docs" / "operators.md"
+
+
+def page() -> str:
+    """The text of docs/operators.md."""
+    load_all()
+    results = json.loads(RESULTS.read_text())
+    cases = results["cases"]
+    counts = Counter(c["status"] for c in cases.values())
+    lines = [
+        "# Operators", "",
+        "Made by `tests/conformance/document.py` from the registry of operators and the conformance suite of",
+        f"onnx {results['onnx']} (`tests/conformance/suite.py`); do not edit.", "",
+        f"{counts['pass']} of {len(cases)} cases pass: compiled to C, built with strict warnings, run, compared with the suite's tolerances.",
+        "Where the suite feeds a shape operand (axes, pads, a target shape) at run time, it is made a constant of the model.", "",
+        "| operator | since opset | how | cases | pass |", "| --- | --- | --- | --- | --- |",
+    ]  # fmt: skip
+    latest = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        key = (schema.domain, schema.name)
+        if key not in latest or schema.since_version > latest[key].since_version:
+            latest[key] = schema
+    for (domain, name), schema in sorted(latest.items()):
+        label = f"{domain}.{name}" if domain else name
+        own = [c for c in cases.values() if label in c["operators"]]
+        cls = OPERATORS.get((domain, name))
+        how = _how(cls) if cls else "function of ONNX" if schema.has_function or schema.has_context_dependent_function else "import" if name in _IMPORT else "-"
+        if own or how != "-":
+            lines.append(f"| {label} | {schema.since_version} | {how} | {len(own)} | {sum(c['status'] == 'pass' for c in own)} |")
+    lines += ["", "## Cases that do not pass", "", "| case | status | reason |", "| --- | --- | --- |"]
+    for name, c in sorted(cases.items()):
+        if c["status"] != "pass":
+            reason = " ".join(c["message"].replace("|", "/").split())[:160]
+            lines.append(f"| {name} | {c['status']} | {reason} |")
+    return "\n".join(lines) + "\n"
+
+
+_IMPORT = frozenset({"Constant", "If", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+                     "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Upsample"})  # fmt: skip
+
+
+def _how(cls: type) -> str:
+    """Expressions fuse, compositions are taken apart, kernels are functions of their own."""
+    return next(text for method, text in (("expand", "composition"), ("express", "expression"), ("lower", "kernel"), ("infer", "constant")) if cls.has(method))  # type: ignore[attr-defined]
+
+
+def main() -> int:
+    text = page()
+    if "--check" in sys.argv:
+        if not PAGE.exists() or PAGE.read_text() != text:
+            print(f"{PAGE} is stale: run {Path(__file__).name}", file=sys.stderr)
+            return 1
+        return 0
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+/* dense: dense.onnx, compiled by aot-model 0.1.0 for c. Do not edit. */
+#include "dense.h"
+
+#include "aot_model/scalar.h"
+
+/* ---- constants: 60 bytes ---- */
+
+/* dense_weights: float32[15] */
+static const float dense_c_dense_weights[15] = {
+    0.5f, 0.0f, -0.5f, -1.5f, -0.5f, 0.5f, -1.25f, -0.25f, 0.75f, -1.0f, 0.0f, 1.0f, -0.75f, 0.25f, 1.25f
+};
+
+static inline float f32_fma(float a, float b, float acc)
+{
+#if defined(__GNUC__) && (defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA))
+    return __builtin_fmaf(a, b, acc);
+#else
+    return acc + a * b; /* fmaf() would be a library call */
+#endif
+}
+
+
+/* ---- layers ---- */
+
+/* 1 pixels x 3 channels in registers
+ * dense (MatMul): float32[1,4] * float32[4,3] -> float32[1,3], 12 MACs */
+static void dense_00_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
+{
+const float *const x0 = x;
+{
+    const float *w = weights;
+    float acc0_0 = w[0];
+    float acc0_1 = w[1];
+    float acc0_2 = w[2];
+    w += 3;
+    const float *a0 = x0;
+    {
+        const float e0 = a0[0];
+        const float w2 = w[2];
+        acc0_2 = f32_fma(w2, e0, acc0_2);
+        const float w1 = w[1];
+        acc0_1 = f32_fma(w1, e0, acc0_1);
+        const float w0 = w[0];
+        acc0_0 = f32_fma(w0, e0, acc0_0);
+    }
+    {
+        const float e0 = a0[1];
+        const float w2 = w[5];
+        acc0_2 = f32_fma(w2, e0, acc0_2);
+        const float w1 = w[4];
+        acc0_1 = f32_fma(w1, e0, acc0_1);
+        const float w0 = w[3];
+        acc0_0 = f32_fma(w0, e0, acc0_0);
+    }
+    {
+        const float e0 = a0[2];
+        const float w2 = w[8];
+        acc0_2 = f32_fma(w2, e0, acc0_2);
+        const float w1 = w[7];
+        acc0_1 = f32_fma(w1, e0, acc0_1);
+        const float w0 = w[6];
+        acc0_0 = f32_fma(w0, e0, acc0_0);
+    }
+    {
+        const float e0 = a0[3];
+        const float w2 = w[11];
+        acc0_2 = f32_fma(w2, e0, acc0_2);
+        const float w1 = w[10];
+        acc0_1 = f32_fma(w1, e0, acc0_1);
+        const float w0 = w[9];
+        acc0_0 = f32_fma(w0, e0, acc0_0);
+    }
+    a0 += 4;
+    w += 12;
+    y[0] = aot_model_max_float32(acc0_0, 0.0f);
+    y[1] = aot_model_max_float32(acc0_1, 0.0f);
+    y[2] = aot_model_max_float32(acc0_2, 0.0f);
+}
+
+}
+
+/* ---- the model ---- */
+
+int32_t dense_run(const dense_inputs *inputs, const dense_outputs *outputs)
+{
+    if (inputs == NULL || outputs == NULL) {
+        return AOT_MODEL_ERROR_NULL;
+    }
+    /* dense */
+    dense_00_matmul(inputs->features, dense_c_dense_weights, outputs->scores);
+    return AOT_MODEL_OK;
+}
+
+/* ---- metadata ---- */
+
+static const int32_t dense_input0_shape[] = { 1, 4 };
+
+static const aot_model_tensor dense_input_info[] = {
+    { "features", "features", dense_input0_shape,
+      NULL, NULL, 16u, 0, -1, 2, AOT_MODEL_FLOAT32 },
+};
+
+static const int32_t dense_output0_shape[] = { 1, 3 };
+
+static const aot_model_tensor dense_output_info[] = {
+    { "scores", "scores", dense_output0_shape,
+      NULL, NULL, 12u, 0, -1, 2, AOT_MODEL_FLOAT32 },
+};
+
+static const aot_model_pool dense_metadata_pools[] = {
+    { "workspace", 0u, 16u },
+};
+
+const aot_model_metadata *dense_metadata(void)
+{
+    static const aot_model_metadata metadata = {
+        1,
+        "dense",
+        "0.1.0",
+        "c",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        dense_input_info,
+        dense_output_info,
+        dense_metadata_pools,
+        1,
+        1,
+        1,
+        60u,
+        16u,
+        12u,
+        UINT64_C(12)
+    };
+    return &metadata;
+}

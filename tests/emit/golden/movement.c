@@ -1,0 +1,78 @@
+/* movement: movement.onnx, compiled by aot-model 0.1.0 for c. Do not edit. */
+#include "movement.h"
+
+#include <math.h>
+#include "aot_model/scalar.h"
+
+/* ---- layers ---- */
+
+/* mean (ReduceMean): float32[1,2,4] -> float32[1,2] */
+static void movement_00_reducemean(const float *restrict x, float *restrict y)
+{
+    for (int32_t i = 0; i < 2; ++i) {
+        float t0 = 0.0f;
+        for (int32_t r0 = 0; r0 < 4; ++r0) {
+            t0 = t0 + (r0 < 2 ? aot_model_sigmoid_float32(x[i * 4 + r0 + 1]) * x[i * 4 + r0 + 1] : x[i * 4 + r0 - 1]);
+        }
+        y[i] = t0 / 4.0f;
+    }
+}
+
+/* ---- the model ---- */
+
+#define AT(type, offset) ((type *)(void *)((uint8_t *)workspace + (offset)))
+
+movement_inputs movement_map_inputs(void *workspace)
+{
+    movement_inputs result;
+    result.x = AT(float, 0);
+    return result;
+}
+
+movement_outputs movement_map_outputs(void *workspace)
+{
+    movement_outputs result;
+    result.y = AT(float, 32);
+    return result;
+}
+
+int32_t movement_run(void *workspace)
+{
+    if (workspace == NULL) {
+        return AOT_MODEL_ERROR_NULL;
+    }
+    if (((uintptr_t)workspace & (MOVEMENT_WORKSPACE_ALIGN - 1u)) != 0u) {
+        return AOT_MODEL_ERROR_ALIGNMENT;
+    }
+    /* mean */
+    movement_00_reducemean(AT(float, 0), AT(float, 32));
+    return AOT_MODEL_OK;
+}
+
+/* ---- metadata ---- */
+
+static const aot_model_pool movement_metadata_pools[] = {
+    { "workspace", 40u, 16u },
+};
+
+const aot_model_metadata *movement_metadata(void)
+{
+    static const aot_model_metadata metadata = {
+        1,
+        "movement",
+        "0.1.0",
+        "c",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        NULL,
+        NULL,
+        movement_metadata_pools,
+        1,
+        1,
+        1,
+        0u,
+        32u,
+        8u,
+        UINT64_C(0)
+    };
+    return &metadata;
+}

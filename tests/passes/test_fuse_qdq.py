@@ -1,0 +1,191 @@
+"""Operators between dequantisation and quantisation, as integers: within one unit of ONNX Runtime's literal results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+from aot_model.frontends.onnx import read_onnx
+from aot_model.host_run import SANITIZE, build, scratch_folder
+from aot_model.passes.fuse_qdq import fuse_qdq
+from aot_model.pipeline import Request, compile_model
+from onnx_models import model, save, tensor
+
+TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorProto.INT16}
+
+
+class Net:
+    """A network of quantised tensors: every call adds an operator with its dequantisations and quantisation."""
+
+    def __init__(self, kind: str, seed: int) -> None:
+        self.kind = kind
+        self.rng = np.random.default_rng(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, np.ndarray] = {}
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.count = 0
+
+    def name(self) -> str:
+        self.count += 1
+        return f"t{self.count}"
+
+    def constant(self, data: object, dtype: str = "float32") -> str:
+        name = self.name()
+        self.constants[name] = np.asarray(data, dtype=dtype)
+        return name
+
+    def parameters(self) -> tuple[str, str]:
+        zero = 0 if self.kind == "int16" else int(self.rng.integers(100, 140)) - (0 if self.kind == "uint8" else 128)
+        scale = self.rng.uniform(0.01, 0.05) * (1 / 128 if self.kind == "int16" else 1)
+        return self.constant(scale), self.constant(zero, self.kind)
+
+    def input(self, *shape: int) -> str:
+        """A quantised input, dequantised."""
+        name = self.name()
+        self.inputs.append(tensor(name, shape, TYPES[self.kind]))
+        return self.op("DequantizeLinear", name, *self.parameters())
+
+    def weights(self, *shape: int, axis: int | None = None) -> str:
+        count = 1 if axis is None else shape[axis]
+        scale = self.rng.uniform(0.005, 0.02, count)
+        data = self.constant(self.rng.integers(-128, 128, shape), "int8")
+        if axis is None:
+            return self.op("DequantizeLinear", data, self.constant(scale[0]), self.constant(3, "int8"))
+        return self.op("DequantizeLinear", data, self.constant(scale), self.constant(np.zeros(count), "int8"), axis=axis)
+
+    def op(self, kind: str, *inputs: str, **attributes: object) -> str:
+        out = self.name()
+        self.nodes.append(helper.make_node(kind, inputs, [out], name=f"{kind}_{out}", **attributes))
+        return out
+
+    def quantised(self, x: str) -> str:
+        return self.op("QuantizeLinear", x, *self.parameters())
+
+    def proto(self, result: str) -> onnx.ModelProto:
+        output = helper.make_tensor_value_info(result, TYPES[self.kind], None)
+        return model(self.nodes, self.inputs, [output], self.constants, opset=21)
+
+
+def conv(n: Net) -> str:
+    bias = n.constant(n.rng.uniform(-1, 1, 4))
+    return n.op("Relu", n.op("Conv", n.input(1, 3, 7, 6), n.weights(4, 3, 3, 3, axis=0), bias, pads=[1, 1, 0, 1], strides=[2, 1]))
+
+
+def depthwise(n: Net) -> str:
+    y = n.op("Conv", n.input(1, 4, 6, 6), n.weights(4, 1, 3, 3), group=4)
+    return n.op("Clip", y, n.constant(-0.5), n.constant(1.0))
+
+
+def transposed(n: Net) -> str:
+    return n.op("ConvTranspose", n.input(1, 3, 4, 4), n.weights(3, 2, 2, 2), strides=[2, 2])
+
+
+def gemm(n: Net) -> str:
+    return n.op("Gemm", n.input(2, 9), n.weights(5, 9, axis=0), n.constant(n.rng.uniform(-1, 1, 5)), transB=1)
+
+
+def dense(n: Net) -> str:
+    return n.op("Add", n.op("MatMul", n.input(2, 9), n.weights(9, 5, axis=1)), n.constant(n.rng.uniform(-1, 1, 5)))
+
+
+def attention(n: Net) -> str:
+    return n.op("MatMul", n.input(2, 3, 5), n.input(2, 5, 4))
+
+
+def add(n: Net) -> str:
+    return n.op("Relu", n.op("Add", n.input(2, 5), n.input(5)))
+
+
+def sub(n: Net) -> str:
+    return n.op("Sub", n.input(2, 5), n.input(2, 5))
+
+
+def mul(n: Net) -> str:
+    return n.op("Mul", n.input(2, 5), n.input(2, 1))
+
+
+def concat(n: Net) -> str:
+    return n.op("Concat", n.input(2, 3), n.input(2, 4), axis=1)
+
+
+def global_pool(n: Net) -> str:
+    return n.op("GlobalAveragePool", n.input(1, 3, 5, 4))
+
+
+def mean(n: Net) -> str:
+    return n.op("ReduceMean", n.input(2, 6, 5), n.constant([1], "int64"), keepdims=0)
+
+
+def moved(n: Net) -> str:
+    x = n.op("MaxPool", n.input(1, 2, 6, 6), kernel_shape=[2, 2], strides=[2, 2])
+    return n.op("Reshape", n.op("Transpose", x, perm=[0, 2, 3, 1]), n.constant([1, -1], "int64"))
+
+
+def pool(n: Net) -> str:
+    return n.op("AveragePool", n.input(1, 2, 6, 6), kernel_shape=[2, 3], strides=[2, 1])
+
+
+def table(n: Net) -> str:
+    x = n.input(2, 40)
+    return n.op("Mul", x, n.op("Sigmoid", n.op("Add", x, n.constant(0.25))))
+
+
+def softmax(n: Net) -> str:
+    return n.op("Softmax", n.input(3, 7), axis=-1)
+
+
+BYTE_ONLY: tuple[Callable[[Net], str], ...] = (pool, table, softmax)
+CASES = (conv, depthwise, transposed, gemm, dense, attention, add, sub, mul, concat, global_pool, mean, moved, *BYTE_ONLY)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("case", CASES)
+def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net], str], kind: str, tmp_path: Path) -> None:
+    if kind == "int16" and case in BYTE_ONLY:
+        pytest.skip("16 bits stay literal")
+    net = Net(kind, CASES.index(case))
+    proto = net.proto(net.quantised(case(net)))
+    path = save(proto, tmp_path / "model.onnx")
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    vectors = [[np.asarray(net.rng.integers(low, high + 1, i.shape), dtype=kind) for i in session.get_inputs()] for _ in range(3)]
+
+    graph = read_onnx(path, {}).graph
+    assert fuse_qdq(graph)
+    assert not {n.kind for n in graph.nodes} & {"QuantizeLinear", "DequantizeLinear"}
+
+    compiled = compile_model(Request(path, "m", "c"))
+    assert "float" not in compiled.texts["m.c"].split("/* ---- metadata")[0]
+    with scratch_folder() as folder:
+        program = build(compiled.view, compiled.texts, Path(folder), ["-O1", *SANITIZE])
+        for vector, (got,) in zip(vectors, program.run(vectors), strict=True):
+            expected = session.run(None, {i.name: v for i, v in zip(session.get_inputs(), vector, strict=True)})[0]
+            assert np.abs(got.astype(np.int64) - expected.astype(np.int64)).max(initial=0) <= 1
+
+
+def test_what_has_no_rule_stays_literal(tmp_path: Path) -> None:
+    net = Net("int8", 1)
+    x = net.input(1, 3, 8, 8)
+    proto = net.proto(net.quantised(net.op("LpPool", x, kernel_shape=[2, 2])))
+    graph = read_onnx(save(proto, tmp_path / "model.onnx"), {}).graph
+    fuse_qdq(graph)
+    assert [n.kind for n in graph.nodes] == ["DequantizeLinear", "LpPool", "QuantizeLinear"]
+
+
+def test_a_dequantised_result_that_is_an_output_stays(tmp_path: Path) -> None:
+    net = Net("int8", 2)
+    y = net.op("Relu", net.op("Conv", net.input(1, 3, 5, 5), net.weights(4, 3, 3, 3)))
+    q = net.quantised(y)
+    proto = net.proto(q)
+    proto.graph.output.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, None))
+    graph = read_onnx(save(proto, tmp_path / "model.onnx"), {}).graph
+    fuse_qdq(graph)
+    assert {"Conv", "Relu"} <= {n.kind for n in graph.nodes}
