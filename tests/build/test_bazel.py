@@ -161,3 +161,12 @@ def test_lint() -> None:
     files = [f for pattern in ("bazel/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel", "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)]
     done = subprocess.run(["buildifier", "--mode=check", "--lint=warn", *map(str, files)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm"), reason="needs arm-none-eabi-gcc and qemu-system-arm")
+def test_examples(workspace: Workspace) -> None:
+    """The firmware example by its label in the other workspace, in QEMU."""
+    platform = "--platforms=@aot_model//toolchains/bazel:cortex-m4"
+    output = workspace.bazel("test", platform, "--test_output=all", "@aot_model//examples/digits_firmware:run")
+    digits = re.findall(r"a handwritten (\d): classified as (\d)", output)
+    assert len(digits) == 10 and all(is_ == said for is_, said in digits)
