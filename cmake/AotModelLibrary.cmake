@@ -97,7 +97,7 @@ function(aot_model_library target)
         target_link_libraries(${target} PUBLIC m)
     endif ()
     get_property(runtime GLOBAL PROPERTY AOT_MODEL_INCLUDE_DIR)
-    file(GLOB_RECURSE runtime_headers "${runtime}/*.h")
+    file(GLOB_RECURSE runtime_headers "${runtime}/*.h" "${runtime}/*.hpp")
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${dir}" "${runtime}" FILES "${header}" ${runtime_headers})
 
     if (EXISTS "${model}")

@@ -64,7 +64,7 @@ def write_library(folder: Path, dtype: DType, workspace: str = "static", io: str
         return {"name": name, "c_name": name, "dtype": dtype.label, "shape": [VALUES], "bytes": VALUES * dtype.size, "quantisation": None}
 
     options = {"workspace": workspace, "io": io}
-    metadata = {"schema": 1, "name": "copy", "c_name": "copy", "workspace": {"pools": []}, "options": options, "inputs": [port("x")], "outputs": [port("y")]}
+    metadata = {"schema": 1, "name": "copy", "c_name": "copy", "workspace": {"pools": []}, "state_bytes": 0, "options": options, "inputs": [port("x")], "outputs": [port("y")]}
     (folder / "copy.json").write_text(json.dumps(metadata))
     return folder / "copy.json"
 

@@ -21,6 +21,7 @@ from aot_model.module import ModelError, Module
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import model, save, small_cnn, tensor
 from qemu import BOARDS, available, build_and_run
+from tflite_models import FLOAT32, G, Op, T, build
 
 X = np.random.default_rng(1).normal(size=(1, 2, 6, 6)).astype(np.float32)
 MODULE = Options(interfaces=("module",))
@@ -56,6 +57,11 @@ int main(void)
     EXPECT(AOT_MODEL_ERROR_NULL, aot_model_open(&s, NULL, storage, bytes, true));
     EXPECT(AOT_MODEL_ERROR_ALIGNMENT, aot_model_open(&s, m, storage + 8, bytes, true));
     EXPECT(AOT_MODEL_ERROR_MEMORY, aot_model_open(&s, m, storage, bytes - 1u, true));
+    {
+        aot_model_module later = *m;
+        later.version = 2;
+        EXPECT(AOT_MODEL_ERROR_VERSION, aot_model_open(&s, &later, storage, bytes, true));
+    }
     EXPECT(AOT_MODEL_OK, aot_model_open(&s, m, storage, few, false));
     EXPECT(AOT_MODEL_ERROR_MEMORY, aot_model_set_input(&s, 0, &good));
     EXPECT(AOT_MODEL_ERROR_NULL, aot_model_run(&s));
@@ -237,6 +243,28 @@ def test_external_parameters(cnn: Request, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded(X)[0], onnxruntime.InferenceSession(str(cnn.model)).run(None, {"x": X})[0], rtol=1e-4, atol=1e-6)
     with pytest.raises(ModelError):
         loaded.set_params(data[:-1])
+
+
+@pytest.mark.parametrize("workspace", ["static", "caller"])
+def test_state(tmp_path: Path, workspace: str) -> None:
+    """A running sum in a variable that begins at 5: kept from run to run, afresh after reset, apart in each session."""
+    names = {"Container": 0, "SharedName": 0}
+    handle, five = T("handle", (), 13, scale=()), T("five", (), FLOAT32, scale=(), data=np.asarray(5, np.float32))
+    tensors = [T("x", (), FLOAT32, scale=()), handle, T("old", (), FLOAT32, scale=()), T("new", (), FLOAT32, scale=())]
+    begin = [Op("VAR_HANDLE", (), (0,), "VarHandleOptions", names), Op("ASSIGN_VARIABLE", (0, 1), ())]
+    step = [
+        Op("CALL_ONCE", (), (), "CallOnceOptions", {"InitSubgraphIndex": 1}), Op("VAR_HANDLE", (), (1,), "VarHandleOptions", names),
+        Op("READ_VARIABLE", (1,), (2,)), Op("ADD", (0, 2), (3,), "AddOptions"), Op("ASSIGN_VARIABLE", (1, 3), ()),
+    ]  # fmt: skip
+    (tmp_path / "sum.tflite").write_bytes(build(tensors, step, [0], [3], G([handle, five], begin, [], [])))
+    path = shared_library(Request(tmp_path / "sum.tflite", "sum", "c", library=Options(workspace, interfaces=("module",))), tmp_path)
+    one = aot_model.load(path)
+    assert [float(one(np.float32(v))[0]) for v in (1, 2)] == [6.0, 8.0]
+    two = aot_model.load(path)
+    assert float(two(np.float32(1))[0]) == 6.0
+    assert float(one(np.float32(1))[0]) == (9.0 if workspace == "caller" else 7.0)
+    one.reset()
+    assert float(one(np.float32(1))[0]) == 6.0
 
 
 @pytest.mark.parametrize("more", [["--metadata", "size"], ["--io", "workspace"], ["--interface", "tvm-ffi", "--workspace", "caller"]])

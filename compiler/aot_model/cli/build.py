@@ -54,7 +54,7 @@ def export(arguments: argparse.Namespace) -> int:
 def _options(arguments: argparse.Namespace) -> Options:
     from aot_model.emit.view import Options
 
-    return Options(arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments))
+    return Options(arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile)
 
 
 def _sections(arguments: argparse.Namespace) -> dict[str, str]:

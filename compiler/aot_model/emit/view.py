@@ -37,6 +37,8 @@ class Options:
     params: str = "linked"
     interfaces: tuple[str, ...] = ()
     """Of "module" and "tvm-ffi"."""
+    profile: bool = False
+    """Whether ticks of each layer are counted."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class ModelView:
 
         ins = identifiers([b.name for b in program.inputs], "input")
         outs = identifiers([b.name for b in program.outputs], "output")
-        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", *(p.macro for p in pools)))
+        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", "profile", *(p.macro for p in pools)))
         constants = program.constants()
         labels = identifiers([b.name for b in constants], "constant")
         return ModelView(
@@ -235,13 +237,25 @@ class ModelView:
         for step in steps:
             if isinstance(step, Call):
                 lines.append(f"{pad}/* {comment_text(step.layer)} */")
-                lines.append(pad + self.call_text(step))
+                lines += [pad + line for line in self._timed(step)]
             elif isinstance(step, Branch):
                 lines += [f"{pad}if (*{self.argument(step.condition, 'bool')}) {{", *self._steps(step.then, depth + 1)]
                 lines += [f"{pad}}} else {{", *self._steps(step.otherwise, depth + 1), f"{pad}}}"]
             else:
                 lines += self._loop(step, depth)
         return lines
+
+    def _timed(self, call: Call) -> list[str]:
+        """The call; with --profile, between two readings of the clock."""
+        if not self.options.profile:
+            return [self.call_text(call)]
+        counter = f"{self.name}_profile[{self.call_numbers[call]}]"
+        return ["{", "    const uint32_t begin = aot_model_ticks();", f"    {self.call_text(call)}", f"    {counter} += aot_model_ticks() - begin;", "}"]
+
+    @cached_property
+    def call_numbers(self) -> dict[Call, int]:
+        """Index of each call in "layers" of the metadata."""
+        return {call: k for k, call in enumerate(self.program.calls())}
 
     def _loop(self, step: Loop, depth: int) -> list[str]:
         pad = "    " * depth

@@ -111,24 +111,25 @@ static const aot_model_pool dense_metadata_pools[] = {
     { "workspace", 0u, 16u },
 };
 
+static const aot_model_metadata dense_metadata_facts = {
+    1,
+    "dense",
+    "0.1.0",
+    "c",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    dense_input_info,
+    dense_output_info,
+    dense_metadata_pools,
+    1,
+    1,
+    1,
+    60u,
+    16u,
+    12u,
+    UINT64_C(12)
+};
+
 const aot_model_metadata *dense_metadata(void)
 {
-    static const aot_model_metadata metadata = {
-        1,
-        "dense",
-        "0.1.0",
-        "c",
-        "0000000000000000000000000000000000000000000000000000000000000000",
-        dense_input_info,
-        dense_output_info,
-        dense_metadata_pools,
-        1,
-        1,
-        1,
-        60u,
-        16u,
-        12u,
-        UINT64_C(12)
-    };
-    return &metadata;
+    return &dense_metadata_facts;
 }

@@ -55,24 +55,25 @@ static const aot_model_pool movement_metadata_pools[] = {
     { "workspace", 40u, 16u },
 };
 
+static const aot_model_metadata movement_metadata_facts = {
+    1,
+    "movement",
+    "0.1.0",
+    "c",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    NULL,
+    NULL,
+    movement_metadata_pools,
+    1,
+    1,
+    1,
+    0u,
+    32u,
+    8u,
+    UINT64_C(0)
+};
+
 const aot_model_metadata *movement_metadata(void)
 {
-    static const aot_model_metadata metadata = {
-        1,
-        "movement",
-        "0.1.0",
-        "c",
-        "0000000000000000000000000000000000000000000000000000000000000000",
-        NULL,
-        NULL,
-        movement_metadata_pools,
-        1,
-        1,
-        1,
-        0u,
-        32u,
-        8u,
-        UINT64_C(0)
-    };
-    return &metadata;
+    return &movement_metadata_facts;
 }
