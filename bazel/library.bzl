@@ -62,20 +62,24 @@ def _sources_impl(ctx):
     for symbol, extent in sorted(ctx.attr.dims.items()):
         arguments.add("--dim=%s=%s" % (symbol, extent))
     arguments.add_all(ctx.attr.options)
+    parameters = []
+    if "--params=external" in ctx.attr.options:
+        parameters.append(ctx.actions.declare_file("%s/%s.params" % (ctx.label.name, name)))
     run_compiler(
         ctx,
         arguments = arguments,
         inputs = [ctx.file.model] + ctx.files.data,
-        outputs = [source, header, metadata, report],
+        outputs = [source, header, metadata, report] + parameters,
         mnemonic = "AotModelCompile",
         message = "Compiling model %s for %s" % (name, target),
     )
     return [
-        DefaultInfo(files = depset([source, header, metadata])),
+        DefaultInfo(files = depset([source, header, metadata] + parameters)),
         OutputGroupInfo(
             srcs = depset([source]),
             hdrs = depset([header]),
             metadata = depset([metadata]),
+            params = depset(parameters),
             report = depset([report]),
         ),
         AotModelInfo(header = header, metadata = metadata, name = name, report = report, source = source, target = target),
@@ -83,7 +87,7 @@ def _sources_impl(ctx):
 
 aot_model_sources = rule(
     implementation = _sources_impl,
-    doc = "The C of a model. Output groups: srcs, hdrs, metadata, report.",
+    doc = "The C of a model. Output groups: srcs, hdrs, metadata, report, params.",
     attrs = {
         "data": attr.label_list(allow_files = True, doc = "Files that the model refers to (ONNX external data)."),
         "dims": attr.string_dict(doc = "Values of the model's symbolic dimensions."),
@@ -124,7 +128,7 @@ def aot_model_library(
         **cc_library_kwargs):
     """A cc_library of a model.
 
-    Also makes <name>_sources (AotModelInfo, the output groups srcs, hdrs, metadata and report) and <name>_metadata, the
+    Also makes <name>_sources (AotModelInfo, the output groups srcs, hdrs, metadata, report and params) and <name>_metadata, the
     JSON file.
 
     Args:

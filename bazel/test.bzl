@@ -53,9 +53,10 @@ def _run_test_impl(ctx):
     ctx.actions.write(script, "#!/bin/sh\nexec %s\n" % command, is_executable = True)
     return [DefaultInfo(executable = script, runfiles = ctx.runfiles(files = [program]))]
 
-_aot_model_run_test = rule(
+aot_model_run_test = rule(
     implementation = _run_test_impl,
-    attrs = {"program": attr.label(allow_single_file = True, mandatory = True)},
+    doc = "Runs a program on the platform of the build (Cortex-M: in QEMU); its exit status is the result.",
+    attrs = {"program": attr.label(allow_single_file = True, mandatory = True, doc = "A cc_binary.")},
     test = True,
     toolchains = [TOOLCHAIN_TYPE],
 )
@@ -99,7 +100,7 @@ def aot_model_test(name, library, vectors, atol = None, rtol = None, max_lsb = N
         tags = tags + ["manual"],
         **_program(name, library, "test-main", options, files, tags, True)
     )
-    _aot_model_run_test(name = name, program = name + ".program", tags = tags, **dict({"size": "small"}, **kwargs))
+    aot_model_run_test(name = name, program = name + ".program", tags = tags, **dict({"size": "small"}, **kwargs))
 
 def aot_model_benchmark(name, library, runs = None, tags = [], **cc_binary_kwargs):
     """A program that prints the time of one inference.

@@ -7,6 +7,7 @@ them into `<prefix>/share/AotModel/`, where CMake's find_package() looks by itse
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,18 @@ def _candidates(system: str) -> Iterator[Path]:
         if file.parent.parts[-len(shared.parts) :] == shared.parts:
             yield Path(str(file.locate())).resolve().parent
     yield PACKAGE.parent / shared  # pip install --target
+
+
+def licence() -> str:
+    """The text of this project's licence. FileNotFoundError when the installation has none."""
+    tree = PACKAGE.parents[1] / "LICENSE"
+    if PACKAGE.parent.name == "compiler" and tree.is_file():
+        return tree.read_text(encoding="utf-8")
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        for file in metadata.files("aot-model") or []:
+            if file.name == "LICENSE":
+                return Path(str(file.locate())).read_text(encoding="utf-8")
+    raise FileNotFoundError(f"this installation of aot-model has no LICENSE: {PACKAGE}")
 
 
 def missing_packages() -> list[str]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import shutil
+import socket
 import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -124,14 +130,57 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
 
 
-def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, tmp_path: Path) -> None:
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[str]:
+    """A cache as a flag: a WebDAV server on this machine where there is nginx, else a folder."""
+    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if nginx is None:
+        yield f"--disk_cache={tmp_path / 'cache'}"
+        return
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    temporary = "".join(f"{kind}_temp_path {tmp_path}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    (tmp_path / "nginx.conf").write_text(f"""
+{"user root;" if os.getuid() == 0 else ""}
+daemon off;
+master_process off;
+pid {tmp_path}/nginx.pid;
+error_log {tmp_path}/error.log;
+events {{}}
+http {{
+    access_log off;
+    {temporary}
+    server {{
+        listen 127.0.0.1:{port};
+        root {tmp_path}/www;
+        dav_methods PUT;
+        create_full_put_path on;
+        client_max_body_size 0;
+    }}
+}}
+""")
+    (tmp_path / "www").mkdir()
+    server = subprocess.Popen([nginx, "-e", tmp_path / "error.log", "-p", tmp_path, "-c", tmp_path / "nginx.conf"])
+    try:
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.1)
+        yield f"--remote_cache=http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, cache: str, tmp_path: Path) -> None:
     """Keys and outputs have nothing of the path of the workspace."""
     another = Workspace(tmp_path / "another_place", workspace.user_root)
     another.create()
     archives = []
     for checkout in (workspace, another):
         two_models(checkout, "cached")
-        log = checkout.build(f"--disk_cache={tmp_path / 'cache'}", "//cached:all")
+        log = checkout.build(cache, "//cached:all")
         archives.append([checkout.output(f"cached/{file}").read_bytes() for file in ("libkws.a", "libvad.a", "app")])
     another.bazel("shutdown")
     assert archives[0] == archives[1]
@@ -161,3 +210,12 @@ def test_lint() -> None:
     files = [f for pattern in ("bazel/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel", "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)]
     done = subprocess.run(["buildifier", "--mode=check", "--lint=warn", *map(str, files)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm"), reason="needs arm-none-eabi-gcc and qemu-system-arm")
+def test_examples(workspace: Workspace) -> None:
+    """The firmware example by its label in the other workspace, in QEMU."""
+    platform = "--platforms=@aot_model//toolchains/bazel:cortex-m4"
+    output = workspace.bazel("test", platform, "--test_output=all", "@aot_model//examples/digits_firmware:run")
+    digits = re.findall(r"a handwritten (\d): classified as (\d)", output)
+    assert len(digits) == 10 and all(is_ == said for is_, said in digits)

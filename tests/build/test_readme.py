@@ -41,3 +41,18 @@ def test_all_targets_are_in_the_readme() -> None:
 def test_all_links_lead_somewhere() -> None:
     links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
     assert links and all((ROOT / link).exists() for link in links)
+
+
+def test_the_options_of_all_build_systems_are_documented() -> None:
+    """The table of docs/build-systems.md has the keywords that the rules themselves document."""
+    text = (ROOT / "docs/build-systems.md").read_text()
+    rows = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")][2:]
+    cmake, bazel, scons = ({row[k] for row in rows if re.fullmatch(r"\w+", row[k])} for k in (1, 2, 3))
+    assert cmake | {"EXCLUDE_FROM_ALL"} == documented_keywords("AotModelLibrary.cmake", "aot_model_library")
+    rule = re.search(r"Args:\n        name: of the cc_library.\n(.*?)\*\*", (ROOT / "bazel/library.bzl").read_text(), re.DOTALL)
+    as_in_cc_library = {"deps", "tags", "testonly", "target_compatible_with", "visibility"}
+    assert rule and bazel | as_in_cc_library == set(re.findall(r"^        (\w+):", rule[1], re.MULTILINE))
+    tool = re.search(r"these arguments:\n\n(.*?)\n\n", (ROOT / "compiler/aot_model/scons/aot_model.py").read_text(), re.DOTALL)
+    assert tool and scons == {"model"} | set(re.findall(r"^    (\w+)", tool[1], re.MULTILINE))
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert links and all((ROOT / "docs" / link).exists() for link in links)

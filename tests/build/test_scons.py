@@ -7,6 +7,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -236,3 +237,15 @@ def test_tables_are_those_of_cmake() -> None:
     assert cmake and dict(word.split("=") for word in cmake[1].split()) == tool["TARGETS_BY_CPU"]
     methods = [set(inspect.signature(tool[f"_aot_model_{kind}"]).parameters) for kind in ("sources", "library")]
     assert methods[0] == methods[1]
+
+
+@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm"), reason="needs arm-none-eabi-gcc and qemu-system-arm")
+def test_examples(tmp_path: Path) -> None:
+    """From a copy: the host program, its test, the firmware in QEMU."""
+    for folder in ("examples", "toolchains", "compiler"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    project = Project(tmp_path / "unused", "")
+    output = project.build("-C", str(tmp_path / "examples"), "cores=cortex-m55", "test", "run")
+    assert "digits: 8 vectors, 0 mismatches" in output
+    digits = re.findall(r"a handwritten (\d): classified as (\d)", output)
+    assert len(digits) == 10 and all(is_ == said for is_, said in digits)

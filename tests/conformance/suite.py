@@ -156,10 +156,13 @@ def bound(case: Case, widest: int, floats: bool) -> Case | None:
     model.CopyFrom(case.model)
     initial = {t.name for t in model.graph.initializer}
     formals = [i for i in model.graph.input if i.name not in initial]
-    if len(formals) != len(case.inputs):
-        return None
-    rest = []
-    for formal, array in zip(formals, case.inputs, strict=True):
+    given = iter(case.inputs)
+    rest: list[np.ndarray] = []
+    for formal in formals:
+        if formal.type.WhichOneof("value") != "tensor_type":
+            rest += [next(given) for _ in range(case.dims.get(f"{formal.name}:length", 0))]
+            continue
+        array = next(given)
         shape_like = array.dtype in (np.int64, np.int32, np.bool_) or (floats and array.dtype.kind == "f")
         if shape_like and array.ndim <= 1 and array.size <= widest:
             model.graph.initializer.append(onnx.numpy_helper.from_array(array, formal.name))

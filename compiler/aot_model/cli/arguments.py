@@ -141,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
-    for declare in (_compile, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _params):
+    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _params):
         declare(commands)
     return result
 
@@ -170,10 +170,8 @@ def _planning(command: argparse.ArgumentParser) -> None:
     command.add_argument("--planner", metavar="NAME", help="memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's")
 
 
-def _compile(commands: Commands) -> None:
-    command = _command(commands, "compile", "build:compile_", "compile a model to C")
-    _model(command)
-    command.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the generated files")
+def _library(command: argparse.ArgumentParser) -> None:
+    """What a library is like."""
     command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
     command.add_argument("--workspace", choices=("static", "caller"), default="static", help="who owns the workspace (default: static)")
     _planning(command)
@@ -184,11 +182,25 @@ def _compile(commands: Commands) -> None:
     command.add_argument("--metadata", choices=("none", "size", "full"), default="full", help="how much of it is in flash (default: full)")
     command.add_argument("--max-ram", type=_bytes, metavar="BYTES", help="fail when the workspace is larger (16k, 1m, …)")
     command.add_argument("--max-flash", type=_bytes, metavar="BYTES", help="fail when the constants are larger")
+
+
+def _compile(commands: Commands) -> None:
+    command = _command(commands, "compile", "build:compile_", "compile a model to C")
+    _model(command)
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the generated files")
+    _library(command)
     command.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
     command.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory")
     command.add_argument("--keep-unchanged", action="store_true", help="leave files alone that have the same content")
     command.add_argument("--dump-after", action="append", default=[], metavar="PASS", help="print the graph after a pass")
     command.add_argument("--explain", action="append", default=[], metavar="PASS", help="say where a pass did not fire, and why")
+
+
+def _export(commands: Commands) -> None:
+    command = _command(commands, "export", "build:export", "write an archive of a compiled model with build files, for projects without this compiler")
+    _model(command)
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="archive to write: .tar.gz, .tgz or .tar")
+    _library(command)
 
 
 def _check(commands: Commands) -> None:

@@ -1,4 +1,4 @@
-"""`aot-model compile`, `check` and `inputs`."""
+"""`aot-model compile`, `export`, `check` and `inputs`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,32 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
 
 
 def compile_(arguments: argparse.Namespace) -> int:
-    from aot_model.emit.view import Options
     from aot_model.passes.manager import Observer
     from aot_model.pipeline import compile_model, write
 
-    options = Options(arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile)
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
-    compiled = compile_model(request(arguments, options), observer)
+    compiled = compile_model(request(arguments, _options(arguments)), observer)
     write(compiled, arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
     tell_notes(compiled.notes)
     return 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    from aot_model.emit.archive import archive
+    from aot_model.emit.files import write_bytes
+    from aot_model.pipeline import compile_model
+
+    compiled = compile_model(request(arguments, _options(arguments)))
+    generated = {**{name: text.encode() for name, text in compiled.texts.items()}, **compiled.binaries}
+    write_bytes({arguments.output: archive(compiled.view, generated, arguments.output)})
+    tell_notes(compiled.notes)
+    return 0
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    from aot_model.emit.view import Options
+
+    return Options(arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile)
 
 
 def _sections(arguments: argparse.Namespace) -> dict[str, str]:

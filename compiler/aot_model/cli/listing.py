@@ -31,12 +31,14 @@ def targets_(arguments: argparse.Namespace) -> int:
 def operators(arguments: argparse.Namespace) -> int:
     from dataclasses import fields
 
+    from aot_model.frontends.tflite import supported_operators
     from aot_model.ops.registry import OPERATORS, load_all
 
     load_all()
-    rows = [
+    rows: list[Row] = [
         (domain or "ai.onnx", name, sorted(f.name for f in fields(cls)), "kernel" if cls.has("lower") else "composite" if cls.has("expand") else "expression")
         for (domain, name), cls in sorted(OPERATORS.items())
         if domain != "aot"
     ]
+    rows += [("tflite", name, [], "rule") for name in supported_operators()]
     return _print(arguments, ("domain", "operator", "attributes", "form"), rows)

@@ -86,7 +86,7 @@ class Interface:
                 caller_owns_workspace=metadata["options"]["workspace"] == "caller",
                 io_in_workspace=metadata["options"]["io"] == "workspace",
                 pools=tuple(p["c_name"] for p in pools) if len(pools) > 1 else (),
-                has_state=metadata["state_bytes"] > 0,
+                has_state=metadata.get("state_bytes", 0) > 0,
                 parameters=None if parameters is None else np.fromfile(parameters, np.uint8),
                 parameters_path=parameters,
             )

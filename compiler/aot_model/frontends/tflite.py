@@ -50,6 +50,11 @@ def read_tflite(path: Path, dims: Mapping[str, int] | None = None, arithmetic: s
     return Model(graph, (path,), hashlib.sha256(data).hexdigest(), [], "tflite")
 
 
+def supported_operators() -> list[str]:
+    """Names of the builtin operators that have a rule."""
+    return sorted(RULES)
+
+
 class Importer:
     """The state of one import."""
 

@@ -234,7 +234,7 @@ def _sources(
     if not model.has_builder() and not model.rfile().exists():
         raise UserError(f"{call}: there is no model {model}")
     folder = env.Dir(f"{name}.aot")
-    files = [folder.File(model_name + suffix) for suffix in (".c", ".h", ".json", *([".report.txt"] if report else []))]
+    files = [folder.File(model_name + suffix) for suffix in (".c", ".h", ".json", *([".report.txt"] if report else []), *([".params"] if "--params=external" in options else []))]
     said = {"workspace": workspace, "io": io, "max-ram": max_ram, "max-flash": max_flash}
     arguments = [f"--name={model_name}", f"--target={target}", *(f"--{k}={v}" for k, v in said.items() if v is not None)]
     arguments += [f"--dim={symbol}={extent}" for symbol, extent in dims.items()]

@@ -1,0 +1,284 @@
+"""Decision trees of ai.onnx.ml: all trees as tables of nodes in flash, one loop that walks them.
+
+Source: ONNX-ML operator specification (TreeEnsembleClassifier and TreeEnsembleRegressor 1 to 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType, TensorType
+from aot_model.kernels.base import Packed
+from aot_model.kernels.float32.text import CText
+from aot_model.lowering.site import Argument, Site, written
+from aot_model.ops.elementwise import Cast, op
+from aot_model.ops.indexing import block
+from aot_model.ops.movement import Concat, Gather
+from aot_model.ops.ordering import ArgMax
+from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required
+
+LEAF = "LEAF"
+COMPARE = {"BRANCH_LEQ": "<=", "BRANCH_LT": "<", "BRANCH_GTE": ">=", "BRANCH_GT": ">", "BRANCH_EQ": "==", "BRANCH_NEQ": "!="}
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Nodes of all trees. `leaf` is the range of votes of a leaf, (0, 0) for a branch; children of a leaf are 0."""
+
+    feature: tuple[int, ...]
+    threshold: tuple[float, ...]
+    yes: tuple[int, ...]
+    no: tuple[int, ...]
+    mode: tuple[str, ...]
+    missing: tuple[int, ...]
+    roots: tuple[int, ...]
+    votes: tuple[tuple[int, ...], ...]
+    """Of each node: places in target and weight."""
+    target: tuple[int, ...]
+    weight: tuple[float, ...]
+
+
+@operator("TreeSums", domain="aot", alone=True)
+class TreeSums(Operator):
+    """Sums (averages, extremes) of the votes of the leaves that a sample reaches, for each target."""
+
+    forest: Forest | None = None
+    targets: int = 1
+    aggregate: str = "SUM"
+    base: tuple[float, ...] = ()
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.type.rank != 2 or x.dtype is not DType.FLOAT32:
+            raise OperatorError(f"takes float32[samples, features], not {x.type}", "E202")
+        forest = self.forest
+        assert forest is not None
+        if max(forest.feature, default=0) >= x.shape[1]:
+            raise OperatorError(f"a node reads feature {max(forest.feature)} of {x.type}")
+        return [TensorType(DType.FLOAT32, (x.shape[0], self.targets))]
+
+    def lower(self, site: Site) -> None:
+        x, forest = site.input(0), self.forest
+        assert forest is not None
+        branches = sorted({m for m in forest.mode if m != LEAF})
+        begins = np.cumsum([0, *(len(v) for v in forest.votes)]).astype(np.int32)
+        order = [p for v in forest.votes for p in v]
+        child = np.stack([np.asarray(forest.yes), np.asarray(forest.no)], 1).astype(np.int32)
+        tables: dict[str, np.ndarray] = {
+            "feature": np.asarray([-1 if m == LEAF else f for f, m in zip(forest.feature, forest.mode, strict=True)], np.int32),
+            "threshold": np.asarray(forest.threshold, np.float32), "child": child, "roots": np.asarray(forest.roots, np.int32), "votes": begins,
+            "target": np.asarray([forest.target[p] for p in order] or [0], np.int32),
+            "weight": np.asarray([forest.weight[p] for p in order] or [0], np.float32),
+        }  # fmt: skip
+        if len(branches) > 1:
+            tables["mode"] = np.asarray([branches.index(m) if m != LEAF else 0 for m in forest.mode], np.uint8)
+        if any(forest.missing):
+            tables["missing"] = np.asarray(forest.missing, np.uint8)
+        text = CText()
+        extreme = self.aggregate in ("MIN", "MAX")
+        with text.loop("n", str(x.shape[0])):
+            text.line(f"const float *const row = x + n * {x.shape[1]};")
+            text.line(f"float *const out = y + n * {self.targets};")
+            if extreme:
+                text.line(f"bool seen[{self.targets}] = {{false}};")
+            text.line(f"memset(out, 0, {self.targets * 4}u);")
+            with text.loop("t", str(len(forest.roots))):
+                text.line("int32_t node = roots[t];")
+                with text.block("while (feature[node] >= 0)"):
+                    text.line("const float v = row[feature[node]];")
+                    text.line("const float limit = threshold[node];")
+                    tests = [f"v {COMPARE[m]} limit" for m in branches]
+                    test = tests[0] if tests else "true"
+                    for k, other in list(enumerate(tests))[1:]:
+                        test = f"mode[node] == {k} ? {other} : {test}"
+                    gone = " || (v != v && missing[node] != 0)" if any(forest.missing) else ""
+                    text.line(f"node = child[2 * node + (({test}){gone} ? 0 : 1)];")
+                with text.block("for (int32_t k = votes[node]; k < votes[node + 1]; ++k)"):
+                    if extreme:
+                        sign = "<" if self.aggregate == "MIN" else ">"
+                        text.line(f"out[target[k]] = (!seen[target[k]] || weight[k] {sign} out[target[k]]) ? weight[k] : out[target[k]];")
+                        text.line("seen[target[k]] = true;")
+                    else:
+                        text.line("out[target[k]] += weight[k];")
+            if self.aggregate == "AVERAGE":
+                with text.loop("k", str(self.targets)):
+                    text.line(f"out[k] /= {len(forest.roots)}.0f;")
+            for k, value in enumerate(self.base):
+                if value:
+                    text.line(f"out[{k}] += {np.float32(value)!s}f;" if "." in str(np.float32(value)) else f"out[{k}] += {float(value)}f;")
+        arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", site.node.outputs[0])]
+        note = f"{len(forest.roots)} trees, {len(forest.feature)} nodes"
+        site.call("trees", block(text), arguments, includes={"string.h"}, note=note)
+
+
+def forest_of(node: Operator, prefix: str) -> Forest:
+    """The tables of a node whose votes are in attributes `prefix`_ids, _nodeids, _treeids, _weights."""
+
+    def get(name: str) -> tuple[object, ...]:
+        value = getattr(node, name)
+        return tuple(value) if value is not None else ()
+
+    trees, ids, modes = get("nodes_treeids"), get("nodes_nodeids"), tuple(str(m) for m in get("nodes_modes"))
+    unknown = sorted(set(modes) - {LEAF, *COMPARE})
+    if unknown or not modes:
+        raise OperatorError(f"unknown kinds of nodes {unknown}" if unknown else "the ensemble has no nodes")
+    if len({len(trees), len(ids), len(modes), len(get("nodes_truenodeids")), len(get("nodes_falsenodeids")), len(get("nodes_featureids"))}) != 1:
+        raise OperatorError("the lists of nodes have different lengths")
+    place = {key: k for k, key in enumerate(zip(trees, ids, strict=True))}
+
+    def child(k: int, name: object) -> int:
+        key = (trees[k], name)
+        if modes[k] == LEAF:
+            return 0
+        if key not in place or place[key] == k:
+            raise OperatorError(f"node {ids[k]} of tree {trees[k]} leads to node {name}, which is not there")
+        return place[key]
+
+    yes = tuple(child(k, n) for k, n in enumerate(get("nodes_truenodeids")))
+    no = tuple(child(k, n) for k, n in enumerate(get("nodes_falsenodeids")))
+    _check_acyclic(yes, no, modes)
+    roots = tuple(next(k for k, t in enumerate(trees) if t == tree) for tree in dict.fromkeys(trees))
+    votes: list[list[int]] = [[] for _ in modes]
+    targets = tuple(int(str(v)) for v in get(f"{prefix}_ids"))
+    for k, key in enumerate(zip(get(f"{prefix}_treeids"), get(f"{prefix}_nodeids"), strict=True)):
+        if key not in place:
+            raise OperatorError(f"a vote is of node {key[1]} of tree {key[0]}, which is not there")
+        votes[place[key]].append(k)
+    missing = tuple(int(str(v)) for v in get("nodes_missing_value_tracks_true")) or (0,) * len(modes)
+    return Forest(
+        tuple(int(str(v)) for v in get("nodes_featureids")), tuple(float(str(v)) for v in get("nodes_values")), yes, no, modes, missing, roots,
+        tuple(tuple(v) for v in votes), targets, tuple(float(str(v)) for v in get(f"{prefix}_weights")),
+    )  # fmt: skip
+
+
+def _check_acyclic(yes: Sequence[int], no: Sequence[int], modes: Sequence[str]) -> None:
+    """OperatorError when a walk could go round for ever."""
+    done = [m == LEAF for m in modes]
+    open_nodes: set[int] = set()
+    for start in range(len(modes)):
+        stack = [start]
+        while stack:
+            k = stack[-1]
+            if done[k]:
+                stack.pop()
+                continue
+            pending = [c for c in (yes[k], no[k]) if not done[c]]
+            if not pending:
+                done[k] = True
+                open_nodes.discard(k)
+                stack.pop()
+            elif k in open_nodes and pending[-1] in open_nodes:
+                raise OperatorError("the nodes of a tree form a circle")
+            else:
+                open_nodes.add(k)
+                stack.append(pending[-1])
+
+
+def transformed(build: Build, scores: Value, transform: str) -> Value:
+    """Scores after the post_transform."""
+    if transform == "NONE":
+        return scores
+    if transform == "LOGISTIC":
+        return build(op("Sigmoid"), scores)
+    if transform == "SOFTMAX":
+        return build(OPERATORS["", "Softmax"](), scores)
+    raise OperatorError(f"post_transform {transform} is not supported", "E202")
+
+
+def _input(build: Build, x: Value) -> Value:
+    return x if x.dtype is DType.FLOAT32 else build(Cast(DType.FLOAT32), x)
+
+
+@operator("TreeEnsembleClassifier", domain="ai.onnx.ml")
+class TreeEnsembleClassifier(Operator):
+    """Votes of trees for classes: the best class, and the score of each."""
+
+    base_values: tuple[float, ...] = ()
+    class_ids: tuple[int, ...] = ()
+    class_nodeids: tuple[int, ...] = ()
+    class_treeids: tuple[int, ...] = ()
+    class_weights: tuple[float, ...] = ()
+    classlabels_int64s: tuple[int, ...] = ()
+    classlabels_strings: tuple[str, ...] = ()
+    nodes_falsenodeids: tuple[int, ...] = ()
+    nodes_featureids: tuple[int, ...] = ()
+    nodes_hitrates: tuple[float, ...] = ()
+    nodes_missing_value_tracks_true: tuple[int, ...] = ()
+    nodes_modes: tuple[str, ...] = ()
+    nodes_nodeids: tuple[int, ...] = ()
+    nodes_treeids: tuple[int, ...] = ()
+    nodes_truenodeids: tuple[int, ...] = ()
+    nodes_values: tuple[float, ...] = ()
+    post_transform: str = "NONE"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if self.classlabels_strings or not self.classlabels_int64s:
+            raise OperatorError("class labels that are strings are not supported", "E202", "export the model with integer labels")
+        count = len(self.classlabels_int64s)
+        if x.type.rank != 2:
+            raise OperatorError(f"takes [samples, features], not {x.type}")
+        return [TensorType(DType.INT64, (x.shape[0],)), TensorType(DType.FLOAT32, (x.shape[0], count))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        labels, forest = self.classlabels_int64s, forest_of(self, "class")
+        single = len(labels) == 2 and len(set(forest.target)) == 1
+        x = _input(build, required(inputs))
+        if single:
+            # Two classes, votes for one: its score, and what is left of 1 (or the opposite, before a logistic).
+            one = build(TreeSums(replace(forest, target=(0,) * len(forest.target)), 1, "SUM", self.base_values[:1]), x)
+            rest = build(op("Neg"), one) if self.post_transform != "NONE" else build(op("Sub"), build.constant(1.0, DType.FLOAT32), one)
+            scores = build(Concat(1), rest, one)
+        else:
+            scores = build(TreeSums(forest, len(labels), "SUM", self.base_values), x)
+        best = build(ArgMax(1, 0), scores)
+        label = build(Gather(0), build.constant(labels, DType.INT64), best)
+        return [label, transformed(build, scores, self.post_transform)]
+
+
+@operator("TreeEnsembleRegressor", domain="ai.onnx.ml")
+class TreeEnsembleRegressor(Operator):
+    """Sums of what the leaves of trees say."""
+
+    aggregate_function: str = "SUM"
+    base_values: tuple[float, ...] = ()
+    n_targets: int = 1
+    nodes_falsenodeids: tuple[int, ...] = ()
+    nodes_featureids: tuple[int, ...] = ()
+    nodes_hitrates: tuple[float, ...] = ()
+    nodes_missing_value_tracks_true: tuple[int, ...] = ()
+    nodes_modes: tuple[str, ...] = ()
+    nodes_nodeids: tuple[int, ...] = ()
+    nodes_treeids: tuple[int, ...] = ()
+    nodes_truenodeids: tuple[int, ...] = ()
+    nodes_values: tuple[float, ...] = ()
+    post_transform: str = "NONE"
+    target_ids: tuple[int, ...] = ()
+    target_nodeids: tuple[int, ...] = ()
+    target_treeids: tuple[int, ...] = ()
+    target_weights: tuple[float, ...] = ()
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.type.rank != 2 or self.aggregate_function not in ("SUM", "AVERAGE", "MIN", "MAX"):
+            raise OperatorError(f"aggregate {self.aggregate_function} of {x.type} is not supported")
+        return [TensorType(DType.FLOAT32, (x.shape[0], self.n_targets))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        sums = TreeSums(forest_of(self, "target"), self.n_targets, self.aggregate_function, self.base_values)
+        return [transformed(build, build(sums, _input(build, required(inputs))), self.post_transform)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        tree = {
+            "nodes_treeids": (0, 0, 0, 1, 1, 1), "nodes_nodeids": (0, 1, 2, 0, 1, 2), "nodes_featureids": (0, 0, 0, 1, 0, 0),
+            "nodes_modes": ("BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"), "nodes_values": (0.5, 0.0, 0.0, -0.25, 0.0, 0.0),
+            "nodes_truenodeids": (1, 0, 0, 1, 0, 0), "nodes_falsenodeids": (2, 0, 0, 2, 0, 0), "target_ids": (0, 0, 0, 0), "target_treeids": (0, 0, 1, 1),
+            "target_nodeids": (1, 2, 1, 2), "target_weights": (1.0, -2.0, 0.5, 4.0), "n_targets": 1,
+        }  # fmt: skip
+        x = np.asarray([[0.5, 0.0], [0.6, -1.0], [-3.0, -0.25]], np.float32)
+        return [Sample((x,), {**tree, "aggregate_function": a}) for a in ("SUM", "MIN", "MAX")]
