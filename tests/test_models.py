@@ -16,6 +16,9 @@ pytestmark = pytest.mark.skipif(MODELS is None, reason=REASON)
 LARGE = 40_000_000
 """MACs from which one vector is enough under sanitizers."""
 
+NOISE = 5e-7
+"""Absolute: a few units in the last place of 1.0, what sigmoids of large negative numbers differ by between libraries."""
+
 
 def _running(ending: str) -> list[str]:
     return sorted(f for f, row in index().items() if f.endswith(ending) and row["status"] == "run")
@@ -55,7 +58,7 @@ def test_float_onnx(name: str, tmp_path: Path) -> None:
     for row, wanted in zip(got, expected, strict=True):
         for a, b in zip(row, wanted, strict=True):
             scale = float(np.max(np.abs(b))) if b.size else 0.0
-            np.testing.assert_allclose(a.reshape(b.shape), b, rtol=1e-3, atol=1e-4 * scale)
+            np.testing.assert_allclose(a.reshape(b.shape), b, rtol=1e-3, atol=max(1e-4 * scale, NOISE))
     _assert_tight(compiled)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -77,22 +76,6 @@ def test_mistyped_options_are_usage_errors(arguments: list[str], capsys: Capture
         main(arguments)
     assert end.value.code == 2
     assert "usage: aot-model" in capsys.readouterr().err
-
-
-def test_start_is_quick(cnn: Path, tmp_path: Path) -> None:
-    """--version imports nothing; a mistyped option is found before numpy and onnx are. The best of some runs counts."""
-
-    def best(*arguments: str) -> float:
-        times = []
-        for _ in range(5):
-            begin = time.perf_counter()
-            subprocess.run([sys.executable, "-m", "aot_model", *arguments], capture_output=True, check=False)
-            times.append(time.perf_counter() - begin)
-        return min(times)
-
-    floor = best("--help")
-    assert best("--version") < floor + 0.15
-    assert best("compile", "--nonsense") < floor + 0.15
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--include-dir"], ["--version", "--json"]])
