@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from aot_model.emit.c_expr import CWriter
 from aot_model.installation import include_dir
+from aot_model.ir.bounds import bounds
 from aot_model.ir.evaluate import evaluate
-from aot_model.ir.expr import Call, Const, Expr, add, bounds, const, floordiv, forget, less, mod, mul, sub, substitute, var, walk
+from aot_model.ir.expr import Call, Const, Expr, const, forget, var, walk
+from aot_model.ir.index import add, floordiv, less, mod, mul, sub, substitute
 
 EXTENTS = (5, 7, 12)
 Meaning = Callable[[tuple[int, ...]], int]

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aot_model.emit.c_expr import CWriter
-from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, flatten, floordiv, mod, substitute, var, walk  # fmt: skip
+from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, var, walk
 from aot_model.ir.graph import Value
+from aot_model.ir.index import flatten, floordiv, mod, substitute
 from aot_model.ir.program import Access, Function, Overlap, Param
 
 INDEX_NAMES = ("i", "j", "k", "l", "m", "n")

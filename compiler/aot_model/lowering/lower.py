@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, add, const, load, mul
+from aot_model.ir.expr import Expr, const, load
 from aot_model.ir.graph import Graph, Node, Value, read_values
+from aot_model.ir.index import add, mul
 from aot_model.ir.program import Buffer, Call, Program, Role, Step
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.lowering.loops import LoopNest, dense_position, index_variables, loop_nest
@@ -247,7 +248,8 @@ class Lowering:
 
     def _view(self, node: Node, out: Value, element: Expr, index: Index) -> bool:
         """Make `out` a window of a stored value when it is a contiguous piece of it."""
-        from aot_model.ir.expr import Cell, flatten, sub
+        from aot_model.ir.expr import Cell
+        from aot_model.ir.index import flatten, sub
 
         piece = flatten(element)
         if not isinstance(piece, Cell) or piece.value.is_const or (piece.value in self.graph.inputs and out in self.graph.outputs):

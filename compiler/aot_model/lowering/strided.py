@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot_model.ir.expr import Call, Cell, Const, Expr, Var, flatten, load
+from aot_model.ir.expr import Call, Cell, Const, Expr, Var, load
 from aot_model.ir.graph import Node, Value
+from aot_model.ir.index import flatten
 from aot_model.ir.types import strides_of
 from aot_model.lowering.loops import index_variables
 from aot_model.ops.registry import Index

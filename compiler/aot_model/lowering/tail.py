@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from aot_model.emit.c_expr import CWriter
-from aot_model.ir.expr import Cell, Expr, Leaf, const, flatten, leaf, substitute, walk
+from aot_model.ir.expr import Cell, Expr, Leaf, const, leaf, walk
 from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.index import flatten, substitute
 from aot_model.ir.types import DType
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.lowering.vector_text import VectorText, can_vectorise, position_text

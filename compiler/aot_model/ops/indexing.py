@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, select, sub
+from aot_model.ir.expr import Expr, call, cast, const, select
+from aot_model.ir.index import sub
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.kernels.float32.text import CText

@@ -9,8 +9,9 @@ import re
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, add, call, cast, const, fresh, reduce, select, sub
+from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce, select
 from aot_model.ir.graph import Value
+from aot_model.ir.index import add, sub
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import ReshapeTo, Transpose
 from aot_model.ops.registry import OPERATORS, At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required  # fmt: skip

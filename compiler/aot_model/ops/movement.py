@@ -9,8 +9,10 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, add, bounds, call, cast, const, floordiv, less, logical_and, mod, mul, select, sub
+from aot_model.ir.bounds import bounds
+from aot_model.ir.expr import Expr, call, cast, const, logical_and, select
 from aot_model.ir.graph import Value
+from aot_model.ir.index import add, floordiv, less, mod, mul, sub
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ops.registry import (
     At,

@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, add, call, cast, const, floordiv, fresh, less, logical_and, mod, mul, reduce, select, sub
+from aot_model.ir.expr import Expr, call, cast, const, fresh, logical_and, reduce, select
 from aot_model.ir.graph import Value
+from aot_model.ir.index import add, floordiv, less, mod, mul, sub
 from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.site import Site
 from aot_model.ops.elementwise import op

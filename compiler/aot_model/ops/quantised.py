@@ -13,8 +13,9 @@ from functools import cache
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, add, call, cast, const, load, select
+from aot_model.ir.expr import Expr, call, cast, const, load, select
 from aot_model.ir.graph import Value, constant
+from aot_model.ir.index import add
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, floordiv
+from aot_model.ir.expr import Expr, call, cast, const
 from aot_model.ir.graph import Value
+from aot_model.ir.index import floordiv
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import clamp, narrow
 from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required

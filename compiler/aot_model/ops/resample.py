@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, floordiv, fresh, mul, reduce
+from aot_model.ir.expr import Expr, call, fresh, reduce
 from aot_model.ir.graph import Value
+from aot_model.ir.index import floordiv, mul
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import Cast, Where
 from aot_model.ops.movement import ints

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, add, call, cast, const, floordiv, fresh, mul, reduce, select
+from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce, select
 from aot_model.ir.graph import Value
+from aot_model.ir.index import add, floordiv, mul
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import bounded
 from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, operator, required

@@ -15,8 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from aot_model.emit.c_expr import CWriter, float_literal
-from aot_model.ir.expr import Expr, flatten, leaf
+from aot_model.ir.expr import Expr, leaf
 from aot_model.ir.graph import Value
+from aot_model.ir.index import flatten
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.lowering.site import Argument, Site, written

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, add, call, const, fresh, less, mod, mul, reduce, select
+from aot_model.ir.expr import Expr, call, const, fresh, reduce, select
 from aot_model.ir.graph import Value
+from aot_model.ir.index import add, less, mod, mul
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import ReshapeTo, ints

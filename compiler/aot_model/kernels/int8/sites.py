@@ -13,8 +13,8 @@ from textwrap import indent
 
 import numpy as np
 
-from aot_model.ir.expr import substitute
 from aot_model.ir.graph import Node, Value
+from aot_model.ir.index import substitute
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.sites import conv_shape, coordinates_of, pixel_coordinates

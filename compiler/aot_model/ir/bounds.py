@@ -1,0 +1,117 @@
+"""The range of an integer expression, from the ranges of what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Load, Var
+from aot_model.ir.graph import Value
+
+
+def bounds(x: Expr) -> tuple[int | None, int | None]:
+    """Smallest and largest value of an integer expression, None where unknown."""
+    if isinstance(x, Const):
+        return (int(x.value), int(x.value)) if not isinstance(x.value, float) else (None, None)
+    if isinstance(x, Var):
+        return 0, x.extent - 1
+    if isinstance(x, Leaf):
+        return x.low, x.high
+    if x.dtype.is_float:
+        return None, None
+    if isinstance(x, (Load, Cell)) and x.value.data is not None and x.value.data.size and x.dtype.is_integer:
+        return _table_bounds(x.value)
+    widest = x.dtype.limits if x.dtype.bits <= 16 else (None, None)
+    if isinstance(x, Call) and x.op in _BOUNDS:
+        low, high = _BOUNDS[x.op](x.args)
+        least, most = x.dtype.limits
+        wraps = (low is not None and low < least) or (high is not None and high > most)
+        return widest if wraps or low is None or high is None else (low, high)
+    return widest
+
+
+_table_limits: WeakKeyDictionary[Value, tuple[int, int]] = WeakKeyDictionary()
+
+
+def _table_bounds(value: Value) -> tuple[int, int]:
+    """Smallest and largest element of a constant."""
+    found = _table_limits.get(value)
+    if found is None:
+        assert value.data is not None
+        found = _table_limits[value] = int(value.data.min()), int(value.data.max())
+    return found
+
+
+def _sum_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    base = args[-1]
+    assert isinstance(base, Const)
+    low: int | None = int(base.value)
+    high = low
+    for atom, factor in zip(args[:-1:2], args[1::2], strict=False):
+        assert isinstance(factor, Const)
+        c = int(factor.value)
+        a, b = bounds(atom)
+        if c < 0:
+            a, b = b, a
+        low = None if low is None or a is None else low + c * a
+        high = None if high is None or b is None else high + c * b
+    return low, high
+
+
+def _div_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    n = args[1]
+    assert isinstance(n, Const)
+    low, high = bounds(args[0])
+    return None if low is None else low // int(n.value), None if high is None else high // int(n.value)
+
+
+def _mod_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    n = args[1]
+    assert isinstance(n, Const)
+    return 0, int(n.value) - 1
+
+
+def _corner_bounds(f: Callable[[int, int], int]) -> Callable[[tuple[Expr, ...]], tuple[int | None, int | None]]:
+    def rule(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+        (a, b), (c, d) = bounds(args[0]), bounds(args[1])
+        if a is None or b is None or c is None or d is None:
+            return None, None
+        corners = [f(x, y) for x in (a, b) for y in (c, d)]
+        return min(corners), max(corners)
+
+    return rule
+
+
+def _min_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    (a, b), (c, d) = bounds(args[0]), bounds(args[1])
+    highs = [h for h in (b, d) if h is not None]
+    return None if a is None or c is None else min(a, c), min(highs) if highs else None
+
+
+def _max_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    (a, b), (c, d) = bounds(args[0]), bounds(args[1])
+    lows = [v for v in (a, c) if v is not None]
+    return max(lows) if lows else None, None if b is None or d is None else max(b, d)
+
+
+def _union_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    (a, b), (c, d) = bounds(args[1]), bounds(args[2])
+    return None if a is None or c is None else min(a, c), None if b is None or d is None else max(b, d)
+
+
+def _cast_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    return bounds(args[0]) if not args[0].dtype.is_float else (None, None)
+
+
+_BOUNDS: dict[str, Callable[[tuple[Expr, ...]], tuple[int | None, int | None]]] = {
+    "isum": _sum_bounds,
+    "idiv": _div_bounds,
+    "imod": _mod_bounds,
+    "add": _corner_bounds(lambda x, y: x + y),
+    "sub": _corner_bounds(lambda x, y: x - y),
+    "mul": _corner_bounds(lambda x, y: x * y),
+    "min": _min_bounds,
+    "max": _max_bounds,
+    "select": _union_bounds,
+    "cast": _cast_bounds,
+}
