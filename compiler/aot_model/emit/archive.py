@@ -44,7 +44,7 @@ def archive(view: ModelView, generated: Mapping[str, bytes], path: Path) -> byte
 
 
 def _headers() -> list[str]:
-    return sorted(p.relative_to(include_dir()).as_posix() for p in include_dir().rglob("*.h"))
+    return sorted(p.relative_to(include_dir()).as_posix() for p in include_dir().rglob("*.h*"))
 
 
 def _tar(files: Mapping[str, bytes]) -> bytes:
