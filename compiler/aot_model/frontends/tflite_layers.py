@@ -13,7 +13,8 @@ from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_r
 from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool, accumulator, resolved_pads
+from aot_model.ops.channels_first import resolved_pads
+from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool, accumulator
 from aot_model.ops.quantised import RequantiseFloat
 from aot_model.ops.registry import OperatorError
 

@@ -11,12 +11,10 @@ import numpy as np
 
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Expr, call, cast, const, logical_and, select
-from aot_model.ir.graph import Value
 from aot_model.ir.index import add, floordiv, less, mod, mul, sub
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ops.registry import (
     At,
-    Build,
     Index,
     Inputs,
     Operator,
@@ -426,81 +424,3 @@ class Gather(Operator):
         x = _ramp(4, 3)
         cases = [(0, [0, 3, 1]), (1, [[0, 2], [-1, 1]]), (0, 2), (0, [-4])]
         return [Sample((x, np.asarray(i, np.int64)), {"axis": a}, c) for a, i in cases for c in (frozenset(), frozenset({1}))]
-
-
-@operator("Shape", shape_only=True)
-class Shape(Operator):
-    """The shape of the input, a constant."""
-
-    start: int = 0
-    end: int | None = None
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT64, (len(required(inputs).shape[self.start : self.end]),))]
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return [build.constant(np.asarray(required(inputs).shape[self.start : self.end], dtype=np.int64))]
-
-
-@operator("Size", shape_only=True)
-class Size(Operator):
-    """The number of elements, a constant."""
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT64, ())]
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return [build.constant(np.asarray(required(inputs).type.elements, dtype=np.int64))]
-
-
-@operator("ConstantOfShape", movement=True)
-class ConstantOfShape(Operator):
-    """A tensor of one repeated value."""
-
-    value: np.ndarray | None = None
-
-    def _fill(self) -> np.ndarray:
-        return np.zeros(1, np.float32) if self.value is None else np.asarray(self.value)
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        shape = static(inputs, 0, "the shape")
-        return [TensorType(DType.of(self._fill().dtype), () if shape is None else ints(shape))]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        fill = self._fill()
-        return const(fill.reshape(-1)[0].item(), DType.of(fill.dtype))
-
-
-@operator("Range")
-class Range(Operator):
-    """start, start + delta, …; the number of elements must be known at compile time."""
-
-    def _count(self, inputs: Inputs) -> int:
-        start, limit, delta = (static(inputs, i, w) for i, w in enumerate(("start", "limit", "delta")))
-        if start is None or limit is None or delta is None or float(delta) == 0:
-            raise OperatorError("start, limit or delta is missing, or delta is 0")
-        return max(math.ceil((float(limit) - float(start)) / float(delta)), 0)
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(required(inputs).dtype, (self._count(inputs),))]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        start, delta = at(required(inputs, 0), ()), at(required(inputs, 2), ())
-        return call("add", start, call("mul", cast(index[0], start.dtype), delta))
-
-
-@operator("Dropout", movement=True)
-class Dropout(Operator):
-    """The identity at inference; the mask is all true."""
-
-    seed: int | None = None
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        training = static(inputs, 2, "training_mode")
-        if training is not None and bool(training):
-            raise OperatorError("training_mode is not supported", "E202", "export the model for inference")
-        x = required(inputs)
-        return [x.type, TensorType(DType.BOOL, x.shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return at(required(inputs), index) if output == 0 else const(True, DType.BOOL)

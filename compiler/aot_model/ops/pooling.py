@@ -13,10 +13,11 @@ from aot_model.ir.expr import Expr, call, cast, const, fresh, logical_and, reduc
 from aot_model.ir.graph import Value
 from aot_model.ir.index import add, floordiv, less, mod, mul, sub
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.channels_first import Pooling, channels_first, channels_last, resolved_pads, spatial
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.indexing import ScatterElements
 from aot_model.ops.movement import Pad, ReshapeTo, flatten_index, ints
-from aot_model.ops.nn import Pool, Pooling, channels_first, channels_last, resolved_pads, spatial
+from aot_model.ops.nn import Pool
 from aot_model.ops.normalisation import reduction, scalar
 from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required, static
 

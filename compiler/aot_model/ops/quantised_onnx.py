@@ -13,9 +13,10 @@ import numpy as np
 
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.channels_first import AveragePool, Conv, GlobalAveragePool, channels_first, channels_last
 from aot_model.ops.elementwise import Cast, Clip, LeakyRelu, op
 from aot_model.ops.movement import Concat
-from aot_model.ops.nn import AveragePool, Conv, GlobalAveragePool, MatMul, channels_first, channels_last
+from aot_model.ops.nn import MatMul
 from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required

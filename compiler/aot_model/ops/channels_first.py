@@ -1,0 +1,196 @@
+"""ONNX convolution and pooling, channels first: they expand into the operators of nn.py between two transposes.
+
+Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+from aot_model.ir.graph import Value
+from aot_model.ir.types import TensorType
+from aot_model.ops.elementwise import op
+from aot_model.ops.movement import ReshapeTo, Transpose
+from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
+from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, operator, required  # fmt: skip
+
+Ints = tuple[int, ...]
+
+
+def channels_last(build: Build, x: Value) -> Value:
+    rank = x.type.rank
+    return build(Transpose((0, *range(2, rank), 1)), x)
+
+
+def channels_first(build: Build, x: Value) -> Value:
+    rank = x.type.rank
+    return build(Transpose((0, rank - 1, *range(1, rank - 1))), x)
+
+
+def resolved_pads(auto_pad: str, pads: Ints | None, shape: Ints, kernel: Ints, strides: Ints, dilations: Ints) -> Ints:
+    """ONNX padding: explicit, VALID, or SAME_UPPER / SAME_LOWER."""
+    d = len(kernel)
+    if auto_pad in ("NOTSET", "VALID", ""):
+        return (0,) * (2 * d) if pads is None or auto_pad == "VALID" else tuple(pads)
+    begins, ends = [], []
+    for k in range(d):
+        out = -(-shape[k] // strides[k])
+        total = max((out - 1) * strides[k] + (kernel[k] - 1) * dilations[k] + 1 - shape[k], 0)
+        small = total // 2
+        begins.append(total - small if auto_pad == "SAME_LOWER" else small)
+        ends.append(small if auto_pad == "SAME_LOWER" else total - small)
+    return (*begins, *ends)
+
+
+def spatial(values: Ints | None, d: int) -> Ints:
+    return (1,) * d if values is None else tuple(values)
+
+
+@operator("Conv")
+class Conv(Operator):
+    """ONNX Conv, channels first."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _inner(self, x: Value, w: Value) -> Convolution:
+        d = x.type.rank - 2
+        if d < 1 or w.type.rank != x.type.rank:
+            raise OperatorError(f"input {x.type} and weights {w.type} do not fit each other")
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        if self.kernel_shape is not None and tuple(self.kernel_shape) != w.shape[2:]:
+            raise OperatorError(f"kernel_shape {tuple(self.kernel_shape)} is not that of the weights {w.type}")
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], w.shape[2:], strides, dilations)
+        return Convolution(strides, pads, dilations, self.group)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        inner = self._inner(x, w)
+        last = inner.infer([_typed(x, (0, *range(2, x.type.rank), 1)), _typed(w, (0, *range(2, w.type.rank), 1))])[0]
+        return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        y = build(self._inner(x, w), channels_last(build, x), channels_last(build, w))
+        if len(inputs) > 2 and inputs[2] is not None:
+            y = build(op("Add"), y, inputs[2])
+        return [channels_first(build, y)]
+
+
+def _typed(value: Value, perm: Ints) -> Value:
+    return Value(value.name, TensorType(value.dtype, tuple(value.shape[p] for p in perm)))
+
+
+@operator("ConvTranspose")
+class ConvTranspose(Operator):
+    """ONNX ConvTranspose, channels first; weights (I, O / group, spatial…)."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    output_padding: Ints | None = None
+    output_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _inner(self, x: Value, w: Value) -> ConvolutionTranspose:
+        d = x.type.rank - 2
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        extra = (0,) * d if self.output_padding is None else tuple(self.output_padding)
+        pads = (0,) * (2 * d) if self.pads is None else tuple(self.pads)
+        if self.output_shape is not None or self.auto_pad.startswith("SAME"):
+            begins, ends = [], []
+            for k in range(d):
+                wanted = self.output_shape[-d + k] if self.output_shape is not None else x.shape[2 + k] * strides[k]
+                total = strides[k] * (x.shape[2 + k] - 1) + extra[k] + (w.shape[2 + k] - 1) * dilations[k] + 1 - wanted
+                small = total // 2
+                upper = self.auto_pad == "SAME_UPPER"
+                begins.append(small if upper else total - small)
+                ends.append(total - small if upper else small)
+            pads = (*begins, *ends)
+        return ConvolutionTranspose(strides, pads, dilations, extra, self.group)
+
+    def _weights(self, build: Build, w: Value) -> Value:
+        """(I, O / g, k…) to (O, k…, I / g)."""
+        g, i, o, k = self.group, w.shape[0], w.shape[1], w.shape[2:]
+        split = build(ReshapeTo((g, i // g, o, *k)), w)
+        d = len(k)
+        moved = build(Transpose((0, 2, *range(3, 3 + d), 1)), split)
+        return build(ReshapeTo((g * o, *k, i // g)), moved)
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        if x.type.rank < 3 or w.type.rank != x.type.rank or w.shape[0] != x.shape[1] or w.shape[0] % self.group:
+            raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
+        inner = self._inner(x, w)
+        out_c = w.shape[1] * self.group
+        weights = Value("w", TensorType(w.dtype, (out_c, *w.shape[2:], w.shape[0] // self.group)))
+        last = inner.infer([_typed(x, (0, *range(2, x.type.rank), 1)), weights])[0]
+        return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, w = required(inputs, 0), required(inputs, 1)
+        y = build(self._inner(x, w), channels_last(build, x), self._weights(build, w))
+        if len(inputs) > 2 and inputs[2] is not None:
+            y = build(op("Add"), y, inputs[2])
+        return [channels_first(build, y)]
+
+
+class Pooling(Operator):
+    """Common part of MaxPool and AveragePool."""
+
+    def _pool(self, x: Value) -> Pool:
+        raise NotImplementedError
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.type.rank < 3:
+            raise OperatorError(f"pooling needs a batch, channels and at least one spatial axis, not {x.type}")
+        last = self._pool(x).infer([_typed(x, (0, *range(2, x.type.rank), 1))])[0]
+        return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        return [channels_first(build, build(self._pool(x), channels_last(build, x)))]
+
+
+@operator("AveragePool")
+class AveragePool(Pooling):
+    """ONNX AveragePool."""
+
+    kernel_shape: Ints = ()
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    count_include_pad: int = 0
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def _pool(self, x: Value) -> Pool:
+        d = len(self.kernel_shape)
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
+        return Pool("average", tuple(self.kernel_shape), strides, pads, dilations, self.count_include_pad, self.ceil_mode)
+
+
+class _GlobalPool(Pooling):
+    mode = "max"
+
+    def _pool(self, x: Value) -> Pool:
+        d = x.type.rank - 2
+        return Pool(self.mode, x.shape[2:], (1,) * d, (0,) * (2 * d), (1,) * d)
+
+
+@operator("GlobalMaxPool")
+class GlobalMaxPool(_GlobalPool):
+    """Maximum over all spatial positions."""
+
+
+@operator("GlobalAveragePool")
+class GlobalAveragePool(_GlobalPool):
+    """Mean over all spatial positions."""
+
+    mode = "average"
