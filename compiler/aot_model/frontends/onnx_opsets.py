@@ -99,7 +99,7 @@ _TABLE: list[tuple[str, int, Rewrite]] = [
     ("PRelu", 6, _slope), ("Split", 12, _ints("split", 1)), ("Clip", 10, _all(_floats("min", 1), _floats("max", 2))),
     ("Pad", 10, _all(_pad_list, _ints("pads", 1), _floats("value", 2))), ("Reshape", 4, _ints("shape", 1)),
     ("Slice", 9, _all(_ints("starts", 1), _ints("ends", 2), _ints("axes", 3))), ("TopK", 9, _ints("k", 1)),
-    ("Cast", 5, _cast_to), ("BatchNormalization", 8, _drop("spatial", "is_test", "consumed_inputs")),
+    ("Gemm", 6, _drop("broadcast")), ("Cast", 5, _cast_to), ("BatchNormalization", 8, _drop("spatial", "is_test", "consumed_inputs")),
     ("Dropout", 11, _drop("ratio", "is_test")), ("Concat", 3, lambda a, i: a.setdefault("axis", 1)),
     *((name, 5, _drop("consumed_inputs")) for name in ("Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Exp", "Log", "Sqrt", "LeakyRelu", "PRelu", "Elu",
       "Selu", "HardSigmoid", "Clip", "Sum", "Max", "Min", "Mean", "Floor", "Ceil", "Reciprocal")),

@@ -41,7 +41,7 @@ def unflatten(position: Expr, shape: tuple[int, ...]) -> Index:
     """Index in a dense tensor of the element at a position."""
     result: list[Expr] = []
     for extent, stride in zip(shape, strides_of(shape), strict=True):
-        result.append(const(0) if extent == 1 else mod(floordiv(position, stride), extent))
+        result.append(const(0) if extent <= 1 else mod(floordiv(position, max(stride, 1)), extent))
     return tuple(result)
 
 
