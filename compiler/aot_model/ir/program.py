@@ -41,6 +41,9 @@ class Buffer:
     view_of: tuple[Buffer, int] | None = None
     quantisation: Quantisation | None = None
 
+    def __post_init__(self) -> None:
+        self.align = max(self.align, self.type.dtype.size)  # 64-bit elements need more than a word's alignment
+
     @property
     def nbytes(self) -> int:
         return self.data.nbytes if self.data is not None else self.type.nbytes
