@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from importlib.metadata import EntryPoint
 from itertools import pairwise
 from pathlib import Path
@@ -366,18 +365,15 @@ def test_report() -> None:
     )
 
 
-@pytest.mark.parametrize(("count", "life", "seconds"), [(300, 20, 0.5), (3000, 20, 3.0)])
-def test_planning_is_quick(count: int, life: int, seconds: float) -> None:
+@pytest.mark.parametrize(("count", "life"), [(300, 20), (3000, 20)])
+def test_many_blocks(count: int, life: int) -> None:
     source = random.Random(count)
     starts = [source.randrange(count) for _ in range(count)]
     blocks = [
         Block(f"b{n}", source.randrange(1, 4000), 16, first, first + source.randrange(life))
         for n, first in enumerate(starts)
     ]
-    begin = time.process_time()
-    result = plan(blocks)
-    assert time.process_time() - begin < 2 * seconds  # twice: a slow or busy machine
-    assert result.distance() < 0.1
+    assert plan(blocks).distance() < 0.1
 
 
 def test_the_hash_seed_does_not_matter(tmp_path: Path) -> None:
