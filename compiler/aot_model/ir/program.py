@@ -87,10 +87,6 @@ class Function:
     includes: frozenset[str] = frozenset()
     helpers: tuple[str, ...] = ()
     note: str = ""
-    external: bool = False
-    """The body is elsewhere (a library's function): `body` is the declaration, or empty when an include has it."""
-    fallible: bool = False
-    """It returns int32_t, 0 for success, and the return is checked."""
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,6 @@ class Strided:
     offset: int
     strides: tuple[int, ...]
 
-    @property
-    def dense(self) -> bool:
-        """Whether strides along axes longer than 1 cannot be told from those of a dense tensor at offset 0."""
-        return self.offset == 0
-
 
 def dense(value: Value) -> Strided:
     """The value itself."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from aot_model.ir.expr import Expr
-from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.graph import Node, Value, constant
 from aot_model.ir.types import DType, TensorType
 
 if TYPE_CHECKING:
@@ -219,8 +219,3 @@ def broadcast_index(shape: tuple[int, ...], index: Index) -> Index:
 
     tail = index[len(index) - len(shape) :]
     return tuple(const(0) if extent == 1 else i for extent, i in zip(shape, tail, strict=True))
-
-
-def run_graph_op(graph: Graph, op: Operator, *inputs: Value | None) -> list[Value]:
-    """Append one node to a graph (tests and small tools)."""
-    return Build(graph.nodes, f"n{len(graph.nodes)}").many(op, *inputs)
