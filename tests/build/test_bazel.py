@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 from bazel_project import BAZEL, LOAD, REASON, Workspace, compiled_models
 from cmake_project import ROOT, has_tools, program, write_model, write_vectors
+from keyword_samples import FILES, SAMPLES, spellings, words
 
 pytestmark = pytest.mark.skipif(BAZEL is None or not has_tools("cc"), reason=REASON)
 
@@ -48,19 +50,15 @@ def test_builds_again_exactly_what_hangs_on_a_change(workspace: Workspace) -> No
 
 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
-    arguments = {
-        "model_name": '"net"', "target": '"c"', "dims": '{"batch": 1, "width": 4}', "workspace": '"static"', "io": '"caller"',
-        "max_ram": "100000", "max_flash": '"200k"', "options": '["--metadata=size"]', "data": '["other.txt"]',
-        "deps": "[]", "tags": '["own"]', "testonly": "True", "target_compatible_with": "[]", "visibility": '["//visibility:public"]',
-    }  # fmt: skip
-    documented = re.search(r"Args:\n        name: of the cc_library.\n(.*?)\*\*", (ROOT / "bazel/library.bzl").read_text(), re.DOTALL)
-    assert documented and set(re.findall(r"^        (\w+):", documented[1], re.MULTILINE)) == {"model", *arguments}
-    given = ", ".join(f"{k} = {v}" for k, v in arguments.items())
+    arguments = SAMPLES | {"model_name": "net", "target": "c", "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
+    assert spellings("bazel") == {"model", *arguments}
+    own = {"deps": [], "tags": ["own"], "testonly": True, "target_compatible_with": [], "visibility": ["//visibility:public"], "copts": ["-DOWN"]}
+    given = ", ".join(f"{k} = {v!r}" for k, v in (arguments | own).items())
     workspace.write(
         "arguments/BUILD.bazel",
         f"""{LOAD}
-aot_model_library(name = "kws", model = "m.onnx", {given}, copts = ["-DOWN"])
-[filegroup(name = "the_" + g, srcs = ["kws_sources"], output_group = g, testonly = True) for g in ["srcs", "hdrs", "metadata", "report"]]
+aot_model_library(name = "kws", model = "m.onnx", {given})
+[filegroup(name = "the_" + g, srcs = ["kws_sources"], output_group = g, testonly = True) for g in ["srcs", "hdrs", "metadata", "report", "params"]]
 """,
     )
     write_model(workspace.folder / "arguments/m.onnx", shape=("batch", "width"))
@@ -68,13 +66,10 @@ aot_model_library(name = "kws", model = "m.onnx", {given}, copts = ["-DOWN"])
     log = workspace.build("//arguments:all", "//arguments:the_report")
     call = re.search(r" compile arguments/m\.onnx (.*?)\)", log.replace("\\\n", " "))
     assert call, log
-    words = {word.strip("'") for word in call[1].split()}
-    assert words >= {
-        "--name=net", "--target=c", "--workspace=static", "--io=caller", "--max-ram=100000", "--max-flash=200k", "--dim=batch=1", "--dim=width=4", "--metadata=size",
-    }  # fmt: skip
+    assert set(shlex.split(call[1])) >= {"--name=net", "--target=c", "--debug", *words()}
     assert " -DOWN " in log
-    folder = workspace.output("arguments/kws_sources")
-    assert {path.name for path in folder.iterdir()} == {"net.c", "net.h", "net.json", "net.report.txt"}
+    assert {path.name for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.txt"}
+    assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
 
 
 def test_mistakes(workspace: Workspace) -> None:
