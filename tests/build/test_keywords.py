@@ -47,6 +47,16 @@ def call(function: str, rows: Sequence[Keyword], first: str) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in [*lines, ")"])
 
 
+def arguments() -> str:
+    """The arguments of the methods in the documentation of the SCons tool."""
+    lines = []
+    for keyword in keywords.LIBRARY:
+        if name := keyword.spelling("scons"):
+            help = re.sub(r"; Bazel:.*?(?=; |$)", "", keyword.help) + (f": {keyword.value}" if keyword.choices else "")
+            lines += textwrap.wrap(help, 118, initial_indent=f"    {name:<15} ", subsequent_indent=" " * 20)
+    return "\n".join(lines)
+
+
 def table(title: str, rows: Sequence[Keyword]) -> str:
     """A table of docs/build-systems.md."""
     lines = [f"### {title}", "", "| what | values | CMake | Bazel | SCons |", "| --- | --- | --- | --- | --- |"]
@@ -54,7 +64,7 @@ def table(title: str, rows: Sequence[Keyword]) -> str:
         names = " | ".join(f"`{name}`" if (name := keyword.spelling(system)) else "" for system in SYSTEMS)
         value = keyword.value.replace("|", "\\|")
         several = " …" if keyword.kind in ("list", "map") else ""
-        help = keyword.help.replace("|", "\\|").replace("<name>", "`<name>`")
+        help = re.sub(r"(<name>[\w.()]*)", r"`\1`", keyword.help.replace("|", "\\|"))
         lines.append(f"| {help} | {f'`{value}`{several}' if value else ''} | {names} |")
     return "\n".join(lines) + "\n"
 
@@ -72,6 +82,7 @@ GENERATED = {
     "bazel/options.bzl": (r"(?s).*", options_bzl),
     "cmake/AotModelLibrary.cmake": (r"(?ms)^# aot_model_library\(.*?^# \)\n", lambda: call("aot_model_library", keywords.LIBRARY, "<target>")),
     "cmake/AotModelTest.cmake": (r"(?ms)^# aot_model_test\(.*?^# \)\n", lambda: call("aot_model_test", keywords.TEST, "<target>")),
+    "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these arguments:\n\n).*?(?=\n\n)", arguments),
     "docs/build-systems.md": (r"(?ms)(?<=^## Keywords\n\n).*?(?=^## )", lambda: tables() + "\n"),
 }
 """File: the part that is written from the table, as a regular expression; what it is."""

@@ -8,19 +8,29 @@
 env.AotModelLibrary(name, model, ...) makes a static library of the generated C, compiled with the environment's own
 compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both have these arguments:
 
-    model_name   prefix of the generated files and symbols; default: the name as a C identifier
-    target       what to generate code for (`aot-model targets`); default: the environment's C compiler and flags say
-    dims         values of the model's symbolic dimensions, {"batch": 1}
-    workspace    "static" or "caller": who owns the workspace
-    io           "caller" or "workspace": where inputs and outputs are
-    max_ram      budgets in bytes: more is an error of the build
-    max_flash
-    options      any other arguments of `aot-model compile`, a list
-    depends      what else must be made before; the model's own files are known without
-    report       True: write a report too
+    model           the ONNX or TFLite file; one that the build makes, too
+    model_name      prefix of the generated files and symbols; default: the library's name as a C identifier
+    target          what to generate code for (`aot-model targets`), with its options: `cortex-m4,opt=size`; default:
+                    what the toolchain compiles for
+    dims            extents of the model's symbolic dimensions
+    workspace       who owns the workspace: the library, or the caller of <name>_run(): static|caller
+    io              where inputs and outputs are: caller|workspace
+    pools           pools of the workspace, the most preferred first
+    pool_sections   linker sections of the pools' arrays
+    planner         memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's
+    params          constants in the code, or in <name>.params, which is made beside it: linked|external
+    profile         count the ticks of each layer, by aot_model_ticks() of the program
+    interfaces      what the library offers beside its structs: module|tvm-ffi
+    metadata_level  how much of the metadata is in flash: full|size|none
+    max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
+    max_flash       budget of the constants
+    max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
+    options         any other arguments of `aot-model compile`
+    depends         what else is read or must be there first: <file|target>
+    report          receives the path of the report, and has it written; SCons: True
 
 Construction variables by keyword (CCFLAGS=...) hold for this library alone. The result is the list of nodes that a
-builder returns, with the attributes .source, .header, .metadata, .report, .include_dirs, .target and, for libraries,
+builder returns, with the attributes .source, .header, .metadata, .params, .report, .include_dirs, .target and, for libraries,
 .library. Everything generated is in <name>.aot/ of the current (variant) directory.
 
 env.AotModelTest(name, library, vectors, atol=, rtol=, max_lsb=, alias="test") makes the program <name>, which has the
