@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -123,64 +118,6 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
     assert sorted(made) == ["cortex-m4", "cortex-m55"]
     output = workspace.bazel("test", "--platforms=@aot_model//toolchains/bazel:cortex-m4", "-k", "//tests:right", "//tests:wrong", ok=False)
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[str]:
-    """A cache as a flag: a WebDAV server on this machine where there is nginx, else a folder."""
-    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if nginx is None:
-        yield f"--disk_cache={tmp_path / 'cache'}"
-        return
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    temporary = "".join(f"{kind}_temp_path {tmp_path}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (tmp_path / "nginx.conf").write_text(f"""
-{"user root;" if os.getuid() == 0 else ""}
-daemon off;
-master_process off;
-pid {tmp_path}/nginx.pid;
-error_log {tmp_path}/error.log;
-events {{}}
-http {{
-    access_log off;
-    {temporary}
-    server {{
-        listen 127.0.0.1:{port};
-        root {tmp_path}/www;
-        dav_methods PUT;
-        create_full_put_path on;
-        client_max_body_size 0;
-    }}
-}}
-""")
-    (tmp_path / "www").mkdir()
-    server = subprocess.Popen([nginx, "-e", tmp_path / "error.log", "-p", tmp_path, "-c", tmp_path / "nginx.conf"])
-    try:
-        for _ in range(100):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                break
-            time.sleep(0.1)
-        yield f"--remote_cache=http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, cache: str, tmp_path: Path) -> None:
-    """Keys and outputs have nothing of the path of the workspace."""
-    another = Workspace(tmp_path / "another_place", workspace.user_root)
-    another.create()
-    archives = []
-    for checkout in (workspace, another):
-        two_models(checkout, "cached")
-        log = checkout.build(cache, "//cached:all")
-        archives.append([checkout.output(f"cached/{file}").read_bytes() for file in ("libkws.a", "libvad.a", "app")])
-    another.bazel("shutdown")
-    assert archives[0] == archives[1]
-    counts = {kind: int(number) for number, kind in re.findall(r"(\d+) ([a-z -]+)", re.findall(r"processes?: (.*)", log)[-1])}
-    assert counts["remote cache hit"] >= 6 and "linux-sandbox" not in counts and "processwrapper-sandbox" not in counts, log
 
 
 def test_a_python_without_the_packages(workspace: Workspace, tmp_path: Path) -> None:
