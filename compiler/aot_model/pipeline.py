@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aot_model.emit.files import depfile, write_bytes
+from aot_model.emit.files import Product, own_files
 from aot_model.emit.metadata import metadata_text
 from aot_model.emit.parameters import parameters_file
 from aot_model.emit.render import header, source
@@ -77,12 +77,13 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     return Compiled(view, texts, model.sources, tuple(model.notes), operators, parameters, binaries)
 
 
+def product(compiled: Compiled) -> Product:
+    """The files of a compilation, and what they were made from."""
+    texts = {name: text.encode() for name, text in compiled.texts.items()}
+    files = {name: texts[name] for name in sorted(texts)}  # .c is the first
+    return Product({**files, **compiled.binaries}, report(compiled.view), compiled.notes, compiled.sources, own_files())
+
+
 def write(compiled: Compiled, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
     """Write the files of a compilation, all or none."""
-    texts = {folder / name: text for name, text in compiled.texts.items()}
-    binaries = {folder / name: data for name, data in compiled.binaries.items()}
-    if report_path is not None:
-        texts[report_path] = report(compiled.view)
-    if depfile_path is not None:
-        texts[depfile_path] = depfile([folder / f"{compiled.view.name}.c"], compiled.sources)
-    write_bytes({**binaries, **{path: text.encode() for path, text in texts.items()}}, keep_unchanged=keep_unchanged)
+    product(compiled).write(folder, depfile_path=depfile_path, report_path=report_path, keep_unchanged=keep_unchanged)

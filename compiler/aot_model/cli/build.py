@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from aot_model.emit.files import Product
     from aot_model.emit.view import Options
     from aot_model.pipeline import Request
 
@@ -29,14 +30,26 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
 
 
 def compile_(arguments: argparse.Namespace) -> int:
+    from aot_model import cache
+
+    # What is printed on the way is not in the cache.
+    kept = None if arguments.dump_after or arguments.explain else cache.from_environment()
+    made = kept.find(arguments) if kept else None
+    if made is None:
+        made = _compile(arguments)
+        if kept:
+            kept.store(arguments, made)
+    made.write(arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
+    tell_notes(made.notes)
+    return 0
+
+
+def _compile(arguments: argparse.Namespace) -> Product:
     from aot_model.passes.manager import Observer
-    from aot_model.pipeline import compile_model, write
+    from aot_model.pipeline import compile_model, product
 
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
-    compiled = compile_model(request(arguments, _options(arguments)), observer)
-    write(compiled, arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
-    tell_notes(compiled.notes)
-    return 0
+    return product(compile_model(request(arguments, _options(arguments)), observer))
 
 
 def export(arguments: argparse.Namespace) -> int:
