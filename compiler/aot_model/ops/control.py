@@ -15,8 +15,8 @@ from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, 
 from aot_model.ir.program import Loop as LoopStep
 from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.site import Site
-from aot_model.ops.movement import Gather, Slice, Transpose, ints
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, normal_axis, operator, required
+from aot_model.ops.movement import Gather, Slice, Transpose
+from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, ints, normal_axis, operator, required
 
 ENDLESS = 1 << 62
 

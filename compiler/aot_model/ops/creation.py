@@ -12,8 +12,7 @@ import numpy as np
 from aot_model.ir.expr import Expr, call, cast, const
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.movement import ints
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, operator, required, static  # fmt: skip
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, ints, operator, required, static  # fmt: skip
 
 
 @operator("Shape", shape_only=True)

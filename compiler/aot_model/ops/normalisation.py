@@ -9,8 +9,9 @@ import numpy as np
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import Flatten, ReshapeTo, Transpose
+from aot_model.ops.movement import Transpose
 from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, broadcast, normal_axis, operator, required
+from aot_model.ops.views import Flatten, ReshapeTo
 
 
 def scalar(build: Build, value: float, dtype: DType) -> Value:

@@ -190,6 +190,11 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
     return value.data
 
 
+def ints(values: object) -> tuple[int, ...]:
+    """The elements of a constant as Python integers."""
+    return tuple(int(v) for v in np.asarray(values).ravel())
+
+
 def required(inputs: Inputs, index: int = 0) -> Value:
     """An input that must be there."""
     value = inputs[index] if index < len(inputs) else None

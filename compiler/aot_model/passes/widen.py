@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from aot_model.ir.graph import Graph, Node, Value, subgraphs
 from aot_model.ir.types import TensorType
-from aot_model.ops.elementwise import Cast
+from aot_model.ops.conversion import Cast
 
 
 def widen(graph: Graph) -> bool:
