@@ -209,7 +209,7 @@ class Importer:
                 self._function(proto, graph, scope, inputs)
                 return
             attributes = self._attributes(place)
-            name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output))
+            name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output), place.build)
             cls = self._class(domain, name)
             if cls is None:
                 raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
@@ -254,7 +254,7 @@ class Importer:
             return
         inner = {name: value for name, value in zip(body.inputs, inputs, strict=False) if value is not None}
         omitted = set(body.inputs) - set(inner)
-        outer_opsets, self.opsets = self.opsets, body.opsets
+        outer_opsets, self.opsets = self.opsets, {**self.opsets, **body.opsets}
         label = proto.name or (proto.output[0] if proto.output else proto.op_type)
         for node in body.nodes:
             node.input[:] = ["" if name in omitted else name for name in node.input]

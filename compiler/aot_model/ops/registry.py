@@ -77,6 +77,8 @@ class Operator:
     """Not computed at compile time before the pass fuse_qdq has seen it."""
     as_qdq: ClassVar[bool] = False
     """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
+    stepwise: ClassVar[bool] = False
+    """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
     dynamic: ClassVar[tuple[int, ...]] = ()
     """Outputs whose size hangs on data: their types are upper bounds, and behind all outputs come their actual shapes."""
     shape_only: ClassVar[bool] = False
