@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
-    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _params, _stack):
+    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
 
@@ -206,6 +206,15 @@ def _test_main(commands: Commands) -> None:
 def _benchmark_main(commands: Commands) -> None:
     command = _program(commands, "benchmark-main", "programs:benchmark_main", "write the C of a program that measures a generated library")
     command.add_argument("--runs", type=values.whole, default=100, help="runs to measure (default: 100)")
+
+
+def _arena(commands: Commands) -> None:
+    command = _command(commands, "arena", "programs:arena", "write the C of one memory for libraries that were compiled with --workspace caller")
+    command.add_argument("libraries", nargs="+", type=Path, metavar="JSON", help="<name>.json of a generated library")
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for NAME.h and NAME.c")
+    command.add_argument("--name", required=True, help="name of the memory, a C identifier")
+    command.add_argument("--pool-section", type=values.section, action="append", default=[], metavar="POOL=SECTION", help="linker section of a pool's array")
+    command.add_argument("--keep-unchanged", action="store_true", help="leave files alone that have the same content")
 
 
 def _params(commands: Commands) -> None:
