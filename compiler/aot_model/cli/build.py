@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def request(arguments: argparse.Namespace, library: Options | None = None) -> Request:
     """The compilation that a command line asks for; options that a command does not have are at their defaults."""
+    from aot_model.emit.budgets import Budgets
     from aot_model.emit.names import library_name
     from aot_model.emit.view import Options
     from aot_model.memory import Pool
@@ -25,7 +26,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
     return Request(
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
-        library or Options(io=given.get("io", "caller")), pools, given.get("planner"), given.get("max_ram"), given.get("max_flash"),
+        library or Options(io=given.get("io", "caller")), pools, given.get("planner"), Budgets(given.get("max_ram"), given.get("max_flash")),
     )  # fmt: skip
 
 
