@@ -22,6 +22,7 @@ from aot_model.host_run import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.ir.program import Device
 from aot_model.lowering.arguments import Argument, written
+from aot_model.module import ModelError
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.region import Region
 from aot_model.pipeline import write
@@ -224,15 +225,15 @@ def test_through_the_module_interface(tmp_path: Path, monkeypatch: pytest.Monkey
 
     log = ctypes.create_string_buffer(64)
     context = Context(ctypes.cast(log, ctypes.c_char_p), -60)
-    with pytest.raises(aot_model.ModelError, match=r"\(-1\)"):
+    with pytest.raises(ModelError, match=r"\(-1\)"):
         module(X)
-    with pytest.raises(aot_model.ModelError, match=r"\(-1\)"):
+    with pytest.raises(ModelError, match=r"\(-1\)"):
         module.set_devices()
     module.set_devices(ctypes.addressof(context))
     np.testing.assert_array_equal(module(X)[0], np.maximum(X, 0))
     assert log.value == b"AOrCD"
     context.fails = 0
-    with pytest.raises(aot_model.ModelError, match=r"\(1\)"):
+    with pytest.raises(ModelError, match=r"\(1\)"):
         module(X)
 
 

@@ -94,7 +94,7 @@ def parse_target(text: str, options: Mapping[str, str] | None = None, plugins: S
     *before, processor = chosen
     rest = dict(options or {})
     own = {k: rest.pop(k) for k in list(rest) if processor[0].has_option(k) or not any(t.has_option(k) for t, _ in before)}
-    partners = tuple(t.with_options({**{k: v for k, v in rest.items() if t.has_option(k)}, **given}) for t, given in before)
+    partners = tuple(t.with_options({**given, **{k: v for k, v in rest.items() if t.has_option(k)}}) for t, given in before)
     return replace(processor[0].with_options({**processor[1], **own}), before=partners)
 
 
