@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS, known_options
@@ -23,7 +23,14 @@ class _Answer(argparse.Action):
         setattr(namespace, self.dest, self._tell)
 
 
-class _Parser(argparse.ArgumentParser):
+class _Command(argparse.ArgumentParser):
+    """Says what is wrong first, and where to read on, instead of the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\n  hint: see {self.prog} --help\n")
+
+
+class _Parser(_Command):
     """Answers `--version`, `--cmake-dir` … where no subcommand is given."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -35,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
                 self.exit(1, f"error: {error} [E101]\n")
             self.exit(0)
         if getattr(arguments, "handler", None) is None:
-            self.error("a COMMAND is missing (see --help)")
+            self.error("a COMMAND is missing")
         return arguments
 
 
@@ -73,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
     for system in ("cmake", "bazel", "scons", "toolchains"):
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
-    commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
+    commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
     for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
