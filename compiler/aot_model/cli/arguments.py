@@ -97,8 +97,13 @@ def _command(commands: Commands, name: str, handler: str, help: str) -> argparse
 
 
 def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
-    """What every command that compiles takes."""
+    """What every command that compiles a model takes."""
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
+    _generation(command, target)
+
+
+def _generation(command: argparse.ArgumentParser, target: str = "host") -> None:
+    """What the code is like."""
     command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target}); "
                          "targets that take over parts of the model come before it: `NAME,NAME`")  # fmt: skip
     _plugins(command)
@@ -123,7 +128,6 @@ def _planning(command: argparse.ArgumentParser) -> None:
 
 def _library(command: argparse.ArgumentParser) -> None:
     """What a library is like."""
-    command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
     _declare(command, *(k.name for k in OPTIONS if k.name != "dims"))
 
 
@@ -131,6 +135,7 @@ def _compile(commands: Commands) -> None:
     command = _command(commands, "compile", "build:compile_", "compile a model to C")
     _model(command)
     command.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the generated files")
+    command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
     _library(command)
     command.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
     command.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory")
@@ -140,8 +145,10 @@ def _compile(commands: Commands) -> None:
 
 
 def _export(commands: Commands) -> None:
-    command = _command(commands, "export", "build:export", "write an archive of a compiled model with build files, for projects without this compiler")
-    _model(command)
+    command = _command(commands, "export", "build:export", "write an archive of compiled models with build files, for projects without this compiler")
+    command.add_argument("models", type=Path, nargs="+", metavar="MODEL", help="ONNX or TFLite files")
+    _generation(command)
+    command.add_argument("--name", action="append", help="name of the library, a C identifier (default: from the file's name); once for each model")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="archive to write: .tar.gz, .tgz or .tar")
     _library(command)
 
