@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+STRING_BYTES = (16, 32, 64, 128, 256, 512, 1024)
+"""ir.strings.WIDTHS, which is not imported for the sake of quick answers."""
+
 
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
@@ -162,6 +165,7 @@ def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
     command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target})")
     command.add_argument("--option", type=_pair, action="append", default=[], metavar="K=V", help="option of the target")
     command.add_argument("--dim", type=_dimension, action="append", default=[], metavar="NAME=N", help="extent of a symbolic dimension")
+    command.add_argument("--string-bytes", type=int, choices=STRING_BYTES, default=64, metavar="N", help="size of an element of tensors of strings, its NUL included: 16, 32, … 1024 (default: 64)")
 
 
 def _planning(command: argparse.ArgumentParser) -> None:

@@ -38,7 +38,7 @@ class CFunction:
 
     def signature(self) -> str:
         params = [self._declare(k, self.function.params[k]) for k in self.kept]
-        return f"static void {self.name}({', '.join(params)})"
+        return f"static {'int32_t' if self.function.fallible else 'void'} {self.name}({', '.join(params)})"
 
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""
@@ -62,7 +62,7 @@ def collect_functions(program: Program, addresses: Mapping[Buffer, tuple[str, in
     for call in program.calls():
         aliasing = _aliasing(call, addresses)
         f = call.function
-        key = (f.name, f.params, f.body, f.includes, f.helpers, aliasing)
+        key = (f.name, f.params, f.body, f.includes, f.helpers, f.fallible, aliasing)
         if key not in known:
             known[key] = CFunction(f"{prefix}_{len(known):02d}_{f.name}", f, aliasing, [])
         known[key].layers.append(call)

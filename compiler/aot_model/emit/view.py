@@ -11,6 +11,7 @@ from aot_model.emit import parameters
 from aot_model.emit.functions import CFunction, collect_functions
 from aot_model.emit.names import comment_text, identifier, identifiers
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
+from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
 from aot_model.memory_plan import Addresses
 from aot_model.targets.target import Target
@@ -39,6 +40,8 @@ class Options:
     """Of "module" and "tvm-ffi"."""
     profile: bool = False
     """Whether ticks of each layer are counted."""
+    string_bytes: int = DEFAULT_WIDTH
+    """Size of an element of tensors of strings."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +229,7 @@ class ModelView:
     def call_text(self, call: Call) -> str:
         f = self.calls[call]
         arguments = ", ".join(self.argument(call.arguments[k], f.function.params[k].element) for k in f.kept)
-        return f"{f.name}({arguments});"
+        return f"{f.name}({arguments})"
 
     def body(self) -> str:
         return "\n".join(self._steps(self.program.body, 1))
@@ -247,10 +250,15 @@ class ModelView:
 
     def _timed(self, call: Call) -> list[str]:
         """The call; with --profile, between two readings of the clock."""
-        if not self.options.profile:
-            return [self.call_text(call)]
-        counter = f"{self.name}_profile[{self.call_numbers[call]}]"
-        return ["{", "    const uint32_t begin = aot_model_ticks();", f"    {self.call_text(call)}", f"    {counter} += aot_model_ticks() - begin;", "}"]
+        lines = [f"{self.call_text(call)};"]
+        failed: list[str] = []
+        if call.function.fallible:
+            lines, failed = [f"const int32_t status = {lines[0]}"], ["if (status != AOT_MODEL_OK) {", "    return status;", "}"]
+        if self.options.profile:
+            counter = f"{self.name}_profile[{self.call_numbers[call]}]"
+            lines = ["const uint32_t begin = aot_model_ticks();", *lines, f"{counter} += aot_model_ticks() - begin;"]
+        lines += failed
+        return lines if len(lines) == 1 else ["{", *(f"    {line}" for line in lines), "}"]
 
     @cached_property
     def call_numbers(self) -> dict[Call, int]:

@@ -28,12 +28,13 @@ from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.strings import DEFAULT_WIDTH, encoded, string_type
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
 
 
-def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
+def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_WIDTH) -> Model:
     """The model in a file. CompileError with all problems."""
     data, proto = read_proto(path)
     check_model(proto, str(path))
@@ -46,7 +47,7 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     digest = hashlib.sha256(data)
     for extra in sources[1:]:
         digest.update(extra.read_bytes())
-    importer = Importer(proto, str(path), dims)
+    importer = Importer(proto, str(path), dims, string_type(string_bytes))
     graph = importer.run()
     return Model(graph, tuple(sources), digest.hexdigest(), importer.notes)
 
@@ -54,11 +55,13 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
 class Importer:
     """The state of one import."""
 
-    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int]) -> None:
+    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int], strings: DType = DType.STRING64) -> None:
         load_all()
         self.proto = proto
         self.where = where
         self.dims = dict(dims)
+        self.strings = strings
+        """Element type of all tensors of strings."""
         self.used_dims: set[str] = set()
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.notes: list[str] = []
@@ -176,9 +179,13 @@ class Importer:
         )  # fmt: skip
         return None
 
+    def element_type(self, code: int) -> DType:
+        """The element type of an ONNX code. KeyError, TypeError or ValueError when there is none."""
+        return self.strings if code == onnx.TensorProto.STRING else DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+
     def _dtype(self, code: int, what: str) -> DType | None:
         try:
-            return DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+            return self.element_type(code)
         except (KeyError, TypeError, ValueError):
             name = onnx.TensorProto.DataType.Name(code) if code in onnx.TensorProto.DataType.values() else str(code)
             self._problem("E202", f"{what} has element type {name}, which is not supported")
@@ -252,9 +259,18 @@ class Importer:
         if self._dtype(tensor.data_type, f"constant '{printable(name)}'") is None:
             return None
         try:
+            if tensor.data_type == onnx.TensorProto.STRING:
+                return self._strings(list(tensor.string_data), name, tuple(tensor.dims))
             return constant(name, np.array(onnx.numpy_helper.to_array(tensor)))
         except Exception as error:
             self._problem("E102", f"constant '{printable(name)}' is damaged: {printable(str(error))}")
+            return None
+
+    def _strings(self, texts: list[bytes], name: str, shape: tuple[int, ...]) -> Value | None:
+        try:
+            return constant(name, encoded(texts, self.strings).reshape(shape))
+        except ValueError as error:
+            self._problem("E202", f"constant '{printable(name)}': {error}")
             return None
 
     def _node(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, prefix: str = "") -> None:
@@ -293,8 +309,10 @@ class Importer:
             cls = self._class(domain, name)
             if cls is None:
                 raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
-            op = _make(cls, attributes)
+            op = self._make(cls, attributes)
             types = op.infer(inputs)
+            if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
+                raise OperatorError("is not supported on strings", "E202")
         except OperatorError as error:
             self._problem(error.code, str(error), proto, error.hint)
             return
@@ -356,6 +374,9 @@ class Importer:
                 return constant(name, np.asarray(a.f if a.name == "value_float" else list(a.floats), dtype=np.float32))
             if a.name in ("value_int", "value_ints"):
                 return constant(name, np.asarray(a.i if a.name == "value_int" else list(a.ints), dtype=np.int64))
+            if a.name in ("value_string", "value_strings"):
+                texts = [a.s] if a.name == "value_string" else list(a.strings)
+                return self._strings(texts, name, () if a.name == "value_string" else (len(texts),))
         self._problem("E202", "this form of constant is not supported", proto)
         return None
 
@@ -370,6 +391,28 @@ class Importer:
             else:
                 result[a.name] = _plain(onnx.helper.get_attribute_value(a))
         return result
+
+    def _make(self, cls: type[Operator], attributes: dict[str, Any]) -> Operator:
+        """The operator with ONNX attributes; OperatorError for one that it does not know or that is missing."""
+        known = {f.name: f for f in fields(cls)}
+        given: dict[str, Any] = {}
+        for name, value in attributes.items():
+            if name not in known:
+                raise OperatorError(f"attribute '{printable(name)}' is not supported", "E202")
+            declared = str(known[name].type)
+            if declared.startswith("DType"):
+                try:
+                    value = self.element_type(value)
+                except (KeyError, TypeError, ValueError):
+                    value = printable(str(value))
+                    raise OperatorError(f"attribute '{name}' names the element type {value}, which is not supported", "E202") from None
+            elif not _fits(declared, value):
+                raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")
+            given[name] = value
+        missing = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
+        if missing:
+            raise OperatorError(f"attribute '{missing[0]}' is missing")
+        return cls(**given)
 
     def _subgraph(self, source: onnx.GraphProto, place: Place) -> Graph:
         """The body of a control-flow operator; the types of its inputs come from the node's inputs."""
@@ -389,29 +432,6 @@ def _plain(raw: Any) -> Any:
     if isinstance(raw, (list, tuple)) or type(raw).__name__.startswith("Repeated"):
         return tuple(_plain(v) for v in raw)
     return raw
-
-
-def _make(cls: type[Operator], attributes: dict[str, Any]) -> Operator:
-    """The operator with ONNX attributes; OperatorError for one that it does not know or that is missing."""
-    known = {f.name: f for f in fields(cls)}
-    given: dict[str, Any] = {}
-    for name, value in attributes.items():
-        if name not in known:
-            raise OperatorError(f"attribute '{printable(name)}' is not supported", "E202")
-        declared = str(known[name].type)
-        if declared.startswith("DType"):
-            try:
-                value = DType.of(onnx.helper.tensor_dtype_to_np_dtype(value))
-            except (KeyError, TypeError, ValueError):
-                value = printable(str(value))
-                raise OperatorError(f"attribute '{name}' names the element type {value}, which is not supported", "E202") from None
-        elif not _fits(declared, value):
-            raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")
-        given[name] = value
-    missing = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
-    if missing:
-        raise OperatorError(f"attribute '{missing[0]}' is missing")
-    return cls(**given)
 
 
 _ATTRIBUTE_TYPES: dict[str, type | tuple[type, ...]] = {"float": (float, int), "int": int, "str": str}

@@ -42,7 +42,7 @@ class Buffer:
     quantisation: Quantisation | None = None
 
     def __post_init__(self) -> None:
-        self.align = max(self.align, self.type.dtype.size)  # 64-bit elements need more than a word's alignment
+        self.align = max(self.align, self.type.dtype.alignment)  # 64-bit elements need more than a word's alignment
 
     @property
     def nbytes(self) -> int:
@@ -87,6 +87,8 @@ class Function:
     includes: frozenset[str] = frozenset()
     helpers: tuple[str, ...] = ()
     note: str = ""
+    fallible: bool = False
+    """Returns AOT_MODEL_OK or an error, which the run then returns."""
 
 
 @dataclass(frozen=True)

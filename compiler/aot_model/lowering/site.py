@@ -151,8 +151,8 @@ class Site:
         return values[output] if output < len(values) and values[output] in self.lowering.read else None
 
     def call(self, name: str, body: str, arguments: Sequence[Argument], *, includes: Iterable[str] = (), helpers: tuple[str, ...] = (),
-             overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "") -> None:  # fmt: skip
-        """Add a call of a function without a tail: any number of inputs and outputs."""
+             overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "", fallible: bool = False) -> None:  # fmt: skip
+        """Add a call of a function without a tail: any number of inputs and outputs. fallible: the body returns a status."""
         params, buffers = [], []
         for a in arguments:
             if isinstance(a.memory, Value):
@@ -169,7 +169,7 @@ class Site:
                 buffer = Buffer(f"{self.node.name}_{a.name}", TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
                 params.append(Param(a.name, DType.UINT8, Access.SCRATCH, piece.ctype))
                 buffers.append(buffer)
-        function = Function(name, tuple(params), body, frozenset(includes), helpers, note)
+        function = Function(name, tuple(params), body, frozenset(includes), helpers, note, fallible)
         reads = ", ".join(str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is Access.READ)
         writes = ", ".join(str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is Access.WRITE)
         self.lowering.add(Call(function, tuple(buffers), overlaps, self.node.name, self.node.kind, macs, f"{reads} -> {writes}"))

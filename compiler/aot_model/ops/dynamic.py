@@ -73,7 +73,7 @@ class NonZero(Operator):
         return [Sample((np.asarray([[1, 0, 2], [0, 0, 3]], np.float32),), {}, frozenset({0}))]
 
 
-@operator("Compress", alone=True)
+@operator("Compress", alone=True, strings=True)
 class Compress(Operator):
     """The slices along an axis (without: the elements) at which the condition holds."""
 

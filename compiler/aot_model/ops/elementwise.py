@@ -31,6 +31,10 @@ def clamp(x: Expr, low: Expr | None, high: Expr | None) -> Expr:
     return x if high is None else call("min", x, high)
 
 
+def _equal(a: Expr, b: Expr) -> Expr:
+    return call("same_text" if a.dtype.is_string else "eq", a, b, dtype=DType.BOOL)
+
+
 def _compare(op: str, swap: bool = False, negate: bool = False) -> Callable[..., Expr]:
     def build(a: Expr, b: Expr) -> Expr:
         result = call(op, *((b, a) if swap else (a, b)), dtype=DType.BOOL)
@@ -102,7 +106,7 @@ _TABLE: list[tuple[str, int, _T, DType | None]] = [
     ("Softsign", 1, lambda x: call("div", x, call("add", call("abs", x), one(x, 1))), None),
     ("HardSwish", 1, _hard_swish, None), ("Mish", 1, _mish, None), ("IsNaN", 1, lambda x: call("isnan", x, dtype=DType.BOOL), DType.BOOL),
     ("Min", -1, _chain("min"), None), ("Max", -1, _chain("max"), None), ("Sum", -1, _chain("add"), None),
-    ("Mean", -1, _mean, None), ("Equal", 2, _compare("eq"), DType.BOOL), ("Less", 2, _compare("lt"), DType.BOOL),
+    ("Mean", -1, _mean, None), ("Equal", 2, _equal, DType.BOOL), ("Less", 2, _compare("lt"), DType.BOOL),
     ("Greater", 2, _compare("lt", swap=True), DType.BOOL), ("LessOrEqual", 2, _compare("le"), DType.BOOL),
     ("GreaterOrEqual", 2, _compare("le", swap=True), DType.BOOL), ("And", 2, _simple("and"), DType.BOOL),
     ("Or", 2, _simple("or"), DType.BOOL), ("Xor", 2, _simple("xor"), DType.BOOL), ("Not", 1, _simple("not"), DType.BOOL),
@@ -158,7 +162,7 @@ def _samples(cls: type[Elementwise]) -> list[Sample]:
 
 def _declare(name: str, arity: int, meaning: _T, result: DType | None) -> None:
     members = {"__doc__": f"ONNX {name}.", "__module__": __name__, "arity": arity, "meaning": staticmethod(meaning), "result": result}
-    operator(name, elementwise=True)(type(name, (Elementwise,), members))
+    operator(name, elementwise=True, strings=name in ("Identity", "Equal"))(type(name, (Elementwise,), members))
 
 
 for _row in _TABLE:
@@ -370,7 +374,7 @@ class Clip(Operator):
         )
 
 
-@operator("Where", elementwise=True)
+@operator("Where", elementwise=True, strings=True)
 class Where(Operator):
     """condition ? x : y."""
 
@@ -390,7 +394,7 @@ def narrow(x: Expr, to: DType, saturate: bool) -> Expr:
     return cast(x, to)
 
 
-@operator("Cast", elementwise=True)
+@operator("Cast", elementwise=True, strings=True)
 class Cast(Operator):
     """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or NaN."""
 
@@ -400,7 +404,10 @@ class Cast(Operator):
     """Of float8_e8m0: up, down or nearest."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(self.to, required(inputs).shape)]
+        x = required(inputs)
+        if x.dtype.is_string != self.to.is_string:
+            raise OperatorError(f"conversion of {x.dtype.label} to {self.to.label} is not supported", "E202", "numbers as text need a formatter that firmware does not have")
+        return [TensorType(self.to, x.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = at(required(inputs), index)

@@ -79,6 +79,8 @@ class Operator:
     """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
     dynamic: ClassVar[tuple[int, ...]] = ()
     """Outputs whose size hangs on data: their types are upper bounds, and behind all outputs come their actual shapes."""
+    strings: ClassVar[bool] = False
+    """Takes tensors of strings; every operator with the mark `movement` does."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 
