@@ -37,4 +37,67 @@ static inline void aot_model_string_put(char *slot, const char *from, int32_t co
     }
 }
 
+/* Place of a text among `count` sorted words, -1 when it is none of them. Word k begins at words[begins[k]], with a NUL
+ * behind it. */
+static inline int32_t aot_model_string_find(const uint8_t *words, const int32_t *begins, int32_t count, const char *text, int32_t size)
+{
+    int32_t low = 0;
+    int32_t high = count;
+
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        const int32_t order = aot_model_string_order(text, (const char *)(words + begins[middle]), size);
+        if (order == 0) {
+            return middle;
+        }
+        if (order < 0) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return -1;
+}
+
+static inline bool aot_model_string_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The next substring of text[*at .. length): text[*begin .. *end); false when there is no more. `width` is the length of
+ * the delimiter, 0: any number of white-space characters. `last`: the rest is one substring. */
+static inline bool aot_model_string_next(const char *text, int32_t length, const char *delimiter, int32_t width, bool last, int32_t *at,
+                                         int32_t *begin, int32_t *end)
+{
+    int32_t k = *at;
+
+    while (width == 0 && k < length && aot_model_string_is_space(text[k])) {
+        ++k;
+    }
+    if (width == 0 ? k >= length : k > length) {
+        return false;
+    }
+    *begin = k;
+    *end = length;
+    *at = length + 1;
+    if (last) {
+        while (width == 0 && aot_model_string_is_space(text[*end - 1])) {
+            --*end;
+        }
+        return true;
+    }
+    for (; k < length; ++k) {
+        int32_t same = 0;
+        while (same < width && k + same < length && text[k + same] == delimiter[same]) {
+            ++same;
+        }
+        if (width == 0 ? aot_model_string_is_space(text[k]) : same == width) {
+            *end = k;
+            *at = k + width;
+            return true;
+        }
+    }
+    return true;
+}
+
 #endif
