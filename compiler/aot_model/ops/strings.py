@@ -194,9 +194,10 @@ class StringNormalizer(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = texts("Monday", "tuesday", "MONDAY", "monday")
-        stop = {"stopwords": ("Monday", "noon")}
-        forms: list[dict[str, object]] = [{"case_change_action": a, **s, "is_case_sensitive": c, "locale": "C"} for a in ("NONE", "LOWER", "UPPER") for s in ({}, stop) for c in (0, 1)]
-        return [*(Sample((x,), f) for f in forms), Sample((x.reshape(1, 4),), forms[2]), Sample((x[:1],), {**stop, "is_case_sensitive": 1})]
+        stop: dict[str, object] = {"stopwords": ("Monday", "noon")}
+        exact: dict[str, object] = {**stop, "is_case_sensitive": 1}
+        cases = [{"case_change_action": a, **s} for a in ("LOWER", "UPPER") for s in ({}, stop, exact)]
+        return [*(Sample((x,), c) for c in cases), Sample((x,), exact), Sample((x.reshape(1, 4),), cases[1]), Sample((x[:1],), exact)]
 
 
 @operator("RegexFullMatch", alone=True, strings=True)
