@@ -26,7 +26,7 @@ _DTYPES = """FLOAT32 FLOAT64 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT1
     STRING256 STRING512 STRING1024""".split()
 _ERRORS = {
     -1: "an input or output is not set", -2: "memory is not aligned", -3: "the parameters are missing, damaged or of another model",
-    -4: "an operator of an external library failed", -12: "a string is too long",
+    -4: "an operator of an external library failed", -12: "a string is too long", -13: "an element is none of the categories that the model knows",
 }  # fmt: skip
 
 Array = np.ndarray

@@ -409,6 +409,8 @@ class Importer:
             elif not _fits(declared, value):
                 raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")
             given[name] = value
+        if "string_type" in known:
+            given["string_type"] = self.strings
         missing = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
         if missing:
             raise OperatorError(f"attribute '{missing[0]}' is missing")

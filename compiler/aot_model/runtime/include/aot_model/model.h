@@ -28,6 +28,7 @@ extern "C" {
 #define AOT_MODEL_ERROR_MEMORY (-10)    /* the memory given is too small */
 #define AOT_MODEL_ERROR_VERSION (-11)   /* a descriptor of another version of these headers */
 #define AOT_MODEL_ERROR_STRING (-12)    /* a string is longer than an element of the model's tensors of strings */
+#define AOT_MODEL_ERROR_CATEGORY (-13)  /* an element is none of the categories that the model knows */
 
 #if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
 #define AOT_MODEL_ALIGNED(n) __attribute__((aligned(n)))
