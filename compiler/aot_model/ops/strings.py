@@ -12,9 +12,8 @@ import numpy as np
 
 from aot_model.emit.names import bytes_literal
 from aot_model.ir.graph import Value
-from aot_model.ir.strings import slot
 from aot_model.ir.types import DType, TensorType, strides_of
-from aot_model.kernels.base import Packed, Scratch
+from aot_model.kernels.base import Packed
 from aot_model.kernels.float32.text import CText
 from aot_model.lowering.site import Argument, Site, written
 from aot_model.ops.dynamic import put_shape, shape_type
@@ -187,7 +186,7 @@ class StringNormalizer(Operator):
             text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
             text.line("count = 1;")
         shapes = put_shape(text, site, 1, [*("1" for _ in x.shape[:-1]), "count"]) if self.stopwords else []
-        helpers = (letter_case.C_HELPER,) if fold or self.case_change_action != "NONE" else ()
+        helpers = (letter_case.change_case_function(),) if fold or self.case_change_action != "NONE" else ()
         arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", y), *shapes]
         site.call("string_normalizer", block(text), arguments, includes={HEADER}, helpers=helpers)
 

@@ -28,13 +28,13 @@ def upper(text: str) -> str:
     return text.translate({small: capital for capital, small in _SMALL.items()})
 
 
-C_HELPER = """\
+_FUNCTION = """\
 /* Change the letters of `length` bytes of UTF-8 to capitals or to small ones; bytes that are not UTF-8 stay. Rows: first and
  * last capital, step, distance to the small letter. */
 static void aot_model_change_case(char *text, int32_t length, bool to_capitals)
 {
-    static const int32_t pairs[%d][4] = {
-%s
+    static const int32_t pairs[COUNT][4] = {
+ROWS
     };
     int32_t k = 0;
 
@@ -48,9 +48,9 @@ static void aot_model_change_case(char *text, int32_t length, bool to_capitals)
             code = code * 64 + (int32_t)((unsigned char)text[k + n] & 0x3Fu);
             ++n;
         }
-        for (int32_t p = 0; n == bytes && p < %d; ++p) {
+        for (int32_t p = 0; n == bytes && p < COUNT; ++p) {
             const int32_t capital = to_capitals ? code - pairs[p][3] : code;
-            if (capital >= pairs[p][0] && capital <= pairs[p][1] && (capital - pairs[p][0]) %% pairs[p][2] == 0) {
+            if (capital >= pairs[p][0] && capital <= pairs[p][1] && (capital - pairs[p][0]) % pairs[p][2] == 0) {
                 code = to_capitals ? capital : capital + pairs[p][3];
                 for (int32_t j = bytes - 1; j > 0; --j) {
                     text[k + j] = (char)(0x80 | (code & 0x3F));
@@ -62,4 +62,11 @@ static void aot_model_change_case(char *text, int32_t length, bool to_capitals)
         }
         k += n;
     }
-}""" % (len(PAIRS), ",\n".join("        " + ", ".join(f"{{{', '.join(map(str, row))}}}" for row in PAIRS[k : k + 5]) for k in range(0, len(PAIRS), 5)), len(PAIRS))
+}"""
+
+
+def change_case_function() -> str:
+    """C of aot_model_change_case()."""
+    rows = [f"{{{', '.join(map(str, row))}}}" for row in PAIRS]
+    lines = ["        " + ", ".join(rows[k : k + 5]) for k in range(0, len(rows), 5)]
+    return _FUNCTION.replace("COUNT", str(len(rows))).replace("ROWS", ",\n".join(lines))
