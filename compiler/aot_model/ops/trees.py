@@ -6,7 +6,7 @@ Source: ONNX-ML operator specification (TreeEnsembleClassifier and TreeEnsembleR
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -57,8 +57,10 @@ class TreeSums(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, forest = matrix(inputs), self.forest
         assert forest is not None
-        if max(forest.feature, default=0) >= x.shape[1]:
-            raise OperatorError(f"a node reads feature {max(forest.feature)} of {x.type}")
+        if not all(0 <= f < x.shape[1] for f, mode in zip(forest.feature, forest.mode, strict=True) if mode != LEAF):
+            raise OperatorError(f"a node reads a feature that {x.type} does not have")
+        if not all(0 <= k < self.targets for k in forest.target):
+            raise OperatorError(f"a leaf votes for another than the {self.targets} targets")
         return [TensorType(x.dtype, (x.shape[0], self.targets))]
 
     def lower(self, site: Site) -> None:
@@ -213,8 +215,8 @@ class _Nodes(Operator):
 
 @operator("TreeEnsembleClassifier", domain="ai.onnx.ml")
 class TreeEnsembleClassifier(_Nodes):
-    """Votes of trees for classes: the best class, and the score of each. Votes for one of two classes are its score; that
-    of the other is what is left of 1, or the opposite where weights are negative."""
+    """Votes of trees for classes: the best class, and the score of each. Where two classes have one sum, it is the
+    score of the second; that of the first is what is left of 1, or the opposite where there are negative weights."""
 
     class_ids: tuple[int, ...] = ()
     class_nodeids: tuple[int, ...] = ()
@@ -234,22 +236,22 @@ class TreeEnsembleClassifier(_Nodes):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, forest, base = required(inputs), forest_of(self, "class"), self.base()
         count = len(self.classlabels_int64s or self.classlabels_strings)
-        if count == 2 and len(set(forest.target)) == 1:
-            one = _summed(build, x, TreeSums(replace(forest, target=(0,) * len(forest.target)), 1, "SUM", base[-1:]))
-            positive = min(forest.weight, default=0) >= 0
-            other = build(op("Sub"), build.constant(1, DType.FLOAT32), one) if positive else build(op("Neg"), one)
-            scores = build(Concat(1), other, one)
-            transform = "LOGISTIC" if self.post_transform == "LOGISTIC" and not positive else "NONE"
-        else:
-            scores, transform = _summed(build, x, TreeSums(forest, count, "SUM", base)), self.post_transform
-        label = labels(build, scores, self.classlabels_int64s, self.classlabels_strings, self.string_type)
-        return [label, transformed(build, scores, transform)]
+        names = self.classlabels_int64s, self.classlabels_strings, self.string_type
+        if count != 2 or set(forest.target) != {0}:
+            scores = _summed(build, x, TreeSums(forest, count, "SUM", base))
+            return [labels(build, scores, *names), transformed(build, scores, self.post_transform)]
+        one = _summed(build, x, TreeSums(forest, 1, "SUM", base[-1:]))
+        opposite = build(op("Neg"), one)
+        other = build(op("Sub"), build.constant(1, DType.FLOAT32), one) if min(forest.weight) >= 0 else opposite
+        scores = build(Concat(1), other, one)
+        logistic = self.post_transform == "LOGISTIC"
+        return [labels(build, scores, *names), transformed(build, build(Concat(1), opposite, one), "LOGISTIC") if logistic else scores]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         tree: dict[str, Any] = {**_TREES, "class_treeids": (0, 0, 1, 1), "class_nodeids": (1, 2, 1, 2)}
         three = {**tree, "class_ids": (0, 2, 1, 0), "class_weights": (1.0, 2.0, 0.5, 4.0)}
-        plus, minus = ({**tree, "class_ids": (1,) * 4, "class_weights": w, "classlabels_int64s": (3, 9)} for w in ((0.25, 0.5, 0.125, 0.5), (1.0, -2.0, 0.5, 0.75)))
+        plus, minus = ({**tree, "class_ids": (0,) * 4, "class_weights": w, "classlabels_int64s": (3, 9)} for w in ((0.25, 0.5, 0.125, 0.5), (1.0, -2.0, 0.5, 0.75)))
         forms = [{**three, "classlabels_strings": ("a", "ü", "c")}, {**three, "classlabels_int64s": (5, -1, 7), "post_transform": "SOFTMAX"}]
         forms += [plus, minus, {**plus, "post_transform": "LOGISTIC"}, {**minus, "post_transform": "LOGISTIC"}]
         return [Sample((_SAMPLES,), f, outputs=2) for f in forms]
