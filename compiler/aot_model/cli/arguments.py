@@ -11,7 +11,6 @@ from typing import Any
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS, known_options
 
-
 MODEL_OPTIONS = ("dims", "string_bytes")
 """Keywords of the build rules that say how a model is read."""
 

@@ -87,6 +87,12 @@ LIBRARY = (
 )
 """aot_model_library(), AotModelLibrary()."""
 
+ARENA = (
+    Keyword("libraries", "<library>", "what aot_model_library() made, with the workspace of the caller", "list"),
+    Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section"),
+)
+"""aot_model_arena(), AotModelArena()."""
+
 TEST = (
     Keyword("library", "<library>", "what aot_model_library() made"),
     Keyword("vectors", "<file|folder>", "`.npz` with arrays `in_<i>`, `out_<i>`, or ONNX test data"),
