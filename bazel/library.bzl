@@ -38,6 +38,7 @@ def _sources_impl(ctx):
     if not name or name != _identifier(name):
         fail("aot_model_library(%s): model_name '%s' is not a C identifier" % (ctx.label.name, name))
     target = ctx.attr.target or ctx.attr._target_flag[TargetFlagInfo].value or ctx.toolchains[TOOLCHAIN_TYPE].aot_model.target
+    target = ",".join(ctx.attr.offload + [target])
 
     # A folder for this target alone: nothing else is on its include path, and two may use the same file names.
     source, header, metadata, report = [
@@ -61,6 +62,7 @@ def _sources_impl(ctx):
             arguments.add("--%s=%s" % (option, value))
     for symbol, extent in sorted(ctx.attr.dims.items()):
         arguments.add("--dim=%s=%s" % (symbol, extent))
+    arguments.add_all(ctx.files.target_plugins, format_each = "--target-plugin=%s")
     arguments.add_all(ctx.attr.options)
     parameters = []
     if "--params=external" in ctx.attr.options:
@@ -68,7 +70,7 @@ def _sources_impl(ctx):
     run_compiler(
         ctx,
         arguments = arguments,
-        inputs = [ctx.file.model] + ctx.files.data,
+        inputs = [ctx.file.model] + ctx.files.data + ctx.files.target_plugins,
         outputs = [source, header, metadata, report] + parameters,
         mnemonic = "AotModelCompile",
         message = "Compiling model %s for %s" % (name, target),
@@ -96,8 +98,10 @@ aot_model_sources = rule(
         "max_ram": attr.string(doc = "Budget in bytes: more is an error of the build."),
         "model": attr.label(allow_single_file = True, mandatory = True, doc = "ONNX or TFLite file."),
         "model_name": attr.string(mandatory = True, doc = "Prefix of the generated files and symbols."),
+        "offload": attr.string_list(doc = "Targets that take over parts of the model first."),
         "options": attr.string_list(doc = "Any other arguments of `aot-model compile`."),
         "target": attr.string(doc = "What to generate code for; default: the flag //bazel:target, else the platform says."),
+        "target_plugins": attr.label_list(allow_files = [".py"], doc = "Python files that define further targets."),
         "workspace": attr.string(values = ["", "static", "caller"], doc = "Who owns the workspace."),
         "_target_flag": attr.label(default = Label("//bazel:target")),
     },
@@ -114,6 +118,8 @@ def aot_model_library(
         data = [],
         model_name = None,
         target = None,
+        offload = [],
+        target_plugins = [],
         dims = {},
         workspace = None,
         io = None,
@@ -138,6 +144,8 @@ def aot_model_library(
         model_name: prefix of the generated files and symbols; default: the name as a C identifier.
         target: what to generate code for (`aot-model targets`); default: the flag --@aot_model//bazel:target, else
             what the toolchain has for the platform.
+        offload: targets that take over parts of the model first, in order of preference.
+        target_plugins: Python files that define further targets.
         dims: values of the model's symbolic dimensions, {"batch": 1}.
         workspace: "static" or "caller": who owns the workspace.
         io: "caller" or "workspace": where inputs and outputs are.
@@ -161,10 +169,12 @@ def aot_model_library(
         max_ram = _text(max_ram),
         model = model,
         model_name = _identifier(name.split("/")[-1]) if model_name == None else model_name,
+        offload = offload,
         options = options,
         tags = tags,
         target = _text(target),
         target_compatible_with = target_compatible_with,
+        target_plugins = target_plugins,
         testonly = testonly,
         visibility = visibility,
         workspace = _text(workspace),

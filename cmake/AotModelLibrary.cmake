@@ -2,6 +2,8 @@
 #     MODEL <file>                 ONNX or TFLite; relative to the source directory, or generated
 #     [NAME <identifier>]          prefix of the generated files and symbols; default: <target> as a C identifier
 #     [TARGET <target>]            what to generate code for (`aot-model targets`); default: the toolchain's
+#     [OFFLOAD <target>...]        targets that take over parts of the model first, in order of preference
+#     [TARGET_PLUGINS <file>...]   Python files that define further targets
 #     [DIMS <symbol>=<n>...]       values of the model's symbolic dimensions
 #     [WORKSPACE static|caller]    who owns the workspace: the library (default), or the caller of <name>_run()
 #     [IO caller|workspace]        where inputs and outputs are: with the caller (default), or inside the workspace
@@ -24,7 +26,7 @@ function(aot_model_library target)
     cmake_parse_arguments(PARSE_ARGV 1 arg
         "EXCLUDE_FROM_ALL"
         "MODEL;NAME;TARGET;WORKSPACE;IO;MAX_RAM;MAX_FLASH;METADATA;REPORT"
-        "DIMS;OPTIONS;DEPENDS")
+        "DIMS;OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
     if (NOT arg_MODEL)
@@ -42,8 +44,14 @@ function(aot_model_library target)
     if (NOT DEFINED arg_TARGET)
         _aot_model_default_target(arg_TARGET)
     endif ()
-    if (arg_TARGET STREQUAL "host")
-        _aot_model_host_target(arg_TARGET)
+    if (arg_TARGET MATCHES "^(.*,)?host$")
+        set(before "${CMAKE_MATCH_1}")
+        _aot_model_host_target(host)
+        set(arg_TARGET "${before}${host}")
+    endif ()
+    list(JOIN arg_OFFLOAD "," before)
+    if (before)
+        set(arg_TARGET "${before},${arg_TARGET}")
     endif ()
     _aot_model_find_model(model "${call}" "${arg_MODEL}" "${arg_DEPENDS}")
 
@@ -68,6 +76,11 @@ function(aot_model_library target)
     endforeach ()
     list(TRANSFORM arg_DIMS PREPEND "--dim=")
     list(APPEND arguments ${arg_DIMS})
+    foreach (plugin IN LISTS arg_TARGET_PLUGINS)
+        cmake_path(ABSOLUTE_PATH plugin NORMALIZE)
+        list(APPEND arguments "--target-plugin=${plugin}")
+        list(APPEND arg_DEPENDS "${plugin}")
+    endforeach ()
     if (CMAKE_GENERATOR MATCHES "Ninja")
         # Ninja sees that the C did not change and stops there. Make would find it older than the model for ever.
         list(APPEND arguments --keep-unchanged)

@@ -21,7 +21,7 @@ def on(*operators: str, name: str = "unit", **more: object):  # type: ignore[no-
 
 
 def reasons(g: Graph, *targets: object) -> dict[str, list[str]]:
-    return {a.node: [why for *_, why in a.refused] for a in partition(g, targets).assignments}  # type: ignore[arg-type]
+    return {a.node: [why for _, pattern, why in a.refused if pattern] for a in partition(g, targets).assignments}  # type: ignore[arg-type]
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -130,6 +130,17 @@ def test_checks_say_why() -> None:
     target = unit(patterns=(Claim("relu", op("Relu"), check),))
     assert reasons(graph(lambda m, x: m.Relu(x), X), target) == {"relu0": ["too large"]}
     assert reasons(graph(lambda m, x: m.Relu(x), value("x", 1, 4)), target) == {"relu0": []}
+
+
+def test_nodes_that_fit_no_pattern_say_so() -> None:
+    g = graph(lambda m, x: m.Tanh(m.Sigmoid(x)), X)
+    result = partition(g, [unit("one", patterns=(Claim("gate", op("Sigmoid", op("Add"))),))])
+    assert [a.refused for a in result.assignments] == [(("one", "", "what is around it fits no pattern"),), (("one", "", "it has no pattern for Tanh"),)]
+
+
+def test_a_refusal_is_told_of_every_node_of_the_match() -> None:
+    g = graph(lambda m, x, y: m.Relu(m.Add(x, y)), X, Y)
+    assert reasons(g, unit(patterns=(Claim("both", op("Relu", op("Add")), lambda match, target: "no"),))) == {"add0": ["no"], "relu1": ["no"]}
 
 
 def test_types_decide() -> None:
@@ -326,7 +337,7 @@ def test_state_stays_with_the_processor_and_in_order() -> None:
     g = graph(lambda m, x: (lambda old: (m.Assign(state, m.Add(x, x)), old)[1])(m.Mul(state, x)), X)
     result = partition(g, [on("Add", "Mul", "Assign")])
     assert kinds(g.nodes) == ["Region", "Mul", "Assign"] or kinds(g.nodes) == ["Mul", "Region", "Assign"]
-    assert sum(1 for a in result.assignments if a.refused) == 2
+    assert sum(1 for a in result.assignments if any(p for _, p, _ in a.refused)) == 2
 
 
 def test_empty_tensors_are_not_taken() -> None:

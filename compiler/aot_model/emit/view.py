@@ -10,6 +10,7 @@ from aot_model import __version__
 from aot_model.emit import parameters
 from aot_model.emit.functions import CFunction, collect_functions, emitted_by_targets
 from aot_model.emit.names import comment_text, identifier, identifiers
+from aot_model.errors import fail
 from aot_model.ir.program import Access, Buffer, Call, Device, Program, Role
 from aot_model.ir.types import Quantisation
 from aot_model.memory_plan import Addresses
@@ -165,8 +166,13 @@ class ModelView:
 
     @cached_property
     def devices(self) -> list[Device]:
-        """In the order of first use."""
-        return list(dict.fromkeys(f.function.device for f in self.functions if f.function.device is not None))
+        """In the order of first use. CompileError E502 when two have one name."""
+        found = list(dict.fromkeys(f.function.device for f in self.functions if f.function.device is not None))
+        names = [d.name for d in found]
+        if len(set(names)) != len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise fail("E502", f"targets {self.target.label}: two devices are called '{twice}'", hint="targets that share a device declare it alike")
+        return found
 
     @property
     def contexts(self) -> list[Device]:

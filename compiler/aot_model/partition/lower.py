@@ -5,7 +5,9 @@ Every buffer of a region is the planner's, what is between its functions and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -55,17 +57,21 @@ class RegionSite:
         return self._site.target
 
     def buffer(self, value: Value) -> Buffer:
-        """The memory of a value of the region."""
+        """The memory of a value of the region; of a constant as it is given, see constant()."""
         if value.data is not None:
-            replaced = self.region.constants.get(value, value)
-            if replaced is None or replaced.data is None:
-                raise ValueError(f"constant '{value.name}' was taken over by update_constants")
-            return self._pack(replaced.name, Packed(replaced.name, replaced.data, max(replaced.dtype.size, 4)))
+            return self._pack(value.name, Packed(value.name, value.data))
         if value not in self._buffers:
             if all(value not in n.outputs for n in self.region.nodes):
                 raise ValueError(f"value '{value.name}' is not one of the region")
             self._buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation)
         return self._buffers[value]
+
+    def constant(self, value: Value) -> Value:
+        """A constant of the region as it is in memory: what update_constants made of it."""
+        replaced = self.region.constants.get(value, value)
+        if replaced is None:
+            raise ValueError(f"constant '{value.name}' was taken over by update_constants")
+        return replaced
 
     def call(self, name: str, body: str, arguments: Sequence[Argument], *, match: Match | None = None, includes: Iterable[str] = (),
              helpers: tuple[str, ...] = (), overlaps: tuple[Overlap, ...] = (), macs: int | None = None, note: str = "", fails: bool = False,
@@ -88,6 +94,7 @@ class RegionSite:
              helpers: tuple[str, ...], overlaps: tuple[Overlap, ...], macs: int | None, note: str, fails: bool, device: bool) -> None:  # fmt: skip
         bound_device = self._offload.device if device else None
         headers = frozenset(header_of(self.target, f"region {self.region.name}", h) for h in includes)
+        arguments = [self._argument(a) for a in arguments]
         params, buffers = bound(arguments, self._memory, self._pack, match.result.name if match else self.region.name)
         owner = self.target.name if self._offload.emit is not None and not external else ""
         function = Function(name, params, body, headers, helpers, note, external, fails, bound_device, owner)
@@ -96,9 +103,15 @@ class RegionSite:
         work = macs if macs is not None else sum(m.macs for m in ([match] if match else self.region.matches))
         self.calls.append(Call(function, buffers, overlaps, layer, op, work, shapes_of(arguments)))
 
-    def _memory(self, memory: Value | Strided) -> Buffer:
-        if not isinstance(memory, Value):
+    def _argument(self, argument: Argument) -> Argument:
+        """The argument, a constant as update_constants left it."""
+        memory = argument.memory
+        if not isinstance(memory, (Value, Packed, Scratch)):
             raise TypeError(f"an argument is a {type(memory).__name__}, not a value, Packed or Scratch")
+        return replace(argument, memory=self.constant(memory)) if isinstance(memory, Value) and memory.is_const else argument
+
+    def _memory(self, memory: Value | Strided) -> Buffer:
+        assert isinstance(memory, Value)
         return self.buffer(memory)
 
     def _pack(self, name: str, packed: Packed) -> Buffer:
@@ -149,6 +162,7 @@ def lower_region(site: Site, region: Region) -> None:
         made = checked(region.target, hook, lambda: compile_region(region), Source, Blob)
         if made is None:
             raise wrong(region.target, hook, "returned None, not a Source or a Blob")
+        _check_artifact(region.target, hook, made)
         checked(region.target, hook, lambda: _artifact(build, made, offload.device))
     else:
         raise wrong(region.target, "offload", "has neither lower nor compile_region")
@@ -165,6 +179,15 @@ def _ports(build: RegionSite) -> list[Argument]:
     graph = build.region.graph
     inputs = [Argument(f"x{k}", v) for k, v in enumerate(graph.inputs)]
     return [*inputs, *(written(f"y{k}", v) for k, v in enumerate(graph.outputs))]
+
+
+def _check_artifact(target: Target, hook: str, made: Source | Blob) -> None:
+    """CompileError E502 when what compile_region made cannot be called."""
+    identifier_of(target, hook, "the function", made.function)
+    if isinstance(made, Blob) and not made.data:
+        raise wrong(target, hook, "the blob is empty")
+    if isinstance(made, Source) and not (re.search(rf"\b{made.function}\s*\(", made.text) if made.text else made.includes):
+        raise wrong(target, hook, f"its text does not define '{made.function}'")
 
 
 def _artifact(build: RegionSite, made: Source | Blob, device: Device | None) -> None:

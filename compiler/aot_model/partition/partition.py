@@ -26,21 +26,19 @@ from aot_model.targets.hooks import checked
 from aot_model.targets.offload import Claim
 from aot_model.targets.target import Target
 
-
 MAX_CANDIDATES = 32
 """Ways in which one pattern may end at one value that are looked at: operands in both orders multiply."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Where a node goes: target and pattern, both empty for what the processor itself computes; and which patterns
-    fitted but did not take it, (target, pattern, why not)."""
+    """Where a node goes: target and pattern, both empty for what the processor itself computes; and who did not take it:
+    (target, pattern, why not), where the pattern is empty when none of the target's fits."""
 
     node: str
     operator: str
     target: str = ""
     pattern: str = ""
-    region: str = ""
     refused: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -71,7 +69,7 @@ def _partition(graph: Graph, targets: Sequence[Target], result: Partition) -> No
     for target in targets:
         search.claim(target)
     search.merge()
-    result.assignments += search.assignments()
+    result.assignments += search.assignments(targets)
     result.regions += search.extract(result.regions)
 
 
@@ -111,7 +109,8 @@ class _Search:
                 why = self._objection(match) or checked(target, f"check of pattern '{rule.name}'", partial(rule.check, match, target), str)
                 if why is None:
                     return match
-                self.refused.setdefault(node, {})[target.name, rule.name, why] = None
+                for member in match.nodes:
+                    self.refused.setdefault(member, {})[target.name, rule.name, why] = None
         return None
 
     def _named(self, pattern: str, result: Node, found: Bindings) -> Match:
@@ -168,15 +167,16 @@ class _Search:
 
     # --- results ----------------------------------------------------------------------------------------------------
 
-    def assignments(self) -> Iterator[Assignment]:
+    def assignments(self, targets: Sequence[Target]) -> Iterator[Assignment]:
         """Where each node goes, in the order of the graph."""
         for node in self.graph.nodes:
-            refused = tuple(self.refused.get(node, ()))
+            refused = self.refused.get(node, {})
             if node in self.owner:
                 target, match = self.owner[node]
-                yield Assignment(node.name, node.kind, target.name, match.pattern, "", refused)
-            else:
-                yield Assignment(node.name, node.kind, refused=refused)
+                yield Assignment(node.name, node.kind, target.name, match.pattern, tuple(refused))
+                continue
+            silent = [t for t in targets if all(name != t.name for name, _, _ in refused)]
+            yield Assignment(node.name, node.kind, refused=(*refused, *((t.name, "", _no_match(t, node)) for t in silent)))
 
     def extract(self, known: Sequence[Region]) -> list[Region]:
         """Put each group into a region; the graph has one node for it then."""
@@ -225,6 +225,13 @@ class _Search:
 def _all(pattern: Pattern, value: Value, start: Bindings) -> list[Bindings]:
     """The ways in which a pattern stands for a value, the preferred first."""
     return list(islice(pattern.bind(value, start), MAX_CANDIDATES))
+
+
+def _no_match(target: Target, node: Node) -> str:
+    """Why no pattern of a target fits at a node."""
+    assert target.offloads is not None
+    known = any(node.kind in rule.pattern.kinds() for rule in target.offloads.patterns)
+    return "what is around it fits no pattern" if known else f"it has no pattern for {node.kind}"
 
 
 def _layer(members: Iterable[Node]) -> str:

@@ -84,6 +84,10 @@ class Region:
         """The constants that its nodes read, each once, in order."""
         return list(dict.fromkeys(v for n in self.graph.nodes for v in n.inputs if v is not None and v.is_const))
 
+    def border(self) -> tuple[list[TensorType], list[TensorType]]:
+        """Types of the inputs and of the outputs."""
+        return [v.type for v in self.graph.inputs], [v.type for v in self.graph.outputs]
+
     def __repr__(self) -> str:
         return f"{self.target.name}:{self.name}[{', '.join(m.pattern for m in self.matches)}]"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from aot_model.errors import CompileError, fail
+from aot_model.errors import fail
 from aot_model.ir.graph import Graph, subgraphs
 from aot_model.ir.program import Program
 from aot_model.partition.lower import update_constants
@@ -19,6 +19,7 @@ from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.widen import widen
+from aot_model.targets.hooks import checked, wrong
 from aot_model.targets.target import Target
 
 GraphPass = Callable[[Graph], bool]
@@ -92,9 +93,8 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     first = [(n, _expand_but(kept) if p is expand and kept else p) for n, p in ORDER]
     rest = list(REST) if kept else []
     every = (target, *target.before)
-    early = [(p.__name__, _guarded(p, o, PHASES[0])) for t in every for o in reversed(t.lineage()) for p in o.graph_passes.get(PHASES[0], ())]
-    late = [[(p.__name__, _guarded(p, o, PHASES[1])) for o in reversed(t.lineage()) for p in o.graph_passes.get(PHASES[1], ())] for t in every]
-    known = [n for n, _ in (*first, *early, *rest, *(p for passes in late for p in passes))]
+    early = [p for t in every for p in _of_target(t, PHASES[0], graph)]
+    known = [n for n, _ in (*first, *early, *rest, *(p for t in every for p in _of_target(t, PHASES[1], graph)))]
     _check_names(observer.dump_after | observer.explain, [*known, "partition"])
     for name, function in (*first, *early):
         _run(graph, name, function, observer)
@@ -102,13 +102,21 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     observer.log.append(f"partition: {len(result.regions)} regions")
     if "partition" in observer.dump_after:
         observer.write("\n".join([f"; after partition\n{graph}", *(str(r.graph) for r in result.regions)]))
-    for name, function in (*rest, *late[0]):
+    for name, function in (*rest, *_of_target(target, PHASES[1], graph)):
         _run(graph, name, function, observer)
     for region in result.regions:
-        for name, function in next(passes for t, passes in zip(every, late, strict=True) if t is region.target):
+        border = region.border()
+        for name, function in _of_target(region.target, PHASES[1], region.graph):
             _run(region.graph, name, function, observer)
+        if region.border() != border:
+            raise wrong(region.target, f"a pass ({PHASES[1]})", f"changes the inputs or outputs of region {region.name}")
         update_constants(region)
     return result
+
+
+def _of_target(target: Target, phase: str, whole: Graph) -> list[tuple[str, GraphPass]]:
+    """The graph passes of a target and its ancestors for a phase, ancestors first, and what is said when one fails."""
+    return [(p.__name__, _guarded(p, owner, phase, whole)) for owner in reversed(target.lineage()) for p in owner.graph_passes.get(phase, ())]
 
 
 def _expand_but(kept: frozenset[str]) -> GraphPass:
@@ -142,15 +150,16 @@ def run_program_passes(program: Program, target: Target, phase: str) -> None:
                 _guarded(function, owner, phase)(program)
 
 
-def _guarded(function: Callable[[Any], Any], owner: Target, phase: str) -> Callable[[Any], Any]:
-    """A target's pass whose failure names the target and the hook. Raises CompileError E502."""
+def _guarded(function: Callable[[Any], Any], owner: Target, phase: str, whole: Graph | None = None) -> Callable[[Any], Any]:
+    """A target's pass whose failure names the target and the hook. whole: the graph that must be one afterwards.
+
+    Raises CompileError E502.
+    """
 
     def run(subject: Any) -> Any:
-        try:
-            return function(subject)
-        except CompileError:
-            raise
-        except Exception as error:
-            raise fail("E502", f"target '{owner.name}': pass '{function.__name__}' ({phase}) failed: {type(error).__name__}: {error}") from error
+        result = function(subject)
+        if whole is not None:
+            whole.verify()
+        return result
 
-    return run
+    return lambda subject: checked(owner, f"pass '{function.__name__}' ({phase})", lambda: run(subject))

@@ -10,6 +10,8 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
 
     model_name   prefix of the generated files and symbols; default: the name as a C identifier
     target       what to generate code for (`aot-model targets`); default: the environment's C compiler and flags say
+    offload      targets that take over parts of the model first, in order of preference, a list
+    target_plugins  Python files that define further targets
     dims         values of the model's symbolic dimensions, {"batch": 1}
     workspace    "static" or "caller": who owns the workspace
     io           "caller" or "workspace": where inputs and outputs are
@@ -219,15 +221,18 @@ def _split(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sources(
-    env: Environment, call: str, name: str, model: Any, *, model_name: str | None, target: str | None, dims: Mapping[str, int], workspace: str | None,
-    io: str | None, max_ram: int | str | None, max_flash: int | str | None, options: Sequence[str], depends: Any, report: bool,
+    env: Environment, call: str, name: str, model: Any, *, model_name: str | None, target: str | None, offload: Sequence[str], target_plugins: Any,
+    dims: Mapping[str, int], workspace: str | None, io: str | None, max_ram: int | str | None, max_flash: int | str | None, options: Sequence[str], depends: Any, report: bool,
 ) -> Generated:  # fmt: skip
     model_name = _identifier(name) if model_name is None else model_name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", model_name):
         raise UserError(f"{call}: model_name '{model_name}' is not a C identifier")
     target = target or _default_target(env)
-    if target == "host":
-        target = _host_target(env)
+    *before, processor = target.split(",")
+    if processor == "host":
+        target = ",".join([*before, _host_target(env)])
+    target = ",".join([*offload, target])
+    plugins = env.arg2nodes(target_plugins, env.fs.File)
     (model,) = env.arg2nodes(model, env.fs.Entry) if not isinstance(model, list) or len(model) == 1 else (None,)
     if model is None:
         raise UserError(f"{call}: one model is one file")
@@ -238,11 +243,12 @@ def _sources(
     said = {"workspace": workspace, "io": io, "max-ram": max_ram, "max-flash": max_flash}
     arguments = [f"--name={model_name}", f"--target={target}", *(f"--{k}={v}" for k, v in said.items() if v is not None)]
     arguments += [f"--dim={symbol}={extent}" for symbol, extent in dims.items()]
+    arguments += [f"--target-plugin={plugin.rfile()}" for plugin in plugins]
     shown = {"AOT_MODEL_NAME": model_name, "AOT_MODEL_TARGET": target}
     nodes = env._AotModelCompile(
         files, model, AOT_MODEL_ARGUMENTS=[*arguments, *options], AOT_MODEL_REPORT=["--report=${TARGETS[3]}"] if report else [], **shown
     )
-    env.Depends(nodes, [_identity(env), *env.Flatten(depends)])
+    env.Depends(nodes, [_identity(env), *plugins, *env.Flatten(depends)])
     result = Generated(nodes)
     result.source, result.header, result.metadata = nodes[0], nodes[1], nodes[2]
     result.report = nodes[3] if report else None
@@ -252,28 +258,28 @@ def _sources(
 
 
 def _aot_model_sources(
-    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, dims: Mapping[str, int] | None = None,
-    workspace: str | None = None, io: str | None = None, max_ram: int | str | None = None, max_flash: int | str | None = None,
+    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, offload: Sequence[str] = (),
+    target_plugins: Any = (), dims: Mapping[str, int] | None = None, workspace: str | None = None, io: str | None = None, max_ram: int | str | None = None, max_flash: int | str | None = None,
     options: Sequence[str] = (), depends: Any = (), report: bool = False, **overrides: Any,
 ) -> Generated:  # fmt: skip
     call = f"AotModelSources({name})"
     env = env.Clone(**_split(call, overrides)) if overrides else env
     return _sources(
-        env, call, name, model, model_name=model_name, target=target, dims=dims or {}, workspace=workspace, io=io, max_ram=max_ram,
-        max_flash=max_flash, options=options, depends=depends, report=report,
+        env, call, name, model, model_name=model_name, target=target, offload=offload, target_plugins=target_plugins, dims=dims or {}, workspace=workspace, io=io,
+        max_ram=max_ram, max_flash=max_flash, options=options, depends=depends, report=report,
     )  # fmt: skip
 
 
 def _aot_model_library(
-    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, dims: Mapping[str, int] | None = None,
-    workspace: str | None = None, io: str | None = None, max_ram: int | str | None = None, max_flash: int | str | None = None,
+    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, offload: Sequence[str] = (),
+    target_plugins: Any = (), dims: Mapping[str, int] | None = None, workspace: str | None = None, io: str | None = None, max_ram: int | str | None = None, max_flash: int | str | None = None,
     options: Sequence[str] = (), depends: Any = (), report: bool = False, **overrides: Any,
 ) -> Generated:  # fmt: skip
     call = f"AotModelLibrary({name})"
     env = env.Clone(**_split(call, overrides)) if overrides else env
     made = _sources(
-        env, call, name, model, model_name=model_name, target=target, dims=dims or {}, workspace=workspace, io=io, max_ram=max_ram,
-        max_flash=max_flash, options=options, depends=depends, report=report,
+        env, call, name, model, model_name=model_name, target=target, offload=offload, target_plugins=target_plugins, dims=dims or {}, workspace=workspace, io=io,
+        max_ram=max_ram, max_flash=max_flash, options=options, depends=depends, report=report,
     )  # fmt: skip
     objects = env.Object(made.source, CPPPATH=[*made.include_dirs, "$CPPPATH"])
     result = Generated(env.StaticLibrary(name, objects))

@@ -65,6 +65,13 @@ def _add(found: dict[str, Target], plugin: str, given: Iterable[object]) -> None
         found[target.name] = target
 
 
+def plugin_sources(files: Sequence[Path] = ()) -> list[Path]:
+    """The files that targets from elsewhere are made of, for depfiles: plug-in files, and loaded modules of packages."""
+    packages = {e.value.partition(":")[0].split(".")[0] for e in entry_points(group=ENTRY_POINTS)} - {"aot_model"}
+    loaded = sorted((n, m.__file__) for n, m in sys.modules.items() if n.split(".")[0] in packages)
+    return [*files, *(Path(file) for _, file in loaded if file)]
+
+
 def parse_target(text: str, options: Mapping[str, str] | None = None, plugins: Sequence[Path] = ()) -> Target:
     """The processor of "npu,key=value,cortex-m4,key=value", with the targets named before it in `before`.
 
@@ -87,7 +94,7 @@ def parse_target(text: str, options: Mapping[str, str] | None = None, plugins: S
     *before, processor = chosen
     rest = dict(options or {})
     own = {k: rest.pop(k) for k in list(rest) if processor[0].has_option(k) or not any(t.has_option(k) for t, _ in before)}
-    partners = tuple(t.with_options({**{k: v for k, v in rest.items() if t.has_option(k)}, **given}) for t, given in before)
+    partners = tuple(t.with_options({**given, **{k: v for k, v in rest.items() if t.has_option(k)}}) for t, given in before)
     return replace(processor[0].with_options({**processor[1], **own}), before=partners)
 
 

@@ -69,6 +69,8 @@ class Target:
     vector: str | None = None
     """Name of the float vector dialect of kernels/float32."""
     c_flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    """Linker flags of the libraries that its functions call, for `aot-model run` and `verify`."""
     c_checks: tuple[tuple[str, str], ...] = ()
     """(preprocessor condition that must hold, what to do when it does not)."""
     graph_passes: Mapping[str, tuple[GraphPass, ...]] = field(default_factory=dict)
@@ -82,6 +84,21 @@ class Target:
     def label(self) -> str:
         """The names as on the command line."""
         return ",".join(t.name for t in (*self.before, self))
+
+    @property
+    def all_c_flags(self) -> tuple[str, ...]:
+        """Compiler flags of the processor and of the targets before it."""
+        return tuple(f for t in (self, *self.before) for f in t.c_flags)
+
+    @property
+    def all_libraries(self) -> tuple[str, ...]:
+        """Linker flags of the targets before the processor, and its own."""
+        return tuple(f for t in (*self.before, self) for f in t.libraries)
+
+    @property
+    def specification(self) -> str:
+        """The label with the options that were given to the targets before the processor."""
+        return ",".join([*(",".join([t.name, *(f"{k}={v}" for k, v in sorted(t.values.items()))]) for t in self.before), self.name])
 
     @property
     def offloads(self) -> Offload | None:
