@@ -69,7 +69,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     forget()
     load_all()
     target = parse_target(request.target, request.options, request.plugins)
-    model = read_model(request.model, request.dims, target.option("arithmetic") if target.has_option("arithmetic") else "tflm")
+    model = read_model(request.model, request.dims, target.option("arithmetic") if target.has_option("arithmetic") else "tflm", request.library.string_bytes)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         parts = run_passes(model.graph, target, observer)

@@ -44,7 +44,7 @@ def test_builds_again_exactly_what_hangs_on_a_change(workspace: Workspace) -> No
 
 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
-    arguments = SAMPLES | {"model_name": "net", "target": "c", "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
+    arguments = SAMPLES | {"model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"], "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
     assert spellings("bazel") == {"model", *arguments}
     own = {"deps": [], "tags": ["own"], "testonly": True, "target_compatible_with": [], "visibility": ["//visibility:public"], "copts": ["-DOWN"]}
     given = ", ".join(f"{k} = {v!r}" for k, v in (arguments | own).items())
@@ -57,10 +57,11 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     )
     write_model(workspace.folder / "arguments/m.onnx", shape=("batch", "width"))
     workspace.write("arguments/other.txt", "")
+    workspace.write("arguments/plugin.py", "TARGETS = ()\n")
     log = workspace.build("//arguments:all", "//arguments:the_report")
     call = re.search(r" compile arguments/m\.onnx (.*?)\)", log.replace("\\\n", " "))
     assert call, log
-    assert set(shlex.split(call[1])) >= {"--name=net", "--target=c", "--debug", *words()}
+    assert set(shlex.split(call[1])) >= {"--name=net", "--target=cmsis-nn,c", "--target-plugin=arguments/plugin.py", "--debug", *words()}
     assert " -DOWN " in log
     assert {path.name for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.txt"}
     assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
