@@ -67,6 +67,12 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
 
 
+def test_analysis(workspace: Workspace) -> None:
+    """The tests of bazel/tests/, which run no action."""
+    output = workspace.bazel("test", "@aot_model//bazel/tests:all")
+    assert "Executed 0 out of 4 tests: 4 tests pass" in output or len(re.findall(r"^@aot_model//bazel/tests:\w+ +PASSED", output, re.MULTILINE)) == 4
+
+
 def test_mistakes(workspace: Workspace) -> None:
     """Each is named, in one invocation: data that a rule does not declare are not there; names; arguments."""
     workspace.write(
@@ -139,7 +145,7 @@ def test_tables_are_those_of_cmake() -> None:
 
 @pytest.mark.skipif(not has_tools("buildifier"), reason="needs buildifier (npm install --global @bazel/buildifier)")
 def test_lint() -> None:
-    files = [f for pattern in ("bazel/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel", "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)]
+    files = [f for pattern in ("bazel/*.b*", "bazel/tests/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel", "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)]
     done = subprocess.run(["buildifier", "--mode=check", "--lint=warn", *map(str, files)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
