@@ -86,6 +86,14 @@ def test_answers_import_no_packages(arguments: list[str]) -> None:
     assert out.strip().endswith("[]")
 
 
+def test_compiling_imports_what_the_format_needs(tmp_path: Path) -> None:
+    """Start-up is most of the time of a small model: the other formats' packages stay out."""
+    program = "import sys; from aot_model.cli import main\nassert main(sys.argv[1:]) == 0\nprint(*(m for m in ('onnx_ir', 'tflite', 'flatbuffers', 'onnxruntime') if m in sys.modules))"
+    model = Path(__file__).resolve().parents[2] / "examples/digits/digits.onnx"
+    done = subprocess.run([sys.executable, "-c", program, "compile", str(model), "-o", str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
 # --- compile and check ------------------------------------------------------------------------------------------------
 
 

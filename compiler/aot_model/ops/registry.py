@@ -133,7 +133,8 @@ def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]],
     """Class decorator: register the operator under (domain, name). marks: elementwise, movement, effects."""
 
     def register(cls: type[Op]) -> type[Op]:
-        cls = dataclass(frozen=True)(cls)
+        if cls.__dict__.get("__annotations__"):  # else it is the dataclass that its base is; making one takes as long as all else here
+            cls = dataclass(frozen=True)(cls)
         cls.name, cls.domain = name, domain
         for mark, value in marks.items():
             setattr(cls, mark, value)
