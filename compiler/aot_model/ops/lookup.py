@@ -16,8 +16,9 @@ from aot_model.ir.strings import encoded
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Packed
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.site import Argument, Site, written
-from aot_model.ops.elementwise import Cast
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
+from aot_model.ops.conversion import Cast
 from aot_model.ops.indexing import OneHot, block
 from aot_model.ops.movement import Gather
 from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, operator, required
@@ -78,7 +79,7 @@ class FindKey(Operator):
         if self.must:
             text.line("return AOT_MODEL_OK;")
         arguments = [Argument("x", x), *(Argument(k, Packed(k, v, v.itemsize)) for k, v in tables.items()), written("y", y)]
-        site.call("find_key", block(text), arguments, includes={HEADER} if x.dtype.is_string else (), note=f"{count} keys", fallible=self.must)
+        site.call("find_key", block(text), arguments, includes={HEADER} if x.dtype.is_string else (), note=f"{count} keys", fails=self.must)
 
     def _store(self, text: CText, test: str, found: str) -> None:
         if self.must:

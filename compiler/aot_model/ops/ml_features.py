@@ -15,9 +15,10 @@ from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.ml_scores import as_float
-from aot_model.ops.movement import Concat, Gather, ReshapeTo
+from aot_model.ops.movement import Concat, Gather
 from aot_model.ops.normalisation import reduction
 from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.views import ReshapeTo
 
 
 def _draw(*shape: int) -> np.ndarray:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from aot_model.ir.expr import Expr, call, const, select
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.elementwise import Cast, Where, op
+from aot_model.ops.conversion import Cast
+from aot_model.ops.elementwise import Where, op
 from aot_model.ops.lookup import slots
 from aot_model.ops.movement import Gather
 from aot_model.ops.normalisation import Softmax, reduction

@@ -15,7 +15,8 @@ from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.kernels.base import Packed
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.site import Argument, Site, written
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
 from aot_model.ops.dynamic import put_shape, shape_type
 from aot_model.ops.indexing import block
 from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, broadcast, operator, required
@@ -71,7 +72,7 @@ class StringConcat(Operator):
             with text.loop("k", str(size)):
                 text.line("y[i].text[k] = k < a_length ? a[k] : (char)(k < a_length + b_length ? b[k - a_length] : '\\0');")
         text.line("return AOT_MODEL_OK;")
-        site.call("string_concat", block(text), [Argument("x0", site.input(0)), Argument("x1", site.input(1)), written("y", y)], includes={HEADER}, fallible=True)
+        site.call("string_concat", block(text), [Argument("x0", site.input(0)), Argument("x1", site.input(1)), written("y", y)], includes={HEADER}, fails=True)
 
     @classmethod
     def samples(cls) -> list[Sample]:
