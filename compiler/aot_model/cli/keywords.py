@@ -75,6 +75,8 @@ LIBRARY = (
     Keyword("model", "<file>", "the ONNX or TFLite file; one that the build makes, too"),
     Keyword("model_name", "<identifier>", "prefix of the generated files and symbols; default: the library's name as a C identifier", spelled={"cmake": "NAME"}),
     Keyword("target", "<target>", "what to generate code for (`aot-model targets`), with its options: `cortex-m4,opt=size`; default: what the toolchain compiles for"),
+    Keyword("offload", "<target>", "targets that take over parts of the model first, in order of preference: docs/targets.md", "list"),
+    Keyword("target_plugins", "<file>", "Python files that define further targets", "list"),
     *OPTIONS,
     Keyword("max_stack", "<bytes>", "budget of the stack of <name>_run(): measured when the C is compiled, with GCC"),
     Keyword("options", "<argument>", "any other arguments of `aot-model compile`", "list"),
@@ -84,6 +86,12 @@ LIBRARY = (
     Keyword("exclude_from_all", "", "built only when something needs it", "flag", spelled={"bazel": "", "scons": ""}),
 )
 """aot_model_library(), AotModelLibrary()."""
+
+ARENA = (
+    Keyword("libraries", "<library>", "what aot_model_library() made, with the workspace of the caller", "list"),
+    Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section"),
+)
+"""aot_model_arena(), AotModelArena()."""
 
 TEST = (
     Keyword("library", "<library>", "what aot_model_library() made"),
