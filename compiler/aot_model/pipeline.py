@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aot_model.emit.files import depfile, write_bytes
-from aot_model.emit.metadata import metadata_text
 from aot_model.emit.parameters import parameters_file
 from aot_model.emit.render import header, source
 from aot_model.emit.report import check_budgets, report
@@ -72,7 +71,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     run_program_passes(program, target, "after-planning")
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.max_ram, request.max_flash)
-    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_text(view)}
+    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": view.metadata.to_json()}
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
     return Compiled(view, texts, model.sources, tuple(model.notes), operators, parameters, binaries)
 

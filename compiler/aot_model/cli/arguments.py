@@ -177,7 +177,7 @@ def _library(command: argparse.ArgumentParser) -> None:
     _planning(command)
     command.add_argument("--pool-section", type=_section, action="append", default=[], metavar="POOL=SECTION", help="linker section of a pool's array")
     command.add_argument("--params", choices=("linked", "external"), default="linked", help="constants in the code, or in NAME.params (default: linked)")
-    command.add_argument("--profile", action="store_true", help="count the ticks of each layer, by aot_model_ticks() of the program")
+    command.add_argument("--profile", action="store_true", help="count the ticks of each layer, by a clock of the program")
     command.add_argument("--interface", choices=("module", "tvm-ffi"), action="append", default=[], help="what the library offers beside its structs; repeat for more")
     command.add_argument("--metadata", choices=("none", "size", "full"), default="full", help="how much of it is in flash (default: full)")
     command.add_argument("--max-ram", type=_bytes, metavar="BYTES", help="fail when the workspace is larger (16k, 1m, …)")
@@ -215,7 +215,7 @@ def _inputs(commands: Commands) -> None:
 
 
 def _inspect(commands: Commands) -> None:
-    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model: inputs, outputs, operators, MACs, parameters, memory over time")
+    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model, or in a program with models in it: inputs, outputs, operators, MACs, parameters, memory over time")
     _model(command)
     _planning(command)
     command.add_argument("--json", action="store_true", help="as JSON")

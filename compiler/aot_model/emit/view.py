@@ -9,10 +9,12 @@ from functools import cached_property
 from aot_model import __version__
 from aot_model.emit import parameters
 from aot_model.emit.functions import CFunction, collect_functions
+from aot_model.emit.metadata import metadata
 from aot_model.emit.names import comment_text, identifier, identifiers
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
 from aot_model.ir.types import Quantisation
 from aot_model.memory_plan import Addresses
+from aot_model.metadata import Metadata
 from aot_model.targets.target import Target
 
 ABI = 1
@@ -166,6 +168,11 @@ class ModelView:
     def helpers(self) -> list[str]:
         return list(dict.fromkeys(h for f in self.functions for h in f.function.helpers))
 
+    @cached_property
+    def metadata(self) -> Metadata:
+        """What is known of the model, for C, JSON and Python."""
+        return metadata(self)
+
     # --- external parameters ----------------------------------------------------------------------------------------
 
     @property
@@ -250,7 +257,7 @@ class ModelView:
         if not self.options.profile:
             return [self.call_text(call)]
         counter = f"{self.name}_profile[{self.call_numbers[call]}]"
-        return ["{", "    const uint32_t begin = aot_model_ticks();", f"    {self.call_text(call)}", f"    {counter} += aot_model_ticks() - begin;", "}"]
+        return ["{", f"    const uint32_t begin = {self.name}_now();", f"    {self.call_text(call)}", f"    {counter} += {self.name}_now() - begin;", "}"]
 
     @cached_property
     def call_numbers(self) -> dict[Call, int]:
