@@ -16,8 +16,9 @@ from aot_model.lowering.site import Site
 from aot_model.lowering.storage import stored_values
 from aot_model.lowering.strided import Strided, dense, strided
 from aot_model.lowering.tail import Chain, find_chain
-from aot_model.ops.movement import Concat, View
+from aot_model.ops.movement import Concat
 from aot_model.ops.registry import Index, normal_axis
+from aot_model.ops.views import View
 from aot_model.targets.target import Kernel, Target
 
 PIECE_ALIGNMENT = 4

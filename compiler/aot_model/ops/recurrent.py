@@ -21,7 +21,8 @@ from aot_model.kernels.float32.dialect import DIALECTS
 from aot_model.kernels.recurrent import PASSES, Panels, Recurrent, pack_bias, pack_weights, packing_text, panels_for, recurrent_text, scratch_rows  # fmt: skip
 from aot_model.lowering.site import Argument, Site, written
 from aot_model.lowering.strided import dense
-from aot_model.ops.elementwise import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu, one, op, relu
+from aot_model.ops.activation import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu
+from aot_model.ops.elementwise import one, op, relu
 from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, operator, required
 
 _Scalar = Callable[[Expr, float, float], Expr]
