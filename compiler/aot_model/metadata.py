@@ -98,6 +98,22 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Device:
+    """What a run activates: the header with its functions, and the C type of the context that they get (None: none)."""
+
+    name: str
+    header: str
+    context: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "header": self.header, "context": self.context}
+
+    @staticmethod
+    def from_dict(facts: Mapping[str, Any]) -> Device:
+        return Device(facts["name"], facts["header"], facts["context"])
+
+
+@dataclass(frozen=True)
 class Parameters:
     """External parameters: the file's bytes and alignment, the hash of the structure that it must have, and that structure."""
 
@@ -117,7 +133,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Metadata:
-    """A compiled model. What only the JSON has (options, notes, sections, structure, scratch) is empty when read from a binary."""
+    """A compiled model. What only the JSON has (options, notes, devices, sections, structure, scratch) is empty when read from a binary."""
 
     name: str
     compiler: str
@@ -137,6 +153,7 @@ class Metadata:
     parameters: Parameters | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    devices: tuple[Device, ...] = ()
 
     @property
     def upper(self) -> str:
@@ -153,7 +170,7 @@ class Metadata:
 
     def to_dict(self) -> dict[str, Any]:
         """As in the JSON."""
-        facts = {
+        facts: dict[str, Any] = {
             "schema": SCHEMA,
             "name": self.name,
             "c_name": self.name,
@@ -171,7 +188,11 @@ class Metadata:
             "layers": [layer.to_dict() for layer in self.layers],
             "notes": list(self.notes),
         }
-        return facts if self.parameters is None else {**facts, "parameters": self.parameters.to_dict()}
+        if self.devices:
+            facts["devices"] = [d.to_dict() for d in self.devices]
+        if self.parameters is not None:
+            facts["parameters"] = self.parameters.to_dict()
+        return facts
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=True) + "\n"
@@ -189,6 +210,7 @@ class Metadata:
             int(facts["constants_bytes"]), int(facts["state_bytes"]), int(facts["lower_bound"]), int(facts["macs"]),
             options["workspace"] == "caller", options["io"] == "workspace",
             Parameters.from_dict(facts["parameters"]) if "parameters" in facts else None, options, tuple(facts["notes"]),
+            tuple(map(Device.from_dict, facts.get("devices", ()))),
         )  # fmt: skip
 
     @staticmethod

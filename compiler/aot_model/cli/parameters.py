@@ -24,7 +24,8 @@ def params(arguments: argparse.Namespace) -> int:
     asked = library.options
     target = {k: str(v) for k, v in asked.items() if k not in NOT_OF_THE_TARGET}
     options = Options(asked["workspace"], asked["io"], params="external")
-    view = compile_model(Request(arguments.model, library.name, library.target, target, dict(arguments.dim), options)).view
+    made = Request(arguments.model, library.name, library.target, target, dict(arguments.dim), options, plugins=tuple(arguments.target_plugin))
+    view = compile_model(made).view
     reason = difference(structure(view), library.parameters.structure)
     if reason is not None:
         raise fail("E303", f"the model has another structure than the library '{library.name}': {reason}", where=str(arguments.model),

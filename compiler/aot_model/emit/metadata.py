@@ -26,12 +26,13 @@ def metadata(view: ModelView) -> m.Metadata:
         for c, (_, used) in zip(view.program.calls(), live_bytes(view.program, view.addresses), strict=True)
     )
     return m.Metadata(
-        view.name, view.version, target.name, view.source_name, view.sha256,
+        view.name, view.version, target.specification, view.source_name, view.sha256,
         tuple(map(_tensor, view.inputs)), tuple(map(_tensor, view.outputs)),
         tuple(m.Pool(p.name, p.field, p.size, p.align, p.section) for p in view.pools), tuple(layers),
         view.constant_bytes, sum(b.nbytes for b in view.program.states), view.addresses.plan.lower_bound, view.macs,
         o.workspace == "caller", o.io == "workspace", external,
         {**asked, **{k: target.values[k] for k in sorted(target.values)}}, tuple(view.program.notes),
+        tuple(m.Device(d.name, d.header, d.context) for d in view.devices),
     )  # fmt: skip
 
 

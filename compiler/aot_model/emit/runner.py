@@ -30,8 +30,15 @@ class Library:
     @property
     def call(self) -> str:
         """The call of <name>_run(), whose arguments the program names so."""
-        arguments = [] if self.facts.io_in_workspace else ["&inputs", "&outputs"]
-        return f"{self.facts.name}_run({', '.join(arguments + [self.memory] * self.facts.caller_owns_workspace)})"
+        facts = self.facts
+        arguments = [] if facts.io_in_workspace else ["&inputs", "&outputs"]
+        arguments += [self.memory] * facts.caller_owns_workspace + [f"&{facts.name}_test_devices"] * bool(self.devices)
+        return f"{facts.name}_run({', '.join(arguments)})"
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Names of the devices whose contexts a run gets."""
+        return tuple(d.name for d in self.facts.devices if d.context is not None)
 
     @property
     def memory(self) -> str:

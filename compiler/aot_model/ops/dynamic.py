@@ -17,7 +17,8 @@ from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.site import Argument, Site, written
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
 from aot_model.ops.indexing import block
 from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
 
