@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from aot_model.ir.strings import encoded
 from aot_model.metadata import Layer, Metadata, Tensor
 from aot_model.metadata_binary import Process, decode
 
 _ERRORS = {
     -1: "an input or output is not set", -2: "memory is not aligned", -3: "the parameters are missing, damaged or of another model",
-    -4: "an operator of an external library failed",
+    -4: "an operator of an external library failed", -12: "a string is too long", -13: "an element is none of the categories that the model knows",
 }  # fmt: skip
 
 MAX_DEVICES = 64
@@ -139,6 +140,8 @@ class Module:
         port, given = self.inputs[k], _array(value)
         if given.shape != port.shape:
             raise ValueError(f"input '{port.name}' has shape {list(port.shape)}, not {list(given.shape)}")
+        if port.dtype.kind == "S" and given.dtype.kind in "SUO":
+            given = encoded(given, port.type.dtype)
         self._arrays[k] = np.array(given.astype(port.dtype, casting="same_kind", copy=False), order="C", copy=True)
 
     def set_input_zero_copy(self, key: Key, value: Any) -> None:

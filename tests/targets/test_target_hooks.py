@@ -123,7 +123,7 @@ def test_a_header_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert error.value.problems[0].code == "E601"
 
 
-def test_a_region_in_a_loop_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_region_in_a_branch_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The body of an If and its error."""
     branch = [helper.make_graph([node(k, ["x"], [f"{k}_out"])], k, [], [tensor(f"{k}_out", [2, 4])]) for k in ("Relu", "Tanh")]
     proto = model([node("ReduceSum", ["y"], ["s"], keepdims=0), node("Cast", ["s"], ["c"], to=onnx.TensorProto.BOOL),

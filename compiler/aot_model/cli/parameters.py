@@ -7,7 +7,7 @@ import argparse
 from aot_model.errors import fail
 from aot_model.metadata import Metadata
 
-NOT_OF_THE_TARGET = ("workspace", "io", "metadata", "params", "interfaces", "profile")
+NOT_OF_THE_TARGET = ("workspace", "io", "metadata", "params", "interfaces", "profile", "string_bytes")
 
 
 def params(arguments: argparse.Namespace) -> int:
@@ -23,7 +23,7 @@ def params(arguments: argparse.Namespace) -> int:
         raise fail("E102", "is not the metadata of a library with external parameters", where=str(arguments.library), hint=hint)
     asked = library.options
     target = {k: str(v) for k, v in asked.items() if k not in NOT_OF_THE_TARGET}
-    options = Options(asked["workspace"], asked["io"], params="external")
+    options = Options(asked["workspace"], asked["io"], params="external", string_bytes=asked["string_bytes"])
     made = Request(arguments.model, library.name, library.target, target, dict(arguments.dim), options, plugins=tuple(arguments.target_plugin))
     view = compile_model(made).view
     reason = difference(structure(view), library.parameters.structure)

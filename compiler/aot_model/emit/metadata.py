@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def metadata(view: ModelView) -> m.Metadata:
     o, target = view.options, view.target
-    asked = {"workspace": o.workspace, "io": o.io, "metadata": o.metadata, "params": o.params, "interfaces": list(o.interfaces), "profile": o.profile}
+    asked = {"workspace": o.workspace, "io": o.io, "metadata": o.metadata, "params": o.params, "interfaces": list(o.interfaces), "profile": o.profile, "string_bytes": o.string_bytes}
     external = None
     if view.external:
         external = m.Parameters(

@@ -87,7 +87,8 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
         inputs=list(zip(facts.inputs, data.inputs, strict=True)),
         outputs=list(zip(facts.outputs, data.outputs, strict=True)),
         kinds=kinds,
-        has_reals=kinds != {"integer"},
+        has_numbers=bool(kinds - {"string"}),
+        has_reals=bool(kinds - {"integer", "string"}),
         values_of_bytes=_values_of_bytes(facts),
         kind_of=_kind,
         tolerance=tolerance,
@@ -103,6 +104,8 @@ def benchmark_main(metadata: Path, runs: int) -> tuple[str, tuple[Path, ...]]:
 
 def _kind(dtype: DType) -> str:
     """How the test program gets at the value of an element."""
+    if dtype.is_string:
+        return "string"
     if not dtype.is_float:
         return "integer"
     if dtype.bits <= 8:

@@ -128,7 +128,7 @@ class Lowering:
     def buffer(self, value: Value) -> Buffer:
         """The buffer of a value in memory."""
         if value.data is not None:
-            return self.constant_buffer(value.name, value.data, value.dtype.size)
+            return self.constant_buffer(value.name, value.data, value.dtype.alignment)
         if value not in self.buffers:
             if self.outer is not None and value not in self._producer:
                 return self.outer.buffer(value)
@@ -155,6 +155,7 @@ class Lowering:
         """The steps of a body of control flow, between given buffers."""
         wanted = [(v, b) for k, (v, b) in enumerate(zip(graph.outputs, outputs, strict=True)) if k != skip]
         part = Graph(graph.name, graph.inputs, [v for v, _ in wanted], graph.nodes)
+        part.prune()  # what only the output that is not wanted needs may read inputs that have no memory of their own
         inner = Lowering(part, self.target, self)
         inner.run(inputs, [b for _, b in wanted])
         self.states += inner.states
