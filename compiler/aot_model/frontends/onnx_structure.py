@@ -17,8 +17,9 @@ import onnx.helper
 
 from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.movement import Concat, Slice, Squeeze, Unsqueeze, ints
-from aot_model.ops.registry import Build, OperatorError, normal_axis, static
+from aot_model.ops.movement import Concat, Slice
+from aot_model.ops.registry import Build, OperatorError, ints, normal_axis, static
+from aot_model.ops.views import Squeeze, Unsqueeze
 
 if TYPE_CHECKING:
     from aot_model.frontends.onnx import Importer

@@ -8,8 +8,8 @@ from aot_model.ir.graph import Graph, Node, Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.control import If, Loop
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import ReshapeTo
 from aot_model.ops.registry import Build, OperatorError
+from aot_model.ops.views import ReshapeTo
 
 
 @rule("VAR_HANDLE")

@@ -11,7 +11,7 @@ from aot_model.frontends.tflite_reduction import reduction
 from aot_model.frontends.tflite_site import Site
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
-from aot_model.ops.elementwise import Cast
+from aot_model.ops.conversion import Cast
 from aot_model.ops.quantised_linear import rounded
 
 

@@ -12,7 +12,7 @@ from aot_model.frontends.tflite_movement import slices
 from aot_model.frontends.tflite_site import ACTIVATIONS, Site, finite, rescale, rule
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
-from aot_model.ops.elementwise import Cast
+from aot_model.ops.conversion import Cast
 from aot_model.ops.movement import Concat
 from aot_model.ops.nn import MatMul
 from aot_model.ops.quantised import Rescale

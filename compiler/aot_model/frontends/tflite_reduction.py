@@ -8,7 +8,7 @@ from aot_model.fixed_point import quantise_multiplier
 from aot_model.frontends.tflite_site import QUANTISED, Site, finite, rule
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
-from aot_model.ops.elementwise import Cast
+from aot_model.ops.conversion import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
 from aot_model.ops.quantised import Requantise
 from aot_model.ops.quantised_softmax import L2Normalise, QuantisedLogSoftmax, QuantisedSoftmax, SoftmaxInt16

@@ -18,9 +18,10 @@ from aot_model.frontends.tflite_variables import Key, Variables
 from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import DType, Quantisation
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import ReshapeTo, Transpose
+from aot_model.ops.movement import Transpose
 from aot_model.ops.quantised import Requantise, Rescale
 from aot_model.ops.registry import Build, Operator, OperatorError
+from aot_model.ops.views import ReshapeTo
 from aot_model.passes.fold_constants import folded
 
 MAX_BYTES = 2**31 - 1

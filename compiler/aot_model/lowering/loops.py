@@ -127,7 +127,7 @@ def _overlaps(reads: tuple[Value, ...], element: Expr, position: Expr, out: Valu
 
 def dense_position(index: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
     """Position of the element at an index in a dense tensor."""
-    from aot_model.ops.movement import flatten_index
+    from aot_model.ops.views import flatten_index
 
     return flatten_index(index, shape)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from aot_model.ir.graph import Value
 from aot_model.ir.types import TensorType
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import ReshapeTo, Transpose
+from aot_model.ops.movement import Transpose
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
 from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, operator, required  # fmt: skip
+from aot_model.ops.views import ReshapeTo
 
 Ints = tuple[int, ...]
 

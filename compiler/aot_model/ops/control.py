@@ -15,8 +15,8 @@ from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, 
 from aot_model.ir.program import Loop as LoopStep
 from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.site import Site
-from aot_model.ops.movement import Gather, Slice, Transpose, ints
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, normal_axis, operator, required
+from aot_model.ops.movement import Gather, Slice, Transpose
+from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, ints, normal_axis, operator, required
 
 ENDLESS = 1 << 62
 
@@ -50,7 +50,7 @@ class If(Operator):
             raise OperatorError(f"the condition is {required(inputs).type}, it should be one bool")
         types = [v.type for v in self.then_branch.outputs]
         if len(types) != len(self.else_branch.outputs):
-            raise OperatorError("the branches have different numbers of outputs")
+            raise OperatorError("the branches have different numbers of outputs", "E203", "make the condition a constant")
         _same(self.else_branch.outputs, types, "the other branch's output")
         return types
 
@@ -77,7 +77,9 @@ class Loop(Operator):
         first = condition is None or (condition.data is not None and bool(condition.data.reshape(-1)[0]))
         if condition is not None and condition.data is not None and not first:
             return 0
-        again = self.body.outputs[0]
+        again, producers = self.body.outputs[0], self.body.producers()
+        while again in producers and producers[again].kind == "Identity":
+            again = required(producers[again].inputs)
         goes_on = (again.data is not None and bool(again.data.reshape(-1)[0])) or again is self.body.inputs[1]
         if limit is None or limit.data is None or not first or not goes_on:
             return None

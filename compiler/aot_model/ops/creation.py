@@ -1,4 +1,4 @@
-"""Tensors that hang on shapes and constants only: shape, size, fills and ranges; and Dropout, the identity.
+"""Tensors that hang on shapes and constants only: shape, size, fills and ranges.
 
 Source: ONNX operator specification.
 """
@@ -12,8 +12,7 @@ import numpy as np
 from aot_model.ir.expr import Expr, call, cast, const
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.movement import ints
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, operator, required, static  # fmt: skip
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, ints, operator, required, static  # fmt: skip
 
 
 @operator("Shape", shape_only=True)
@@ -65,30 +64,16 @@ class Range(Operator):
 
     def _count(self, inputs: Inputs) -> int:
         start, limit, delta = (static(inputs, i, w) for i, w in enumerate(("start", "limit", "delta")))
-        if start is None or limit is None or delta is None or float(delta) == 0:
-            raise OperatorError("start, limit or delta is missing, or delta is 0")
-        return max(math.ceil((float(limit) - float(start)) / float(delta)), 0)
+        if any(v is None or v.size != 1 for v in (start, limit, delta)):
+            raise OperatorError("start, limit or delta is missing, or not one number")
+        first, last, step = (float(np.asarray(v).reshape(-1)[0]) for v in (start, limit, delta))
+        if step == 0:
+            raise OperatorError("delta is 0")
+        return max(math.ceil((last - first) / step), 0)
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(required(inputs).dtype, (self._count(inputs),))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        start, delta = at(required(inputs, 0), ()), at(required(inputs, 2), ())
+        start, delta = (at(v, (const(0),) * v.type.rank) for v in (required(inputs, 0), required(inputs, 2)))
         return call("add", start, call("mul", cast(index[0], start.dtype), delta))
-
-
-@operator("Dropout", movement=True)
-class Dropout(Operator):
-    """The identity at inference; the mask is all true."""
-
-    seed: int | None = None
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        training = static(inputs, 2, "training_mode")
-        if training is not None and bool(training):
-            raise OperatorError("training_mode is not supported", "E202", "export the model for inference")
-        x = required(inputs)
-        return [x.type, TensorType(DType.BOOL, x.shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return at(required(inputs), index) if output == 0 else const(True, DType.BOOL)

@@ -6,7 +6,6 @@ Source: ONNX operator specification, opsets 1 to 23.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -170,7 +169,7 @@ def op(name: str) -> Operator:
     return OPERATORS["", name]()
 
 
-class _Unary(Operator):
+class Unary(Operator):
     """One input, one output of the same type, meaning in `scalar`."""
 
     def scalar(self, x: Expr) -> Expr:
@@ -188,112 +187,8 @@ class _Unary(Operator):
         return [Sample((np.asarray(rng.uniform(-4, 4, s), dtype=np.float32),)) for s in [(3, 5), (), (1, 7)]]
 
 
-@operator("LeakyRelu", elementwise=True)
-class LeakyRelu(_Unary):
-    """x < 0 ? alpha * x : x."""
-
-    alpha: float = 0.01
-
-    def scalar(self, x: Expr) -> Expr:
-        scaled = call("mul", x, one(x, self.alpha))
-        if 0 <= self.alpha <= 1:
-            return call("max", x, scaled)
-        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
-
-
-@operator("Elu", elementwise=True)
-class Elu(_Unary):
-    """x < 0 ? alpha * (exp(x) - 1) : x."""
-
-    alpha: float = 1.0
-
-    def scalar(self, x: Expr) -> Expr:
-        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), call("mul", call("expm1", x), one(x, self.alpha)), x)
-
-
-@operator("Selu", elementwise=True)
-class Selu(_Unary):
-    """gamma * (x > 0 ? x : alpha * exp(x) - alpha)."""
-
-    alpha: float = 1.67326319217681884765625
-    gamma: float = 1.05070102214813232421875
-
-    def scalar(self, x: Expr) -> Expr:
-        negative = call("mul", call("expm1", x), one(x, self.alpha))
-        return call("mul", select(call("le", x, one(x, 0), dtype=DType.BOOL), negative, x), one(x, self.gamma))
-
-
-@operator("Celu", elementwise=True)
-class Celu(_Unary):
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
-
-    alpha: float = 1.0
-
-    def scalar(self, x: Expr) -> Expr:
-        inner = call("mul", call("expm1", call("div", x, one(x, self.alpha))), one(x, self.alpha))
-        return call("add", relu(x), call("min", inner, one(x, 0)))
-
-
-@operator("HardSigmoid", elementwise=True)
-class HardSigmoid(_Unary):
-    """max(0, min(1, alpha * x + beta))."""
-
-    alpha: float = 0.2
-    beta: float = 0.5
-
-    def scalar(self, x: Expr) -> Expr:
-        return clamp(call("add", call("mul", x, one(x, self.alpha)), one(x, self.beta)), one(x, 0), one(x, 1))
-
-
-@operator("ThresholdedRelu", elementwise=True)
-class ThresholdedRelu(_Unary):
-    """x > alpha ? x : 0."""
-
-    alpha: float = 1.0
-
-    def scalar(self, x: Expr) -> Expr:
-        return select(call("lt", one(x, self.alpha), x, dtype=DType.BOOL), x, one(x, 0))
-
-
-@operator("Shrink", elementwise=True)
-class Shrink(_Unary):
-    """x < -lambd ? x + bias : x > lambd ? x - bias : 0."""
-
-    bias: float = 0.0
-    lambd: float = 0.5
-
-    def scalar(self, x: Expr) -> Expr:
-        high = select(call("lt", one(x, self.lambd), x, dtype=DType.BOOL), call("sub", x, one(x, self.bias)), one(x, 0))
-        return select(call("lt", x, one(x, -self.lambd), dtype=DType.BOOL), call("add", x, one(x, self.bias)), high)
-
-
-@operator("Gelu", elementwise=True)
-class Gelu(_Unary):
-    """x / 2 * (1 + erf(x / sqrt 2)), or the tanh approximation."""
-
-    approximate: str = "none"
-
-    def scalar(self, x: Expr) -> Expr:
-        if self.approximate == "tanh":
-            cubic = call("mul", call("mul", call("mul", x, x), x), one(x, 0.044715))
-            inner = call("tanh", call("mul", call("add", x, cubic), one(x, math.sqrt(2 / math.pi))))
-        else:
-            inner = call("erf", call("mul", x, one(x, math.sqrt(0.5))))
-        return call("mul", call("mul", x, one(x, 0.5)), call("add", inner, one(x, 1)))
-
-
-@operator("Swish", elementwise=True)
-class Swish(_Unary):
-    """x * sigmoid(alpha * x)."""
-
-    alpha: float = 1.0
-
-    def scalar(self, x: Expr) -> Expr:
-        return call("mul", x, call("sigmoid", call("mul", x, one(x, self.alpha))))
-
-
 @operator("IsInf", elementwise=True)
-class IsInf(_Unary):
+class IsInf(Unary):
     """Whether x is an infinity of a detected sign."""
 
     detect_negative: int = 1
@@ -341,19 +236,6 @@ class BitShift(Operator):
         return call("shl" if self.direction == "LEFT" else "shr", a, b)
 
 
-@operator("PRelu", elementwise=True)
-class PRelu(Operator):
-    """x < 0 ? slope * x : x, slope broadcast to x."""
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, slope = at(required(inputs), index), required(inputs, 1)
-        scaled = call("mul", x, at(slope, broadcast_index(slope.shape, index)))
-        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
-
-
 @operator("Clip", elementwise=True)
 class Clip(Operator):
     """min(max(x, low), high); either bound may be absent."""
@@ -381,59 +263,3 @@ class Where(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         c, x, y = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, i) for i in range(3)))
         return select(c, x, y)
-
-
-def narrow(x: Expr, to: DType, saturate: bool) -> Expr:
-    """A conversion; floats of 8 bits that do not saturate become infinite or NaN."""
-    if not saturate and to.is_float and to.bits == 8 and x.dtype is not to:
-        return call("cast_unbounded", cast(x, DType.FLOAT32), dtype=to)
-    return cast(x, to)
-
-
-@operator("Cast", elementwise=True)
-class Cast(Operator):
-    """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or NaN."""
-
-    to: DType = DType.FLOAT32
-    saturate: int = 1
-    round_mode: str = "up"
-    """Of float8_e8m0: up, down or nearest."""
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(self.to, required(inputs).shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x = at(required(inputs), index)
-        if self.to is DType.FLOAT8E8M0 and x.dtype is not self.to:
-            if self.round_mode != "up":
-                raise OperatorError(f"round_mode '{self.round_mode}' is not supported", "E202")
-            return call("cast_up", cast(x, DType.FLOAT32), dtype=self.to)
-        return narrow(x, self.to, bool(self.saturate))
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        x = np.asarray([-3.7, -0.5, 0, 0.3, 1, 2.5, 100, 300, 1e6, -1e6], np.float32)
-        safe = (DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16, DType.BOOL)
-        ints = [Sample((x[:6] * 2,), {"to": d}) for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)]
-        wrap = [Sample((np.asarray([-5, 0, 7, 300, 70000], np.int32),), {"to": d}) for d in (DType.UINT8, DType.INT16, DType.FLOAT32, DType.BOOL)]
-        return [*(Sample((x,), {"to": d}) for d in safe), *ints, *wrap]
-
-
-@operator("BitCast", elementwise=True)
-class BitCast(Operator):
-    """The same bits as another type of the same width."""
-
-    to: DType = DType.FLOAT32
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.dtype.bits != self.to.bits:
-            raise OperatorError(f"{x.dtype.label} and {self.to.label} have different widths")
-        return [TensorType(self.to, x.shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x = at(required(inputs), index)
-        return x if x.dtype is self.to else call("bitcast", x, dtype=self.to)
-
-    def only_moves(self) -> bool:
-        return True

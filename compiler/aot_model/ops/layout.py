@@ -13,8 +13,9 @@ from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce, select
 from aot_model.ir.graph import Value
 from aot_model.ir.index import add, sub
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.movement import ReshapeTo, Transpose
+from aot_model.ops.movement import Transpose
 from aot_model.ops.registry import OPERATORS, At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required  # fmt: skip
+from aot_model.ops.views import ReshapeTo
 
 
 def _draw(*shape: int) -> np.ndarray:
@@ -52,12 +53,15 @@ class DepthToSpace(Operator):
 
 @operator("SpaceToDepth")
 class SpaceToDepth(Operator):
-    """Blocks of pixels become channels."""
+    """Blocks of pixels become channels: the place in the block before the channel (DCR) or behind it (CRD)."""
 
     blocksize: int = 1
+    mode: str = "DCR"
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, b = required(inputs), self.blocksize
+        if self.mode not in ("DCR", "CRD"):
+            raise OperatorError(f"there is no mode '{self.mode}'")
         if x.type.rank != 4 or b < 1 or x.shape[2] % b or x.shape[3] % b:
             raise OperatorError(f"blocks of {b} x {b} do not fit {x.type}")
         n, c, h, w = x.shape
@@ -66,7 +70,8 @@ class SpaceToDepth(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, b = required(inputs), self.blocksize
         n, c, h, w = x.shape
-        moved = build(Transpose((0, 3, 5, 1, 2, 4)), build(ReshapeTo((n, c, h // b, b, w // b, b)), x))
+        order = (0, 3, 5, 1, 2, 4) if self.mode == "DCR" else (0, 1, 3, 5, 2, 4)
+        moved = build(Transpose(order), build(ReshapeTo((n, c, h // b, b, w // b, b)), x))
         return [build(ReshapeTo((n, c * b * b, h // b, w // b)), moved)]
 
     @classmethod

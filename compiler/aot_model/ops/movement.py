@@ -1,157 +1,18 @@
-"""Operators that move elements: reshape, transpose, slice, concatenate, pad, gather, tile.
+"""Operators that move elements: transpose, slice, concatenate, pad, gather, tile.
 
 They are index maps, so after fusion most of them cost nothing. Source: ONNX operator specification.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Expr, call, cast, const, logical_and, select
-from aot_model.ir.index import add, floordiv, less, mod, mul, sub
-from aot_model.ir.types import DType, TensorType, strides_of
-from aot_model.ops.registry import (
-    At,
-    Index,
-    Inputs,
-    Operator,
-    OperatorError,
-    Sample,
-    broadcast,
-    broadcast_index,
-    normal_axis,
-    operator,
-    required,
-    static,
-)  # fmt: skip
-
-
-def flatten_index(index: Index, shape: tuple[int, ...]) -> Expr:
-    """Position of an index in a dense tensor."""
-    total: Expr = const(0)
-    for i, stride in zip(index, strides_of(shape), strict=True):
-        total = add(total, mul(i, stride))
-    return total
-
-
-def unflatten(position: Expr, shape: tuple[int, ...]) -> Index:
-    """Index in a dense tensor of the element at a position."""
-    result: list[Expr] = []
-    for extent, stride in zip(shape, strides_of(shape), strict=True):
-        result.append(const(0) if extent <= 1 else mod(floordiv(position, max(stride, 1)), extent))
-    return tuple(result)
-
-
-def _ramp(*shape: int) -> np.ndarray:
-    return np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
-
-
-def ints(values: object) -> tuple[int, ...]:
-    return tuple(int(v) for v in np.asarray(values).ravel())
-
-
-class View(Operator):
-    """Same elements in the same order, another shape."""
-
-    def shape(self, inputs: Inputs) -> tuple[int, ...]:
-        raise NotImplementedError
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        shape = self.shape(inputs)
-        if math.prod(shape) != x.type.elements:
-            raise OperatorError(f"{x.type.elements} elements do not fit shape {shape}")
-        return [TensorType(x.dtype, shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, shape = required(inputs), self.infer(inputs)[0].shape
-        if [d for d in x.shape if d != 1] == [d for d in shape if d != 1]:
-            # Only extents of 1 come and go: the indices are the same, also where they are outside (padding).
-            kept = iter(i for i, d in zip(index, shape, strict=True) if d != 1)
-            return at(x, tuple(const(0) if d == 1 else next(kept) for d in x.shape))
-        return at(x, unflatten(flatten_index(index, shape), x.shape))
-
-
-@operator("Reshape", movement=True)
-class Reshape(View):
-    """Shape from the second input; 0 copies a dimension (unless allowzero), -1 is inferred."""
-
-    allowzero: int = 0
-
-    def shape(self, inputs: Inputs) -> tuple[int, ...]:
-        x = required(inputs)
-        data = static(inputs, 1, "the shape")
-        if data is None:
-            raise OperatorError("the shape is missing")
-        wanted = list(ints(data))
-        for i, d in enumerate(wanted):
-            if d == 0 and not self.allowzero:
-                if i >= x.type.rank:
-                    raise OperatorError(f"dimension {i} of shape {wanted} copies a dimension that {x.type} does not have")
-                wanted[i] = x.shape[i]
-        if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
-            raise OperatorError(f"invalid shape {wanted}")
-        if -1 in wanted:
-            known = math.prod(d for d in wanted if d != -1)
-            wanted[wanted.index(-1)] = x.type.elements // known if known else 0
-        return tuple(wanted)
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        cases = [((2, 3, 4), (4, -1)), ((2, 3, 4), (0, 12)), ((1,), ()), ((6,), (1, 6, 1)), ((2, 3), (3, 2))]
-        return [Sample((_ramp(*a), np.asarray(b, np.int64)), constants=frozenset({1})) for a, b in cases]
-
-
-@operator("ReshapeTo", domain="aot", movement=True)
-class ReshapeTo(View):
-    """Reshape to a shape that is an attribute."""
-
-    to: tuple[int, ...] = ()
-
-    def shape(self, inputs: Inputs) -> tuple[int, ...]:
-        return self.to
-
-
-@operator("Flatten", movement=True)
-class Flatten(View):
-    """[product of dimensions before axis, product of the rest]."""
-
-    axis: int = 1
-
-    def shape(self, inputs: Inputs) -> tuple[int, ...]:
-        shape = required(inputs).shape
-        axis = self.axis + len(shape) if self.axis < 0 else self.axis
-        return math.prod(shape[:axis]), math.prod(shape[axis:])
-
-
-@operator("Squeeze", movement=True)
-class Squeeze(View):
-    """Without the named axes of extent 1; without all of them when none is named."""
-
-    def shape(self, inputs: Inputs) -> tuple[int, ...]:
-        shape = required(inputs).shape
-        axes = static(inputs, 1, "the axes")
-        gone = {i for i, d in enumerate(shape) if d == 1} if axes is None else {normal_axis(a, len(shape)) for a in ints(axes)}
-        if any(shape[a] != 1 for a in gone):
-            raise OperatorError(f"cannot squeeze axes {sorted(gone)} of shape {shape}")
-        return tuple(d for i, d in enumerate(shape) if i not in gone)
-
-
-@operator("Unsqueeze", movement=True)
-class Unsqueeze(View):
-    """With new axes of extent 1 at the named places."""
-
-    def shape(self, inputs: Inputs) -> tuple[int, ...]:
-        shape = list(required(inputs).shape)
-        data = static(inputs, 1, "the axes")
-        axes = () if data is None else ints(data)
-        rank = len(shape) + len(axes)
-        for a in sorted(normal_axis(a, rank) for a in axes):
-            shape.insert(a, 1)
-        return tuple(shape)
+from aot_model.ir.index import add, less, mod, mul, sub
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, ints, normal_axis, operator, required, static
+from aot_model.ops.views import ramp
 
 
 @operator("Transpose", movement=True)
@@ -179,7 +40,7 @@ class Transpose(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_ramp(2, 3, 4),), {"perm": p}) for p in [(0, 2, 1), (2, 1, 0), (1, 2, 0)]] + [Sample((_ramp(3, 1),))]
+        return [Sample((ramp(2, 3, 4),), {"perm": p}) for p in [(0, 2, 1), (2, 1, 0), (1, 2, 0)]] + [Sample((ramp(3, 1),))]
 
 
 @operator("Slice", movement=True)
@@ -215,10 +76,10 @@ class Slice(Operator):
         def case(x: np.ndarray, *parts: tuple[int, ...]) -> Sample:
             return Sample((x, *(np.asarray(p, np.int64) for p in parts)), constants=frozenset(range(1, len(parts) + 1)))
 
-        x = _ramp(4, 5)
+        x = ramp(4, 5)
         return [
             case(x, (1,), (3,)), case(x, (0, -3), (4, 5), (0, 1), (2, 1)), case(x, (-1,), (-100,), (1,), (-1,)),
-            case(x, (3,), (0,), (1,), (-2,)), case(x, (1,), (2**62,), (-1,)), case(_ramp(1, 3), (0,), (1,), (0,)),
+            case(x, (3,), (0,), (1,), (-2,)), case(x, (1,), (2**62,), (-1,)), case(ramp(1, 3), (0,), (1,), (0,)),
         ]  # fmt: skip
 
 
@@ -253,7 +114,7 @@ class Concat(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_ramp(2, 3), _ramp(2, 1), _ramp(2, 4)), {"axis": 1}), Sample((_ramp(1, 3), _ramp(2, 3)), {"axis": -2}), Sample((_ramp(3),), {"axis": 0})]
+        return [Sample((ramp(2, 3), ramp(2, 1), ramp(2, 4)), {"axis": 1}), Sample((ramp(1, 3), ramp(2, 3)), {"axis": -2}), Sample((ramp(3),), {"axis": 0})]
 
 
 @operator("Split", movement=True)
@@ -289,8 +150,8 @@ class Split(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_ramp(2, 6),), {"axis": 1, "num_outputs": 3}, outputs=3),
-                Sample((_ramp(5), np.asarray([2, 3], np.int64)), constants=frozenset({1}), outputs=2)]  # fmt: skip
+        return [Sample((ramp(2, 6),), {"axis": 1, "num_outputs": 3}, outputs=3),
+                Sample((ramp(5), np.asarray([2, 3], np.int64)), constants=frozenset({1}), outputs=2)]  # fmt: skip
 
 
 @operator("Expand", movement=True)
@@ -308,7 +169,7 @@ class Expand(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_ramp(3, 1), np.asarray(s, np.int64)), constants=frozenset({1})) for s in [(2, 3, 4), (1, 1), (3, 4)]]
+        return [Sample((ramp(3, 1), np.asarray(s, np.int64)), constants=frozenset({1})) for s in [(2, 3, 4), (1, 1), (3, 4)]]
 
 
 @operator("Tile", movement=True)
@@ -328,7 +189,7 @@ class Tile(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_ramp(2, 3), np.asarray(r, np.int64)), constants=frozenset({1})) for r in [(2, 2), (1, 1), (3, 1)]]
+        return [Sample((ramp(2, 3), np.asarray(r, np.int64)), constants=frozenset({1})) for r in [(2, 2), (1, 1), (3, 1)]]
 
 
 @operator("Pad", movement=True)
@@ -385,7 +246,7 @@ class Pad(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         def case(pads: tuple[int, ...], mode: str = "constant") -> Sample:
-            return Sample((_ramp(3, 4), np.asarray(pads, np.int64)), {"mode": mode}, frozenset({1}))
+            return Sample((ramp(3, 4), np.asarray(pads, np.int64)), {"mode": mode}, frozenset({1}))
 
         return [case((1, 0, 0, 2)), case((0, 0, 0, 0)), case((-1, 2, 1, -1)), case((2, 1, 1, 3), "edge"),
                 case((2, 3, 1, 2), "reflect"), case((1, 1, 1, 1), "wrap")]  # fmt: skip
@@ -421,6 +282,6 @@ class Gather(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x = _ramp(4, 3)
+        x = ramp(4, 3)
         cases = [(0, [0, 3, 1]), (1, [[0, 2], [-1, 1]]), (0, 2), (0, [-4])]
         return [Sample((x, np.asarray(i, np.int64)), {"axis": a}, c) for a, i in cases for c in (frozenset(), frozenset({1}))]

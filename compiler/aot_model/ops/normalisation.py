@@ -8,9 +8,11 @@ import numpy as np
 
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import Flatten, ReshapeTo, Transpose
+from aot_model.ops.movement import Transpose
 from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, broadcast, normal_axis, operator, required
+from aot_model.ops.views import Flatten, ReshapeTo
 
 
 def scalar(build: Build, value: float, dtype: DType) -> Value:
@@ -68,7 +70,7 @@ class Gemm(Operator):
         ]  # fmt: skip
 
 
-@operator("Softmax")
+@operator("Softmax", stepwise=True)
 class Softmax(Operator):
     """exp(x - max) / sum(exp(x - max)) along an axis."""
 
@@ -93,7 +95,7 @@ class Softmax(Operator):
         return [Sample((_draw(3, 5),)), Sample((_draw(3, 5, 2) * 50,), {"axis": 1}), Sample((_draw(4, 1),)), Sample((_draw(7),), {"axis": 0})]
 
 
-@operator("LogSoftmax")
+@operator("LogSoftmax", stepwise=True)
 class LogSoftmax(Softmax):
     """log(softmax(x))."""
 
@@ -105,19 +107,37 @@ class LogSoftmax(Softmax):
 
 @operator("BatchNormalization")
 class BatchNormalization(Operator):
-    """(x - mean) / sqrt(var + epsilon) * scale + b for each channel (axis 1), at inference."""
+    """(x - mean) / sqrt(var + epsilon) * scale + b for each channel (axis 1).
+
+    In training mode mean and variance are those of x, and the running ones are results: old * momentum + new * (1 - momentum).
+    """
 
     epsilon: float = 1e-5
     momentum: float = 0.9
     training_mode: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        if self.training_mode:
-            raise OperatorError("training_mode is not supported", "E202", "export the model for inference")
-        return [required(inputs).type]
+        x, mean, var = required(inputs), required(inputs, 3), required(inputs, 4)
+        return [x.type, mean.type, var.type] if self.training_mode else [x.type]
+
+    def _trained(self, build: Build, x: Value, mean: Value, var: Value) -> tuple[Value, Value, list[Value]]:
+        """(mean, variance) of x, and the running ones after it."""
+        axes = tuple(d for d in range(x.type.rank) if d != 1)
+        centre = reduction("ReduceMean", build, x, axes)
+        distance = build(op("Sub"), x, centre)
+        spread = reduction("ReduceMean", build, build(op("Mul"), distance, distance), axes)
+        new = [build(ReshapeTo(old.shape), build(Cast(old.dtype), v)) for v, old in ((centre, mean), (spread, var))]
+        running = []
+        for old, v in ((mean, new[0]), (var, new[1])):
+            kept = build(op("Mul"), old, scalar(build, self.momentum, old.dtype))
+            running.append(build(op("Add"), kept, build(op("Mul"), v, scalar(build, 1 - self.momentum, v.dtype))))
+        return new[0], new[1], running
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, scale, b, mean, var = (required(inputs, i) for i in range(5))
+        running: list[Value] = []
+        if self.training_mode:
+            mean, var, running = self._trained(build, x, mean, var)
         shape = (-1,) + (1,) * (x.type.rank - 2)
         reshape = OPERATORS["", "Reshape"]()
 
@@ -127,12 +147,13 @@ class BatchNormalization(Operator):
         deviation = build(op("Sqrt"), build(op("Add"), var, scalar(build, self.epsilon, var.dtype)))
         factor = build(op("Div"), scale, deviation)
         shift = build(op("Sub"), b, build(op("Mul"), mean, factor))
-        return [build(op("Add"), build(op("Mul"), x, channel(factor)), channel(shift))]
+        return [build(op("Add"), build(op("Mul"), x, channel(factor)), channel(shift)), *running]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         v = np.abs(_draw(3)) + 0.5
-        return [Sample((_draw(2, 3, 4), v, _draw(3), _draw(3), v), constants=frozenset({1, 2, 3, 4}))]
+        inputs = (_draw(2, 3, 4), v, _draw(3), _draw(3), v)
+        return [Sample(inputs, constants=frozenset({1, 2, 3, 4})), Sample(inputs, {"training_mode": 1, "momentum": 0.75}, outputs=3)]
 
 
 @operator("LayerNormalization")

@@ -18,8 +18,7 @@ from aot_model.kernels.float32.text import CText
 from aot_model.lowering.arguments import Argument, written
 from aot_model.lowering.site import Site
 from aot_model.ops.indexing import OneHot, block, update_text
-from aot_model.ops.movement import ints
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required, static
+from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, ints, normal_axis, operator, required, static
 
 
 def split_at(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:

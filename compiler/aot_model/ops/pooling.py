@@ -16,10 +16,11 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ops.channels_first import Pooling, channels_first, channels_last, resolved_pads, spatial
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.indexing import ScatterElements
-from aot_model.ops.movement import Pad, ReshapeTo, flatten_index, ints
+from aot_model.ops.movement import Pad
 from aot_model.ops.nn import Pool
 from aot_model.ops.normalisation import reduction, scalar
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required, static
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, ints, operator, required, static
+from aot_model.ops.views import ReshapeTo, flatten_index
 
 Ints = tuple[int, ...]
 

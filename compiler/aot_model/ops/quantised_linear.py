@@ -10,7 +10,8 @@ from aot_model.ir.expr import Expr, call, cast, const
 from aot_model.ir.graph import Value
 from aot_model.ir.index import floordiv
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.elementwise import clamp, narrow
+from aot_model.ops.conversion import narrow
+from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
 
 _ONNX_TYPES: dict[int, DType] = {

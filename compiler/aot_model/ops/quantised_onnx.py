@@ -13,8 +13,10 @@ import numpy as np
 
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.activation import LeakyRelu
 from aot_model.ops.channels_first import AveragePool, Conv, GlobalAveragePool, channels_first, channels_last
-from aot_model.ops.elementwise import Cast, Clip, LeakyRelu, op
+from aot_model.ops.conversion import Cast
+from aot_model.ops.elementwise import Clip, op
 from aot_model.ops.movement import Concat
 from aot_model.ops.nn import MatMul
 from aot_model.ops.normalisation import Gemm, Softmax

@@ -22,7 +22,8 @@ from aot_model.kernels.recurrent import PASSES, Panels, Recurrent, pack_bias, pa
 from aot_model.lowering.arguments import Argument, written
 from aot_model.lowering.site import Site
 from aot_model.lowering.strided import dense
-from aot_model.ops.elementwise import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu, one, op, relu
+from aot_model.ops.activation import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu
+from aot_model.ops.elementwise import one, op, relu
 from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, operator, required
 
 _Scalar = Callable[[Expr, float, float], Expr]

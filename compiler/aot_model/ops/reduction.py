@@ -11,8 +11,7 @@ import numpy as np
 
 from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.movement import ints
-from aot_model.ops.registry import At, Index, Inputs, Operator, Sample, normal_axis, operator, required, static
+from aot_model.ops.registry import At, Index, Inputs, Operator, Sample, ints, normal_axis, operator, required, static
 
 _Map = Callable[[Expr], Expr]
 _Finish = Callable[[Expr, int], Expr]

@@ -77,6 +77,8 @@ class Operator:
     """Not computed at compile time before the pass fuse_qdq has seen it."""
     as_qdq: ClassVar[bool] = False
     """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
+    stepwise: ClassVar[bool] = False
+    """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
     dynamic: ClassVar[tuple[int, ...]] = ()
     """Outputs whose size hangs on data: their types are upper bounds, and behind all outputs come their actual shapes."""
     shape_only: ClassVar[bool] = False
@@ -188,6 +190,11 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
             "make it a constant, or bind the dynamic dimensions that it comes from with --dim",
         )  # fmt: skip
     return value.data
+
+
+def ints(values: object) -> tuple[int, ...]:
+    """The elements of a constant as Python integers."""
+    return tuple(int(v) for v in np.asarray(values).ravel())
 
 
 def required(inputs: Inputs, index: int = 0) -> Value:

@@ -19,9 +19,9 @@ from aot_model.ir.expr import Expr, call, fresh, reduce
 from aot_model.ir.graph import Value
 from aot_model.ir.index import floordiv, mul
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.elementwise import Cast, Where
-from aot_model.ops.movement import ints
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required, static
+from aot_model.ops.conversion import Cast
+from aot_model.ops.elementwise import Where
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, ints, normal_axis, operator, required, static
 
 Array = np.ndarray
 

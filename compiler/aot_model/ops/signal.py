@@ -13,8 +13,8 @@ from aot_model.ir.graph import Value
 from aot_model.ir.index import add, less, mod, mul
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import ReshapeTo, ints
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required, static
+from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, ints, normal_axis, operator, required, static
+from aot_model.ops.views import ReshapeTo
 
 
 def _draw(*shape: int) -> np.ndarray:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from aot_model.ir.graph import Value
 from aot_model.ir.types import TensorType
-from aot_model.ops.elementwise import Cast, Where, op
+from aot_model.ops.conversion import Cast
+from aot_model.ops.elementwise import Where, op
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, operator, required
 

@@ -16,7 +16,8 @@ from aot_model.kernels.base import Packed
 from aot_model.kernels.float32.text import CText
 from aot_model.lowering.arguments import Argument, written
 from aot_model.lowering.site import Site
-from aot_model.ops.elementwise import Cast, op
+from aot_model.ops.conversion import Cast
+from aot_model.ops.elementwise import op
 from aot_model.ops.indexing import block
 from aot_model.ops.movement import Concat, Gather
 from aot_model.ops.ordering import ArgMax

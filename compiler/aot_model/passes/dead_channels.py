@@ -22,9 +22,9 @@ from aot_model.ir.graph import Graph, Node, Value, constant
 from aot_model.ir.ranges import Ranges, channel_ranges
 from aot_model.ir.types import TensorType
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import ReshapeTo, View
 from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.quantised import Requantise
+from aot_model.ops.views import ReshapeTo, View
 from aot_model.passes.explain import refuse
 
 MULTIPLE = 4

@@ -18,13 +18,13 @@ from aot_model.ir.expr import Expr, const, load, var
 from aot_model.ir.graph import Node, Value
 from aot_model.ir.types import DType
 from aot_model.ops.channels_first import AveragePool, Conv, ConvTranspose, channels_first, channels_last
-from aot_model.ops.movement import Concat, ints
+from aot_model.ops.movement import Concat
 from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Rescale, lookup
 from aot_model.ops.quantised_softmax import QuantisedSoftmax
 from aot_model.ops.reduction import WideSum
-from aot_model.ops.registry import Index, normal_axis
+from aot_model.ops.registry import Index, ints, normal_axis
 from aot_model.passes.qdq_site import NARROW, Scaled, Site
 
 Answer = Value | str

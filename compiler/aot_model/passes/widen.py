@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from aot_model.ir.graph import Graph, Node, Value, subgraphs
 from aot_model.ir.types import TensorType
-from aot_model.ops.elementwise import Cast
+from aot_model.ops.conversion import Cast
+from aot_model.passes.expand import expand
 
 
 def widen(graph: Graph) -> bool:
     """Put conversions around operators over storage types. True when something changed."""
+    expanded = expand(graph, lambda node: node.op.stepwise and node.outputs[0].dtype.storage)
     nodes: list[Node] = []
     for node in graph.nodes:
         bodies = list(subgraphs(node))
@@ -38,7 +40,7 @@ def widen(graph: Graph) -> bool:
         nodes += [Node(node.op, inputs, outputs, node.name), *after]
     changed = len(nodes) != len(graph.nodes)
     graph.nodes = nodes
-    return changed
+    return changed or expanded
 
 
 def _wide(value: Value, node: Node, nodes: list[Node]) -> Value:

@@ -21,7 +21,7 @@ from aot_model.kernels.int8.sites import Integer, integer_part
 from aot_model.lowering.arguments import Argument, written
 from aot_model.lowering.tail import Chain
 from aot_model.ops.movement import Pad
-from aot_model.ops.nn import Convolution, MatMul, Pool
+from aot_model.ops.nn import Convolution, Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Requantise
 from aot_model.ops.quantised_softmax import QuantisedSoftmax
 from aot_model.ops.registry import normal_axis

@@ -17,8 +17,8 @@ from aot_model.kernels.float32.matmul import MatmulShape, matmul
 from aot_model.lowering.site import Coordinates, Site
 from aot_model.lowering.strided import Strided
 from aot_model.lowering.tail import Chain, FusedTail
-from aot_model.ops.movement import unflatten
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
+from aot_model.ops.views import unflatten
 from aot_model.targets.target import Kernel, Target
 
 

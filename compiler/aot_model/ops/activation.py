@@ -1,0 +1,130 @@
+"""Activations with parameters. Those without are rows of the table in elementwise.py.
+
+Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import math
+
+from aot_model.ir.expr import Expr, call, select
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import Unary, clamp, one, relu
+from aot_model.ops.registry import At, Index, Inputs, Operator, broadcast_index, operator, required
+
+
+@operator("LeakyRelu", elementwise=True)
+class LeakyRelu(Unary):
+    """x < 0 ? alpha * x : x."""
+
+    alpha: float = 0.01
+
+    def scalar(self, x: Expr) -> Expr:
+        scaled = call("mul", x, one(x, self.alpha))
+        if 0 <= self.alpha <= 1:
+            return call("max", x, scaled)
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
+
+
+@operator("Elu", elementwise=True)
+class Elu(Unary):
+    """x < 0 ? alpha * (exp(x) - 1) : x."""
+
+    alpha: float = 1.0
+
+    def scalar(self, x: Expr) -> Expr:
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), call("mul", call("expm1", x), one(x, self.alpha)), x)
+
+
+@operator("Selu", elementwise=True)
+class Selu(Unary):
+    """gamma * (x > 0 ? x : alpha * exp(x) - alpha)."""
+
+    alpha: float = 1.67326319217681884765625
+    gamma: float = 1.05070102214813232421875
+
+    def scalar(self, x: Expr) -> Expr:
+        negative = call("mul", call("expm1", x), one(x, self.alpha))
+        return call("mul", select(call("le", x, one(x, 0), dtype=DType.BOOL), negative, x), one(x, self.gamma))
+
+
+@operator("Celu", elementwise=True)
+class Celu(Unary):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+
+    alpha: float = 1.0
+
+    def scalar(self, x: Expr) -> Expr:
+        inner = call("mul", call("expm1", call("div", x, one(x, self.alpha))), one(x, self.alpha))
+        return call("add", relu(x), call("min", inner, one(x, 0)))
+
+
+@operator("HardSigmoid", elementwise=True)
+class HardSigmoid(Unary):
+    """max(0, min(1, alpha * x + beta))."""
+
+    alpha: float = 0.2
+    beta: float = 0.5
+
+    def scalar(self, x: Expr) -> Expr:
+        return clamp(call("add", call("mul", x, one(x, self.alpha)), one(x, self.beta)), one(x, 0), one(x, 1))
+
+
+@operator("ThresholdedRelu", elementwise=True)
+class ThresholdedRelu(Unary):
+    """x > alpha ? x : 0."""
+
+    alpha: float = 1.0
+
+    def scalar(self, x: Expr) -> Expr:
+        return select(call("lt", one(x, self.alpha), x, dtype=DType.BOOL), x, one(x, 0))
+
+
+@operator("Shrink", elementwise=True)
+class Shrink(Unary):
+    """x < -lambd ? x + bias : x > lambd ? x - bias : 0."""
+
+    bias: float = 0.0
+    lambd: float = 0.5
+
+    def scalar(self, x: Expr) -> Expr:
+        high = select(call("lt", one(x, self.lambd), x, dtype=DType.BOOL), call("sub", x, one(x, self.bias)), one(x, 0))
+        return select(call("lt", x, one(x, -self.lambd), dtype=DType.BOOL), call("add", x, one(x, self.bias)), high)
+
+
+@operator("Gelu", elementwise=True)
+class Gelu(Unary):
+    """x / 2 * (1 + erf(x / sqrt 2)), or the tanh approximation."""
+
+    approximate: str = "none"
+
+    def scalar(self, x: Expr) -> Expr:
+        if self.approximate == "tanh":
+            cubic = call("mul", call("mul", call("mul", x, x), x), one(x, 0.044715))
+            inner = call("tanh", call("mul", call("add", x, cubic), one(x, math.sqrt(2 / math.pi))))
+        else:
+            inner = call("erf", call("mul", x, one(x, math.sqrt(0.5))))
+        return call("mul", call("mul", x, one(x, 0.5)), call("add", inner, one(x, 1)))
+
+
+@operator("Swish", elementwise=True)
+class Swish(Unary):
+    """x * sigmoid(alpha * x)."""
+
+    alpha: float = 1.0
+
+    def scalar(self, x: Expr) -> Expr:
+        return call("mul", x, call("sigmoid", call("mul", x, one(x, self.alpha))))
+
+
+@operator("PRelu", elementwise=True)
+class PRelu(Operator):
+    """x < 0 ? slope * x : x, slope broadcast to x."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, slope = at(required(inputs), index), required(inputs, 1)
+        scaled = call("mul", x, at(slope, broadcast_index(slope.shape, index)))
+        return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)

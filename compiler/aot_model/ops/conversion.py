@@ -1,0 +1,68 @@
+"""Element types: conversion, and the same bits as another type.
+
+Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, call, cast
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, operator, required
+
+
+def narrow(x: Expr, to: DType, saturate: bool) -> Expr:
+    """A conversion; floats of 8 bits that do not saturate become infinite or NaN."""
+    if not saturate and to.is_float and to.bits == 8 and x.dtype is not to:
+        return call("cast_unbounded", cast(x, DType.FLOAT32), dtype=to)
+    return cast(x, to)
+
+
+@operator("Cast", elementwise=True)
+class Cast(Operator):
+    """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or NaN."""
+
+    to: DType = DType.FLOAT32
+    saturate: int = 1
+    round_mode: str = "up"
+    """Of float8_e8m0: up, down or nearest."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(self.to, required(inputs).shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = at(required(inputs), index)
+        if self.to is DType.FLOAT8E8M0 and x.dtype is not self.to:
+            if self.round_mode != "up":
+                raise OperatorError(f"round_mode '{self.round_mode}' is not supported", "E202")
+            return call("cast_up", cast(x, DType.FLOAT32), dtype=self.to)
+        return narrow(x, self.to, bool(self.saturate))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([-3.7, -0.5, 0, 0.3, 1, 2.5, 100, 300, 1e6, -1e6], np.float32)
+        safe = (DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16, DType.BOOL)
+        ints = [Sample((x[:6] * 2,), {"to": d}) for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)]
+        wrap = [Sample((np.asarray([-5, 0, 7, 300, 70000], np.int32),), {"to": d}) for d in (DType.UINT8, DType.INT16, DType.FLOAT32, DType.BOOL)]
+        return [*(Sample((x,), {"to": d}) for d in safe), *ints, *wrap]
+
+
+@operator("BitCast", elementwise=True)
+class BitCast(Operator):
+    """The same bits as another type of the same width."""
+
+    to: DType = DType.FLOAT32
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype.bits != self.to.bits:
+            raise OperatorError(f"{x.dtype.label} and {self.to.label} have different widths")
+        return [TensorType(self.to, x.shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = at(required(inputs), index)
+        return x if x.dtype is self.to else call("bitcast", x, dtype=self.to)
+
+    def only_moves(self) -> bool:
+        return True

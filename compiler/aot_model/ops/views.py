@@ -1,0 +1,137 @@
+"""Operators that give a tensor another shape and leave its elements where they are: reshape, flatten, squeeze.
+
+Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, const
+from aot_model.ir.index import add, floordiv, mod, mul
+from aot_model.ir.types import TensorType, strides_of
+from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, ints, normal_axis, operator, required, static
+
+
+def flatten_index(index: Index, shape: tuple[int, ...]) -> Expr:
+    """Position of an index in a dense tensor."""
+    total: Expr = const(0)
+    for i, stride in zip(index, strides_of(shape), strict=True):
+        total = add(total, mul(i, stride))
+    return total
+
+
+def unflatten(position: Expr, shape: tuple[int, ...]) -> Index:
+    """Index in a dense tensor of the element at a position."""
+    result: list[Expr] = []
+    for extent, stride in zip(shape, strides_of(shape), strict=True):
+        result.append(const(0) if extent <= 1 else mod(floordiv(position, max(stride, 1)), extent))
+    return tuple(result)
+
+
+def ramp(*shape: int) -> np.ndarray:
+    """0, 1, 2 … in a shape, for samples."""
+    return np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
+
+
+class View(Operator):
+    """Same elements in the same order, another shape."""
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        shape = self.shape(inputs)
+        if math.prod(shape) != x.type.elements:
+            raise OperatorError(f"{x.type.elements} elements do not fit shape {shape}")
+        return [TensorType(x.dtype, shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, shape = required(inputs), self.infer(inputs)[0].shape
+        if [d for d in x.shape if d != 1] == [d for d in shape if d != 1]:
+            # Only extents of 1 come and go: the indices are the same, also where they are outside (padding).
+            kept = iter(i for i, d in zip(index, shape, strict=True) if d != 1)
+            return at(x, tuple(const(0) if d == 1 else next(kept) for d in x.shape))
+        return at(x, unflatten(flatten_index(index, shape), x.shape))
+
+
+@operator("Reshape", movement=True)
+class Reshape(View):
+    """Shape from the second input; 0 copies a dimension (unless allowzero), -1 is inferred."""
+
+    allowzero: int = 0
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        x = required(inputs)
+        data = static(inputs, 1, "the shape")
+        if data is None:
+            raise OperatorError("the shape is missing")
+        wanted = list(ints(data))
+        for i, d in enumerate(wanted):
+            if d == 0 and not self.allowzero:
+                if i >= x.type.rank:
+                    raise OperatorError(f"dimension {i} of shape {wanted} copies a dimension that {x.type} does not have")
+                wanted[i] = x.shape[i]
+        if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
+            raise OperatorError(f"invalid shape {wanted}")
+        if -1 in wanted:
+            known = math.prod(d for d in wanted if d != -1)
+            wanted[wanted.index(-1)] = x.type.elements // known if known else 0
+        return tuple(wanted)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        cases = [((2, 3, 4), (4, -1)), ((2, 3, 4), (0, 12)), ((1,), ()), ((6,), (1, 6, 1)), ((2, 3), (3, 2))]
+        return [Sample((ramp(*a), np.asarray(b, np.int64)), constants=frozenset({1})) for a, b in cases]
+
+
+@operator("ReshapeTo", domain="aot", movement=True)
+class ReshapeTo(View):
+    """Reshape to a shape that is an attribute."""
+
+    to: tuple[int, ...] = ()
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        return self.to
+
+
+@operator("Flatten", movement=True)
+class Flatten(View):
+    """[product of dimensions before axis, product of the rest]."""
+
+    axis: int = 1
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        shape = required(inputs).shape
+        axis = self.axis + len(shape) if self.axis < 0 else self.axis
+        return math.prod(shape[:axis]), math.prod(shape[axis:])
+
+
+@operator("Squeeze", movement=True)
+class Squeeze(View):
+    """Without the named axes of extent 1; without all of them when none is named."""
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        shape = required(inputs).shape
+        axes = static(inputs, 1, "the axes")
+        gone = {i for i, d in enumerate(shape) if d == 1} if axes is None else {normal_axis(a, len(shape)) for a in ints(axes)}
+        if any(shape[a] != 1 for a in gone):
+            raise OperatorError(f"cannot squeeze axes {sorted(gone)} of shape {shape}")
+        return tuple(d for i, d in enumerate(shape) if i not in gone)
+
+
+@operator("Unsqueeze", movement=True)
+class Unsqueeze(View):
+    """With new axes of extent 1 at the named places."""
+
+    def shape(self, inputs: Inputs) -> tuple[int, ...]:
+        shape = list(required(inputs).shape)
+        data = static(inputs, 1, "the axes")
+        axes = () if data is None else ints(data)
+        rank = len(shape) + len(axes)
+        for a in sorted(normal_axis(a, rank) for a in axes):
+            shape.insert(a, 1)
+        return tuple(shape)
