@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class Request:
     target: str = "host"
     options: Mapping[str, str] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
+    constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
     library: Options = field(default_factory=Options)
     pools: tuple[Pool, ...] = (Pool("workspace"),)
     algorithm: str | None = None
@@ -62,7 +63,8 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     forget()
     load_all()
     target = parse_target(request.target, request.options)
-    model = read_model(request.model, request.dims, target.option("arithmetic") if target.has_option("arithmetic") else "tflm")
+    arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
+    model = read_model(request.model, request.dims, request.constants, arithmetic)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         run_passes(model.graph, target, observer)

@@ -30,7 +30,7 @@ def page() -> str:
         "Made by `tests/conformance/document.py` from the registry of operators and the conformance suite of",
         f"onnx {results['onnx']} (`tests/conformance/suite.py`); do not edit.", "",
         f"{counts['pass']} of {len(cases)} cases pass: compiled to C, built with strict warnings, run, compared with the suite's tolerances.",
-        "Where the suite feeds a shape operand (axes, pads, a target shape) at run time, it is made a constant of the model.", "",
+        "Where the suite feeds a shape operand (axes, pads, a target shape) at run time, it is made a constant with `--constant`.", "",
         "| operator | since opset | how | cases | pass |", "| --- | --- | --- | --- | --- |",
     ]  # fmt: skip
     latest = {}

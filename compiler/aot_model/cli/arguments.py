@@ -45,6 +45,17 @@ def _dimension(text: str) -> tuple[str, int]:
     return key, _whole(value)
 
 
+def _constant(text: str) -> tuple[str, tuple[float, ...]]:
+    key, equals, values = text.rpartition("=")
+    try:
+        numbers = tuple(int(v) if v.strip().lstrip("+-").isdigit() else float(v) for v in values.split(",") if v.strip())
+    except ValueError:
+        equals = ""
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form INPUT=NUMBER,…")
+    return key, numbers
+
+
 def _tolerance(text: str) -> float:
     try:
         number = float(text)
@@ -156,12 +167,18 @@ def _command(commands: Commands, name: str, handler: str, help: str) -> argparse
     return found
 
 
+def _bindings(command: argparse.ArgumentParser) -> None:
+    """What fixes a model's shapes."""
+    command.add_argument("--dim", type=_dimension, action="append", default=[], metavar="NAME=N", help="extent of a symbolic dimension")
+    command.add_argument("--constant", type=_constant, action="append", default=[], metavar="INPUT=V,…", help="make an input a constant: one number for each element, or for all")
+
+
 def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
     """What every command that compiles takes."""
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
     command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target})")
     command.add_argument("--option", type=_pair, action="append", default=[], metavar="K=V", help="option of the target")
-    command.add_argument("--dim", type=_dimension, action="append", default=[], metavar="NAME=N", help="extent of a symbolic dimension")
+    _bindings(command)
 
 
 def _planning(command: argparse.ArgumentParser) -> None:
@@ -281,6 +298,6 @@ def _benchmark_main(commands: Commands) -> None:
 def _params(commands: Commands) -> None:
     command = _command(commands, "params", "parameters:params", "write the parameters of a retrained model for a library built with --params external")
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
-    command.add_argument("--dim", type=_dimension, action="append", default=[], metavar="NAME=N", help="extent of a symbolic dimension")
+    _bindings(command)
     command.add_argument("--for", type=Path, required=True, dest="library", metavar="JSON", help="<name>.json of the library")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")

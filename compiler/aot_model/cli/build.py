@@ -23,7 +23,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     given = vars(arguments)
     pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
     return Request(
-        arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
+        arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim), dict(arguments.constant),
         library or Options(io=given.get("io", "caller")), pools, given.get("planner"), given.get("max_ram"), given.get("max_flash"),
     )  # fmt: skip
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph
+
+Constants = Mapping[str, Sequence[float]]
+"""Inputs that are constants, and their elements."""
 
 
 @dataclass
@@ -21,7 +24,7 @@ class Model:
     format: str = "onnx"
 
 
-def read_model(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm") -> Model:
+def read_model(path: Path, dims: Mapping[str, int] | None = None, constants: Constants | None = None, arithmetic: str = "tflm") -> Model:
     """Read an ONNX or TFLite file. CompileError E1xx to E3xx with everything that is wrong with it.
 
     arithmetic: whose rounding integer TFLite models have, "tflm" or "litert-ref".
@@ -29,10 +32,10 @@ def read_model(path: Path, dims: Mapping[str, int] | None = None, arithmetic: st
     if _is_tflite(path):
         from aot_model.frontends.tflite import read_tflite
 
-        return read_tflite(path, dims or {}, arithmetic)
+        return read_tflite(path, dims, constants, arithmetic)
     from aot_model.frontends.onnx import read_onnx
 
-    return read_onnx(path, dims or {})
+    return read_onnx(path, dims or {}, constants or {})
 
 
 def model_files(path: Path) -> tuple[Path, ...]:

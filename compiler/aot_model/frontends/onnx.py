@@ -20,7 +20,7 @@ import onnx.numpy_helper
 
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.frontends.model import Model
+from aot_model.frontends.model import Constants, Model
 from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
@@ -34,7 +34,7 @@ from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
 
 
-def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
+def read_onnx(path: Path, dims: Mapping[str, int], constants: Constants | None = None) -> Model:
     """The model in a file. CompileError with all problems."""
     data, proto = read_proto(path)
     check_model(proto, str(path))
@@ -47,7 +47,7 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     digest = hashlib.sha256(data)
     for extra in sources[1:]:
         digest.update(extra.read_bytes())
-    importer = Importer(proto, str(path), dims)
+    importer = Importer(proto, str(path), dims, constants or {})
     graph = importer.run()
     return Model(graph, tuple(sources), digest.hexdigest(), importer.binder.notes)
 
@@ -55,13 +55,13 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
 class Importer:
     """The state of one import."""
 
-    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int]) -> None:
+    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int], constants: Constants) -> None:
         load_all()
         self.proto = proto
         self.where = where
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.problems: list[Problem] = []
-        self.binder = InputBinder(dims, self._problem, self._dtype)
+        self.binder = InputBinder(dims, constants, self._problem, self._dtype)
         self.actual_shapes: dict[Value, Value] = {}
         """Values whose size depends on data, and the values that hold their shapes."""
 
@@ -81,6 +81,8 @@ class Importer:
             names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
             has = f"it has: {', '.join(map(printable, names))}" if names else "it has none"
             self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
+        if self.binder.constants:
+            self._problem("E203", f"--constant names unknown inputs: {', '.join(map(printable, sorted(self.binder.constants)))}")
         self._raise()
         self._body(self.proto.graph, graph, scope)
         self._raise()
@@ -105,7 +107,7 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if node.op_type not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
+                if node.op_type not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self.version(domain)):
                     label = f"{domain}.{node.op_type}" if domain else node.op_type
                     missing.setdefault(printable(label), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
@@ -114,7 +116,7 @@ class Importer:
             self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
         self._raise()
 
-    def _version(self, domain: str) -> int:
+    def version(self, domain: str) -> int:
         """The opset version of a domain that holds for the nodes at hand."""
         return int(self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1))
 
@@ -196,7 +198,7 @@ class Importer:
         while inputs and inputs[-1] is None:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
-        version = self._version(domain)
+        version = self.version(domain)
         why = type_problem(proto, domain, version, [v.dtype if isinstance(v, Value) else None for v in inputs])
         if why:
             self._problem("E301", why, proto)
@@ -208,7 +210,7 @@ class Importer:
             if self._class(domain, proto.op_type) is None:
                 self._function(proto, graph, scope, inputs)
                 return
-            attributes = self._attributes(place)
+            attributes = self.attributes(place)
             name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output), place.build)
             cls = self._class(domain, name)
             if cls is None:
@@ -248,7 +250,7 @@ class Importer:
 
     def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
-        body = function_body(proto, self._version(proto.domain), inputs)
+        body = function_body(proto, self.version(proto.domain), inputs)
         if body is None:
             self._problem("E201", "the operator is not supported", proto, _nearest(proto.op_type))
             return
@@ -279,7 +281,8 @@ class Importer:
         self._problem("E202", "this form of constant is not supported", proto)
         return None
 
-    def _attributes(self, place: Place) -> dict[str, Any]:
+    def attributes(self, place: Place) -> dict[str, Any]:
+        """The attributes of a node, bodies imported."""
         result: dict[str, Any] = {}
         for a in place.proto.attribute:
             if a.type == onnx.AttributeProto.GRAPH:

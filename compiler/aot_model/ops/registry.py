@@ -187,7 +187,7 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
     if value.data is None:
         raise OperatorError(
             f"{what} ('{value.name}') is not known at compile time", "E203",
-            "make it a constant, or bind the dynamic dimensions that it comes from with --dim",
+            "make it a constant (--constant INPUT=VALUES), or bind the dynamic dimensions that it comes from (--dim)",
         )  # fmt: skip
     return value.data
 
