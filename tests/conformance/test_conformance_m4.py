@@ -1,4 +1,4 @@
-"""Cases of the conformance suite on an emulated Cortex-M4: small ones, 300 of them with AOT_MODEL_CONFORMANCE=all.
+"""Cases of the conformance suite on an emulated Cortex-M4: 300 small ones.
 
 The sample is the same everywhere: cases that results.json has as passed, in the order of a hash of their names.
 """
@@ -11,13 +11,13 @@ import json
 import numpy as np
 import pytest
 import suite
-from test_conformance import EVERYTHING, EXPECTED
+from test_conformance import EXPECTED
 
 from qemu import available
 
 LARGEST = 16 * 1024
 """Bytes of a case's inputs and outputs."""
-COUNT = 300 if EVERYTHING else 100
+COUNT = 300
 
 
 def sample(count: int) -> list[suite.Test]:
