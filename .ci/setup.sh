@@ -1,8 +1,10 @@
-# Sourced by tests/run.sh and examples/run.sh: makes a Debian-like machine ready, or says what is missing.
+# Sourced by .ci/run, tests/run.sh and examples/run.sh: makes a Debian-like machine ready, or says what is missing.
 #
 #   setup_tools                 compilers, CMake, Ninja, emulator: with apt-get where missing
 #   setup_python EXTRA          the virtual environment .venv with this project and the extra packages of pyproject.toml,
 #                               first on PATH. AOT_MODEL_VENV=<folder>: one of your own, taken as it is.
+#   setup_build_systems         what only the tests of build rules need: Bazel, its linter, ccache, nginx as a cache server;
+#                               they are skipped where it is missing
 #
 # PYTHON=<file> chooses the interpreter of .venv, 3.10 or newer.
 
@@ -52,6 +54,25 @@ setup_tools() {
     if ! { _apt_get update && _apt_get install --yes --no-install-recommends "${missing[@]}"; }; then
         say "could not install: ${missing[*]}"
         say "what needs them is skipped; install them with: apt-get install ${missing[*]}"
+    fi
+}
+
+setup_build_systems() {
+    local wanted=() package tools=$root/build/node
+    command -v bazel-4 >/dev/null || command -v bazel >/dev/null || wanted+=(bazel-bootstrap)
+    command -v ccache >/dev/null || wanted+=(ccache)
+    command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || wanted+=(nginx-light)
+    if [ "${#wanted[@]}" -gt 0 ]; then
+        say "installing ${wanted[*]}"
+        _apt_get update || true
+    fi
+    for package in "${wanted[@]}"; do
+        _apt_get install --yes --no-install-recommends "$package" || say "could not install $package: the tests with it are skipped"
+    done
+    if ! command -v buildifier >/dev/null && command -v npm >/dev/null; then
+        say "installing buildifier"
+        npm install --silent --no-audit --no-fund --prefix "$tools" @bazel/buildifier@8.2.1 >&2 || say "could not install buildifier"
+        export PATH="$tools/node_modules/.bin:$PATH"
     fi
 }
 

@@ -1,19 +1,10 @@
 """aot_model_library(): a cc_library of a model, and the rule that generates its C."""
 
 load("@rules_cc//cc:cc_library.bzl", "cc_library")
+load(":info.bzl", "AotModelInfo")
+load(":options.bzl", "OPTION_ATTRS", "OPTION_FLAGS")
+load(":stack.bzl", "aot_model_stack")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
-
-AotModelInfo = provider(
-    doc = "A compiled model.",
-    fields = {
-        "header": "File: <name>.h",
-        "metadata": "File: <name>.json",
-        "name": "prefix of the generated files and symbols",
-        "report": "File: table of layers and memory",
-        "source": "File: <name>.c",
-        "target": "what the code was generated for",
-    },
-)
 
 TargetFlagInfo = provider(doc = "Value of the flag //bazel:target.", fields = {"value": "a target, or nothing"})
 
@@ -51,19 +42,11 @@ def _sources_impl(ctx):
     arguments.add(name, format = "--name=%s")
     arguments.add(target, format = "--target=%s")
     arguments.add(report, format = "--report=%s")
-    for option, value in [
-        ("workspace", ctx.attr.workspace),
-        ("io", ctx.attr.io),
-        ("max-ram", ctx.attr.max_ram),
-        ("max-flash", ctx.attr.max_flash),
-    ]:
-        if value:
-            arguments.add("--%s=%s" % (option, value))
-    for symbol, extent in sorted(ctx.attr.dims.items()):
-        arguments.add("--dim=%s=%s" % (symbol, extent))
+    for attribute, flag in OPTION_FLAGS.items():
+        arguments.add_all(_words(flag, getattr(ctx.attr, attribute)))
     arguments.add_all(ctx.attr.options)
     parameters = []
-    if "--params=external" in ctx.attr.options:
+    if ctx.attr.params == "external" or "--params=external" in ctx.attr.options:
         parameters.append(ctx.actions.declare_file("%s/%s.params" % (ctx.label.name, name)))
     run_compiler(
         ctx,
@@ -88,25 +71,36 @@ def _sources_impl(ctx):
 aot_model_sources = rule(
     implementation = _sources_impl,
     doc = "The C of a model. Output groups: srcs, hdrs, metadata, report, params.",
-    attrs = {
-        "data": attr.label_list(allow_files = True, doc = "Files that the model refers to (ONNX external data)."),
-        "dims": attr.string_dict(doc = "Values of the model's symbolic dimensions."),
-        "io": attr.string(values = ["", "caller", "workspace"], doc = "Where inputs and outputs are."),
-        "max_flash": attr.string(doc = "Budget in bytes: more is an error of the build."),
-        "max_ram": attr.string(doc = "Budget in bytes: more is an error of the build."),
-        "model": attr.label(allow_single_file = True, mandatory = True, doc = "ONNX or TFLite file."),
-        "model_name": attr.string(mandatory = True, doc = "Prefix of the generated files and symbols."),
-        "options": attr.string_list(doc = "Any other arguments of `aot-model compile`."),
-        "target": attr.string(doc = "What to generate code for; default: the flag //bazel:target, else the platform says."),
-        "workspace": attr.string(values = ["", "static", "caller"], doc = "Who owns the workspace."),
-        "_target_flag": attr.label(default = Label("//bazel:target")),
-    },
+    attrs = dict(
+        OPTION_ATTRS,
+        data = attr.label_list(allow_files = True, doc = "Files that the model refers to (ONNX external data)."),
+        model = attr.label(allow_single_file = True, mandatory = True, doc = "ONNX or TFLite file."),
+        model_name = attr.string(mandatory = True, doc = "Prefix of the generated files and symbols."),
+        options = attr.string_list(doc = "Any other arguments of `aot-model compile`."),
+        target = attr.string(doc = "What to generate code for; default: the flag //bazel:target, else the platform says."),
+        _target_flag = attr.label(default = Label("//bazel:target")),
+    ),
     provides = [AotModelInfo],
     toolchains = [TOOLCHAIN_TYPE],
 )
 
-def _text(value):
-    return "" if value == None else str(value)
+def _words(flag, value):
+    """Arguments of the command line for the value of an attribute."""
+    if type(value) == "list":
+        return ["%s=%s" % (flag, one) for one in value]
+    if type(value) == "dict":
+        return ["%s=%s=%s" % (flag, key, value[key]) for key in sorted(value)]
+    if type(value) == "bool":
+        return [flag] if value else []
+    return ["%s=%s" % (flag, value)] if value else []
+
+def _attribute(value):
+    """Numbers, which BUILD files may give, as the strings that the rule's attributes are."""
+    if type(value) == "int":
+        return str(value)
+    if type(value) == "dict":
+        return {key: str(one) for key, one in value.items()}
+    return value
 
 def aot_model_library(
         name,
@@ -114,22 +108,18 @@ def aot_model_library(
         data = [],
         model_name = None,
         target = None,
-        dims = {},
-        workspace = None,
-        io = None,
-        max_ram = None,
-        max_flash = None,
+        max_stack = None,
         options = [],
         deps = [],
         tags = [],
         testonly = None,
         target_compatible_with = [],
         visibility = None,
-        **cc_library_kwargs):
+        **kwargs):
     """A cc_library of a model.
 
-    Also makes <name>_sources (AotModelInfo, the output groups srcs, hdrs, metadata, report and params) and <name>_metadata, the
-    JSON file.
+    Also makes <name>_sources (AotModelInfo, the output groups srcs, hdrs, metadata, report and params) and, of these groups,
+    <name>_metadata, <name>_report and <name>_params.
 
     Args:
         name: of the cc_library.
@@ -138,38 +128,29 @@ def aot_model_library(
         model_name: prefix of the generated files and symbols; default: the name as a C identifier.
         target: what to generate code for (`aot-model targets`); default: the flag --@aot_model//bazel:target, else
             what the toolchain has for the platform.
-        dims: values of the model's symbolic dimensions, {"batch": 1}.
-        workspace: "static" or "caller": who owns the workspace.
-        io: "caller" or "workspace": where inputs and outputs are.
-        max_ram: budget in bytes: more is an error of the build.
-        max_flash: budget in bytes: more is an error of the build.
+        max_stack: budget in bytes of the stack of <name>_run(), measured when the C is compiled (GCC 10 or newer).
         options: any other arguments of `aot-model compile`.
         deps: as in cc_library.
         tags: as in cc_library.
         testonly: as in cc_library.
         target_compatible_with: as in cc_library.
         visibility: as in cc_library.
-        **cc_library_kwargs: any other attribute of cc_library.
+        **kwargs: the options of the compiler by their names in options.bzl (max_ram, workspace, dims, ...), and any
+            other attribute of cc_library.
     """
     sources = name + "_sources"
+    common = {"tags": tags, "target_compatible_with": target_compatible_with, "testonly": testonly, "visibility": visibility}
+    given = {key: _attribute(kwargs.pop(key)) for key in OPTION_ATTRS if key in kwargs}
     aot_model_sources(
         name = sources,
         data = data,
-        dims = {symbol: str(extent) for symbol, extent in dims.items()},
-        io = _text(io),
-        max_flash = _text(max_flash),
-        max_ram = _text(max_ram),
         model = model,
         model_name = _identifier(name.split("/")[-1]) if model_name == None else model_name,
         options = options,
-        tags = tags,
-        target = _text(target),
-        target_compatible_with = target_compatible_with,
-        testonly = testonly,
-        visibility = visibility,
-        workspace = _text(workspace),
+        target = target,
+        **dict(common, **given)
     )
-    for group in ["srcs", "hdrs", "metadata"]:
+    for group in ["srcs", "hdrs", "metadata", "report", "params"]:
         native.filegroup(
             name = "%s_%s" % (name, group),
             srcs = [sources],
@@ -178,15 +159,23 @@ def aot_model_library(
             testonly = testonly,
             visibility = visibility,
         )
+    textual_hdrs = kwargs.pop("textual_hdrs", [])
+    if max_stack != None:
+        # An input of the library's compilation: it is not there when the budget is exceeded.
+        aot_model_stack(
+            name = name + "_stack",
+            copts = kwargs.get("copts", []),
+            max_stack = str(max_stack),
+            sources = sources,
+            **common
+        )
+        textual_hdrs = textual_hdrs + [name + "_stack"]
     cc_library(
         name = name,
         srcs = [name + "_srcs"],
         hdrs = [name + "_hdrs"],
         includes = [sources],
+        textual_hdrs = textual_hdrs,
         deps = deps + [str(Label("//compiler:runtime"))],
-        tags = tags,
-        target_compatible_with = target_compatible_with,
-        testonly = testonly,
-        visibility = visibility,
-        **cc_library_kwargs
+        **dict(common, **kwargs)
     )

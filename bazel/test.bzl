@@ -1,7 +1,7 @@
 """aot_model_test() and aot_model_benchmark(): programs around a library of a model."""
 
 load("@rules_cc//cc:cc_binary.bzl", "cc_binary")
-load(":library.bzl", "AotModelInfo")
+load(":info.bzl", "AotModelInfo")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
 
 def _main_impl(ctx):

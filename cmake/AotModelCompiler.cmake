@@ -3,7 +3,8 @@
 include_guard(GLOBAL)
 
 # Sets <prefix>_PROBLEM to why there is no working compiler, or to nothing and <prefix>_COMMAND to the command that runs
-# it, <prefix>_VERSION, _CMAKE_DIR and _INCLUDE_DIR to what it says of its installation.
+# it, <prefix>_VERSION, _CMAKE_DIR and _INCLUDE_DIR to what it says of its installation, <prefix>_OPTIONS to the keywords
+# that are its options, as <kind>/<KEYWORD>/<option>.
 function(_aot_model_find_compiler prefix)
     set(${prefix}_PROBLEM "" PARENT_SCOPE)
     set(command "${AotModel_COMPILER}")
@@ -57,6 +58,21 @@ function(_aot_model_find_compiler prefix)
         string(TOUPPER ${key} suffix)
         set(${prefix}_${suffix} "${value}" PARENT_SCOPE)
     endforeach ()
+    set(options "")
+    foreach (kind IN ITEMS text list map flag)
+        string(JSON last ERROR_VARIABLE bad LENGTH "${answer}" options ${kind})
+        if (bad OR last EQUAL 0)
+            continue()
+        endif ()
+        math(EXPR last "${last} - 1")
+        foreach (index RANGE ${last})
+            string(JSON keyword MEMBER "${answer}" options ${kind} ${index})
+            string(JSON option GET "${answer}" options ${kind} ${keyword})
+            string(TOUPPER "${keyword}" keyword)
+            list(APPEND options "${kind}/${keyword}/${option}")
+        endforeach ()
+    endforeach ()
+    set(${prefix}_OPTIONS "${options}" PARENT_SCOPE)
     set(${prefix}_COMMAND "${command}" PARENT_SCOPE)
     set(${prefix}_VERSION "${version}" PARENT_SCOPE)
 endfunction()

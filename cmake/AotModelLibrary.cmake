@@ -1,17 +1,30 @@
 # aot_model_library(<target>
-#     MODEL <file>                 ONNX or TFLite; relative to the source directory, or generated
-#     [NAME <identifier>]          prefix of the generated files and symbols; default: <target> as a C identifier
-#     [TARGET <target>]            what to generate code for (`aot-model targets`); default: the toolchain's
-#     [DIMS <symbol>=<n>...]       values of the model's symbolic dimensions
-#     [WORKSPACE static|caller]    who owns the workspace: the library (default), or the caller of <name>_run()
-#     [IO caller|workspace]        where inputs and outputs are: with the caller (default), or inside the workspace
-#     [MAX_RAM <bytes>]            budgets: more is an error of the build
-#     [MAX_FLASH <bytes>]
-#     [OPTIONS <argument>...]      any other arguments of `aot-model compile`; generator expressions are welcome
-#     [DEPENDS <file|target>...]   what else must be made before; the model's own files are known without
-#     [METADATA <variable>]        receives the path of the generated <name>.json
-#     [REPORT <variable>]          receives the path of the report, and has it written
-#     [EXCLUDE_FROM_ALL]           built only when something needs it
+#     MODEL <file>                                the ONNX or TFLite file; one that the build makes, too
+#     [NAME <identifier>]                         prefix of the generated files and symbols; default: the library's name
+#                                                 as a C identifier
+#     [TARGET <target>]                           what to generate code for (`aot-model targets`), with its options:
+#                                                 `cortex-m4,opt=size`; default: what the toolchain compiles for
+#     [DIMS <symbol>=<n>...]                      extents of the model's symbolic dimensions
+#     [WORKSPACE static|caller]                   who owns the workspace: the library, or the caller of <name>_run()
+#     [IO caller|workspace]                       where inputs and outputs are
+#     [POOLS <name>[:<size>[:<align>]]...]        pools of the workspace, the most preferred first
+#     [POOL_SECTIONS <pool>=<section>...]         linker sections of the pools' arrays
+#     [PLANNER <name>]                            memory planner: auto (default), greedy, best-fit, local-search,
+#                                                 optimal, or a plug-in's
+#     [PARAMS linked|external]                    constants in the code, or in <name>.params, which is made beside it
+#     [PROFILE]                                   count the ticks of each layer, by aot_model_ticks() of the program
+#     [INTERFACES module|tvm-ffi...]              what the library offers beside its structs
+#     [METADATA_LEVEL full|size|none]             how much of the metadata is in flash
+#     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with
+#                                                 a table by layer
+#     [MAX_FLASH <bytes>]                         budget of the constants
+#     [MAX_STACK <bytes>]                         budget of the stack of <name>_run(): measured when the C is compiled,
+#                                                 with GCC
+#     [OPTIONS <argument>...]                     any other arguments of `aot-model compile`
+#     [DEPENDS <file|target>...]                  what else is read or must be there first
+#     [METADATA <variable>]                       receives the path of the generated JSON
+#     [REPORT <variable>]                         receives the path of the report, and has it written
+#     [EXCLUDE_FROM_ALL]                          built only when something needs it
 # )
 #
 # Makes <target>, a STATIC library of the generated C, compiled with the flags of the project, and the alias
@@ -21,10 +34,16 @@
 include_guard(GLOBAL)
 
 function(aot_model_library target)
+    get_property(options GLOBAL PROPERTY AOT_MODEL_OPTIONS)
+    foreach (kind IN ITEMS text list map flag)
+        set(${kind} "${options}")
+        list(FILTER ${kind} INCLUDE REGEX "^${kind}/")
+        list(TRANSFORM ${kind} REPLACE "^.*/(.*)/.*$" "\\1")
+    endforeach ()
     cmake_parse_arguments(PARSE_ARGV 1 arg
-        "EXCLUDE_FROM_ALL"
-        "MODEL;NAME;TARGET;WORKSPACE;IO;MAX_RAM;MAX_FLASH;METADATA;REPORT"
-        "DIMS;OPTIONS;DEPENDS")
+        "${flag};EXCLUDE_FROM_ALL"
+        "${text};MODEL;NAME;TARGET;MAX_STACK;METADATA;REPORT"
+        "${list};${map};OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
     if (NOT arg_MODEL)
@@ -59,15 +78,17 @@ function(aot_model_library target)
     set(metadata "${dir}/${arg_NAME}.json")
 
     set(arguments "--name=${arg_NAME}" "--target=${arg_TARGET}")
-    foreach (keyword IN ITEMS WORKSPACE IO MAX_RAM MAX_FLASH)
-        if (DEFINED arg_${keyword})
-            string(TOLOWER "${keyword}" option)
-            string(REPLACE "_" "-" option "${option}")
-            list(APPEND arguments "--${option}=${arg_${keyword}}")
+    foreach (option IN LISTS options)
+        string(REPLACE "/" ";" option "${option}")
+        list(POP_FRONT option kind keyword)
+        if (NOT kind STREQUAL "flag")
+            foreach (value IN LISTS arg_${keyword})
+                list(APPEND arguments "${option}=${value}")
+            endforeach ()
+        elseif (arg_${keyword})
+            list(APPEND arguments "${option}")
         endif ()
     endforeach ()
-    list(TRANSFORM arg_DIMS PREPEND "--dim=")
-    list(APPEND arguments ${arg_DIMS})
     if (CMAKE_GENERATOR MATCHES "Ninja")
         # Ninja sees that the C did not change and stops there. Make would find it older than the model for ever.
         list(APPEND arguments --keep-unchanged)
@@ -78,8 +99,12 @@ function(aot_model_library target)
         list(APPEND arguments "--report=${report}")
         set(${arg_REPORT} "${report}" PARENT_SCOPE)
     endif ()
+    set(parameters "")
+    if ("--params=external" IN_LIST arguments OR "--params=external" IN_LIST arg_OPTIONS)
+        set(parameters "${dir}/${arg_NAME}.params")
+    endif ()
     _aot_model_add_command(
-        OUTPUT "${source}" "${header}" "${metadata}" ${report}
+        OUTPUT "${source}" "${header}" "${metadata}" ${report} ${parameters}
         ARGUMENTS compile "${model}" -o "${dir}" ${arguments} ${arg_OPTIONS}
         DEPFILE "${dir}/${arg_NAME}.d"
         DEPENDS "${model}" ${arg_DEPENDS}
@@ -90,7 +115,7 @@ function(aot_model_library target)
     if (arg_EXCLUDE_FROM_ALL)
         set(exclude EXCLUDE_FROM_ALL)
     endif ()
-    add_library(${target} STATIC ${exclude} "${source}" "${metadata}" ${report})
+    add_library(${target} STATIC ${exclude} "${source}" "${metadata}" ${report} ${parameters})
     add_library(${PROJECT_NAME}::${target} ALIAS ${target})
     target_compile_features(${target} PRIVATE c_std_99)
     if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang)$")
@@ -100,18 +125,39 @@ function(aot_model_library target)
     file(GLOB_RECURSE runtime_headers "${runtime}/*.h" "${runtime}/*.hpp")
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${dir}" "${runtime}" FILES "${header}" ${runtime_headers})
 
+    if (DEFINED arg_MAX_STACK)
+        _aot_model_check_stack(${target} "${call}" "${metadata}" "${arg_MAX_STACK}")
+    endif ()
     if (EXISTS "${model}")
         target_sources(${target} PRIVATE "${model}")
         set_source_files_properties("${model}" PROPERTIES HEADER_FILE_ONLY ON)
         source_group("Model" FILES "${model}")
     endif ()
-    source_group("Generated" FILES "${source}" "${header}" "${metadata}" ${report})
-    set_source_files_properties("${metadata}" ${report} PROPERTIES HEADER_FILE_ONLY ON)
+    source_group("Generated" FILES "${source}" "${header}" "${metadata}" ${report} ${parameters})
+    set_source_files_properties("${metadata}" ${report} ${parameters} PROPERTIES HEADER_FILE_ONLY ON)
     set_source_files_properties("${source}" PROPERTIES SKIP_LINTING ON)
-    set_target_properties(${target} PROPERTIES AOT_MODEL_METADATA "${metadata}" AOT_MODEL_TARGET "${arg_TARGET}")
+    set_target_properties(${target} PROPERTIES
+        AOT_MODEL_METADATA "${metadata}"
+        AOT_MODEL_PARAMS "${parameters}"
+        AOT_MODEL_TARGET "${arg_TARGET}"
+    )
     if (DEFINED arg_METADATA)
         set(${arg_METADATA} "${metadata}" PARENT_SCOPE)
     endif ()
+endfunction()
+
+# GCC writes what each function needs and whom it calls beside the object; the compiler sums it up before the archive is made.
+function(_aot_model_check_stack target call metadata limit)
+    if (NOT CMAKE_C_COMPILER_ID STREQUAL "GNU" OR CMAKE_C_COMPILER_VERSION VERSION_LESS 10)
+        message(FATAL_ERROR "${call}: MAX_STACK needs GCC 10 or newer, which measures the stack (-fcallgraph-info)")
+    endif ()
+    target_compile_options(${target} PRIVATE -fcallgraph-info=su)
+    get_property(command GLOBAL PROPERTY AOT_MODEL_COMMAND)
+    add_custom_command(TARGET ${target} PRE_LINK
+        COMMAND ${command} stack "${metadata}" "$<TARGET_OBJECTS:${target}>" "--max-stack=${limit}"
+        COMMAND_EXPAND_LISTS
+        VERBATIM
+    )
 endfunction()
 
 # Sets <result> to the absolute path of a model that exists or that the build makes.

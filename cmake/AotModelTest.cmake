@@ -1,9 +1,10 @@
 # aot_model_test(<target>
-#     LIBRARY <library>       made by aot_model_library()
-#     VECTORS <file|folder>   .npz with arrays in_<i>, out_<i>, or ONNX test data (test_data_set_<n>/)
-#     [ATOL <x>] [RTOL <x>]   real outputs:    |got - want| <= ATOL + RTOL * |want|
-#     [MAX_LSB <n>]           integer outputs: |got - want| <= MAX_LSB
-#     [LABELS <label>...]     of the CTest
+#     LIBRARY <library>                           what aot_model_library() made
+#     VECTORS <file|folder>                       `.npz` with arrays `in_<i>`, `out_<i>`, or ONNX test data
+#     [ATOL <x>]                                  real outputs: |got - want| <= atol + rtol * |want|
+#     [RTOL <x>]                                  as above
+#     [MAX_LSB <n>]                               integer outputs: |got - want| <= max_lsb
+#     [LABELS <label>...]                         of the CTest; Bazel has tags
 # )
 # Makes the program <target>, which has the vectors in it, and the CTest of the same name (after enable_testing()).
 #

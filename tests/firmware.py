@@ -21,15 +21,12 @@ _MAIN = """\
 
 /* For every vector in in.bin: run, append the outputs to out.bin. Then count one more run and its stack. */
 {statics}
-#define SYST_CSR (*(volatile uint32_t *)0xE000E010u)
-#define SYST_RVR (*(volatile uint32_t *)0xE000E014u)
-#define SYST_CVR (*(volatile uint32_t *)0xE000E018u)
+uint32_t ticks(void);
 #define STACK 16384
 
 static {name}_inputs inputs;
 static {name}_outputs outputs;
 static volatile int32_t status;
-static uint32_t ticks;
 
 static int32_t call(void);
 static int32_t call(void)
@@ -39,15 +36,9 @@ static int32_t call(void)
 
 __attribute__((noinline)) static uint32_t counted(void)
 {{
-    uint32_t start, end;
-    SYST_RVR = 0xFFFFFFu;
-    SYST_CVR = 0u;
-    SYST_CSR = 5u;
-    start = SYST_CVR;
+    const uint32_t start = ticks();
     status = call();
-    end = SYST_CVR;
-    ticks = (start - end) & 0xFFFFFFu;
-    return ticks;
+    return ticks() - start;
 }}
 
 __attribute__((noinline)) static uint32_t painted(void)
@@ -151,7 +142,7 @@ def run_firmware(compiled: Compiled, board: str, vectors: Sequence[Sequence[np.n
     sizes = subprocess.run([f"{cross}size", "model.o"], cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()[1].split()
     ticks, stack = map(int, (folder / "log.txt").read_text().split())
     outputs = _outputs(compiled, (folder / "out.bin").read_bytes(), len(vectors))
-    return Firmware(outputs, ticks * 1000 // BOARDS[board].mhz, stack, int(sizes[0]) + int(sizes[1]), view.workspace_size)
+    return Firmware(outputs, BOARDS[board].instructions(ticks), stack, int(sizes[0]) + int(sizes[1]), view.workspace_size)
 
 
 def _outputs(compiled: Compiled, data: bytes, count: int) -> list[list[np.ndarray]]:

@@ -1,7 +1,8 @@
 """Run C programs on emulated Cortex-M boards.
 
-Bare metal: own vectors and start-up code, newlib with semihosting, so that the program reads and writes files of the
-host in the directory in which it runs. Needs arm-none-eabi-gcc with newlib and qemu-system-arm.
+Bare metal: own vectors and start-up code, newlib with semihosting, so that the program prints, and reads and writes
+files of the host in the directory in which it runs. It may count instructions with `uint32_t ticks(void)`: the clock of
+SysTick, which under -icount shift=0 goes by the instruction. Needs arm-none-eabi-gcc with newlib and qemu-system-arm.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ class Board:
     ram: int
     vectors: int = 0
     mhz: int = 25
-    """Clock of SysTick: with one instruction a nanosecond it counts units of 1000 / mhz instructions."""
+    """Clock of SysTick."""
+
+    def instructions(self, ticks: int) -> int:
+        """With one instruction a nanosecond a tick is 1000 / mhz instructions."""
+        return ticks * 1000 // self.mhz
 
 
 _SSE200 = ("-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16")
@@ -38,12 +43,15 @@ BOARDS = {
 }
 """Code for Cortex-M0 runs on the board of a Cortex-M3, which executes the same instructions."""
 
+DTCM_END = 0x2008_0000
+"""Of the Cortex-M55 board: nothing is mapped there, so a read beyond a buffer that ends here faults."""
+
 _LINKER_SCRIPT = """\
 ENTRY(reset)
 MEMORY {{
     vectors (rx) : ORIGIN = {vectors:#x}, LENGTH = 0x400
     code (rx) : ORIGIN = {code:#x}, LENGTH = 0x1ffc00
-    ram (rwx) : ORIGIN = {ram:#x}, LENGTH = 0x200000
+    ram (rwx) : ORIGIN = {ram:#x}, LENGTH = 0x400000
 }}
 SECTIONS {{
     .vectors : {{ LONG(stack_top) KEEP(*(.vectors)) }} > vectors
@@ -67,6 +75,18 @@ void _init(void) {}
 void _fini(void) {}
 void fault(void);
 void fault(void) { _Exit(125); }
+#define SYST ((volatile uint32_t *)0xE000E010)
+static volatile uint32_t wraps;
+static void systick(void) { wraps++; }
+uint32_t ticks(void);
+uint32_t ticks(void)
+{
+    for (;;) {
+        const uint32_t w = wraps, v = SYST[2];
+        __asm__ volatile("isb" ::: "memory");
+        if (w == wraps) { return w * 0x1000000u + (0xFFFFFFu - v); }
+    }
+}
 __attribute__((naked)) void reset(void);
 void start(void);
 void start(void)
@@ -74,6 +94,7 @@ void start(void)
     memcpy(data_begin, data_load, (size_t)(data_end - data_begin));
     memset(bss_begin, 0, (size_t)(bss_end - bss_begin));
     initialise_monitor_handles();
+    SYST[1] = 0xFFFFFF; SYST[2] = 0; SYST[0] = 7;
     exit(main(0, NULL));
 }
 void reset(void)
@@ -86,7 +107,7 @@ void reset(void)
 }
 /* after the stack pointer, which the linker script puts first */
 __attribute__((section(".vectors"), used)) static void (*const vectors[15])(void) = {
-    reset, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault,
+    reset, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, systick,
 };
 """
 
@@ -95,12 +116,25 @@ def available() -> bool:
     return shutil.which(COMPILER) is not None and shutil.which(EMULATOR) is not None
 
 
-def build_and_run(board: Board, sources: list[str], folder: Path, flags: list[str], timeout: float = 120) -> None:
-    """Compile the sources of `folder` and run them there; CalledProcessError where either fails."""
+def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> Path:
+    """The ELF of the sources of `folder`. CalledProcessError."""
     (folder / "board.ld").write_text(_LINKER_SCRIPT.format(code=board.code, ram=board.ram, vectors=board.vectors))
     (folder / "startup.c").write_text(_STARTUP)
     command = [COMPILER, *board.flags, "-mthumb", *flags, "startup.c", *sources, "-nostartfiles", "-T", "board.ld"]
     link = ["--specs=nano.specs", "--specs=rdimon.specs", "-Wl,--no-warn-rwx-segments", "-lm", "-o", "board.elf"]
     subprocess.run([*command, *link], cwd=folder, check=True)
-    run = [EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting", "-icount", "shift=0"]
-    subprocess.run([*run, "-kernel", "board.elf"], cwd=folder, check=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    return folder / "board.elf"
+
+
+def run(board: Board, elf: Path, timeout: float = 120) -> str:
+    """What the program printed. AssertionError when main returns anything but 0; 125 is a fault."""
+    command = [EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting", "-icount", "shift=0"]
+    command += ["-kernel", elf.name]
+    done = subprocess.run(command, cwd=elf.parent, timeout=timeout, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, f"exit status {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}"
+    return done.stdout + done.stderr
+
+
+def build_and_run(board: Board, sources: list[str], folder: Path, flags: list[str], timeout: float = 120) -> str:
+    """Compile the sources of `folder` and run them there; what they printed."""
+    return run(board, build(board, sources, folder, flags), timeout)

@@ -6,4 +6,4 @@ set -euo pipefail
 setup_tools
 setup_python '[test]'
 cd "$root"
-python -m pytest -n "${AOT_MODEL_TEST_JOBS:-2}" "$@"
+python -m pytest -n "${AOT_MODEL_TEST_JOBS:-2}" --dist loadgroup "$@"

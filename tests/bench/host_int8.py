@@ -21,12 +21,13 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests" / "kernels"), str(ROOT / "tests" / "bench")]
+sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests"), str(ROOT / "tests" / "kernels"), str(ROOT / "tests" / "bench")]
 
 from host_latency import litert, once, ours  # noqa: E402
+from kernel_program import _array, function  # noqa: E402
 from kernels_int8 import Layer, expected, layers, some_input  # noqa: E402
-from qemu_int8 import STRICT, _array, function  # noqa: E402
 
+from aot_model.host_run import STRICT  # noqa: E402
 from aot_model.kernels.base import KernelCode  # noqa: E402
 from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_host  # noqa: E402
 from aot_model.pipeline import Request, compile_model  # noqa: E402

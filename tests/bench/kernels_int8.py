@@ -1,8 +1,8 @@
 """Instructions of every int8 layer of TFLite models on a Cortex-M4 in QEMU, kernel by kernel, checked against numpy.
 
-usage: kernels_int8.py MODEL.tflite ... [--core cortex-m4] [--plain] [--opt=-O2]
+usage: kernels_int8.py MODEL.tflite ... [--core m4] [--plain] [--opt=-O2]
 
-One call of the kernel with its requantisation and store, random input; counted by SysTick (40 instructions a tick).
+One call of the kernel with its requantisation and store, random input; counted by SysTick (a tick is 40 instructions).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests" / "kernels")]
+sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests"), str(ROOT / "tests" / "kernels")]
 
 import arithmetic  # noqa: E402
-import qemu_int8  # noqa: E402
 import tflite  # noqa: E402
+from kernel_program import Case, run_board  # noqa: E402
 
 from aot_model.kernels.base import ConvShape, KernelCode  # noqa: E402
 from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
@@ -30,7 +30,7 @@ from aot_model.kernels.int8.requantise import QuantSpec  # noqa: E402
 
 OPS = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
 
-HARNESS = ("check", "put_number", "put", "fault", "stop", "systick", "semihost")
+HARNESS = ("check",)
 
 
 def quantise_multiplier(real: float) -> tuple[int, int]:
@@ -158,7 +158,7 @@ def layers(path: Path) -> list[Layer]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--core", default="cortex-m4")
+    parser.add_argument("--core", default="m4")
     parser.add_argument("--plain", action="store_true", help="the plain C kernels")
     parser.add_argument("--opt", default="-O2")
     args = parser.parse_args()
@@ -167,9 +167,9 @@ def main() -> None:
         for layer in layers(path):
             x = some_input(layer)
             found.append((layer.name, layer.shape, kernel(layer, args.plain), x, expected(layer, x)))
-        cases = [qemu_int8.Case(code, x, want, overlap=False) for _, _, code, x, want in found]
+        cases = [Case(code, x, want, overlap=False) for _, _, code, x, want in found]
         with tempfile.TemporaryDirectory() as directory:
-            _, ticks = qemu_int8.run_board(cases, Path(directory), args.core, (args.opt, "-fno-inline-functions-called-once"))
+            counts = run_board(cases, Path(directory), args.core, (args.opt, "-fno-inline-functions-called-once"))
             listing = subprocess.run(
                 ["arm-none-eabi-nm", "-S", str(Path(directory) / "board.o")], capture_output=True, text=True
             ).stdout
@@ -177,13 +177,13 @@ def main() -> None:
             size = sum(int(v[1], 16) for v in symbols if len(v) == 4 and v[2] == "t" and v[3].split(".")[0] not in HARNESS)
         print(f"== {path.stem}, {args.core}")
         total = macs = 0
-        for (name, shape, code, _, _), t in zip(found, ticks, strict=True):
+        for (name, shape, code, _, _), count in zip(found, counts, strict=True):
             work = 0 if name[0] == "A" else shape.macs
-            total, macs = total + 40 * t, macs + work
-            per = f"{40 * t / work:6.2f}" if work else "      "
+            total, macs = total + count, macs + work
+            per = f"{count / work:6.2f}" if work else "      "
             s = shape
             what = f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} s{s.stride_h}"
-            print(f"{name:18s} {what:38s} {work:8d} MACs {40 * t:9d} {per}  {code.note.split('requantisation: ')[-1]}")
+            print(f"{name:18s} {what:38s} {work:8d} MACs {count:9d} {per}  {code.note.split('requantisation: ')[-1]}")
         constants = sum(c.data.nbytes for _, _, code, _, _ in found for c in code.constants)
         print(f"{'total':57s} {macs:8d} MACs {total:9d} {total / macs:6.2f}  constants {constants} bytes, code {size} bytes")
 

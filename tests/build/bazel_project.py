@@ -27,6 +27,11 @@ def compiled_models(log: str) -> set[str]:
     return set(re.findall(r"\[action 'Compiling model (\w+) for ", log))
 
 
+def compiled_objects(log: str) -> set[str]:
+    """C files that were compiled."""
+    return {Path(file).name for file in re.findall(r" -c (\S+\.c)\b", log)}
+
+
 @dataclass(frozen=True)
 class Workspace:
     """A workspace that uses the rules from another one, this source tree."""

@@ -142,12 +142,5 @@ class Project:
         return plain if plain.exists() else self.build_folder / "Debug" / name
 
 
-def documented_keywords(file: str, function: str) -> set[str]:
-    """Keywords of a function in the comment on top of its file."""
-    call = re.search(rf"^# {function}\((.*?)^# \)", (ROOT / "cmake" / file).read_text(), re.MULTILINE | re.DOTALL)
-    assert call
-    return set(re.findall(r"^#? *\[?([A-Z_]{2,})\b", call[1], re.MULTILINE)) | set(re.findall(r" \[([A-Z_]{2,}) <", call[1]))
-
-
 def has_tools(*tools: str) -> bool:
     return all(shutil.which(tool) for tool in tools)

@@ -1,4 +1,4 @@
-"""The Bazel workspace of a test run: starting a server takes longer than a build."""
+"""The Bazel workspace of a test run: starting a server takes longer than a build, so one worker has all tests with it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 from bazel_project import BAZEL, REASON, Workspace
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "workspace" in getattr(item, "fixturenames", ()) or "[Bazel" in item.name:
+            item.add_marker(pytest.mark.xdist_group("bazel"))
 
 
 @pytest.fixture(scope="session")

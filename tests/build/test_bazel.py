@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import shutil
-import socket
+import shlex
 import subprocess
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from bazel_project import BAZEL, LOAD, REASON, Workspace, compiled_models
 from cmake_project import ROOT, has_tools, program, write_model, write_vectors
+from keyword_samples import FILES, SAMPLES, spellings, words
 
 pytestmark = pytest.mark.skipif(BAZEL is None or not has_tools("cc"), reason=REASON)
 
@@ -48,19 +44,15 @@ def test_builds_again_exactly_what_hangs_on_a_change(workspace: Workspace) -> No
 
 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
-    arguments = {
-        "model_name": '"net"', "target": '"c"', "dims": '{"batch": 1, "width": 4}', "workspace": '"static"', "io": '"caller"',
-        "max_ram": "100000", "max_flash": '"200k"', "options": '["--metadata=size"]', "data": '["other.txt"]',
-        "deps": "[]", "tags": '["own"]', "testonly": "True", "target_compatible_with": "[]", "visibility": '["//visibility:public"]',
-    }  # fmt: skip
-    documented = re.search(r"Args:\n        name: of the cc_library.\n(.*?)\*\*", (ROOT / "bazel/library.bzl").read_text(), re.DOTALL)
-    assert documented and set(re.findall(r"^        (\w+):", documented[1], re.MULTILINE)) == {"model", *arguments}
-    given = ", ".join(f"{k} = {v}" for k, v in arguments.items())
+    arguments = SAMPLES | {"model_name": "net", "target": "c", "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
+    assert spellings("bazel") == {"model", *arguments}
+    own = {"deps": [], "tags": ["own"], "testonly": True, "target_compatible_with": [], "visibility": ["//visibility:public"], "copts": ["-DOWN"]}
+    given = ", ".join(f"{k} = {v!r}" for k, v in (arguments | own).items())
     workspace.write(
         "arguments/BUILD.bazel",
         f"""{LOAD}
-aot_model_library(name = "kws", model = "m.onnx", {given}, copts = ["-DOWN"])
-[filegroup(name = "the_" + g, srcs = ["kws_sources"], output_group = g, testonly = True) for g in ["srcs", "hdrs", "metadata", "report"]]
+aot_model_library(name = "kws", model = "m.onnx", {given})
+[filegroup(name = "the_" + g, srcs = ["kws_sources"], output_group = g, testonly = True) for g in ["srcs", "hdrs", "metadata", "report", "params"]]
 """,
     )
     write_model(workspace.folder / "arguments/m.onnx", shape=("batch", "width"))
@@ -68,13 +60,10 @@ aot_model_library(name = "kws", model = "m.onnx", {given}, copts = ["-DOWN"])
     log = workspace.build("//arguments:all", "//arguments:the_report")
     call = re.search(r" compile arguments/m\.onnx (.*?)\)", log.replace("\\\n", " "))
     assert call, log
-    words = {word.strip("'") for word in call[1].split()}
-    assert words >= {
-        "--name=net", "--target=c", "--workspace=static", "--io=caller", "--max-ram=100000", "--max-flash=200k", "--dim=batch=1", "--dim=width=4", "--metadata=size",
-    }  # fmt: skip
+    assert set(shlex.split(call[1])) >= {"--name=net", "--target=c", "--debug", *words()}
     assert " -DOWN " in log
-    folder = workspace.output("arguments/kws_sources")
-    assert {path.name for path in folder.iterdir()} == {"net.c", "net.h", "net.json", "net.report.txt"}
+    assert {path.name for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.txt"}
+    assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
 
 
 def test_mistakes(workspace: Workspace) -> None:
@@ -128,64 +117,6 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
     assert sorted(made) == ["cortex-m4", "cortex-m55"]
     output = workspace.bazel("test", "--platforms=@aot_model//toolchains/bazel:cortex-m4", "-k", "//tests:right", "//tests:wrong", ok=False)
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[str]:
-    """A cache as a flag: a WebDAV server on this machine where there is nginx, else a folder."""
-    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if nginx is None:
-        yield f"--disk_cache={tmp_path / 'cache'}"
-        return
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    temporary = "".join(f"{kind}_temp_path {tmp_path}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (tmp_path / "nginx.conf").write_text(f"""
-{"user root;" if os.getuid() == 0 else ""}
-daemon off;
-master_process off;
-pid {tmp_path}/nginx.pid;
-error_log {tmp_path}/error.log;
-events {{}}
-http {{
-    access_log off;
-    {temporary}
-    server {{
-        listen 127.0.0.1:{port};
-        root {tmp_path}/www;
-        dav_methods PUT;
-        create_full_put_path on;
-        client_max_body_size 0;
-    }}
-}}
-""")
-    (tmp_path / "www").mkdir()
-    server = subprocess.Popen([nginx, "-e", tmp_path / "error.log", "-p", tmp_path, "-c", tmp_path / "nginx.conf"])
-    try:
-        for _ in range(100):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                break
-            time.sleep(0.1)
-        yield f"--remote_cache=http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, cache: str, tmp_path: Path) -> None:
-    """Keys and outputs have nothing of the path of the workspace."""
-    another = Workspace(tmp_path / "another_place", workspace.user_root)
-    another.create()
-    archives = []
-    for checkout in (workspace, another):
-        two_models(checkout, "cached")
-        log = checkout.build(cache, "//cached:all")
-        archives.append([checkout.output(f"cached/{file}").read_bytes() for file in ("libkws.a", "libvad.a", "app")])
-    another.bazel("shutdown")
-    assert archives[0] == archives[1]
-    counts = {kind: int(number) for number, kind in re.findall(r"(\d+) ([a-z -]+)", re.findall(r"processes?: (.*)", log)[-1])}
-    assert counts["remote cache hit"] >= 6 and "linux-sandbox" not in counts and "processwrapper-sandbox" not in counts, log
 
 
 def test_a_python_without_the_packages(workspace: Workspace, tmp_path: Path) -> None:

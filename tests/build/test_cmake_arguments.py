@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from cmake_project import ROOT, Project, documented_keywords, has_tools, program, write_model, write_vectors
+from cmake_project import ROOT, Project, has_tools, program, write_model, write_vectors
+from keyword_samples import FILES, SAMPLES, spellings, words
+
+from aot_model.cli.keywords import TEST
 
 pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "cc"), reason="needs cmake, ninja and cc")
 
@@ -41,7 +44,7 @@ def calls(project: Project) -> dict[str, list[str]]:
     found = {}
     for arguments in map(json.loads, lines):
         names = [a.removeprefix("--name=") for a in arguments if a.startswith("--name=")]
-        found[names[0] if names else Path(arguments[arguments.index("-o") + 1]).parent.stem] = arguments
+        found["stack" if arguments[0] == "stack" else names[0] if names else Path(arguments[arguments.index("-o") + 1]).parent.stem] = arguments
     return found
 
 
@@ -59,18 +62,17 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         "MODEL": "m.onnx",
         "NAME": "net",
         "TARGET": "c",
-        "DIMS": "batch=1 width=4",
-        "WORKSPACE": "static",
-        "IO": "caller",
-        "MAX_RAM": "100000",
-        "MAX_FLASH": "200000",
-        "OPTIONS": '--metadata=size "$<$<CONFIG:None>:--dim=never=1>"',
+        "MAX_STACK": "4k",
+        "OPTIONS": '"$<$<CONFIG:None>:--dim=never=1>" --debug',
         "DEPENDS": "other.txt",
         "METADATA": "net_json",
         "REPORT": "net_report",
         "EXCLUDE_FROM_ALL": "",
     }
-    assert documented_keywords("AotModelLibrary.cmake", "aot_model_library") == set(keywords)
+    for name, value in SAMPLES.items():
+        values = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        keywords[name.upper()] = "" if value is True else " ".join(map(str, values))
+    assert spellings("cmake") == set(keywords)
     arguments = "\n  ".join(f"{k} {v}" for k, v in keywords.items())
     recorded.write(
         "CMakeLists.txt",
@@ -86,11 +88,11 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
 
     folder = recorded.build_folder / "kws.aot"
     report = folder / "net.report.txt"
-    assert calls(recorded)["net"] == [
-        *("compile", str(recorded.folder / "m.onnx"), "-o", str(folder), "--name=net", "--target=c"),
-        *("--workspace=static", "--io=caller", "--max-ram=100000", "--max-flash=200000", "--dim=batch=1", "--dim=width=4"),
-        *("--keep-unchanged", f"--report={report}", "--metadata=size", f"--depfile={folder / 'net.d'}"),
-    ]
+    call = calls(recorded)["net"]
+    assert call[:6] == ["compile", str(recorded.folder / "m.onnx"), "-o", str(folder), "--name=net", "--target=c"]
+    assert sorted(call[6:]) == sorted([*words(), "--keep-unchanged", f"--report={report}", "--debug", f"--depfile={folder / 'net.d'}"])
+    assert calls(recorded)["stack"][-1] == "--max-stack=4k"
+    assert {path.name for path in folder.iterdir()} == {*FILES, "net.report.txt", "net.d"}
     assert (recorded.build_folder / "paths").read_text().split() == [str(folder / "net.json"), str(report)]
     assert json.loads((folder / "net.json").read_text())["name"] == "net"
     assert report.stat().st_size
@@ -103,7 +105,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
 
 def test_every_keyword_of_aot_model_test_and_benchmark(recorded: Project) -> None:
     keywords = {"LIBRARY": "kws", "VECTORS": "v.npz", "ATOL": "0.5", "RTOL": "0.25", "MAX_LSB": "2", "LABELS": "a b"}
-    assert documented_keywords("AotModelTest.cmake", "aot_model_test") == set(keywords)
+    assert {name for keyword in TEST if (name := keyword.spelling("cmake"))} == set(keywords)
     arguments = " ".join(f"{k} {v}" for k, v in keywords.items())
     recorded.write(
         "CMakeLists.txt",

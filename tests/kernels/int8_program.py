@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.kernels.base import KernelCode
+from qemu import DTCM_END
 
 GUARD = 64
 
@@ -34,8 +35,7 @@ def _array(name: str, data: np.ndarray, align: int = 4) -> str:
 def program(cases: list[Case], device: bool, count: bool = False) -> str:
     """The program: exit status 0 when every case gives its bytes, apart and at the declared overlap.
 
-    device: for QEMU (print, now; inputs end where the memory ends) instead of a host with stdio. count: print the
-    instructions of each case.
+    device: for a Cortex-M55 in QEMU, where inputs end at the end of a memory, instead of a host. count: print the ticks of each case.
     """
     includes = sorted({i for c in cases for i in c.code.includes} | {"<stdint.h>", "<string.h>", "<stdlib.h>"})
     text = "".join(f"#include {i}\n" for i in includes)
@@ -70,19 +70,17 @@ def program(cases: list[Case], device: bool, count: bool = False) -> str:
     return text + f"int main(void)\n{{\n    int failures = 0;\n{calls}    return failures != 0;\n}}\n"
 
 
-DEVICE = """
-void print(const char *text);
-void print_int(long value);
-unsigned long now(void);
+DEVICE = f"""
+#include <stdio.h>
+uint32_t ticks(void);
 #define DEVICE 1
+#define DTCM_END {DTCM_END:#x}
 """
 
 HOST = """
 #include <stdio.h>
 #define DEVICE 0
-static void print(const char *text) { fputs(text, stdout); }
-static void print_int(long value) { printf("%ld", value); }
-static unsigned long now(void) { return 0; }
+static uint32_t ticks(void) { return 0; }
 """
 
 CHECK = """
@@ -98,34 +96,33 @@ static int check(const char *label, void (*kernel)(const int8_t *, int8_t *), co
     } else {
         output = arena + 64;
 #if DEVICE
-        input = (int8_t *)0x20080000 - x_bytes;
+        input = (int8_t *)DTCM_END - x_bytes;
 #else
         input = malloc((size_t)x_bytes);
 #endif
     }
     memcpy(input, x, (size_t)x_bytes);
-    const unsigned long start = now();
+    const uint32_t start = ticks();
     kernel(input, output);
-    const unsigned long stop = now();
+    const uint32_t stop = ticks();
     int failures = 0;
     for (int32_t i = 0; i < y_bytes; i++) {
         if (output[i] != expected[i]) {
             if (failures++ < 5) {
-                print(label); print(": at "); print_int(i); print(" is "); print_int(output[i]);
-                print(", expected "); print_int(expected[i]); print("\\n");
+                printf("%s: at %d is %d, expected %d\\n", label, (int)i, output[i], expected[i]);
             }
         }
     }
     for (int8_t *p = arena; p < arena + sizeof arena; p++) {
         const int inside = (p >= output && p < output + y_bytes) || (overlap && p >= input && p < input + x_bytes);
         if (!inside && *p != 0x5a) {
-            print(label); print(": wrote outside of y at "); print_int((long)(p - output)); print("\\n");
+            printf("%s: wrote outside of y at %d\\n", label, (int)(p - output));
             failures++;
             break;
         }
     }
     if (COUNT && !overlap) {
-        print("count "); print_int((long)((stop - start) & 0xFFFFFF) * 125 / 4); print(" "); print(label); print("\\n");
+        printf("ticks %lu %s\\n", (unsigned long)(stop - start), label);
     }
     if (!overlap) {
 #if !DEVICE

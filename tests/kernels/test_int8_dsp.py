@@ -8,15 +8,15 @@ from pathlib import Path
 import arithmetic
 import numpy as np
 import pytest
-import qemu_int8
-from qemu_int8 import Case
+from kernel_program import Case, run_board, run_host
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, patch_dsp, pooling, requantise
 from aot_model.kernels.int8.spec import QuantSpec
+from qemu import available
 
 SEEDS = range(4)
-needs_qemu = pytest.mark.skipif(not qemu_int8.available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
+needs_qemu = pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
 
 
 @dataclass(frozen=True)
@@ -224,19 +224,19 @@ def plain_cases(seed: int) -> list[Case]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_host(seed: int, tmp_path: Path) -> None:
-    qemu_int8.run_host(dsp_cases(seed) + plain_cases(seed), tmp_path)
+    run_host(dsp_cases(seed) + plain_cases(seed), tmp_path)
 
 
 @needs_qemu
 @pytest.mark.parametrize(("seed", "level"), [*((seed, "-O2") for seed in SEEDS), (0, "-Os"), (0, "-O0")])
 def test_cortex_m4(seed: int, level: str, tmp_path: Path) -> None:
-    qemu_int8.run_board(dsp_cases(seed), tmp_path, "cortex-m4", (level,))
+    run_board(dsp_cases(seed), tmp_path, "m4", (level,))
 
 
 @needs_qemu
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m3", "cortex-m7"])
+@pytest.mark.parametrize("core", ["m0", "m3", "m7"])
 def test_other_cores(core: str, tmp_path: Path) -> None:
-    qemu_int8.run_board(plain_cases(9) + dsp_cases(9), tmp_path, core)
+    run_board(plain_cases(9) + dsp_cases(9), tmp_path, core)
 
 
 @pytest.mark.parametrize("kind", ["relu", "signed", "spread", "tensor"])

@@ -10,10 +10,10 @@ from pathlib import Path
 import arithmetic
 import numpy as np
 import pytest
-import qemu_int8
-from qemu_int8 import Case
+from kernel_program import Case, run_host
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input, some_weights
 
+from aot_model.host_run import STRICT
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_host, requantise, requantise_host, sum_host, sum_mve
 from aot_model.kernels.int8.host_dialect import AVX2, AVX_VNNI, HostDialect
@@ -98,7 +98,7 @@ def channelwise(rng: np.random.Generator) -> list[Case]:
 @needs_avx2
 @pytest.mark.parametrize("cases", [lambda rng: convolutions(rng, AVX2), channelwise], ids=["convolution", "channelwise"])
 def test_sanitized(cases, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    qemu_int8.run_host(cases(np.random.default_rng(0)), tmp_path, ("-O1", *AVX2_FLAGS))
+    run_host(cases(np.random.default_rng(0)), tmp_path, ("-O1", *AVX2_FLAGS))
 
 
 @needs_avx2
@@ -107,7 +107,7 @@ def test_optimised(compiler: str, seed: int, tmp_path: Path) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
     rng = np.random.default_rng(seed)
-    qemu_int8.run_host([*convolutions(rng, AVX2), *channelwise(rng)], tmp_path, ("-O2", *AVX2_FLAGS), compiler, sanitized=False)
+    run_host([*convolutions(rng, AVX2), *channelwise(rng)], tmp_path, ("-O2", *AVX2_FLAGS), compiler, sanitized=False)
 
 
 VNNI_MODEL = """\
@@ -137,9 +137,9 @@ def test_vnni(tmp_path: Path) -> None:
     """The VNNI dialect against a model of its instruction; and it compiles for processors that have it."""
     (tmp_path / "vnni.h").write_text(VNNI_MODEL)
     cases = convolutions(np.random.default_rng(5), AVX_VNNI, ("relu", "signed", "unsigned"))
-    qemu_int8.run_host(cases, tmp_path, ("-O1", *AVX2_FLAGS, "-include", str(tmp_path / "vnni.h")), sanitized=False)
+    run_host(cases, tmp_path, ("-O1", *AVX2_FLAGS, "-include", str(tmp_path / "vnni.h")), sanitized=False)
     for flags in (["-mavxvnni"], ["-mavx512vnni", "-mavx512vl"]):
-        command = ["gcc", *qemu_int8.STRICT, *AVX2_FLAGS, *flags, "-fsyntax-only", str(tmp_path / "host.c")]
+        command = ["gcc", *STRICT, *AVX2_FLAGS, *flags, "-fsyntax-only", str(tmp_path / "host.c")]
         subprocess.run(command, check=True)
 
 
@@ -178,7 +178,7 @@ static int run(void (*sum)(const int8_t *, const int8_t *, int8_t *, int32_t), c
 """
     text += f"int main(void)\n{{\n    int bad = 0;\n{main}    return bad;\n}}\n"
     (tmp_path / "sum.c").write_text(text)
-    flags = [*qemu_int8.STRICT, "-O1", *AVX2_FLAGS, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags = [*STRICT, "-O1", *AVX2_FLAGS, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     subprocess.run(["gcc", *flags, str(tmp_path / "sum.c"), "-o", str(tmp_path / "sum")], check=True)
     subprocess.run([str(tmp_path / "sum")], check=True)
 

@@ -18,74 +18,14 @@ from aot_model.installation import include_dir
 from aot_model.memory import Pool
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import model, save, small_cnn, tensor
-from qemu import BOARDS, available, build_and_run
 
 X = np.random.default_rng(1).normal(size=(1, 2, 6, 6)).astype(np.float32)
-
-
-def dense() -> onnx.ModelProto:
-    rng = np.random.default_rng(3)
-    constants = {"w": rng.normal(size=(72, 9)).astype(np.float32), "v": rng.normal(size=(9, 5)).astype(np.float32)}
-    nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["h"]), helper.make_node("Tanh", ["h"], ["t"]),
-             helper.make_node("MatMul", ["t", "v"], ["y"])]  # fmt: skip
-    return model(nodes, [tensor("x", [1, 2, 6, 6])], [tensor("y", [1, 5])], constants)
 
 
 def reference(path: Path) -> list[np.ndarray]:
     session = onnxruntime.InferenceSession(str(path))
     found: list[np.ndarray] = session.run(None, {"x": X} if session.get_inputs() else {})
     return found
-
-
-# Paints the arena, runs both models by turns, compares, and looks at the paint that is left above the larger workspace.
-SHARED = """#include "one.h"
-#include "two.h"
-#include <string.h>
-#define LARGER (ONE_WORKSPACE_SIZE > TWO_WORKSPACE_SIZE ? ONE_WORKSPACE_SIZE : TWO_WORKSPACE_SIZE)
-static uint8_t arena[LARGER + 64u] AOT_MODEL_ALIGNED(16);
-static const float x[72] = { %s };
-static const float want[2][5] = { { %s }, { %s } };
-int main(void)
-{
-    float y[5];
-    const one_inputs in1 = { x };
-    const two_inputs in2 = { x };
-    const one_outputs out1 = { y };
-    const two_outputs out2 = { y };
-    memset(arena, 0xA5, sizeof arena);
-    for (int run = 0; run < 4; ++run) {
-        memset(y, 0, sizeof y);
-        if ((run %% 2 == 0 ? one_run(&in1, &out1, arena) : two_run(&in2, &out2, arena)) != 0) { return 1; }
-        for (int k = 0; k < 5; ++k) {
-            const float d = y[k] - want[run %% 2][k];
-            if (!(d < 1e-4f && d > -1e-4f)) { return 2; }
-        }
-    }
-    for (unsigned k = LARGER; k < sizeof arena; ++k) { if (arena[k] != 0xA5u) { return 3; } }
-    return 0;
-}
-"""
-
-
-def two_models(folder: Path, target: str) -> None:
-    """Two libraries and a program that has one arena for both."""
-    paths = [save(small_cnn(), folder / "one.onnx"), save(dense(), folder / "two.onnx")]
-    for path in paths:
-        write(compile_model(Request(path, path.stem, target, library=Options("caller"))), folder)
-    numbers = [", ".join(f"{v:.9g}f" if "." in f"{v:.9g}" or "e" in f"{v:.9g}" else f"{v:.9g}.0f" for v in a.ravel()) for a in (X, *(reference(p)[0] for p in paths))]
-    (folder / "main.c").write_text(SHARED % tuple(numbers))
-
-
-def test_two_models_share_one_arena(tmp_path: Path) -> None:
-    two_models(tmp_path, "c")
-    subprocess.run(["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "one.c", "two.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
-    assert subprocess.run(["./main"], cwd=tmp_path).returncode == 0
-
-
-@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
-def test_two_models_share_one_arena_on_cortex_m4(tmp_path: Path) -> None:
-    two_models(tmp_path, "cortex-m4")
-    build_and_run(BOARDS["m4"], ["main.c", "one.c", "two.c"], tmp_path, ["-O2", f"-I{include_dir()}"])
 
 
 PAINTED = """#include "m.h"

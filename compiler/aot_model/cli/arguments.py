@@ -4,90 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=VALUE")
-    return key, value
-
-
-def _section(text: str) -> tuple[str, str]:
-    pool, section = _pair(text)
-    if not re.fullmatch(r"[A-Za-z0-9_.,$]+", section):
-        raise argparse.ArgumentTypeError(f"'{section}' is not the name of a section")
-    return pool, section
-
-
-def _whole(text: str, least: int = 1) -> int:
-    try:
-        number = int(text, 0)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least {least}")
-    return number
-
-
-def _not_negative(text: str) -> int:
-    return _whole(text, 0)
-
-
-def _dimension(text: str) -> tuple[str, int]:
-    key, equals, value = text.rpartition("=")
-    if not equals or not key:
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=EXTENT")
-    return key, _whole(value)
-
-
-def _constant(text: str) -> tuple[str, tuple[float, ...]]:
-    key, equals, values = text.rpartition("=")
-    try:
-        numbers = tuple(int(v) if v.strip().lstrip("+-").isdigit() else float(v) for v in values.split(",") if v.strip())
-    except ValueError:
-        equals = ""
-    if not equals or not key:
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form INPUT=NUMBER,…")
-    return key, numbers
-
-
-def _tolerance(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not number >= 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of at least 0")
-    return number
-
-
-def _bytes(text: str) -> int:
-    """A number of bytes; `k` and `m` are binary multiples."""
-    factor = {"k": 1024, "m": 1024**2, "g": 1024**3}.get(text[-1:].lower(), 1)
-    try:
-        number = int(text[:-1] if factor > 1 else text, 0) * factor
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of bytes")
-    return number
-
-
-def _pool(text: str) -> tuple[str, int | None, int]:
-    """NAME[:SIZE[:ALIGN]]"""
-    name, *numbers = text.split(":")
-    if not name.isidentifier() or not name.isascii() or len(numbers) > 2:
-        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME[:SIZE[:ALIGN]]")
-    size = _bytes(numbers[0]) if numbers and numbers[0] else None
-    align = _whole(numbers[1]) if len(numbers) > 1 else 16
-    if align & (align - 1):
-        raise argparse.ArgumentTypeError(f"'{text}': the alignment is not a power of two")
-    return name, size, align
+from aot_model.cli import values
+from aot_model.cli.keywords import OPTIONS, known_options
 
 
 class _Answer(argparse.Action):
@@ -121,7 +43,7 @@ def _version(arguments: argparse.Namespace) -> str:
     if arguments.json:
         from aot_model.installation import describe
 
-        return json.dumps(describe(), indent=1)
+        return json.dumps({**describe(), "options": known_options()}, indent=1)
     from aot_model import __version__
 
     return f"aot-model {__version__}"
@@ -152,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
-    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _params):
+    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
 
@@ -167,38 +89,36 @@ def _command(commands: Commands, name: str, handler: str, help: str) -> argparse
     return found
 
 
-def _bindings(command: argparse.ArgumentParser) -> None:
-    """What fixes a model's shapes."""
-    command.add_argument("--dim", type=_dimension, action="append", default=[], metavar="NAME=N", help="extent of a symbolic dimension")
-    command.add_argument("--constant", type=_constant, action="append", default=[], metavar="INPUT=V,…", help="make an input a constant: one number for each element, or for all")
-
-
 def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
     """What every command that compiles takes."""
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
     command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target})")
-    command.add_argument("--option", type=_pair, action="append", default=[], metavar="K=V", help="option of the target")
-    _bindings(command)
+    command.add_argument("--option", type=values.pair, action="append", default=[], metavar="K=V", help="option of the target")
+    _shapes(command)
+
+
+def _shapes(command: argparse.ArgumentParser) -> None:
+    """What fixes a model's shapes."""
+    _declare(command, "dims")
+    command.add_argument("--constant", type=values.elements, action="append", default=[], metavar="INPUT=V,…",
+                         help="make an input a constant: one number for each element, or one for all; repeat for more")  # fmt: skip
+
+
+def _declare(command: argparse.ArgumentParser, *names: str) -> None:
+    """Options that are keywords of the build rules too."""
+    for keyword in OPTIONS:
+        if keyword.name in names:
+            command.add_argument(keyword.flag, **keyword.argparse())
 
 
 def _planning(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--io", choices=("caller", "workspace"), default="caller", help="where inputs and outputs are (default: caller)")
-    command.add_argument("--pool", type=_pool, action="append", default=[], metavar="NAME[:SIZE[:ALIGN]]", help="a workspace pool, most preferred first; repeat for more")
-    command.add_argument("--planner", metavar="NAME", help="memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's")
+    _declare(command, "io", "pools", "planner")
 
 
 def _library(command: argparse.ArgumentParser) -> None:
     """What a library is like."""
     command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
-    command.add_argument("--workspace", choices=("static", "caller"), default="static", help="who owns the workspace (default: static)")
-    _planning(command)
-    command.add_argument("--pool-section", type=_section, action="append", default=[], metavar="POOL=SECTION", help="linker section of a pool's array")
-    command.add_argument("--params", choices=("linked", "external"), default="linked", help="constants in the code, or in NAME.params (default: linked)")
-    command.add_argument("--profile", action="store_true", help="count the ticks of each layer, by aot_model_ticks() of the program")
-    command.add_argument("--interface", choices=("module", "tvm-ffi"), action="append", default=[], help="what the library offers beside its structs; repeat for more")
-    command.add_argument("--metadata", choices=("none", "size", "full"), default="full", help="how much of it is in flash (default: full)")
-    command.add_argument("--max-ram", type=_bytes, metavar="BYTES", help="fail when the workspace is larger (16k, 1m, …)")
-    command.add_argument("--max-flash", type=_bytes, metavar="BYTES", help="fail when the constants are larger")
+    _declare(command, *(k.name for k in OPTIONS if k.name != "dims"))
 
 
 def _compile(commands: Commands) -> None:
@@ -248,9 +168,9 @@ def _run(commands: Commands) -> None:
 
 def _tolerances(command: argparse.ArgumentParser, atol: float | None, rtol: float) -> None:
     said = "1e-4 of the output's range" if atol is None else f"{atol:g}"
-    command.add_argument("--atol", type=_tolerance, default=atol, help=f"absolute tolerance of floats (default: {said})")
-    command.add_argument("--rtol", type=_tolerance, default=rtol, help=f"relative tolerance of floats (default: {rtol:g})")
-    command.add_argument("--max-lsb", type=_not_negative, default=0, metavar="N", help="tolerance of integers (default: 0)")
+    command.add_argument("--atol", type=values.tolerance, default=atol, help=f"absolute tolerance of floats (default: {said})")
+    command.add_argument("--rtol", type=values.tolerance, default=rtol, help=f"relative tolerance of floats (default: {rtol:g})")
+    command.add_argument("--max-lsb", type=values.not_negative, default=0, metavar="N", help="tolerance of integers (default: 0)")
 
 
 def _verify(commands: Commands) -> None:
@@ -292,12 +212,29 @@ def _test_main(commands: Commands) -> None:
 
 def _benchmark_main(commands: Commands) -> None:
     command = _program(commands, "benchmark-main", "programs:benchmark_main", "write the C of a program that measures a generated library")
-    command.add_argument("--runs", type=_whole, default=100, help="runs to measure (default: 100)")
+    command.add_argument("--runs", type=values.whole, default=100, help="runs to measure (default: 100)")
+
+
+def _arena(commands: Commands) -> None:
+    command = _command(commands, "arena", "programs:arena", "write the C of one memory for libraries that were compiled with --workspace caller")
+    command.add_argument("libraries", nargs="+", type=Path, metavar="JSON", help="<name>.json of a generated library")
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for NAME.h and NAME.c")
+    command.add_argument("--name", required=True, help="name of the memory, a C identifier")
+    command.add_argument("--pool-section", type=values.section, action="append", default=[], metavar="POOL=SECTION", help="linker section of a pool's array")
+    command.add_argument("--keep-unchanged", action="store_true", help="leave files alone that have the same content")
 
 
 def _params(commands: Commands) -> None:
     command = _command(commands, "params", "parameters:params", "write the parameters of a retrained model for a library built with --params external")
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
-    _bindings(command)
+    _shapes(command)
     command.add_argument("--for", type=Path, required=True, dest="library", metavar="JSON", help="<name>.json of the library")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")
+
+
+def _stack(commands: Commands) -> None:
+    command = _command(commands, "stack", "stack:stack", "say how much stack a compiled library needs, from what GCC wrote with -fcallgraph-info=su")
+    command.add_argument("library", type=Path, metavar="JSON", help="<name>.json of the library")
+    command.add_argument("objects", type=Path, nargs="+", metavar="OBJECT", help="its object, which has the .ci beside it, or the .ci")
+    command.add_argument("--max-stack", type=values.byte_count, metavar="BYTES", help="fail when it is more")
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: print)")

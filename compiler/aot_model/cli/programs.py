@@ -1,4 +1,4 @@
-"""`aot-model test-main` and `aot-model benchmark-main`: programs around a generated library."""
+"""`aot-model test-main`, `benchmark-main` and `arena`: C around generated libraries."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ def benchmark_main(arguments: argparse.Namespace) -> int:
     from aot_model.emit import runner
 
     return _write(arguments, *runner.benchmark_main(arguments.library, arguments.runs))
+
+
+def arena(arguments: argparse.Namespace) -> int:
+    from aot_model.emit.arena import arena_files
+    from aot_model.emit.files import write_files
+    from aot_model.emit.names import library_name
+
+    name = library_name(arguments.name, arguments.output)
+    texts = arena_files(name, arguments.libraries, dict(arguments.pool_section))
+    write_files({arguments.output / file: text for file, text in texts.items()}, keep_unchanged=arguments.keep_unchanged)
+    return 0
 
 
 def _write(arguments: argparse.Namespace, text: str, sources: tuple[Path, ...]) -> int:

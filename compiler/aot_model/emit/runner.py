@@ -30,6 +30,16 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Pool:
+    """Memory that a generated library works in, bytes."""
+
+    name: str
+    c_name: str
+    size: int
+    align: int
+
+
+@dataclass(frozen=True)
 class Interface:
     """What `<name>.json` says that a caller must know."""
 
@@ -39,8 +49,8 @@ class Interface:
     outputs: tuple[Port, ...]
     caller_owns_workspace: bool
     io_in_workspace: bool
-    pools: tuple[str, ...]
-    """C names of the pools when there are several; else there is one workspace."""
+    pools: tuple[Pool, ...]
+    """A single one is called the workspace."""
     has_state: bool
     """Whether there is <name>_reset()."""
     parameters: Array | None
@@ -61,7 +71,11 @@ class Interface:
     @property
     def memory(self) -> str:
         """The argument for the caller's memory."""
-        return "&pools" if self.pools else "workspace"
+        return "&pools" if len(self.pools) > 1 else "workspace"
+
+    def macro(self, pool: Pool) -> str:
+        """What the names of a pool's macros begin with: <macro>_SIZE, <macro>_ALIGN."""
+        return f"{self.upper}_{pool.c_name.upper()}_POOL" if len(self.pools) > 1 else f"{self.upper}_WORKSPACE"
 
     def files(self, metadata: Path) -> tuple[Path, ...]:
         """What was read for it."""
@@ -71,11 +85,11 @@ class Interface:
     def read(path: Path) -> Interface:
         """The interface of a generated library; CompileError E101 or E102 when `path` does not say."""
         try:
-            text = path.read_text(encoding="utf-8")
+            data = path.read_bytes()
         except OSError as error:
             raise fail("E101", f"cannot be read: {error.strerror}", where=str(path)) from None
         try:
-            metadata = json.loads(text)
+            metadata = json.loads(data)
             pools = metadata["workspace"]["pools"]
             parameters = path.parent / metadata["parameters"]["file"] if "parameters" in metadata else None
             return Interface(
@@ -85,7 +99,7 @@ class Interface:
                 outputs=tuple(map(_port, metadata["outputs"])),
                 caller_owns_workspace=metadata["options"]["workspace"] == "caller",
                 io_in_workspace=metadata["options"]["io"] == "workspace",
-                pools=tuple(p["c_name"] for p in pools) if len(pools) > 1 else (),
+                pools=tuple(Pool(p["name"], p["c_name"], int(p["bytes"]), int(p["align"])) for p in pools),
                 has_state=metadata.get("state_bytes", 0) > 0,
                 parameters=None if parameters is None else np.fromfile(parameters, np.uint8),
                 parameters_path=parameters,

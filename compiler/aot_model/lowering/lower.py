@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, const, load
+from aot_model.ir.expr import Cell, Const, Expr, const, load
 from aot_model.ir.graph import Graph, Node, Value, read_values
-from aot_model.ir.index import add, mul
+from aot_model.ir.index import add, flatten, mul, sub
 from aot_model.ir.program import Buffer, Call, Program, Role, Step
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.lowering.loops import LoopNest, dense_position, index_variables, loop_nest
@@ -47,7 +47,7 @@ class Lowering:
         self.states: list[Value] = []
         self._packed: dict[tuple[str, bytes, int], Buffer] = outer._packed if outer else {}
         self._producer = graph.producers()
-        self._place = {n: k for k, n in enumerate(graph.nodes)}
+        self._made = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
         self.read = {v for n in graph.nodes for v in read_values(n)} | set(graph.outputs)
         """Values that something reads; kernels do not compute the others."""
         self.kernels: dict[Node, Kernel] = {}
@@ -71,7 +71,7 @@ class Lowering:
         for node in self.graph.nodes:
             if not node.op.has("lower") or len(node.outputs) != 1 or node.op.alone:
                 continue
-            chain = find_chain(self.graph, node, uses, self._place, taken)
+            chain = find_chain(self.graph, node, uses, self._made, taken)
             kernel = self.target.kernel_for(node, chain)
             if kernel is not None:
                 self.kernels[node] = kernel
@@ -168,11 +168,12 @@ class Lowering:
         self._place_outputs(outputs)
         self._place_concatenations()
         ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
+        inside = {n for anchor, c in self._chains.items() for n in (anchor, *c.nodes)}
         for node in self.graph.nodes:
             if node in ends:
                 anchor = ends[node]
                 anchor.op.lower(Site(self, anchor, self._chains[anchor]))
-            elif node in self._chains or any(node in c.nodes for c in self._chains.values()):
+            elif node in inside:
                 continue
             elif self.is_kernel(node):
                 node.op.lower(Site(self, node, Chain((), node.outputs[0])))
@@ -249,15 +250,10 @@ class Lowering:
 
     def _view(self, node: Node, out: Value, element: Expr, index: Index) -> bool:
         """Make `out` a window of a stored value when it is a contiguous piece of it."""
-        from aot_model.ir.expr import Cell
-        from aot_model.ir.index import flatten, sub
-
         piece = flatten(element)
         if not isinstance(piece, Cell) or piece.value.is_const or (piece.value in self.graph.inputs and out in self.graph.outputs):
             return False
         offset = sub(piece.position, dense_position(index, out.shape))
-        from aot_model.ir.expr import Const
-
         if not isinstance(offset, Const):
             return False
         parent = self.buffer(piece.value)

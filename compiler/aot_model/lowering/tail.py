@@ -35,13 +35,11 @@ class Chain:
         return [v for n in self.nodes for v in n.outputs if v is not self.result]
 
 
-def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], position: dict[Node, int], taken: set[Node]) -> Chain:
-    """The chain that a kernel's node may absorb. `position` is the place of each node in the order of the graph."""
+def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], made: dict[Value, int], taken: set[Node]) -> Chain:
+    """The chain that a kernel's node may absorb. `made` is the place of each value's producer in the order of the graph."""
     value = anchor.outputs[0]
     chain: list[Node] = []
-    producer = graph.producers()
-    outputs = set(graph.outputs)
-    while len(chain) < MAX_TAIL_NODES and value not in outputs:
+    while len(chain) < MAX_TAIL_NODES and value not in graph.outputs:
         readers = uses.get(value, [])
         reader = readers[0] if len(set(readers)) == 1 else None
         if reader is None or reader in taken or not reader.op.elementwise or not reader.op.has("express"):
@@ -49,16 +47,11 @@ def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], positi
         if len(reader.outputs) != 1 or reader.outputs[0].shape != anchor.outputs[0].shape:
             break
         others = [v for v in reader.inputs if v is not None and v is not value]
-        if any(_made_after(v, anchor, producer, position) for v in others):
+        if any(made.get(v, -1) > made[anchor.outputs[0]] for v in others):
             break
         chain.append(reader)
         value = reader.outputs[0]
     return Chain(tuple(chain), value)
-
-
-def _made_after(value: Value, anchor: Node, producer: dict[Value, Node], position: dict[Node, int]) -> bool:
-    node = producer.get(value)
-    return node is not None and position[node] > position[anchor]
 
 
 @dataclass(frozen=True)

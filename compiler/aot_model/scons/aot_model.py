@@ -8,19 +8,29 @@
 env.AotModelLibrary(name, model, ...) makes a static library of the generated C, compiled with the environment's own
 compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both have these arguments:
 
-    model_name   prefix of the generated files and symbols; default: the name as a C identifier
-    target       what to generate code for (`aot-model targets`); default: the environment's C compiler and flags say
-    dims         values of the model's symbolic dimensions, {"batch": 1}
-    workspace    "static" or "caller": who owns the workspace
-    io           "caller" or "workspace": where inputs and outputs are
-    max_ram      budgets in bytes: more is an error of the build
-    max_flash
-    options      any other arguments of `aot-model compile`, a list
-    depends      what else must be made before; the model's own files are known without
-    report       True: write a report too
+    model           the ONNX or TFLite file; one that the build makes, too
+    model_name      prefix of the generated files and symbols; default: the library's name as a C identifier
+    target          what to generate code for (`aot-model targets`), with its options: `cortex-m4,opt=size`; default:
+                    what the toolchain compiles for
+    dims            extents of the model's symbolic dimensions
+    workspace       who owns the workspace: the library, or the caller of <name>_run(): static|caller
+    io              where inputs and outputs are: caller|workspace
+    pools           pools of the workspace, the most preferred first
+    pool_sections   linker sections of the pools' arrays
+    planner         memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's
+    params          constants in the code, or in <name>.params, which is made beside it: linked|external
+    profile         count the ticks of each layer, by aot_model_ticks() of the program
+    interfaces      what the library offers beside its structs: module|tvm-ffi
+    metadata_level  how much of the metadata is in flash: full|size|none
+    max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
+    max_flash       budget of the constants
+    max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
+    options         any other arguments of `aot-model compile`
+    depends         what else is read or must be there first: <file|target>
+    report          receives the path of the report, and has it written; SCons: True
 
 Construction variables by keyword (CCFLAGS=...) hold for this library alone. The result is the list of nodes that a
-builder returns, with the attributes .source, .header, .metadata, .report, .include_dirs, .target and, for libraries,
+builder returns, with the attributes .source, .header, .metadata, .params, .report, .include_dirs, .target and, for libraries,
 .library. Everything generated is in <name>.aot/ of the current (variant) directory.
 
 env.AotModelTest(name, library, vectors, atol=, rtol=, max_lsb=, alias="test") makes the program <name>, which has the
@@ -85,6 +95,7 @@ class Generated(NodeList):  # type: ignore[misc]
     source: Node
     header: Node
     metadata: Node
+    params: Node | None
     report: Node | None
     include_dirs: list[Node]
     target: str
@@ -218,65 +229,82 @@ def _split(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return dict(arguments)
 
 
+def _options(env: Environment, arguments: dict[str, Any]) -> list[str]:
+    """The options of `aot-model compile` among keyword arguments, which are taken out. The compiler says which there are."""
+    known = _describe(env)["options"]
+    words = [f"{flag}={arguments[key]}" for key, flag in known["text"].items() if arguments.get(key) is not None]
+    for key, flag in known["list"].items():
+        words += [f"{flag}={value}" for value in arguments.get(key) or ()]
+    for key, flag in known["map"].items():
+        words += [f"{flag}={symbol}={value}" for symbol, value in (arguments.get(key) or {}).items()]
+    words += [flag for key, flag in known["flag"].items() if arguments.get(key)]
+    for kind in known.values():
+        for key in kind:
+            arguments.pop(key, None)
+    return words
+
+
+def _find_model(env: Environment, call: str, model: Any) -> Node:
+    nodes = env.arg2nodes(model, env.fs.Entry)
+    if len(nodes) != 1:
+        raise UserError(f"{call}: one model is one file")
+    if not nodes[0].has_builder() and not nodes[0].rfile().exists():
+        raise UserError(f"{call}: there is no model {nodes[0]}")
+    return nodes[0]
+
+
 def _sources(
-    env: Environment, call: str, name: str, model: Any, *, model_name: str | None, target: str | None, dims: Mapping[str, int], workspace: str | None,
-    io: str | None, max_ram: int | str | None, max_flash: int | str | None, options: Sequence[str], depends: Any, report: bool,
-) -> Generated:  # fmt: skip
+    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, options: Sequence[str] = (), depends: Any = (),
+    report: bool = False, call: str = "AotModelSources", **arguments: Any,
+) -> tuple[Environment, Generated]:  # fmt: skip
+    """The nodes, and the environment with the construction variables among the arguments."""
+    call = f"{call}({name})"
+    words = [*_options(env, arguments), *options]
+    overrides = _split(call, arguments)
+    env = env.Clone(**overrides) if overrides else env
     model_name = _identifier(name) if model_name is None else model_name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", model_name):
         raise UserError(f"{call}: model_name '{model_name}' is not a C identifier")
     target = target or _default_target(env)
     if target == "host":
         target = _host_target(env)
-    (model,) = env.arg2nodes(model, env.fs.Entry) if not isinstance(model, list) or len(model) == 1 else (None,)
-    if model is None:
-        raise UserError(f"{call}: one model is one file")
-    if not model.has_builder() and not model.rfile().exists():
-        raise UserError(f"{call}: there is no model {model}")
+    model = _find_model(env, call, model)
     folder = env.Dir(f"{name}.aot")
-    files = [folder.File(model_name + suffix) for suffix in (".c", ".h", ".json", *([".report.txt"] if report else []), *([".params"] if "--params=external" in options else []))]
-    said = {"workspace": workspace, "io": io, "max-ram": max_ram, "max-flash": max_flash}
-    arguments = [f"--name={model_name}", f"--target={target}", *(f"--{k}={v}" for k, v in said.items() if v is not None)]
-    arguments += [f"--dim={symbol}={extent}" for symbol, extent in dims.items()]
-    shown = {"AOT_MODEL_NAME": model_name, "AOT_MODEL_TARGET": target}
+    suffixes = [".c", ".h", ".json", *([".params"] if "--params=external" in words else []), *([".report.txt"] if report else [])]
     nodes = env._AotModelCompile(
-        files, model, AOT_MODEL_ARGUMENTS=[*arguments, *options], AOT_MODEL_REPORT=["--report=${TARGETS[3]}"] if report else [], **shown
-    )
+        [folder.File(model_name + suffix) for suffix in suffixes], model,
+        AOT_MODEL_ARGUMENTS=[f"--name={model_name}", f"--target={target}", *words], AOT_MODEL_REPORT=["--report=${TARGETS[-1]}"] if report else [],
+        AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target,
+    )  # fmt: skip
     env.Depends(nodes, [_identity(env), *env.Flatten(depends)])
     result = Generated(nodes)
-    result.source, result.header, result.metadata = nodes[0], nodes[1], nodes[2]
-    result.report = nodes[3] if report else None
+    made = dict(zip(suffixes, nodes, strict=True))
+    result.source, result.header, result.metadata = made[".c"], made[".h"], made[".json"]
+    result.params, result.report = made.get(".params"), made.get(".report.txt")
     result.include_dirs = [folder, env.Dir(_describe(env)["include_dir"])]
     result.target = target
-    return result
+    return env, result
 
 
-def _aot_model_sources(
-    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, dims: Mapping[str, int] | None = None,
-    workspace: str | None = None, io: str | None = None, max_ram: int | str | None = None, max_flash: int | str | None = None,
-    options: Sequence[str] = (), depends: Any = (), report: bool = False, **overrides: Any,
-) -> Generated:  # fmt: skip
-    call = f"AotModelSources({name})"
-    env = env.Clone(**_split(call, overrides)) if overrides else env
-    return _sources(
-        env, call, name, model, model_name=model_name, target=target, dims=dims or {}, workspace=workspace, io=io, max_ram=max_ram,
-        max_flash=max_flash, options=options, depends=depends, report=report,
-    )  # fmt: skip
+def _aot_model_sources(env: Environment, name: str, model: Any, **arguments: Any) -> Generated:
+    return _sources(env, name, model, **arguments)[1]
 
 
-def _aot_model_library(
-    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, dims: Mapping[str, int] | None = None,
-    workspace: str | None = None, io: str | None = None, max_ram: int | str | None = None, max_flash: int | str | None = None,
-    options: Sequence[str] = (), depends: Any = (), report: bool = False, **overrides: Any,
-) -> Generated:  # fmt: skip
-    call = f"AotModelLibrary({name})"
-    env = env.Clone(**_split(call, overrides)) if overrides else env
-    made = _sources(
-        env, call, name, model, model_name=model_name, target=target, dims=dims or {}, workspace=workspace, io=io, max_ram=max_ram,
-        max_flash=max_flash, options=options, depends=depends, report=report,
-    )  # fmt: skip
-    objects = env.Object(made.source, CPPPATH=[*made.include_dirs, "$CPPPATH"])
-    result = Generated(env.StaticLibrary(name, objects))
+def _aot_model_library(env: Environment, name: str, model: Any, max_stack: int | str | None = None, **arguments: Any) -> Generated:
+    env, made = _sources(env, name, model, call="AotModelLibrary", **arguments)
+    include = [*made.include_dirs, "$CPPPATH"]
+    if max_stack is None:
+        objects = env.Object(made.source, CPPPATH=include)
+    else:
+        base = os.path.splitext(str(made.source))[0]
+        objects = env.Command(
+            [f"{base}$OBJSUFFIX", f"{base}.ci"], made.source, Action("$CCCOM", "$CCCOMSTR"), CPPPATH=include, CFLAGS=["$CFLAGS", "-fcallgraph-info=su"]
+        )
+    result = Generated(env.StaticLibrary(name, objects[0]))
+    if max_stack is not None:
+        checked = env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]], AOT_MODEL_ARGUMENTS=[f"--max-stack={max_stack}"])
+        env.Depends(checked, [made.source, _identity(env)])
+        env.Depends(result, checked)
     result.__dict__.update({k: v for k, v in made.__dict__.items() if k != "data"})
     result.library = result[0]
     return result
@@ -342,6 +370,7 @@ def generate(env: Environment) -> None:
         AOT_MODEL_TEST_LINKFLAGS=[],
         AOT_MODEL_COM="$AOT_MODEL compile $SOURCE -o $TARGET.dir $AOT_MODEL_ARGUMENTS $AOT_MODEL_REPORT",
         AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
+        AOT_MODEL_STACKCOM="$AOT_MODEL stack $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
         AOT_MODEL_MAINCOM="$AOT_MODEL $AOT_MODEL_SUBCOMMAND $SOURCE -o $TARGET $AOT_MODEL_ARGUMENTS",
     )
     if not env.get("AOT_MODEL"):
@@ -353,6 +382,7 @@ def generate(env: Environment) -> None:
         action=Action("$AOT_MODEL_COM", "$AOT_MODEL_COMSTR"),
         source_scanner=Scanner(function=_scan_model, name="aot-model", recursive=False),
     )
+    env["BUILDERS"]["_AotModelStack"] = Builder(action=Action("$AOT_MODEL_STACKCOM", "Measuring the stack of $TARGET"))
     env["BUILDERS"]["_AotModelMain"] = Builder(action=Action("$AOT_MODEL_MAINCOM", "Generating $TARGET"))
     env.AddMethod(_aot_model_sources, "AotModelSources")
     env.AddMethod(_aot_model_library, "AotModelLibrary")

@@ -1,0 +1,108 @@
+"""What the build rules take, said once: CMake's functions, Bazel's rules and SCons' methods have the same keywords.
+
+From these tables come the options of `aot-model compile`, the keywords that CMake and SCons know (by `aot-model --version
+--json`), `bazel/options.bzl`, and the tables of docs/build-systems.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aot_model.cli import values
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """One argument of a rule. Bazel and SCons call it `name`; CMake, the same in upper case."""
+
+    name: str
+    value: str
+    """What it looks like: `<bytes>`, `a|b` … in the words of the documentation."""
+    help: str
+    kind: str = "text"
+    """text: one value; list: several; map: several of the form key=value; flag: given or not."""
+    flag: str = ""
+    """The option of the command line that it becomes, which a rule passes on as it is; for `list` and `map` once for each value."""
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    """Build systems (`cmake`, `bazel`, `scons`) where it has another name; nothing where it is not a keyword."""
+    type: Callable[[str], object] | None = None
+    """Of argparse."""
+
+    def spelling(self, system: str) -> str:
+        """Its name in a build system; empty where it has none."""
+        return self.spelled.get(system, self.name.upper() if system == "cmake" else self.name)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that there are, the default first; none when there is no end of them."""
+        return tuple(self.value.split("|")) if "|" in self.value else ()
+
+    def argparse(self) -> dict[str, Any]:
+        """Arguments of add_argument() for `flag`."""
+        if self.kind == "flag":
+            return {"action": "store_true", "help": self.help}
+        if self.kind in ("list", "map"):
+            more = {"action": "append", "default": [], "help": f"{self.help}; repeat for more"}
+        elif self.choices:
+            more = {"default": self.choices[0], "help": f"{self.help} (default: {self.choices[0]})"}
+        else:
+            more = {"help": self.help}
+        form = {"choices": self.choices} if self.choices else {"type": self.type, "metavar": re.sub("[<>]", "", self.value).upper()}
+        return {**form, **more}
+
+
+OPTIONS = (
+    Keyword("dims", "<symbol>=<n>", "extents of the model's symbolic dimensions", "map", "--dim", type=values.dimension),
+    Keyword("workspace", "static|caller", "who owns the workspace: the library, or the caller of <name>_run()", flag="--workspace"),
+    Keyword("io", "caller|workspace", "where inputs and outputs are", flag="--io"),
+    Keyword("pools", "<name>[:<size>[:<align>]]", "pools of the workspace, the most preferred first", "list", "--pool", type=values.pool),
+    Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section", type=values.section),
+    Keyword("planner", "<name>", "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's", flag="--planner"),
+    Keyword("params", "linked|external", "constants in the code, or in <name>.params, which is made beside it", flag="--params"),
+    Keyword("profile", "", "count the ticks of each layer, by aot_model_ticks() of the program", "flag", "--profile"),
+    Keyword("interfaces", "module|tvm-ffi", "what the library offers beside its structs", "list", "--interface"),
+    Keyword("metadata_level", "full|size|none", "how much of the metadata is in flash", flag="--metadata"),
+    Keyword("max_ram", "<bytes>", "budget of the workspace (16k, 1m): more is an error of the build, with a table by layer", flag="--max-ram", type=values.byte_count),
+    Keyword("max_flash", "<bytes>", "budget of the constants", flag="--max-flash", type=values.byte_count),
+)
+"""Options of `aot-model compile` that are keywords of the rules."""
+
+LIBRARY = (
+    Keyword("model", "<file>", "the ONNX or TFLite file; one that the build makes, too"),
+    Keyword("model_name", "<identifier>", "prefix of the generated files and symbols; default: the library's name as a C identifier", spelled={"cmake": "NAME"}),
+    Keyword("target", "<target>", "what to generate code for (`aot-model targets`), with its options: `cortex-m4,opt=size`; default: what the toolchain compiles for"),
+    *OPTIONS,
+    Keyword("max_stack", "<bytes>", "budget of the stack of <name>_run(): measured when the C is compiled, with GCC"),
+    Keyword("options", "<argument>", "any other arguments of `aot-model compile`", "list"),
+    Keyword("depends", "<file|target>", "what else is read or must be there first; Bazel: the model's external data", "list", spelled={"bazel": "data"}),
+    Keyword("metadata", "<variable>", "receives the path of the generated JSON", spelled={"bazel": "", "scons": ""}),
+    Keyword("report", "<variable>", "receives the path of the report, and has it written; SCons: True; Bazel: an output group", spelled={"bazel": ""}),
+    Keyword("exclude_from_all", "", "built only when something needs it", "flag", spelled={"bazel": "", "scons": ""}),
+)
+"""aot_model_library(), AotModelLibrary()."""
+
+TEST = (
+    Keyword("library", "<library>", "what aot_model_library() made"),
+    Keyword("vectors", "<file|folder>", "`.npz` with arrays `in_<i>`, `out_<i>`, or ONNX test data"),
+    Keyword("atol", "<x>", "real outputs: |got - want| <= atol + rtol * |want|", flag="--atol"),
+    Keyword("rtol", "<x>", "as above", flag="--rtol"),
+    Keyword("max_lsb", "<n>", "integer outputs: |got - want| <= max_lsb", flag="--max-lsb"),
+    Keyword("labels", "<label>", "of the CTest; Bazel has tags", "list", spelled={"bazel": "tags", "scons": ""}),
+    Keyword("alias", "<name>", "what runs it; default: test", spelled={"cmake": "", "bazel": ""}),
+)
+"""aot_model_test(), AotModelTest()."""
+
+BENCHMARK = (
+    Keyword("library", "<library>", "what aot_model_library() made"),
+    Keyword("runs", "<n>", "how many to measure", flag="--runs"),
+)
+"""aot_model_benchmark(), AotModelBenchmark()."""
+
+
+def known_options() -> dict[str, dict[str, str]]:
+    """By kind: the options that a rule passes on as they are, keyword to flag."""
+    kinds = ("text", "list", "map", "flag")
+    return {kind: {k.name: k.flag for k in OPTIONS if k.kind == kind} for kind in kinds}

@@ -1,0 +1,102 @@
+"""What is written from the table of keywords (compiler/aot_model/cli/keywords.py): attributes of Bazel, documentation.
+
+A stale file fails; `pytest tests/build/test_keywords.py --update-golden` writes it.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from cmake_project import ROOT
+
+from aot_model.cli import keywords
+from aot_model.cli.keywords import OPTIONS, Keyword
+
+SYSTEMS = ("cmake", "bazel", "scons")
+
+
+def attribute(keyword: Keyword) -> str:
+    """The attribute of the Bazel rule."""
+    kind = {"text": "string", "list": "string_list", "map": "string_dict", "flag": "bool"}[keyword.kind]
+    values = f"values = {('', *keyword.choices)!r}, ".replace("'", '"').replace("(", "[").replace(")", "]") if keyword.choices and kind == "string" else ""
+    help = keyword.help.replace('"', '\\"')
+    return f'    "{keyword.name}": attr.{kind}({values}doc = "{help[0].upper()}{help[1:]}."),\n'
+
+
+def options_bzl() -> str:
+    head = '"""Options of the compiler that are attributes of the rules: written by tests/build/test_keywords.py from keywords.py."""\n\n'
+    rows = sorted(OPTIONS, key=lambda k: k.name)
+    flags = "".join(f'    "{k.name}": "{k.flag}",\n' for k in OPTIONS)
+    return f"{head}# The options in the order of the command line.\nOPTION_FLAGS = {{\n{flags}}}\n\nOPTION_ATTRS = {{\n{''.join(map(attribute, rows))}}}\n"
+
+
+def call(function: str, rows: Sequence[Keyword], first: str) -> str:
+    """A CMake function as the comment on top of its file has it."""
+    lines = [f"{function}({first}"]
+    for keyword in rows:
+        if name := keyword.spelling("cmake"):
+            value = f" {keyword.value}" if keyword.value else ""
+            dots = "..." if keyword.kind in ("list", "map") else ""
+            shown = f"{name}{value}{dots}" if name in ("MODEL", "LIBRARY", "VECTORS") else f"[{name}{value}{dots}]"
+            help = re.sub(r"; (Bazel|SCons):.*?(?=; |$)", "", keyword.help)
+            lines += textwrap.wrap(help, 118, initial_indent=f"    {shown:<43} ", subsequent_indent=" " * 48)
+    return "".join(f"# {line}".rstrip() + "\n" for line in [*lines, ")"])
+
+
+def arguments() -> str:
+    """The arguments of the methods in the documentation of the SCons tool."""
+    lines = []
+    for keyword in keywords.LIBRARY:
+        if name := keyword.spelling("scons"):
+            help = re.sub(r"; Bazel:.*?(?=; |$)", "", keyword.help) + (f": {keyword.value}" if keyword.choices else "")
+            lines += textwrap.wrap(help, 118, initial_indent=f"    {name:<15} ", subsequent_indent=" " * 20)
+    return "\n".join(lines)
+
+
+def table(title: str, rows: Sequence[Keyword]) -> str:
+    """A table of docs/build-systems.md."""
+    lines = [f"### {title}", "", "| what | values | CMake | Bazel | SCons |", "| --- | --- | --- | --- | --- |"]
+    for keyword in rows:
+        names = " | ".join(f"`{name}`" if (name := keyword.spelling(system)) else "" for system in SYSTEMS)
+        value = keyword.value.replace("|", "\\|")
+        several = " …" if keyword.kind in ("list", "map") else ""
+        help = re.sub(r"(<name>[\w.()]*)", r"`\1`", keyword.help.replace("|", "\\|"))
+        lines.append(f"| {help} | {f'`{value}`{several}' if value else ''} | {names} |")
+    return "\n".join(lines) + "\n"
+
+
+def tables() -> str:
+    titles = [
+        ("`aot_model_library`, `AotModelLibrary`", keywords.LIBRARY),
+        ("`aot_model_test`, `AotModelTest`", keywords.TEST),
+        ("`aot_model_benchmark`, `AotModelBenchmark`", keywords.BENCHMARK),
+    ]
+    return "\n".join(table(title, rows) for title, rows in titles)
+
+
+GENERATED = {
+    "bazel/options.bzl": (r"(?s).*", options_bzl),
+    "cmake/AotModelLibrary.cmake": (r"(?ms)^# aot_model_library\(.*?^# \)\n", lambda: call("aot_model_library", keywords.LIBRARY, "<target>")),
+    "cmake/AotModelTest.cmake": (r"(?ms)^# aot_model_test\(.*?^# \)\n", lambda: call("aot_model_test", keywords.TEST, "<target>")),
+    "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these arguments:\n\n).*?(?=\n\n)", arguments),
+    "docs/build-systems.md": (r"(?ms)(?<=^## Keywords\n\n).*?(?=^## )", lambda: tables() + "\n"),
+}
+"""File: the part that is written from the table, as a regular expression; what it is."""
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_written_from_the_table(name: str, pytestconfig: pytest.Config) -> None:
+    pattern, write = GENERATED[name]
+    path = Path(ROOT / name)
+    have = path.read_text() if path.exists() else ""
+    found = re.search(pattern, have)
+    assert found, f"{name} has no such part"
+    want = have[: found.start()] + write() + have[found.end() :]
+    if pytestconfig.getoption("--update-golden"):
+        path.write_text(want)
+    else:
+        assert have == want, f"{name} is stale: pytest tests/build/test_keywords.py --update-golden"
