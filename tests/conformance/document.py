@@ -42,7 +42,7 @@ def page() -> str:
         label = f"{domain}.{name}" if domain else name
         own = [c for c in cases.values() if label in c["operators"]]
         cls = OPERATORS.get((domain, name))
-        how = _how(cls) if cls else "function of ONNX" if schema.has_function or schema.has_context_dependent_function else "import" if name in _IMPORT else "-"
+        how = _how(cls) if cls else "function of ONNX" if schema.has_function or schema.has_context_dependent_function else "import" if label in _IMPORT else "-"
         if own or how != "-":
             lines.append(f"| {label} | {schema.since_version} | {how} | {len(own)} | {sum(c['status'] == 'pass' for c in own)} |")
     lines += ["", "## Cases that do not pass", "", "| case | status | reason |", "| --- | --- | --- |"]
@@ -54,7 +54,7 @@ def page() -> str:
 
 
 _IMPORT = frozenset({"Constant", "If", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-                     "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Upsample"})  # fmt: skip
+                     "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Upsample", "ai.onnx.preview.training.Gradient"})  # fmt: skip
 
 
 def _how(cls: type) -> str:

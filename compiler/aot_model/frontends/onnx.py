@@ -107,8 +107,8 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if node.op_type not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self.version(domain)):
-                    label = f"{domain}.{node.op_type}" if domain else node.op_type
+                label = f"{domain}.{node.op_type}" if domain else node.op_type
+                if label not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self.version(domain)):
                     missing.setdefault(printable(label), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
@@ -205,7 +205,8 @@ class Importer:
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
-            if not domain and proto.op_type in HANDLERS and HANDLERS[proto.op_type](place):
+            handler = HANDLERS.get(f"{domain}.{proto.op_type}" if domain else proto.op_type)
+            if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:
                 self._function(proto, graph, scope, inputs)

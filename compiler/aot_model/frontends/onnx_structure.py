@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import onnx.helper
 
+from aot_model.frontends.onnx_gradient import gradient
 from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.control import Scan
@@ -302,4 +303,5 @@ HANDLERS: dict[str, Handler] = {
     "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "Scan": _scan, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
     "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length, "SplitToSequence": _split,
     "ConcatFromSequence": _concat, "Optional": _optional, "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
+    "ai.onnx.preview.training.Gradient": gradient,
 }  # fmt: skip
