@@ -39,6 +39,7 @@ class Case:
     dims: dict[str, int] = field(default_factory=dict)
     constants: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """Inputs that are constants of the model; they are not among `inputs`."""
+    bounds: dict[str, int] = field(default_factory=dict)
     folder: Path | None = None
     """Where the model's external data is, if it has any."""
 
@@ -50,6 +51,8 @@ class Outcome:
     status: str
     message: str = ""
     outputs: tuple[np.ndarray, ...] = ()
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Actual shapes, by the outputs whose size depends on data."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def _generate(arguments: tuple[Path, int, Case, str]) -> _Generated | Outcome:
     path = place / f"case{number}.onnx"
     try:
         path.write_bytes(case.model.SerializeToString())
-        compiled = compile_model(Request(path, f"m{number}", target, dims=case.dims, constants=case.constants, library=Options(metadata="none")))
+        compiled = compile_model(Request(path, f"m{number}", target, dims=case.dims, constants=case.constants, bounds=case.bounds, library=Options(metadata="none")))
     except CompileError as error:
         return Outcome("refused", str(error).replace(str(path), case.name))
     except Exception:
@@ -192,21 +195,22 @@ def _split(items: list[_Generated], data: bytes) -> list[Outcome]:
             else:
                 arrays.append(raw.view(dtype.numpy).reshape(shape).copy())
             at += count * dtype.size
-        outcomes.append(Outcome("ok", "", _trimmed(item, arrays)))
+        outcomes.append(Outcome("ok", "", *_trimmed(item, arrays)))
     return outcomes
 
 
-def _trimmed(item: _Generated, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Outputs whose size depends on data, cut to the shape that the model says; the shapes themselves are left out."""
-    shapes = {n.removesuffix(".shape"): a for (n, _, _), a in zip(item.outputs, arrays, strict=True) if n.endswith(".shape")}
+def _trimmed(item: _Generated, arrays: list[np.ndarray]) -> tuple[tuple[np.ndarray, ...], dict[str, tuple[int, ...]]]:
+    """(outputs, shapes): those whose size depends on data are cut to the shape that the model says, unless that is larger
+    than there was room for."""
+    named = list(zip((n for n, _, _ in item.outputs), arrays, strict=True))
+    shapes = {n.removesuffix(".shape"): tuple(int(v) for v in a) for n, a in named if n.endswith(".shape")}
     found = []
-    for (name, _, _), array in zip(item.outputs, arrays, strict=True):
-        if name in shapes:
-            actual = tuple(int(v) for v in shapes[name])
-            array = array.reshape(-1)[: int(np.prod(actual))].reshape(actual)
+    for name, array in named:
+        actual = shapes.get(name, array.shape)
+        count = int(np.prod(actual, dtype=np.int64))
         if not name.endswith(".shape"):
-            found.append(array)
-    return tuple(found)
+            found.append(array.reshape(-1)[:count].reshape(actual) if count <= array.size else array)
+    return tuple(found), shapes
 
 
 def elapsed(start: float) -> str:

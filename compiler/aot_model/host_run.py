@@ -35,7 +35,7 @@ int main(void)
         }}
 {reads}
         {{
-            const int32_t status = {name}_run(&inputs, &outputs);
+            const int32_t status = {name}_run(&inputs, &outputs{devices});
             if (status != 0) {{
                 fprintf(stderr, "{name}_run returned %d\\n", (int)status);
                 return 1;
@@ -101,8 +101,10 @@ def main_text(view: ModelView) -> str:
         f"        if (fwrite(out{k}.b, 1, {p.buffer.nbytes}u, stdout) != {p.buffer.nbytes}u) {{\n            return 3;\n        }}"
         for k, p in enumerate(view.outputs) if p.buffer.nbytes
     ]  # fmt: skip
+    if view.contexts:
+        statics.append(f"extern const {view.name}_devices {view.name}_test_devices; /* of whoever knows the drivers */")
     return _MAIN.format(
-        name=view.name, statics="\n".join(statics), reads="\n".join(reads), writes="\n".join(writes),
+        name=view.name, devices=f", &{view.name}_test_devices" if view.contexts else "", statics="\n".join(statics), reads="\n".join(reads), writes="\n".join(writes),
         inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
         outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
     )  # fmt: skip
@@ -120,7 +122,7 @@ def build(view: ModelView, texts: Mapping[str, str], folder: Path, flags: Sequen
         (folder / name).write_text(text)
     (folder / "main.c").write_text(main_text(view))
     executable = folder / view.name
-    command = [*compiler.split(), *STRICT, *view.target.c_flags, *flags, f"-I{include_dir()}", "main.c", f"{view.name}.c", "-lm", "-o", executable.name]
+    command = [*compiler.split(), *STRICT, *view.target.all_c_flags, *flags, f"-I{include_dir()}", "main.c", f"{view.name}.c", *view.target.all_libraries, "-lm", "-o", executable.name]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise fail("E601", f"the C compiler failed: {' '.join(command)}\n{done.stderr[-6000:]}")

@@ -27,6 +27,8 @@ _ERRORS = {
     -4: "an operator of an external library failed",
 }  # fmt: skip
 
+MAX_DEVICES = 64
+"""Contexts that are not given are NULL, which the model refuses."""
 Array = np.ndarray
 Key = int | str
 
@@ -130,6 +132,14 @@ class Module:
         memory[:] = raw
         self._check(self._module.set_params(memory.ctypes.data, raw.size))
         self._parameters = memory
+
+    def set_devices(self, *contexts: int) -> None:
+        """Give the addresses of what its devices' drivers work on, in the order of <name>_devices. ModelError when one is missing."""
+        try:
+            function = self._library[f"{self.name}_set_devices"]
+        except AttributeError:
+            raise ValueError(f"the model '{self.name}' has no devices") from None
+        self._check(function((ctypes.c_void_p * MAX_DEVICES)(*contexts)))
 
     def input_index(self, key: Key) -> int:
         """By index, name in the model, or name in C. KeyError when there is none."""

@@ -1,4 +1,4 @@
-"""The compiler on one page: read, passes, lower, plan, emit, write."""
+"""The compiler on one page: read, passes and partition, lower, plan, emit, write."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from aot_model.emit.render import header, source
 from aot_model.emit.report import check_budgets, report
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import located
-from aot_model.frontends.model import read_model
+from aot_model.frontends.model import Bindings, read_model
 from aot_model.ir.expr import forget
 from aot_model.ir.graph import count_parameters
 from aot_model.lowering.lower import lower
 from aot_model.memory import Pool
 from aot_model.memory_plan import plan_memory
 from aot_model.ops.registry import load_all
+from aot_model.partition.partition import Assignment
 from aot_model.passes.manager import Observer, run_passes, run_program_passes
-from aot_model.targets.registry import parse_target
+from aot_model.targets.registry import parse_target, plugin_sources
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,15 @@ class Request:
     target: str = "host"
     options: Mapping[str, str] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
-    constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
     library: Options = field(default_factory=Options)
     pools: tuple[Pool, ...] = (Pool("workspace"),)
     algorithm: str | None = None
     max_ram: int | None = None
     max_flash: int | None = None
+    plugins: tuple[Path, ...] = ()
+    """Python files that define further targets."""
+    constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,18 +60,20 @@ class Compiled:
     """Elements of all its constants."""
     binaries: Mapping[str, bytes] = field(default_factory=dict)
     """Files that are not text: external parameters."""
+    assignments: tuple[Assignment, ...] = ()
+    """Where each node went, when other targets were asked before the processor."""
 
 
 def compile_model(request: Request, observer: Observer | None = None) -> Compiled:
     """Compile a model; nothing is written. CompileError with everything that is wrong."""
     forget()
     load_all()
-    target = parse_target(request.target, request.options)
+    target = parse_target(request.target, request.options, request.plugins)
     arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
-    model = read_model(request.model, request.dims, request.constants, arithmetic)
+    model = read_model(request.model, Bindings(request.dims, request.constants, request.bounds), arithmetic)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
-        run_passes(model.graph, target, observer)
+        parts = run_passes(model.graph, target, observer)
         program = lower(model.graph, target)
     run_program_passes(program, target, "after-lowering")
     addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
@@ -76,7 +82,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     check_budgets(view, request.max_ram, request.max_flash)
     texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_text(view)}
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
-    return Compiled(view, texts, model.sources, tuple(model.notes), operators, parameters, binaries)
+    return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes), operators, parameters, binaries, tuple(parts.assignments) if target.asked() else ())
 
 
 def write(compiled: Compiled, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:

@@ -92,7 +92,9 @@ def _command(commands: Commands, name: str, handler: str, help: str) -> argparse
 def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
     """What every command that compiles takes."""
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
-    command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target})")
+    command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target}); "
+                         "targets that take over parts of the model come before it: `NAME,NAME`")  # fmt: skip
+    _plugins(command)
     command.add_argument("--option", type=values.pair, action="append", default=[], metavar="K=V", help="option of the target")
     _shapes(command)
 
@@ -102,6 +104,8 @@ def _shapes(command: argparse.ArgumentParser) -> None:
     _declare(command, "dims")
     command.add_argument("--constant", type=values.elements, action="append", default=[], metavar="INPUT=V,…",
                          help="make an input a constant: one number for each element, or one for all; repeat for more")  # fmt: skip
+    command.add_argument("--bound", type=values.dimension, action="append", default=[], metavar="VALUE=N",
+                         help="room for N rows of a value of which the number hangs on data (Range, Loop); repeat for more")  # fmt: skip
 
 
 def _declare(command: argparse.ArgumentParser, *names: str) -> None:
@@ -109,6 +113,10 @@ def _declare(command: argparse.ArgumentParser, *names: str) -> None:
     for keyword in OPTIONS:
         if keyword.name in names:
             command.add_argument(keyword.flag, **keyword.argparse())
+
+
+def _plugins(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--target-plugin", type=Path, action="append", default=[], metavar="FILE", help="Python file with further TARGETS; repeat for more")
 
 
 def _planning(command: argparse.ArgumentParser) -> None:
@@ -158,12 +166,18 @@ def _inspect(commands: Commands) -> None:
     command.add_argument("--json", action="store_true", help="as JSON")
 
 
+def _host_build(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--sanitize", action="store_true", help="build with address and undefined-behaviour sanitizers")
+    command.add_argument("--with", type=Path, action="append", default=[], dest="sources", metavar="FILE",
+                         help="C file or library that the target's functions need, such as a driver; its folder is searched for headers")  # fmt: skip
+
+
 def _run(commands: Commands) -> None:
     command = _command(commands, "run", "execute:run", "compile a model, build it with the host's C compiler and run it")
     _model(command)
     command.add_argument("--inputs", type=Path, required=True, metavar="NPZ", help="arrays by name of input, or in_<i> stacked on a leading axis")
     command.add_argument("--outputs", type=Path, metavar="NPZ", help="file for the outputs (default: print them)")
-    command.add_argument("--sanitize", action="store_true", help="build with address and undefined-behaviour sanitizers")
+    _host_build(command)
 
 
 def _tolerances(command: argparse.ArgumentParser, atol: float | None, rtol: float) -> None:
@@ -179,7 +193,7 @@ def _verify(commands: Commands) -> None:
     command.add_argument("--vectors", type=Path, required=True, metavar="FILE|FOLDER", help=".npz with in_<i>, out_<i>, or a folder of ONNX test data")
     _tolerances(command, None, 1e-3)
     command.add_argument("--sequence", action="store_true", help="the vectors are consecutive runs: state carries over (default: each starts afresh)")
-    command.add_argument("--sanitize", action="store_true", help="build with address and undefined-behaviour sanitizers")
+    _host_build(command)
 
 
 def _listing(command: argparse.ArgumentParser) -> None:
@@ -189,7 +203,9 @@ def _listing(command: argparse.ArgumentParser) -> None:
 
 
 def _targets(commands: Commands) -> None:
-    _listing(_command(commands, "targets", "listing:targets_", "list targets, their options and compiler flags"))
+    command = _command(commands, "targets", "listing:targets_", "list targets, their options and compiler flags")
+    _plugins(command)
+    _listing(command)
 
 
 def _ops(commands: Commands) -> None:
@@ -228,6 +244,7 @@ def _params(commands: Commands) -> None:
     command = _command(commands, "params", "parameters:params", "write the parameters of a retrained model for a library built with --params external")
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
     _shapes(command)
+    _plugins(command)
     command.add_argument("--for", type=Path, required=True, dest="library", metavar="JSON", help="<name>.json of the library")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")
 

@@ -6,10 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from aot_model.emit.view import Options
+    from aot_model.partition.partition import Assignment
     from aot_model.pipeline import Request
 
 
@@ -23,8 +25,9 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     given = vars(arguments)
     pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
     return Request(
-        arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim), dict(arguments.constant),
+        arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
         library or Options(io=given.get("io", "caller")), pools, given.get("planner"), given.get("max_ram"), given.get("max_flash"),
+        tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
     )  # fmt: skip
 
 
@@ -90,19 +93,37 @@ def check(arguments: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     notes: list[str] = []
+    nodes: list[Assignment] = []
     try:
-        notes += compile_model(request(arguments)).notes
+        compiled = compile_model(request(arguments))
+        notes += compiled.notes
+        nodes += compiled.assignments
     except CompileError as error:
         problems += error.problems
     if arguments.json:
         fields = [{"code": p.code, "where": p.where, "message": p.message, "hint": p.hint} for p in problems]
-        print(json.dumps({"problems": fields, "notes": notes}, indent=1))
+        print(json.dumps({"problems": fields, "notes": notes, "nodes": [asdict(n) for n in nodes]}, indent=1))
         return 1 if problems else 0
+    if nodes:
+        print(_placement(nodes))
     for problem in problems:
         print(problem, file=sys.stderr)
     tell_notes(notes)
     print(f"{arguments.model}: {_count(problems)} for target {arguments.target}")
     return 1 if problems else 0
+
+
+def _placement(nodes: Sequence[Assignment]) -> str:
+    """Where every node goes, and why the patterns that fit did not take it."""
+    from aot_model.cli.table import table
+    from aot_model.emit.names import printable
+
+    rows = []
+    for n in nodes:
+        refused = "; ".join(f"{target}:{pattern}: {why}" if pattern else f"{target}: {why}" for target, pattern, why in n.refused)
+        rows.append((printable(n.node, 40), n.operator, f"{n.target}:{n.pattern}" if n.target else "-", refused))
+    taken = sum(1 for n in nodes if n.target)
+    return f"{table(('node', 'operator', 'goes to', 'not taken by'), rows)}\n{taken} of {len(nodes)} nodes are taken over"
 
 
 def inputs(arguments: argparse.Namespace) -> int:

@@ -28,7 +28,9 @@ def _program(arguments: argparse.Namespace, folder: Path) -> HostProgram:
     compiled = compile_model(request(arguments))
     tell_notes(compiled.notes)
     flags = ("-O1", *host_run.SANITIZE) if arguments.sanitize else ("-O2",)
-    return host_run.build(compiled.view, compiled.texts, folder, flags)
+    files = [file.resolve() for file in arguments.sources]
+    folders = dict.fromkeys(f"-I{file.parent}" for file in files)
+    return host_run.build(compiled.view, compiled.texts, folder, (*flags, *folders, *map(str, files)))
 
 
 def _consecutive(program: HostProgram, vectors: list[list[Array]], carry_over: bool) -> list[list[Array]]:

@@ -21,7 +21,9 @@ def params(arguments: argparse.Namespace) -> int:
     asked = library["options"]
     target = {k: str(v) for k, v in asked.items() if k not in ("workspace", "io", "metadata", "params", "interfaces", "profile")}
     options = Options(asked["workspace"], asked["io"], params="external")
-    view = compile_model(Request(arguments.model, library["c_name"], library["target"], target, dict(arguments.dim), dict(arguments.constant), options)).view
+    request = Request(arguments.model, library["c_name"], library["target"], target, dict(arguments.dim), options, plugins=tuple(arguments.target_plugin),
+                      constants=dict(arguments.constant), bounds=dict(arguments.bound))  # fmt: skip
+    view = compile_model(request).view
     reason = difference(structure(view), library["parameters"]["structure"])
     if reason is not None:
         raise fail("E303", f"the model has another structure than the library '{library['name']}': {reason}", where=str(arguments.model),

@@ -7,10 +7,17 @@ i is read before it is written, and keeps its vector code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
-from aot_model.ir.program import Access, Buffer, Call, Function, Param, Program, Role
+from aot_model.ir.program import Access, Buffer, Call, Device, Function, Param, Program, Role
+from aot_model.targets.hooks import checked, wrong
+
+if TYPE_CHECKING:
+    from aot_model.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -36,9 +43,17 @@ class CFunction:
         gone = {i for i, _ in self.aliasing.same}
         return [k for k in range(len(self.function.params)) if k not in gone]
 
+    @property
+    def context(self) -> Device | None:
+        """The device whose context is the last parameter."""
+        device = self.function.device
+        return device if device is not None and device.context is not None else None
+
     def signature(self) -> str:
         params = [self._declare(k, self.function.params[k]) for k in self.kept]
-        return f"static void {self.name}({', '.join(params)})"
+        if self.context is not None:
+            params.append(f"{self.context.context} *{self.context.name}")
+        return f"static {'int32_t' if self.function.fails else 'void'} {self.name}({', '.join(params)})"
 
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""
@@ -60,13 +75,29 @@ def collect_functions(program: Program, addresses: Mapping[Buffer, tuple[str, in
     known: dict[tuple[object, ...], CFunction] = {}
     result: dict[Call, CFunction] = {}
     for call in program.calls():
-        aliasing = _aliasing(call, addresses)
         f = call.function
-        key = (f.name, f.params, f.body, f.includes, f.helpers, aliasing)
+        aliasing = Aliasing() if f.external else _aliasing(call, addresses)
+        key = (f.name, f.params, f.body, f.includes, f.helpers, f.external, f.fails, f.device, f.owner, aliasing)
         if key not in known:
-            known[key] = CFunction(f"{prefix}_{len(known):02d}_{f.name}", f, aliasing, [])
+            known[key] = CFunction(f.name if f.external else f"{prefix}_{len(known):02d}_{f.name}", f, aliasing, [])
         known[key].layers.append(call)
         result[call] = known[key]
+    return result
+
+
+def emitted_by_targets(target: Target, functions: Iterable[CFunction]) -> list[tuple[str, str]]:
+    """(name of the target, C text) for each target that writes its functions itself. CompileError E502."""
+    result = []
+    for owner in target.asked():
+        own = [f for f in functions if f.function.owner == owner.name]
+        emit = owner.offloads.emit if owner.offloads is not None else None
+        if not own or emit is None:
+            continue
+        text = checked(owner, "emit", partial(emit, own), str)
+        missing = [f.name for f in own if text is None or not re.search(rf"\b{f.name}\s*\(", text)]
+        if text is None or missing:
+            raise wrong(owner, "emit", f"gives no text of {', '.join(missing)}")
+        result.append((owner.name, text.rstrip("\n")))
     return result
 
 

@@ -20,7 +20,7 @@ def metadata(view: ModelView) -> dict[str, Any]:
         "c_name": view.name,
         "compiler": view.version,
         "model": {"file_name": view.source_name, "sha256": view.sha256},
-        "target": view.target.name,
+        "target": view.target.specification,
         "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata, "params": view.options.params, "interfaces": list(view.options.interfaces), "profile": view.options.profile,
                     **{k: view.target.values[k] for k in sorted(view.target.values)}},
         "inputs": [_port(p) for p in view.inputs],
@@ -37,6 +37,8 @@ def metadata(view: ModelView) -> dict[str, Any]:
         ],
         "notes": list(view.program.notes),
     }  # fmt: skip
+    if view.devices:
+        facts["devices"] = [{"name": d.name, "header": d.header, "context": d.context} for d in view.devices]
     if view.external:
         facts["parameters"] = {
             "file": f"{view.name}.params", "bytes": parameters.file_size(view.constants), "align": parameters.alignment(view.constants),

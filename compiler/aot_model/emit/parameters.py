@@ -83,7 +83,7 @@ def structure(view: ModelView) -> list[str]:
         for step in body:
             if isinstance(step, Call):
                 f = step.function
-                text = hashlib.sha256(repr((f.params, f.body, sorted(f.includes), f.helpers)).encode()).hexdigest()
+                text = hashlib.sha256(repr((f.params, f.body, sorted(f.includes), f.helpers, *((f.name,) if f.external else ()))).encode()).hexdigest()
                 yield f"call {step.op} ({', '.join(map(place, step.arguments))}) {text[:16]}"
             elif isinstance(step, Branch):
                 yield from (f"if {place(step.condition)}", *steps(step.then), "else", *steps(step.otherwise), "end")

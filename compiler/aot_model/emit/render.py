@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 import jinja2
 
-from aot_model.emit import parameters
+from aot_model.emit import body, parameters
 from aot_model.emit.constants import initialiser
 from aot_model.emit.names import comment_text, string_literal
 from aot_model.emit.view import ABI, ModelView, Port
@@ -47,12 +48,15 @@ def _run_parameters(view: ModelView) -> str:
         parameters += [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"]
     if view.workspace_parameter:
         parameters.append(view.workspace_parameter)
+    if view.contexts:
+        parameters.append(f"const {view.name}_devices *devices")
     return ", ".join(parameters) or "void"
 
 
 def _guards(view: ModelView) -> str:
     """Checks of the pointers that a caller gives."""
     given = ["inputs", "outputs"] if view.options.io != "workspace" else []
+    given += ["devices", *(f"devices->{d.name}" for d in view.contexts)] if view.contexts else []
     parameter, bases = view.workspace_parameter.rpartition("*")[2], []
     if parameter:
         bases = [(p, "workspace" if len(view.pools) == 1 else f"pools->{p.field}") for p in view.pools if p.size]
@@ -68,14 +72,29 @@ def _guards(view: ModelView) -> str:
     return "\n".join(lines)
 
 
+def _names(view: ModelView) -> str:
+    """The arguments that hand all parameters of a run on."""
+    return "" if _run_parameters(view) == "void" else ", ".join(re.findall(r"\*(\w+)", _run_parameters(view)))
+
+
+def _layers(view: ModelView) -> str:
+    """The calls; where devices are, in a function of their own that may not need all of its parameters."""
+    text = body.layers(view)
+    if not view.devices:
+        return text
+    unused = [f"    (void){name};" for name in re.findall(r"\w+", _names(view)) if not re.search(rf"\b{name}\b", text)]
+    return "\n".join([text, *unused])
+
+
 def render(template: str, view: ModelView, **more: Any) -> str:
     """Text of a template for a model."""
-    checks = [c for t in view.target.lineage() for c in t.c_checks]
+    checks = [c for chosen in (*view.target.before, view.target) for t in chosen.lineage() for c in t.c_checks]
     dialect = DIALECTS[view.target.dialect()]
     if dialect.check is not None and dialect.includes & set(view.includes):
         checks.append(dialect.check)
     return environment().get_template(template).render(
         m=view, abi=ABI, parameters=parameters, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
+        layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
         checks=list(dict.fromkeys(checks)), **more,
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ def report(view: ModelView) -> str:
     widths = [max(len(r[k]) for r in rows) for k in range(len(rows[0]))]
     lines = ["  ".join(c.ljust(w) if k < 2 else c.rjust(w) for k, (c, w) in enumerate(zip(r, widths, strict=True))).rstrip() for r in rows]
     head = (
-        f"{view.name} for {view.target.name}: {view.macs:,} MACs, {view.constant_bytes:,} bytes of constants, "
+        f"{view.name} for {view.target.label}: {view.macs:,} MACs, {view.constant_bytes:,} bytes of constants, "
         f"{view.workspace_size:,} bytes of workspace\n"
     )
     return f"{head}\n" + "\n".join(lines) + f"\n\n{view.addresses.plan.report()}"

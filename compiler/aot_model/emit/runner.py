@@ -53,6 +53,8 @@ class Interface:
     """A single one is called the workspace."""
     has_state: bool
     """Whether there is <name>_reset()."""
+    devices: tuple[str, ...]
+    """Names of the devices whose contexts a run gets."""
     parameters: Array | None
     """Bytes of the file of external parameters, which the program carries along."""
     parameters_path: Path | None
@@ -66,7 +68,8 @@ class Interface:
     def call(self) -> str:
         """The call of <name>_run(), whose arguments the program names so."""
         arguments = [] if self.io_in_workspace else ["&inputs", "&outputs"]
-        return f"{self.c_name}_run({', '.join(arguments + [self.memory] * self.caller_owns_workspace)})"
+        arguments += [self.memory] * self.caller_owns_workspace + [f"&{self.c_name}_test_devices"] * bool(self.devices)
+        return f"{self.c_name}_run({', '.join(arguments)})"
 
     @property
     def memory(self) -> str:
@@ -101,6 +104,7 @@ class Interface:
                 io_in_workspace=metadata["options"]["io"] == "workspace",
                 pools=tuple(Pool(p["name"], p["c_name"], int(p["bytes"]), int(p["align"])) for p in pools),
                 has_state=metadata.get("state_bytes", 0) > 0,
+                devices=tuple(d["name"] for d in metadata.get("devices", ()) if d["context"] is not None),
                 parameters=None if parameters is None else np.fromfile(parameters, np.uint8),
                 parameters_path=parameters,
             )

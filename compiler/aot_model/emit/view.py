@@ -8,9 +8,10 @@ from functools import cached_property
 
 from aot_model import __version__
 from aot_model.emit import parameters
-from aot_model.emit.functions import CFunction, collect_functions
+from aot_model.emit.functions import CFunction, collect_functions, emitted_by_targets
 from aot_model.emit.names import comment_text, identifier, identifiers
-from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
+from aot_model.errors import fail
+from aot_model.ir.program import Access, Buffer, Call, Device, Program, Role
 from aot_model.ir.types import Quantisation
 from aot_model.memory_plan import Addresses
 from aot_model.targets.target import Target
@@ -160,7 +161,38 @@ class ModelView:
         headers |= {"string.h"} if self.program.states else set()
         headers |= {"aot_model/parameters.h"} if self.external else set()
         headers |= {"aot_model/tvm_ffi.h"} if "tvm-ffi" in self.options.interfaces else set()
-        return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith("aot_model/"), h))
+        headers |= {f'"{d.header}"' for d in self.devices}
+        return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith('"'), h.startswith("aot_model/"), h))
+
+    @cached_property
+    def devices(self) -> list[Device]:
+        """In the order of first use. CompileError E502 when two have one name."""
+        found = list(dict.fromkeys(f.function.device for f in self.functions if f.function.device is not None))
+        names = [d.name for d in found]
+        if len(set(names)) != len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise fail("E502", f"targets {self.target.label}: two devices are called '{twice}'", hint="targets that share a device declare it alike")
+        return found
+
+    @property
+    def contexts(self) -> list[Device]:
+        """Devices whose context the program hands to a run."""
+        return [d for d in self.devices if d.context is not None]
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether a run can stop with an error of something that is not part of this code."""
+        return bool(self.devices) or any(c.function.fails for c in self.program.calls())
+
+    @property
+    def own_functions(self) -> list[CFunction]:
+        """Functions whose text is in this file, as the lowering wrote it."""
+        return [f for f in self.functions if not f.function.external and not f.function.owner]
+
+    @cached_property
+    def emitted(self) -> list[tuple[str, str]]:
+        """(target, C text) of the functions that targets write themselves."""
+        return emitted_by_targets(self.target, self.functions)
 
     @property
     def helpers(self) -> list[str]:
@@ -225,51 +257,15 @@ class ModelView:
 
     def call_text(self, call: Call) -> str:
         f = self.calls[call]
-        arguments = ", ".join(self.argument(call.arguments[k], f.function.params[k].element) for k in f.kept)
-        return f"{f.name}({arguments});"
-
-    def body(self) -> str:
-        return "\n".join(self._steps(self.program.body, 1))
-
-    def _steps(self, steps: list[Step], depth: int) -> list[str]:
-        pad = "    " * depth
-        lines: list[str] = []
-        for step in steps:
-            if isinstance(step, Call):
-                lines.append(f"{pad}/* {comment_text(step.layer)} */")
-                lines += [pad + line for line in self._timed(step)]
-            elif isinstance(step, Branch):
-                lines += [f"{pad}if (*{self.argument(step.condition, 'bool')}) {{", *self._steps(step.then, depth + 1)]
-                lines += [f"{pad}}} else {{", *self._steps(step.otherwise, depth + 1), f"{pad}}}"]
-            else:
-                lines += self._loop(step, depth)
-        return lines
-
-    def _timed(self, call: Call) -> list[str]:
-        """The call; with --profile, between two readings of the clock."""
-        if not self.options.profile:
-            return [self.call_text(call)]
-        counter = f"{self.name}_profile[{self.call_numbers[call]}]"
-        return ["{", "    const uint32_t begin = aot_model_ticks();", f"    {self.call_text(call)}", f"    {counter} += aot_model_ticks() - begin;", "}"]
+        arguments = [self.argument(call.arguments[k], f.function.params[k].element) for k in f.kept]
+        if f.context is not None:
+            arguments.append(f"devices->{f.context.name}")
+        return f"{f.name}({', '.join(arguments)});"
 
     @cached_property
     def call_numbers(self) -> dict[Call, int]:
         """Index of each call in "layers" of the metadata."""
         return {call: k for k, call in enumerate(self.program.calls())}
-
-    def _loop(self, step: Loop, depth: int) -> list[str]:
-        pad = "    " * depth
-        turn = f"turn{depth}"
-        limit = f"INT64_C({step.limit})"
-        lines = []
-        if step.limit_from is not None:
-            lines.append(f"{pad}const int64_t limit{depth} = *{self.argument(step.limit_from, 'int64_t')};")
-            limit = f"limit{depth}" if step.limit >= 2**62 else f"(limit{depth} < {limit} ? limit{depth} : {limit})"
-        condition = f" && *{self.argument(step.condition, 'bool')}" if step.condition is not None else ""
-        lines.append(f"{pad}for (int64_t {turn} = 0; {turn} < {limit}{condition}; ++{turn}) {{")
-        if step.counter is not None:
-            lines.append(f"{pad}    *{self.argument(step.counter, 'int64_t')} = {turn};")
-        return [f"{pad}{{", *lines, *self._steps(step.body, depth + 1), f"{pad}}}", f"{pad}}}"]
 
     def comment(self, f: CFunction) -> list[str]:
         """Lines above a function: what it is, for which layers, their shapes and MACs."""

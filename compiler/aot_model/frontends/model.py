@@ -9,8 +9,17 @@ from pathlib import Path
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph
 
-Constants = Mapping[str, Sequence[float]]
-"""Inputs that are constants, and their elements."""
+
+@dataclass(frozen=True)
+class Bindings:
+    """What the user says about sizes that the file leaves open."""
+
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Extents of symbolic dimensions."""
+    constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Inputs that are constants, and their elements."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """Values of which the first extent hangs on data, and its upper bound."""
 
 
 @dataclass
@@ -24,7 +33,7 @@ class Model:
     format: str = "onnx"
 
 
-def read_model(path: Path, dims: Mapping[str, int] | None = None, constants: Constants | None = None, arithmetic: str = "tflm") -> Model:
+def read_model(path: Path, bindings: Bindings | None = None, arithmetic: str = "tflm") -> Model:
     """Read an ONNX or TFLite file. CompileError E1xx to E3xx with everything that is wrong with it.
 
     arithmetic: whose rounding integer TFLite models have, "tflm" or "litert-ref".
@@ -32,10 +41,10 @@ def read_model(path: Path, dims: Mapping[str, int] | None = None, constants: Con
     if _is_tflite(path):
         from aot_model.frontends.tflite import read_tflite
 
-        return read_tflite(path, dims, constants, arithmetic)
+        return read_tflite(path, bindings, arithmetic)
     from aot_model.frontends.onnx import read_onnx
 
-    return read_onnx(path, dims or {}, constants or {})
+    return read_onnx(path, bindings)
 
 
 def model_files(path: Path) -> tuple[Path, ...]:

@@ -7,7 +7,7 @@ turns that hang on it are known when the model is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import onnx
 import onnx.helper
 
 from aot_model.emit.names import printable
-from aot_model.frontends.model import Constants
+from aot_model.frontends.model import Bindings
 from aot_model.frontends.onnx_checks import shape_problem
 from aot_model.frontends.onnx_structure import Items
 from aot_model.ir.graph import Value, constant
@@ -25,9 +25,9 @@ from aot_model.ir.types import DType, TensorType
 class InputBinder:
     """Makes values of a model's inputs. What is wrong goes to `problem(code, message, hint=)`."""
 
-    def __init__(self, dims: Mapping[str, int], constants: Constants, problem: Callable[..., None], dtype: Callable[[int, str], DType | None]) -> None:
-        self.dims = dict(dims)
-        self.constants = dict(constants)
+    def __init__(self, bindings: Bindings, problem: Callable[..., None], dtype: Callable[[int, str], DType | None]) -> None:
+        self.dims = dict(bindings.dims)
+        self.constants = dict(bindings.constants)
         self.used: set[str] = set()
         self.notes: list[str] = []
         self._problem = problem

@@ -19,6 +19,7 @@ from aot_model.frontends.onnx_gradient import gradient
 from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.control import Scan
+from aot_model.ops.dynamic import NonZero, NonZeroRows
 from aot_model.ops.movement import Concat, Gather, Slice
 from aot_model.ops.registry import Build, OperatorError, ints, normal_axis, static
 from aot_model.ops.views import Squeeze, Unsqueeze
@@ -299,8 +300,21 @@ def _identity(place: Place) -> bool:
     return False
 
 
+def _transpose(place: Place) -> bool:
+    """Of NonZero: its indices in rows, which operators can go on with."""
+    x, perm = place.input(0), place.attribute("perm")
+    node = next((n for n in place.graph.nodes if x in n.outputs), None)
+    if node is None or not isinstance(node.op, NonZero) or list(perm or (1, 0)) != [1, 0]:
+        return False
+    name, build = place.proto.output[0], place.build
+    rows, shape = build.many(NonZeroRows(), *node.inputs, outputs=(name, f"{name}.shape"))
+    place.importer.sized(rows, shape, 0, build)
+    place.set(rows)
+    return True
+
+
 HANDLERS: dict[str, Handler] = {
-    "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "Scan": _scan, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
+    "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "Scan": _scan, "Transpose": _transpose, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
     "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length, "SplitToSequence": _split,
     "ConcatFromSequence": _concat, "Optional": _optional, "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
     "ai.onnx.preview.training.Gradient": gradient,

@@ -78,8 +78,40 @@ class Param:
 
 
 @dataclass(frozen=True)
+class Device:
+    """A device that functions run on, and the C functions of its driver. Each returns an int32_t, 0 when all is well.
+
+    header: declares them, as it is written in #include "…". context: C type of what they work on, which the program
+    hands to <name>_run() as `context *`; None: they take no argument. A step whose function is None is left out.
+    """
+
+    name: str
+    header: str
+    context: str | None = "void"
+    activate: str | None = ""
+    open: str | None = ""
+    close: str | None = ""
+    deactivate: str | None = ""
+
+    def __post_init__(self) -> None:
+        for step in ("activate", "open", "close", "deactivate"):
+            if getattr(self, step) == "":
+                object.__setattr__(self, step, f"{self.name}_{step}")
+
+    @property
+    def opaque(self) -> bool:
+        """Whether pointers to the context can be declared without the header."""
+        return self.context is not None and (self.context == "void" or self.context.startswith("struct "))
+
+
+@dataclass(frozen=True)
 class Function:
-    """C text of one function. Two functions with equal fields are one in the output."""
+    """C text of one function. Two functions with equal fields are one in the output.
+
+    external: it is defined elsewhere under this very name, and declared by one of `includes`. fails: it returns an
+    int32_t, and <name>_run() stops with it when it is not 0. device: opened before each call and closed after it; its
+    context is the last argument, called by the device's name.
+    """
 
     name: str
     params: tuple[Param, ...]
@@ -87,6 +119,11 @@ class Function:
     includes: frozenset[str] = frozenset()
     helpers: tuple[str, ...] = ()
     note: str = ""
+    external: bool = False
+    fails: bool = False
+    device: Device | None = None
+    owner: str = ""
+    """The target whose hook `emit` writes the text; empty: the body is the text."""
 
 
 @dataclass(frozen=True)

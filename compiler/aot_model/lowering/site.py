@@ -12,7 +12,8 @@ from aot_model.ir.expr import Expr
 from aot_model.ir.graph import Graph, Node, Value
 from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role, Step
 from aot_model.ir.types import DType, TensorType
-from aot_model.kernels.base import KernelCode, Packed, Scratch
+from aot_model.kernels.base import KernelCode
+from aot_model.lowering.arguments import Argument, bound, scratch_buffer, shapes_of
 from aot_model.lowering.loops import dense_position, index_variables
 from aot_model.lowering.strided import Strided
 from aot_model.lowering.tail import Chain, FusedTail, accumulator_leaf
@@ -22,20 +23,6 @@ Coordinates = tuple[Expr, Expr, Expr, Expr]
 if TYPE_CHECKING:
     from aot_model.lowering.lower import Lowering
     from aot_model.targets.target import Target
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A pointer parameter of a function: its name in the body and the memory behind it."""
-
-    name: str
-    memory: Value | Strided | Packed | Scratch
-    access: Access = Access.READ
-
-
-def written(name: str, value: Value) -> Argument:
-    """A parameter that the function writes (and may read back)."""
-    return Argument(name, value, Access.WRITE)
 
 
 @dataclass(frozen=True)
@@ -117,9 +104,8 @@ class Site:
             params.append(Param(packed.name, dtype, Access.READ))
             arguments.append(self.lowering.constant_buffer(f"{self.node.name}_{packed.name}", packed.data, packed.align))
         for piece in code.scratch:
-            buffer = Buffer(f"{self.node.name}_{piece.name}", TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
             params.append(Param(piece.name, DType.UINT8, Access.SCRATCH, piece.ctype))
-            arguments.append(buffer)
+            arguments.append(scratch_buffer(f"{self.node.name}_{piece.name}", piece))
         out = self.result
         params.append(Param("y", out.dtype, Access.WRITE))
         arguments.append(self.lowering.buffer(out))
@@ -153,26 +139,12 @@ class Site:
     def call(self, name: str, body: str, arguments: Sequence[Argument], *, includes: Iterable[str] = (), helpers: tuple[str, ...] = (),
              overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "") -> None:  # fmt: skip
         """Add a call of a function without a tail: any number of inputs and outputs."""
-        params, buffers = [], []
-        for a in arguments:
-            if isinstance(a.memory, Value):
-                params.append(Param(a.name, a.memory.dtype, a.access))
-                buffers.append(self.lowering.buffer(a.memory))
-            elif isinstance(a.memory, Strided):
-                params.append(Param(a.name, a.memory.source.dtype, a.access))
-                buffers.append(self._place(a.memory))
-            elif isinstance(a.memory, Packed):
-                params.append(Param(a.name, DType.of(a.memory.data.dtype), Access.READ))
-                buffers.append(self.lowering.constant_buffer(f"{self.node.name}_{a.name}", a.memory.data, a.memory.align))
-            else:
-                piece = a.memory
-                buffer = Buffer(f"{self.node.name}_{a.name}", TensorType(DType.UINT8, (piece.nbytes,)), Role.WORKSPACE, align=piece.align)
-                params.append(Param(a.name, DType.UINT8, Access.SCRATCH, piece.ctype))
-                buffers.append(buffer)
-        function = Function(name, tuple(params), body, frozenset(includes), helpers, note)
-        reads = ", ".join(str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is Access.READ)
-        writes = ", ".join(str(a.memory.type) for a in arguments if isinstance(a.memory, Value) and a.access is Access.WRITE)
-        self.lowering.add(Call(function, tuple(buffers), overlaps, self.node.name, self.node.kind, macs, f"{reads} -> {writes}"))
+        params, buffers = bound(arguments, self._memory, lambda n, p: self.lowering.constant_buffer(n, p.data, p.align), self.node.name)
+        function = Function(name, params, body, frozenset(includes), helpers, note)
+        self.lowering.add(Call(function, buffers, overlaps, self.node.name, self.node.kind, macs, shapes_of(arguments)))
+
+    def _memory(self, memory: Value | Strided) -> Buffer:
+        return self.lowering.buffer(memory) if isinstance(memory, Value) else self._place(memory)
 
     def _place(self, window: Strided) -> Buffer:
         """The buffer of a window: that of its source, from the offset on."""

@@ -14,7 +14,8 @@ from aot_model.ir.index import sub
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.site import Argument, Site, written
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
 from aot_model.ops.movement import bounded
 from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required, static
 

@@ -198,7 +198,7 @@ class Pad(Operator):
 
     mode: str = "constant"
 
-    def _pads(self, inputs: Inputs) -> list[tuple[int, int]]:
+    def pads(self, inputs: Inputs) -> list[tuple[int, int]]:
         x = required(inputs)
         data, axes_data = static(inputs, 1, "the pads"), static(inputs, 3, "the axes")
         pads = () if data is None else ints(data)
@@ -212,7 +212,7 @@ class Pad(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
-        shape = tuple(d + b + e for d, (b, e) in zip(x.shape, self._pads(inputs), strict=True))
+        shape = tuple(d + b + e for d, (b, e) in zip(x.shape, self.pads(inputs), strict=True))
         if any(d < 0 for d in shape):
             raise OperatorError(f"pads leave shape {shape}")
         return [TensorType(x.dtype, shape)]
@@ -221,7 +221,7 @@ class Pad(Operator):
         x = required(inputs)
         source: list[Expr] = []
         inside: Expr = const(True, DType.BOOL)
-        for i, extent, (before, after) in zip(index, x.shape, self._pads(inputs), strict=True):
+        for i, extent, (before, after) in zip(index, x.shape, self.pads(inputs), strict=True):
             j = sub(i, before)
             if before <= 0 and after <= 0:
                 pass

@@ -15,7 +15,8 @@ from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.site import Argument, Site, written
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
 from aot_model.ops.indexing import OneHot, block, update_text
 from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, ints, normal_axis, operator, required, static
 

@@ -16,7 +16,8 @@ import numpy as np
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.site import Site, written
+from aot_model.lowering.arguments import written
+from aot_model.lowering.site import Site
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.indexing import block

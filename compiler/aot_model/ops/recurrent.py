@@ -19,7 +19,8 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.float32.dialect import DIALECTS
 from aot_model.kernels.recurrent import PASSES, Panels, Recurrent, pack_bias, pack_weights, packing_text, panels_for, recurrent_text, scratch_rows  # fmt: skip
-from aot_model.lowering.site import Argument, Site, written
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
 from aot_model.lowering.strided import dense
 from aot_model.ops.activation import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu
 from aot_model.ops.elementwise import one, op, relu

@@ -79,14 +79,17 @@ class Operator:
     """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
     stepwise: ClassVar[bool] = False
     """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
-    dynamic: ClassVar[tuple[int, ...]] = ()
-    """Outputs whose size hangs on data: their types are upper bounds, and behind all outputs come their actual shapes."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         """Types of the outputs. OperatorError when the inputs do not fit."""
         raise NotImplementedError(f"{self.name}.infer")
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        """Outputs of which an extent hangs on data, and its axis. Their types are upper bounds, and behind all outputs come
+        their actual shapes."""
+        return {}
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         """The element of output number `output` at `index`; `at(value, index)` is an element of an input."""

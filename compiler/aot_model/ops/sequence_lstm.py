@@ -20,7 +20,8 @@ from aot_model.ir.graph import Value
 from aot_model.ir.index import flatten
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Packed, Scratch
-from aot_model.lowering.site import Argument, Site, written
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
 from aot_model.ops.quantised import Rescale, SigmoidInt16, sigmoid_table
 from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, operator, required
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from aot_model.ir.types import TensorType
-from aot_model.lowering.site import Argument, Site, written
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
 from aot_model.ops.registry import Inputs, Operator, OperatorError, operator, required
 
 

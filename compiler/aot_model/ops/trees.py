@@ -14,7 +14,8 @@ from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Packed
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.site import Argument, Site, written
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.site import Site
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.indexing import block

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from aot_model.errors import CompileError, fail
+from aot_model.errors import fail
 from aot_model.ir.graph import Graph, subgraphs
 from aot_model.ir.program import Program
+from aot_model.partition.lower import update_constants
+from aot_model.partition.partition import Partition, partition
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
@@ -17,12 +19,14 @@ from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.widen import widen
+from aot_model.targets.hooks import checked, wrong
 from aot_model.targets.target import Target
 
 GraphPass = Callable[[Graph], bool]
 
 PHASES = ("before-partition", "after-partition")
-"""When a target's graph passes run: both after those of ORDER, one after the other."""
+"""When a target's graph passes run: after those of ORDER, on the whole graph; and after the partition, on what the target
+lowers: for a target that takes over parts of the model each of its regions, for the processor the rest."""
 PROGRAM_PHASES = ("after-lowering", "after-planning")
 """When a target's program passes run: before buffers have addresses, and after."""
 
@@ -44,7 +48,17 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("dead_channels", dead_channels),
     ("prune", prune),
 )
-"""Every pass in the order in which it runs."""
+"""Every pass in the order in which it runs, before the partition: a convolution is one node with channels last, an integer
+layer its accumulators, bias and requantisation, whatever the file format."""
+
+REST: tuple[tuple[str, GraphPass], ...] = (
+    ("expand", expand),
+    ("fold_constants", fold_constants),
+    ("move_transposes", move_transposes),
+    ("fold_constants", fold_constants),
+    ("prune", prune),
+)
+"""After the partition, when operators were kept whole for a target: what it did not take."""
 
 
 @dataclass
@@ -72,44 +86,80 @@ def nested(graph: Graph) -> Iterator[Graph]:
             yield from nested(body)
 
 
-def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -> None:
-    """Run all passes on a graph in place, those of the target at their phases."""
+def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -> Partition:
+    """Run all passes on a graph in place, and the partition among them, those of the targets at their phases."""
     observer = observer or Observer()
-    passes = list(ORDER)
-    for phase in PHASES:
-        for owner in reversed(target.lineage()):
-            passes.extend((p.__name__, _guarded(p, owner, phase)) for p in owner.graph_passes.get(phase, ()))
-    _check_names(observer.dump_after | observer.explain, [n for n, _ in passes])
-    for name, function in passes:
-        with reasons() as said:
-            changed = any(list(map(function, nested(graph))))
-        if name in observer.explain:
-            observer.write(f"; {name}: {'changed the graph' if changed else 'did nothing'}")
-            for line in said:
-                observer.write(f";   {line}")
-        observer.log.append(f"{name}: {'changed' if changed else 'nothing to do'}")
-        if observer.verify:
-            graph.verify()
-        if name in observer.dump_after:
-            observer.write(f"; after {name}\n{graph}")
+    kept = frozenset[str]().union(*(t.offloads.keep for t in target.asked() if t.offloads is not None))
+    first = [(n, _expand_but(kept) if p is expand and kept else p) for n, p in ORDER]
+    rest = list(REST) if kept else []
+    every = (target, *target.before)
+    early = [p for t in every for p in _of_target(t, PHASES[0], graph)]
+    known = [n for n, _ in (*first, *early, *rest, *(p for t in every for p in _of_target(t, PHASES[1], graph)))]
+    _check_names(observer.dump_after | observer.explain, [*known, "partition"])
+    for name, function in (*first, *early):
+        _run(graph, name, function, observer)
+    result = partition(graph, target.asked())
+    observer.log.append(f"partition: {len(result.regions)} regions")
+    if "partition" in observer.dump_after:
+        observer.write("\n".join([f"; after partition\n{graph}", *(str(r.graph) for r in result.regions)]))
+    for name, function in (*rest, *_of_target(target, PHASES[1], graph)):
+        _run(graph, name, function, observer)
+    for region in result.regions:
+        border = region.border()
+        for name, function in _of_target(region.target, PHASES[1], region.graph):
+            _run(region.graph, name, function, observer)
+        if region.border() != border:
+            raise wrong(region.target, f"a pass ({PHASES[1]})", f"changes the inputs or outputs of region {region.name}")
+        update_constants(region)
+    return result
+
+
+def _of_target(target: Target, phase: str, whole: Graph) -> list[tuple[str, GraphPass]]:
+    """The graph passes of a target and its ancestors for a phase, ancestors first, and what is said when one fails."""
+    return [(p.__name__, _guarded(p, owner, phase, whole)) for owner in reversed(target.lineage()) for p in owner.graph_passes.get(phase, ())]
+
+
+def _expand_but(kept: frozenset[str]) -> GraphPass:
+    """The expansion of all operators but those that a target may want whole."""
+
+    def run(graph: Graph) -> bool:
+        return expand(graph, lambda node: node.kind not in kept)
+
+    return run
+
+
+def _run(graph: Graph, name: str, function: GraphPass, observer: Observer) -> None:
+    with reasons() as said:
+        changed = any(list(map(function, nested(graph))))
+    if name in observer.explain:
+        observer.write(f"; {name}: {'changed the graph' if changed else 'did nothing'}")
+        for line in said:
+            observer.write(f";   {line}")
+    observer.log.append(f"{name}: {'changed' if changed else 'nothing to do'}")
+    if observer.verify:
+        graph.verify()
+    if name in observer.dump_after:
+        observer.write(f"; after {name}\n{graph}")
 
 
 def run_program_passes(program: Program, target: Target, phase: str) -> None:
-    """Run the program passes of a target and its ancestors for a phase, ancestors first, in place."""
-    for owner in reversed(target.lineage()):
-        for function in owner.program_passes.get(phase, ()):
-            _guarded(function, owner, phase)(program)
+    """Run the program passes of a processor and the targets before it for a phase, ancestors first, in place."""
+    for chosen in (target, *target.before):
+        for owner in reversed(chosen.lineage()):
+            for function in owner.program_passes.get(phase, ()):
+                _guarded(function, owner, phase)(program)
 
 
-def _guarded(function: Callable[[Any], Any], owner: Target, phase: str) -> Callable[[Any], Any]:
-    """A target's pass whose failure names the target and the hook. Raises CompileError E502."""
+def _guarded(function: Callable[[Any], Any], owner: Target, phase: str, whole: Graph | None = None) -> Callable[[Any], Any]:
+    """A target's pass whose failure names the target and the hook. whole: the graph that must be one afterwards.
+
+    Raises CompileError E502.
+    """
 
     def run(subject: Any) -> Any:
-        try:
-            return function(subject)
-        except CompileError:
-            raise
-        except Exception as error:
-            raise fail("E502", f"target '{owner.name}': pass '{function.__name__}' ({phase}) failed: {type(error).__name__}: {error}") from error
+        result = function(subject)
+        if whole is not None:
+            whole.verify()
+        return result
 
-    return run
+    return lambda subject: checked(owner, f"pass '{function.__name__}' ({phase})", lambda: run(subject))

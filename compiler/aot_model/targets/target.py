@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.program import Program
+from aot_model.targets.offload import Offload
 
 if TYPE_CHECKING:
     from aot_model.lowering.site import Site
@@ -68,10 +69,50 @@ class Target:
     vector: str | None = None
     """Name of the float vector dialect of kernels/float32."""
     c_flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    """Linker flags of the libraries that its functions call, for `aot-model run` and `verify`."""
     c_checks: tuple[tuple[str, str], ...] = ()
     """(preprocessor condition that must hold, what to do when it does not)."""
     graph_passes: Mapping[str, tuple[GraphPass, ...]] = field(default_factory=dict)
     program_passes: Mapping[str, tuple[ProgramPass, ...]] = field(default_factory=dict)
+    offload: Offload | None = None
+    """How it takes over parts of a model, when it is named before a processor: `--target npu,cortex-m55`."""
+    before: tuple[Target, ...] = ()
+    """The targets that are asked first, in order of preference."""
+
+    @property
+    def label(self) -> str:
+        """The names as on the command line."""
+        return ",".join(t.name for t in (*self.before, self))
+
+    @property
+    def all_c_flags(self) -> tuple[str, ...]:
+        """Compiler flags of the processor and of the targets before it."""
+        return tuple(f for t in (self, *self.before) for f in t.c_flags)
+
+    @property
+    def all_libraries(self) -> tuple[str, ...]:
+        """Linker flags of the targets before the processor, and its own."""
+        return tuple(f for t in (*self.before, self) for f in t.libraries)
+
+    @property
+    def specification(self) -> str:
+        """The label with the options that were given to the targets before the processor."""
+        return ",".join([*(",".join([t.name, *(f"{k}={v}" for k, v in sorted(t.values.items()))]) for t in self.before), self.name])
+
+    @property
+    def offloads(self) -> Offload | None:
+        """`offload` of the target or its nearest ancestor that has one."""
+        return next((t.offload for t in self.lineage() if t.offload is not None), None)
+
+    @property
+    def is_processor(self) -> bool:
+        """Whether it computes what nobody else takes over."""
+        return any(t.kernels for t in self.lineage())
+
+    def asked(self) -> tuple[Target, ...]:
+        """All targets that may take over parts of a model, in order of preference."""
+        return tuple(t for t in (*self.before, self) if t.offloads is not None)
 
     def lineage(self) -> list[Target]:
         """This target and its ancestors, nearest first."""

@@ -1,0 +1,241 @@
+"""From a graph to regions: match the patterns of the targets, merge neighbours, put each region in a graph of its own.
+
+The order of the targets decides, then the order of a target's patterns, then the largest match. A match is taken when
+
+* nothing outside of it reads what is inside (only its result and the other results of its last node are seen),
+* nothing outside would have to run both before and after it,
+* none of its nodes has state, bodies of control flow or empty tensors, and
+* the pattern's check has no objection.
+
+Regions of one target are merged where one reads a result of the other and the same holds for both as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from aot_model.emit.names import identifier
+from aot_model.ir.graph import Graph, Node, Value, read_values, subgraphs
+from aot_model.partition.dependence import Dependence, is_ordered
+from aot_model.partition.pattern import Bindings, Pattern
+from aot_model.partition.region import Match, Region, RegionCall
+from aot_model.targets.hooks import checked
+from aot_model.targets.offload import Claim
+from aot_model.targets.target import Target
+
+MAX_CANDIDATES = 32
+"""Ways in which one pattern may end at one value that are looked at: operands in both orders multiply."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Where a node goes: target and pattern, both empty for what the processor itself computes; and who did not take it:
+    (target, pattern, why not), where the pattern is empty when none of the target's fits."""
+
+    node: str
+    operator: str
+    target: str = ""
+    pattern: str = ""
+    refused: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass
+class Partition:
+    """The result: the regions, in the order of the graph, and where every node went."""
+
+    regions: list[Region] = field(default_factory=list)
+    assignments: list[Assignment] = field(default_factory=list)
+
+
+def partition(graph: Graph, targets: Sequence[Target]) -> Partition:
+    """Put what the targets claim into regions, in place, in bodies of control flow as well.
+
+    CompileError E502 when a predicate or a check of a target fails.
+    """
+    result = Partition()
+    _partition(graph, [t for t in targets if t.offloads is not None], result)
+    graph.verify()
+    return result
+
+
+def _partition(graph: Graph, targets: Sequence[Target], result: Partition) -> None:
+    for node in graph.nodes:
+        for body in subgraphs(node):
+            _partition(body, targets, result)
+    search = _Search(graph)
+    for target in targets:
+        search.claim(target)
+    search.merge()
+    result.assignments += search.assignments(targets)
+    result.regions += search.extract(result.regions)
+
+
+class _Search:
+    """The state of the search in one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.producer = graph.producers()
+        self.uses = graph.uses()
+        self.dependence = Dependence(graph)
+        self.owner: dict[Node, tuple[Target, Match]] = {}
+        self.refused: dict[Node, dict[tuple[str, str, str], None]] = {}
+        self.groups: list[tuple[Target, list[Match]]] = []
+
+    # --- matching ---------------------------------------------------------------------------------------------------
+
+    def claim(self, target: Target) -> None:
+        """Take every match of a target's patterns."""
+        assert target.offloads is not None
+        for rule in target.offloads.patterns:
+            for node in reversed(self.graph.nodes):
+                if node not in self.owner:
+                    match = self._match(target, rule, node)
+                    if match is not None:
+                        self.owner.update(dict.fromkeys(match.nodes, (target, match)))
+                        self.groups.append((target, [match]))
+                        self.dependence.join(match.nodes)
+
+    def _match(self, target: Target, rule: Claim, node: Node) -> Match | None:
+        """The first match of a pattern that ends with a node and may be taken."""
+        start = Bindings(self.producer, lambda n: n not in self.owner)
+        for out in node.outputs:
+            candidates = checked(target, f"pattern '{rule.name}'", partial(_all, rule.pattern, out, start))
+            for found in candidates:
+                match = self._named(rule.name, node, found)
+                why = self._objection(match) or checked(target, f"check of pattern '{rule.name}'", partial(rule.check, match, target), str)
+                if why is None:
+                    return match
+                for member in match.nodes:
+                    self.refused.setdefault(member, {})[target.name, rule.name, why] = None
+        return None
+
+    def _named(self, pattern: str, result: Node, found: Bindings) -> Match:
+        nodes = tuple(sorted(set(found.nodes.values()), key=self.dependence.place.__getitem__))
+        values = {p.name: v for p, v in found.values.items() if p.name and v is not None}
+        return Match(pattern, nodes, result, {p.name: n for p, n in found.nodes.items() if p.name}, values)
+
+    def _objection(self, match: Match) -> str | None:
+        """Why a match cannot be a region of its own, None when it can."""
+        inside = set(match.nodes)
+        for node in match.nodes:
+            if is_ordered(node):
+                return f"{node.kind} '{node.name}' has state or control flow"
+            if any(v.type.elements == 0 for v in (*read_values(node), *node.outputs)):
+                return f"{node.kind} '{node.name}' has an empty tensor"
+            if node is not match.result:
+                for out in node.outputs:
+                    if self._seen_outside(out, inside):
+                        return f"the result of {node.kind} '{node.name}' is read elsewhere"
+        if self.dependence.makes_cycle(match.nodes):
+            return "other nodes would have to run both before and after it"
+        return None
+
+    def _seen_outside(self, value: Value, inside: set[Node]) -> bool:
+        return value in self.graph.outputs or any(n not in inside for n in self.uses.get(value, ()))
+
+    # --- merging ----------------------------------------------------------------------------------------------------
+
+    def merge(self) -> None:
+        """Join regions of one target of which one reads the other, where that makes no cycle."""
+        self.groups.sort(key=lambda g: self.dependence.place[g[1][-1].nodes[-1]])
+        of = {n: k for k, (_, matches) in enumerate(self.groups) for m in matches for n in m.nodes}
+        for k, (target, matches) in enumerate(self.groups):
+            assert target.offloads is not None
+            if not target.offloads.merge:
+                continue
+            again = True
+            while again:
+                again = False
+                members = [n for m in matches for n in m.nodes]
+                for other in dict.fromkeys(of[b] for n in members for b in sorted(self.dependence.before[n], key=self.dependence.place.__getitem__) if b in of):
+                    theirs = [n for m in self.groups[other][1] for n in m.nodes]
+                    if other == k or self.groups[other][0] is not target or self.dependence.makes_cycle([*members, *theirs]):
+                        continue
+                    matches[:0] = self.groups[other][1]
+                    self.groups[other][1].clear()
+                    of.update(dict.fromkeys(theirs, k))
+                    self.dependence.join([*members, *theirs])
+                    again = True
+                    break
+        for _, matches in self.groups:
+            matches.sort(key=lambda m: self.dependence.place[m.nodes[-1]])
+        self.groups = [g for g in self.groups if g[1]]
+
+    # --- results ----------------------------------------------------------------------------------------------------
+
+    def assignments(self, targets: Sequence[Target]) -> Iterator[Assignment]:
+        """Where each node goes, in the order of the graph."""
+        for node in self.graph.nodes:
+            refused = self.refused.get(node, {})
+            if node in self.owner:
+                target, match = self.owner[node]
+                yield Assignment(node.name, node.kind, target.name, match.pattern, tuple(refused))
+                continue
+            silent = [t for t in targets if all(name != t.name for name, _, _ in refused)]
+            yield Assignment(node.name, node.kind, refused=(*refused, *((t.name, "", _no_match(t, node)) for t in silent)))
+
+    def extract(self, known: Sequence[Region]) -> list[Region]:
+        """Put each group into a region; the graph has one node for it then."""
+        names = {identifier(t.name, "part"): 0 for t, _ in self.groups}
+        for region in known:
+            stem = identifier(region.target.name, "part")
+            names[stem] = names.get(stem, 0) + 1
+        of = {matches[-1].nodes[-1]: (target, matches) for target, matches in self.groups}
+        order = self.dependence.order()
+        regions: list[Region] = []
+        nodes: list[Node] = []
+        for group in order:
+            found = of.get(group[-1])
+            if found is None:
+                nodes += group
+                continue
+            target, matches = found
+            stem = identifier(target.name, "part")
+            region, call = self._region(f"{stem}_{names[stem]}", target, group, matches)
+            names[stem] += 1
+            regions.append(region)
+            nodes.append(call)
+        self.graph.nodes = nodes
+        return regions
+
+    def _region(self, name: str, target: Target, members: Sequence[Node], matches: Sequence[Match]) -> tuple[Region, Node]:
+        """A region of nodes, and the node that calls it. Values at the border get a copy inside."""
+        assert target.offloads is not None
+        made = {v for n in members for v in n.outputs}
+        reads = dict.fromkeys(v for n in members for v in n.inputs if v is not None and v not in made)
+        inputs = [v for v in reads if target.offloads.constants_as_inputs or not v.is_const]
+        inside = set(members)
+        outputs = [v for n in members for v in n.outputs if self._seen_outside(v, inside)]
+        new = {v: Value(v.name, v.type, quantisation=v.quantisation) for v in (*inputs, *outputs)}
+        for node in members:
+            node.inputs = [v if v is None else new.get(v, v) for v in node.inputs]
+            node.outputs = [new.get(v, v) for v in node.outputs]
+        body = Graph(name, [new[v] for v in inputs], [new[v] for v in outputs], list(members))
+        renamed = tuple(
+            Match(m.pattern, m.nodes, m.result, m.named_nodes, {k: new.get(v, v) for k, v in m.named_values.items()}) for m in matches
+        )
+        region = Region(name, target, body, renamed)
+        return region, Node(RegionCall(region), list(inputs), outputs, _layer(members))
+
+
+def _all(pattern: Pattern, value: Value, start: Bindings) -> list[Bindings]:
+    """The ways in which a pattern stands for a value, the preferred first."""
+    return list(islice(pattern.bind(value, start), MAX_CANDIDATES))
+
+
+def _no_match(target: Target, node: Node) -> str:
+    """Why no pattern of a target fits at a node."""
+    assert target.offloads is not None
+    known = any(node.kind in rule.pattern.kinds() for rule in target.offloads.patterns)
+    return "what is around it fits no pattern" if known else f"it has no pattern for {node.kind}"
+
+
+def _layer(members: Iterable[Node]) -> str:
+    """The layers of a region in reports: first to last."""
+    names = list(dict.fromkeys(n.name for n in members))
+    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+

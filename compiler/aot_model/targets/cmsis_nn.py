@@ -1,0 +1,421 @@
+"""CMSIS-NN: integer layers as calls of Arm's library for Cortex-M, through its published C interface.
+
+The arithmetic is that of TensorFlow Lite Micro, bit for bit. Weights, biases and multipliers are constants of the model,
+scratch is planned with the tensors (cmsis_nn_scratch.py). What the library does not compute stays with the processor's own
+kernels. Source: CMSIS-NN, Include/arm_nnfunctions.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aot_model.fixed_point import input_radius, quantise_multiplier
+from aot_model.ir.graph import Value
+from aot_model.ir.types import DType
+from aot_model.kernels.base import ConvShape, Packed, Scratch
+from aot_model.kernels.float32.sites import conv_shape
+from aot_model.kernels.int8.sites import Integer, integer_part
+from aot_model.lowering.arguments import Argument, written
+from aot_model.lowering.tail import Chain
+from aot_model.ops.movement import Pad
+from aot_model.ops.nn import Convolution, Pool
+from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Requantise
+from aot_model.ops.quantised_softmax import QuantisedSoftmax
+from aot_model.ops.registry import normal_axis
+from aot_model.partition.lower import RegionSite
+from aot_model.partition.pattern import Pattern, absent, constant, op, value
+from aot_model.partition.region import Match, Region
+from aot_model.targets import cmsis_nn_scratch
+from aot_model.targets.offload import Claim, Offload
+from aot_model.targets.target import Attribute, Target
+
+HEADER = "arm_nnfunctions.h"
+_CHECK = """#if defined(CMSIS_NN_USE_SINGLE_ROUNDING)
+#error "this code was made for CMSIS-NN with double rounding: build both without CMSIS_NN_USE_SINGLE_ROUNDING"
+#endif"""
+
+
+# --- what is in a match -----------------------------------------------------------------------------------------------
+
+
+def _chain(match: Match, head: str) -> Chain:
+    """The nodes after the one called `head`."""
+    start = match.nodes.index(match.node(head))
+    return Chain(match.nodes[start + 1 :], match.result.outputs[0])
+
+
+def _integer(match: Match, head: str) -> Integer | str:
+    """Bias and requantisation as the library does them, or why it does not."""
+    part = integer_part(match.node(head), _chain(match, head))
+    if isinstance(part, str):
+        return part
+    if (part.quant.x_dtype, part.quant.out_dtype) != ("int8", "int8"):
+        return f"from {part.quant.x_dtype} to {part.quant.out_dtype}; the library computes int8"
+    if part.quant.variant != 1:
+        return "rounded once; the library rounds twice"
+    return "weights with a zero point" if part.quant.weight_zero_point else part
+
+
+def _geometry(match: Match, x: Value, head: str, kernel: tuple[int, ...], group: int) -> ConvShape:
+    """The geometry of a convolution or pooling whose input, before padding, is x."""
+    node = match.node(head)
+    assert isinstance(node.op, (Convolution, Pool)) and node.inputs[0] is not None
+    shape = conv_shape(node.inputs[0], node.outputs[0], kernel, node.op, group)
+    if not match.has("pad"):
+        return shape
+    pads = _pads(match)
+    top, left = ((0, 0), *pads[1:-1])[-2:]
+    extents = (1, *x.shape[1:-1])[-2:]
+    return replace(shape, in_h=extents[0], in_w=extents[1], pad_top=shape.pad_top + top[0], pad_left=shape.pad_left + left[0])
+
+
+def _pads(match: Match) -> list[tuple[int, int]]:
+    node = match.node("pad")
+    assert isinstance(node.op, Pad)
+    return node.op.pads(node.inputs)
+
+
+def _conv_shape(match: Match) -> ConvShape:
+    w, node = match.value("w"), match.node("conv")
+    assert isinstance(node.op, Convolution)
+    return _geometry(match, match.value("x"), "conv", w.shape[1:-1], node.op.group)
+
+
+def _pool_shape(match: Match) -> ConvShape:
+    node = match.node("pool")
+    assert isinstance(node.op, Pool)
+    return _geometry(match, match.value("x"), "pool", node.op.kernel, 1)
+
+
+# --- what the library takes -------------------------------------------------------------------------------------------
+
+
+def _check_convolution(match: Match, target: Target) -> str | None:
+    part, x, node = _integer(match, "conv"), match.value("x"), match.node("conv")
+    if isinstance(part, str):
+        return part
+    assert isinstance(node.op, Convolution)
+    if x.type.rank not in (3, 4):
+        return f"{x.type.rank - 2} spatial axes; the library has two"
+    if node.op.group not in (1, x.shape[-1]):
+        return f"{node.op.group} groups of {x.shape[-1]} channels; not all versions of the library have grouped convolutions"
+    return _check_pad(match, part.quant.x_zero_point) if match.has("pad") else None
+
+
+def _check_pad(match: Match, zero_point: int) -> str | None:
+    """Padding before a convolution, which pads with what stands for zero."""
+    node, pads = match.node("pad"), _pads(match)
+    fill = node.input(2)
+    assert isinstance(node.op, Pad)
+    if node.op.mode != "constant" or (fill is not None and fill.data is None):
+        return f"padding of mode {node.op.mode}"
+    if (0 if fill is None or fill.data is None else int(fill.data.reshape(-1)[0])) != zero_point:
+        return "padding with another value than the zero point"
+    if pads[0] != (0, 0) or pads[-1] != (0, 0) or min(min(p) for p in pads) < 0:
+        return "padding of channels or batches, or cropping"
+    conv = match.node("conv").op
+    assert isinstance(conv, Convolution)
+    return "padding before a convolution that pads as well" if any(conv.pads) else None
+
+
+def _check_product(match: Match, target: Target) -> str | None:
+    part = _integer(match, "product")
+    return part if isinstance(part, str) else None
+
+
+def _check_pool(match: Match, target: Target) -> str | None:
+    node, x = match.node("pool"), match.value("x")
+    assert isinstance(node.op, Pool)
+    if x.type.rank not in (3, 4):
+        return f"{x.type.rank - 2} spatial axes; the library has two"
+    if node.op.mode not in ("max", "average"):
+        return f"a {node.op.mode}, not a maximum or an average"
+    if any(d != 1 for d in node.op.dilations):
+        return "dilated windows"
+    if node.op.count_include_pad and any(node.op.pads) and node.op.mode == "average":
+        return "padding counts in the average"
+    kernel = node.op.kernel
+    if any(p >= k for p, k in zip(node.op.pads, (*kernel, *kernel), strict=True)):
+        return "a window may lie in the padding"
+    if match.has("clip") and not all(v is None or (v.data is not None and v.data.size == 1) for v in match.node("clip").inputs[1:]):
+        return "limits that are not constants"
+    return None
+
+
+def _check_sum(match: Match, target: Target) -> str | None:
+    node = match.result
+    assert isinstance(node.op, QuantisedSum)
+    if node.op.function != "add":
+        return f"a {node.op.function}; the library adds"
+    return _check_pairs(match, node.op.rounding)
+
+
+def _check_mul(match: Match, target: Target) -> str | None:
+    node = match.result
+    assert isinstance(node.op, QuantisedMul)
+    return _check_pairs(match, node.op.rounding)
+
+
+def _check_pairs(match: Match, rounding: str) -> str | None:
+    node = match.result
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    if any(v.dtype is not DType.INT8 for v in values):
+        return f"from {values[0].dtype.label} to {values[-1].dtype.label}; the library computes int8"
+    if any(v.shape != values[-1].shape for v in values):
+        return f"{values[0].type} and {values[1].type} are of different shapes; the library does not broadcast"
+    return None if rounding == "double" else "rounded once; the library rounds twice"
+
+
+def _check_softmax(match: Match, target: Target) -> str | None:
+    node, x = match.result, match.value("x")
+    assert isinstance(node.op, QuantisedSoftmax)
+    if x.dtype is not DType.INT8 or node.op.to is not DType.INT8:
+        return f"from {x.dtype.label} to {node.op.to.label}; the library computes int8"
+    if normal_axis(node.op.axis, x.type.rank) != x.type.rank - 1:
+        return f"along axis {node.op.axis}; the library takes the last"
+    _, shift = _softmax_factor(node.op)
+    return None if 0 <= shift <= 30 else f"an input scale of {node.op.scale:g} times beta {node.op.beta:g}, which its fixed-point format does not hold"
+
+
+# --- calls ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A call of a layer's function: its struct of parameters, and what goes with it."""
+
+    name: str
+    function: str
+    struct: str
+    fields: Sequence[str]
+    constants: Sequence[str]
+    """Statements before the call."""
+    arguments: str
+    size: str
+    """C expression of the scratch that the library needs now; empty when it needs none."""
+    planned: int
+
+
+def _body(layer: _Layer, buffer: str) -> str:
+    fields = "".join(f"        {f},\n" for f in layer.fields)
+    guard = f"    if ({layer.size} > {layer.planned}) {{\n        return AOT_MODEL_ERROR_MEMORY; /* another version or build of the library */\n    }}\n"
+    return (
+        f"    const cmsis_nn_context context = {{ .buf = {buffer}, .size = {layer.planned} }};\n"
+        f"    const {layer.struct} params = {{\n{fields}    }};\n"
+        + "".join(f"    {line}\n" for line in layer.constants)
+        + (f"\n{guard}" if layer.size else "\n")
+        + f"    return {layer.function}(&context, {layer.arguments}) == ARM_CMSIS_NN_SUCCESS ? AOT_MODEL_OK : AOT_MODEL_ERROR_OPERATOR;"
+    )
+
+
+def _call(build: RegionSite, match: Match, name: str, body: str, arguments: Sequence[Argument], fails: bool, function: str) -> None:
+    build.call(name, body, arguments, match=match, includes=(HEADER,), helpers=(_CHECK,), fails=fails, note=f"CMSIS-NN: {function}()")
+
+
+def _dims(name: str, n: int, h: int, w: int, c: int) -> str:
+    return f"const cmsis_nn_dims {name} = {{ .n = {n}, .h = {h}, .w = {w}, .c = {c} }};"
+
+
+def _tile(name: str, h: int, w: int) -> str:
+    return f".{name} = {{ .w = {w}, .h = {h} }}"
+
+
+def _activation(low: int, high: int) -> str:
+    return f".activation = {{ .min = {low}, .max = {high} }}"
+
+
+def _offsets(part: Integer) -> list[str]:
+    return [f".input_offset = {-part.quant.x_zero_point}", f".output_offset = {part.quant.out_zero_point}"]
+
+
+def _factors(part: Integer, channels: int) -> tuple[list[Argument], str]:
+    """Multipliers and shifts, one for each channel. The library's struct has pointers to what it only reads."""
+    multiplier, shift = (a.astype(np.int32) for a in part.quant.channels(channels))
+    arguments = [Argument("multiplier", Packed("multiplier", multiplier)), Argument("shift", Packed("shift", shift))]
+    return arguments, "const cmsis_nn_per_channel_quant_params quant = { .multiplier = (int32_t *)(uintptr_t)multiplier, .shift = (int32_t *)(uintptr_t)shift };"
+
+
+def _bias(part: Integer, channels: int) -> Argument:
+    bias = part.bias if part.bias is not None else np.zeros(channels, np.int32)
+    return Argument("bias", Packed("bias", bias.astype(np.int32)))
+
+
+def extension_of(build: RegionSite) -> str:
+    """The instruction set that the library is built for: the option, or that of the processor's kernels."""
+    chosen = build.target.option("extension")
+    names = {t.name for t in build.processor.lineage()}
+    return str(chosen) if chosen != "auto" else "mve" if "cortex-m55" in names else "dsp" if "cortex-m4" in names else "none"
+
+
+def _scratch(size: int) -> tuple[list[Argument], str]:
+    return ([Argument("scratch", Scratch("scratch", size, 4))], "scratch") if size else ([], "NULL")
+
+
+def _convolution(build: RegionSite, match: Match) -> None:
+    part, shape, w = _integer(match, "conv"), _conv_shape(match), match.value("w")
+    assert isinstance(part, Integer) and w.data is not None
+    s, by_channel = shape, shape.groups > 1
+    weights = w.data.reshape(s.out_c, s.kernel_h, s.kernel_w, -1)
+    name = "depthwise_conv" if by_channel else "convolve"
+    if by_channel:
+        weights = np.ascontiguousarray(weights.transpose(3, 1, 2, 0))
+    planned = (cmsis_nn_scratch.depthwise if by_channel else cmsis_nn_scratch.convolution)(s, extension_of(build))
+    factors, quant = _factors(part, s.out_c)
+    scratch, buffer = _scratch(planned)
+    layer = _Layer(
+        f"cmsis_nn_{name}_{s.kernel_h}x{s.kernel_w}",
+        f"arm_{name}_wrapper_s8",
+        "cmsis_nn_dw_conv_params" if by_channel else "cmsis_nn_conv_params",
+        [*_offsets(part), *([f".ch_mult = {s.out_c // s.in_c}"] if by_channel else []), _tile("stride", s.stride_h, s.stride_w),
+         _tile("padding", s.pad_top, s.pad_left), _tile("dilation", s.dilation_h, s.dilation_w), _activation(part.quant.act_min, part.quant.act_max)],
+        [quant, _dims("x_dims", s.batch, s.in_h, s.in_w, s.in_c), _dims("w_dims", weights.shape[0], s.kernel_h, s.kernel_w, weights.shape[3]),
+         _dims("bias_dims", 1, 1, 1, s.out_c), _dims("y_dims", s.batch, s.out_h, s.out_w, s.out_c)],
+        "&params, &quant, &x_dims, x, &w_dims, w, &bias_dims, bias, &y_dims, y",
+        f"arm_{name}_wrapper_s8_get_buffer_size(&params, &x_dims, &w_dims, &y_dims)", planned,
+    )  # fmt: skip
+    arguments = [Argument("x", match.value("x")), Argument("w", Packed("w", weights)), _bias(part, s.out_c), *factors, *scratch]
+    _call(build, match, layer.name, _body(layer, buffer), [*arguments, written("y", match.result.outputs[0])], True, layer.function)
+
+
+def _fully_connected(build: RegionSite, match: Match) -> None:
+    part, x, w = _integer(match, "product"), match.value("x"), match.value("w")
+    assert isinstance(part, Integer) and w.data is not None
+    depth, units = w.shape
+    planned = cmsis_nn_scratch.fully_connected(units, extension_of(build))
+    weights = np.ascontiguousarray(w.data.T)
+    per_channel = len({*zip(*part.quant.channels(units), strict=True)}) > 1
+    factors: list[Argument] = []
+    if per_channel:
+        factors, quant = _factors(part, units)
+    else:
+        multiplier, shift = (int(a[0]) for a in part.quant.channels(units))
+        quant = f"const cmsis_nn_per_tensor_quant_params quant = {{ .multiplier = {multiplier}, .shift = {shift} }};"
+    bias = _bias(part, units)
+    sums: list[Argument] = []
+    if planned:
+        # With Helium the library reads here what does not depend on the input.
+        constant_part = weights.astype(np.int64).sum(axis=1) * -part.quant.x_zero_point + (part.bias if part.bias is not None else 0)
+        sums = [Argument("sums", Packed("sums", constant_part.astype(np.int32)))]
+    layer = _Layer(
+        "cmsis_nn_fully_connected",
+        "arm_fully_connected_per_channel_s8" if per_channel else "arm_fully_connected_s8",
+        "cmsis_nn_fc_params",
+        [*_offsets(part), ".filter_offset = 0", _activation(part.quant.act_min, part.quant.act_max)],
+        [quant, _dims("x_dims", x.type.elements // depth, 1, 1, depth), _dims("w_dims", depth, 1, 1, units), _dims("bias_dims", 1, 1, 1, units),
+         _dims("y_dims", x.type.elements // depth, 1, 1, units)],
+        "&params, &quant, &x_dims, x, &w_dims, w, &bias_dims, bias, &y_dims, y",
+        "arm_fully_connected_s8_get_buffer_size(&w_dims)", planned,
+    )  # fmt: skip
+    arguments = [Argument("x", x), Argument("w", Packed("w", weights)), bias, *factors, *sums, written("y", match.result.outputs[0])]
+    _call(build, match, layer.name, _body(layer, "(void *)(uintptr_t)sums" if planned else "NULL"), arguments, True, layer.function)
+
+
+def _pool(build: RegionSite, match: Match) -> None:
+    node, x, s = match.node("pool"), match.value("x"), _pool_shape(match)
+    assert isinstance(node.op, Pool)
+    average = node.op.mode == "average"
+    low, high = -128, 127
+    if match.has("clip"):
+        bounds = [None if v is None or v.data is None else int(v.data.reshape(-1)[0]) for v in (match.node("clip").input(1), match.node("clip").input(2))]
+        low, high = (b if b is not None else d for b, d in zip(bounds, (low, high), strict=True))
+    planned = cmsis_nn_scratch.average_pool(s, extension_of(build)) if average else 0
+    scratch, buffer = _scratch(planned)
+    layer = _Layer(
+        f"cmsis_nn_{node.op.mode}_pool_{s.kernel_h}x{s.kernel_w}",
+        "arm_avgpool_s8" if average else "arm_max_pool_s8",
+        "cmsis_nn_pool_params",
+        [_tile("stride", s.stride_h, s.stride_w), _tile("padding", s.pad_top, s.pad_left), _activation(low, high)],
+        [_dims("x_dims", s.batch, s.in_h, s.in_w, s.in_c), _dims("window", 1, s.kernel_h, s.kernel_w, 1), _dims("y_dims", s.batch, s.out_h, s.out_w, s.out_c)],
+        "&params, &x_dims, x, &window, &y_dims, y",
+        "arm_avgpool_s8_get_buffer_size(y_dims.w, x_dims.c)" if average else "", planned,
+    )  # fmt: skip
+    arguments = [Argument("x", x), *scratch, written("y", match.result.outputs[0])]
+    _call(build, match, layer.name, _body(layer, buffer), arguments, True, layer.function)
+
+
+def _pair(build: RegionSite, match: Match, function: str, numbers: Callable[[str], str]) -> None:
+    """A call for each element of two tensors of one shape."""
+    node, out = match.result, match.result.outputs[0]
+    same = node.inputs[0] is node.inputs[1]
+    inputs = [Argument(n, v) for n, v in zip("ab", node.inputs[: 1 if same else 2], strict=False) if v is not None]
+    text = numbers(f"x, {'x' if same else 'b'}".replace("x", "a"))
+    body = f"    return {function}({text}, {out.type.elements}) == ARM_CMSIS_NN_SUCCESS ? AOT_MODEL_OK : AOT_MODEL_ERROR_OPERATOR;"
+    _call(build, match, f"cmsis_nn_{match.pattern}", body, [*inputs, written("y", out)], True, function)
+
+
+def _sum(build: RegionSite, match: Match) -> None:
+    o = match.result.op
+    assert isinstance(o, QuantisedSum)
+    terms = ", ".join(f"{-r.zero_point}, {r.multiplier}, {r.shift}" for r in (o.a, o.b))
+    result = f"{o.result.zero_point}, {o.result.multiplier}, {o.result.shift}, {o.low}, {o.high}"
+    _pair(build, match, "arm_elementwise_add_s8", lambda ab: f"{ab}, {terms}, {o.left_shift}, y, {result}")
+
+
+def _mul(build: RegionSite, match: Match) -> None:
+    o = match.result.op
+    assert isinstance(o, QuantisedMul)
+    result = f"{o.result.zero_point}, {o.result.multiplier}, {o.result.shift}, {o.low}, {o.high}"
+    _pair(build, match, "arm_elementwise_mul_s8", lambda ab: f"{ab}, {-o.a_zero_point}, {-o.b_zero_point}, y, {result}")
+
+
+def _softmax_factor(o: QuantisedSoftmax) -> tuple[int, int]:
+    """beta * scale as a fixed-point factor to Q5.26."""
+    return quantise_multiplier(min(o.beta * o.scale * 2**26, 2.0**31 - 1))
+
+
+def _softmax(build: RegionSite, match: Match) -> None:
+    x, o = match.value("x"), match.result.op
+    assert isinstance(o, QuantisedSoftmax)
+    multiplier, shift = _softmax_factor(o)
+    row = x.shape[-1]
+    body = f"    arm_softmax_s8(x, {x.type.elements // row}, {row}, {multiplier}, {shift}, {-input_radius(5, shift)}, y);"
+    _call(build, match, "cmsis_nn_softmax", body, [Argument("x", x), written("y", match.result.outputs[0])], False, "arm_softmax_s8")
+
+
+# --- the target -------------------------------------------------------------------------------------------------------
+
+
+def _requantised(accumulators: Pattern) -> Pattern:
+    """Accumulators with a bias, if there is one, as int8."""
+    biased = op("Add", accumulators, constant("bias")) | accumulators
+    return op("Requantise", biased, constant("multiplier"), constant("shift"), name="requantise", where=lambda n: isinstance(n.op, Requantise))
+
+
+def _patterns() -> tuple[Claim, ...]:
+    x, w = value("x", constant=False), constant("w")
+    padded = op("Pad", x, constant("pads"), constant("fill") | absent(), absent(), name="pad")
+    pool = op("Pool", value("x", constant=False, dtype=DType.INT8), name="pool")
+    limit = (constant() | absent(), constant() | absent())
+    return (
+        Claim("pad_convolution", _requantised(op("Convolution", padded, w, name="conv")), _check_convolution),
+        Claim("convolution", _requantised(op("Convolution", x, w, name="conv")), _check_convolution),
+        Claim("fully_connected", _requantised(op("MatMul", x, constant("w", rank=2), name="product")), _check_product),
+        Claim("pool", pool.optional(lambda p: op("Clip", p, *limit, name="clip")), _check_pool),
+        Claim("add", op("QuantisedSum"), _check_sum),
+        Claim("mul", op("QuantisedMul"), _check_mul),
+        Claim("softmax", op("QuantisedSoftmax", x), _check_softmax),
+    )
+
+
+_LOWER: dict[str, Callable[[RegionSite, Match], None]] = {
+    "pad_convolution": _convolution, "convolution": _convolution, "fully_connected": _fully_connected, "pool": _pool,
+    "add": _sum, "mul": _mul, "softmax": _softmax,
+}  # fmt: skip
+
+
+def _lower(region: Region, build: RegionSite) -> None:
+    for match in region.matches:
+        _LOWER[match.pattern](build, match)
+
+
+_EXTENSION = Attribute(
+    "auto", "instruction set that the library is built for; auto: that of the processor", ("auto", *cmsis_nn_scratch.EXTENSIONS)
+)  # fmt: skip
+
+CMSIS_NN = Target(
+    "cmsis-nn", "int8 layers as calls of Arm's CMSIS-NN; before a Cortex-M", attributes={"extension": _EXTENSION},
+    offload=Offload(_patterns(), lower=_lower, keep=frozenset({"QuantisedSoftmax"}), merge=False),
+)  # fmt: skip

@@ -1,0 +1,79 @@
+"""Regions in whole models: the C of targets runs beside that of the processor, and every buffer is planned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from vector_unit import UNIT, compiled, elementwise, install, outputs, unit
+
+from aot_model.kernels.base import Packed, Scratch
+from aot_model.lowering.arguments import Argument, written
+from aot_model.partition.lower import RegionSite
+from aot_model.partition.region import Region
+from onnx_models import model, tensor
+
+node = helper.make_node
+X = np.asarray([[1, 2, 3, 4], [0, -1, 2, -3]], np.float32)
+W, B = np.arange(12, dtype=np.float32).reshape(4, 3), np.asarray([1, -60, 3], np.float32)
+
+
+def network() -> onnx.ModelProto:
+    """Dense layer with activation, sigmoid, residual: the unit takes the first and the last."""
+    nodes = [node("Gemm", ["x", "w", "b"], ["g"]), node("Relu", ["g"], ["r"]), node("Sigmoid", ["r"], ["s"]), node("Add", ["s", "r"], ["y"])]
+    return model(nodes, [tensor("x", [2, 4])], [tensor("y", [2, 3])], {"w": W, "b": B})
+
+
+def expected() -> np.ndarray:
+    r = np.maximum(X @ W + B, 0)
+    return 1 / (1 + np.exp(-r)) + r
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_regions_beside_the_processor(merge: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, unit(merge=merge))
+    result = compiled(network(), tmp_path, "unit,c")
+    assert [a.pattern for a in result.assignments] == ["dense", "dense", "dense", "", "add"]
+    np.testing.assert_allclose(outputs(result, tmp_path, X)[0], expected(), rtol=1e-5)
+    assert [c["op"] for c in __import__("json").loads(result.texts["m.json"])["layers"]] == ["unit:dense", "Sigmoid", "unit:add"]
+    assert result.view.macs == 24
+
+
+def test_same_bytes_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, UNIT)
+    assert compiled(network(), tmp_path, "unit,c").texts == compiled(network(), tmp_path, "unit,c").texts
+
+
+def test_without_the_target_nothing_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that takes nothing gives the processor's code, but for its name."""
+    before = compiled(network(), tmp_path, "c").texts["m.c"]
+    install(monkeypatch, unit(patterns=(elementwise("Mul"),)))
+    assert compiled(network(), tmp_path, "unit,c").texts["m.c"].replace("unit,c", "c") == before
+
+
+def test_an_option_of_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, UNIT)
+    result = compiled(network(), tmp_path, "unit,elements=5,c,optimize=size")
+    assert [a.pattern for a in result.assignments][-1] == "" and result.assignments[-1].refused == (("unit", "add", "6 elements are more than 5"),)
+    assert result.view.target.option("optimize") == "size"
+
+
+def test_scratch_and_values_between_functions_are_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two functions with a value between them, packed data and scratch: all in the plan, none in the region's own memory."""
+
+    def lower(region: Region, build: RegionSite) -> None:
+        first, second = region.nodes
+        scale = Packed("scale", np.full(8, 2, np.float32), 16)
+        body = "    for (int32_t i = 0; i < 8; ++i) {\n        half[i] = x[i] + x[i];\n        y[i] = half[i] * scale[i];\n    }"
+        build.call("twice", body, [Argument("x", first.inputs[0]), Argument("scale", scale), Argument("half", Scratch("half", 32, 32, "float")), written("y", first.outputs[0])])  # type: ignore[arg-type]
+        body = "    for (int32_t i = 0; i < 8; ++i) {\n        y[i] = a[i] > 0.0f ? a[i] : 0.0f;\n    }"
+        build.call("relu", body, [Argument("a", second.inputs[0]), written("y", second.outputs[0])])  # type: ignore[arg-type]
+
+    install(monkeypatch, unit(patterns=(elementwise("Add"), elementwise("Relu")), lower=lower))
+    proto = model([node("Add", ["x", "x"], ["a"]), node("Relu", ["a"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])])
+    result = compiled(proto, tmp_path, "unit,c")
+    assert result.view.workspace_size == 64 and result.view.constant_bytes == 32
+    np.testing.assert_array_equal(outputs(result, tmp_path, X)[0], np.maximum(4 * X, 0))
