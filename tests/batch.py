@@ -37,11 +37,11 @@ class Case:
     model: onnx.ModelProto
     inputs: tuple[np.ndarray, ...]
     dims: dict[str, int] = field(default_factory=dict)
+    folder: Path | None = None
+    """Where the model's external data is, if it has any."""
     constants: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """Inputs that are constants of the model; they are not among `inputs`."""
     bounds: dict[str, int] = field(default_factory=dict)
-    folder: Path | None = None
-    """Where the model's external data is, if it has any."""
 
 
 @dataclass(frozen=True)
