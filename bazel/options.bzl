@@ -8,6 +8,7 @@ OPTION_FLAGS = {
     "pools": "--pool",
     "pool_sections": "--pool-section",
     "planner": "--planner",
+    "string_bytes": "--string-bytes",
     "params": "--params",
     "profile": "--profile",
     "interfaces": "--interface",
@@ -28,5 +29,6 @@ OPTION_ATTRS = {
     "pool_sections": attr.string_dict(doc = "Linker sections of the pools' arrays."),
     "pools": attr.string_list(doc = "Pools of the workspace, the most preferred first."),
     "profile": attr.bool(doc = "Count the ticks of each layer, by aot_model_ticks() of the program."),
+    "string_bytes": attr.string(values = ["", "64", "16", "32", "128", "256", "512", "1024"], doc = "Size of an element of tensors of strings, its NUL included."),
     "workspace": attr.string(values = ["", "static", "caller"], doc = "Who owns the workspace: the library, or the caller of <name>_run()."),
 }

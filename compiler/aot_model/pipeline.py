@@ -70,7 +70,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     load_all()
     target = parse_target(request.target, request.options, request.plugins)
     arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
-    model = read_model(request.model, Bindings(request.dims, request.constants, request.bounds), arithmetic)
+    model = read_model(request.model, Bindings(request.dims, request.constants, request.bounds, request.library.string_bytes), arithmetic)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         parts = run_passes(model.graph, target, observer)

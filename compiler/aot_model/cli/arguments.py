@@ -101,7 +101,7 @@ def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
 
 def _shapes(command: argparse.ArgumentParser) -> None:
     """What fixes a model's shapes."""
-    _declare(command, "dims")
+    _declare(command, "dims", "string_bytes")
     command.add_argument("--constant", type=values.elements, action="append", default=[], metavar="INPUT=V,…",
                          help="make an input a constant: one number for each element, or one for all; repeat for more")  # fmt: skip
     command.add_argument("--bound", type=values.dimension, action="append", default=[], metavar="VALUE=N",
@@ -126,7 +126,7 @@ def _planning(command: argparse.ArgumentParser) -> None:
 def _library(command: argparse.ArgumentParser) -> None:
     """What a library is like."""
     command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
-    _declare(command, *(k.name for k in OPTIONS if k.name != "dims"))
+    _declare(command, *(k.name for k in OPTIONS if k.name not in ("dims", "string_bytes")))
 
 
 def _compile(commands: Commands) -> None:

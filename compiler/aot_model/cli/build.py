@@ -26,7 +26,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
     return Request(
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
-        library or Options(io=given.get("io", "caller")), pools, given.get("planner"), given.get("max_ram"), given.get("max_flash"),
+        library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"), given.get("max_ram"), given.get("max_flash"),
         tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
     )  # fmt: skip
 
@@ -57,7 +57,10 @@ def export(arguments: argparse.Namespace) -> int:
 def _options(arguments: argparse.Namespace) -> Options:
     from aot_model.emit.view import Options
 
-    return Options(arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile)
+    return Options(
+        arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile,
+        int(arguments.string_bytes),
+    )  # fmt: skip
 
 
 def _sections(arguments: argparse.Namespace) -> dict[str, str]:

@@ -61,6 +61,7 @@ OPTIONS = (
     Keyword("pools", "<name>[:<size>[:<align>]]", "pools of the workspace, the most preferred first", "list", "--pool", type=values.pool),
     Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section", type=values.section),
     Keyword("planner", "<name>", "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's", flag="--planner"),
+    Keyword("string_bytes", "64|16|32|128|256|512|1024", "size of an element of tensors of strings, its NUL included", flag="--string-bytes"),
     Keyword("params", "linked|external", "constants in the code, or in <name>.params, which is made beside it", flag="--params"),
     Keyword("profile", "", "count the ticks of each layer, by aot_model_ticks() of the program", "flag", "--profile"),
     Keyword("interfaces", "module|tvm-ffi", "what the library offers beside its structs", "list", "--interface"),

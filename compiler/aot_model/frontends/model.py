@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph
+from aot_model.ir.strings import DEFAULT_WIDTH
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Bindings:
     """Inputs that are constants, and their elements."""
     bounds: Mapping[str, int] = field(default_factory=dict)
     """Values of which the first extent hangs on data, and its upper bound."""
+    string_bytes: int = DEFAULT_WIDTH
+    """Room for one string."""
 
 
 @dataclass
@@ -37,6 +40,7 @@ def read_model(path: Path, bindings: Bindings | None = None, arithmetic: str = "
     """Read an ONNX or TFLite file. CompileError E1xx to E3xx with everything that is wrong with it.
 
     arithmetic: whose rounding integer TFLite models have, "tflm" or "litert-ref".
+    string_bytes: size of an element of tensors of strings, one of ir.strings.WIDTHS.
     """
     if _is_tflite(path):
         from aot_model.frontends.tflite import read_tflite

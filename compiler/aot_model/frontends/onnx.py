@@ -21,7 +21,7 @@ import onnx.numpy_helper
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Bindings, Model
-from aot_model.frontends.onnx_attributes import make_operator, plain
+from aot_model.frontends.onnx_attributes import element_type, make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
@@ -30,6 +30,7 @@ from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_rows import row_count
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.strings import encoded, string_type
 from aot_model.ir.types import DType
 from aot_model.ops.control import Loop
 from aot_model.ops.creation import Range
@@ -54,7 +55,7 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
         digest.update(extra.read_bytes())
     importer = Importer(proto, str(path), bindings or Bindings())
     graph = importer.run()
-    return Model(graph, tuple(sources), digest.hexdigest(), importer.binder.notes)
+    return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes])
 
 
 class Importer:
@@ -64,10 +65,13 @@ class Importer:
         load_all()
         self.proto = proto
         self.where = where
+        self.notes: list[str] = []
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.problems: list[Problem] = []
         self.binder = InputBinder(bindings, self._problem, self._dtype)
         self.bounds = dict(bindings.bounds)
+        self.strings = string_type(bindings.string_bytes)
+        """Element type of all tensors of strings."""
         self.actual_shapes: dict[Value, Value] = {}
         """Values whose size depends on data, and the values that hold their shapes."""
         self.row_counts: dict[Value, Value] = {}
@@ -118,9 +122,8 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                label = f"{domain}.{node.op_type}" if domain else node.op_type
-                if label not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self.version(domain)):
-                    missing.setdefault(printable(label), []).append(printable(node.name or (node.output[0] if node.output else "?")))
+                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self.version(domain)):
+                    missing.setdefault(printable(_label(domain, node.op_type)), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
             listed = ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
@@ -174,7 +177,7 @@ class Importer:
 
     def _dtype(self, code: int, what: str) -> DType | None:
         try:
-            return DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+            return element_type(code, self.strings)
         except (KeyError, TypeError, ValueError):
             name = onnx.TensorProto.DataType.Name(code) if code in onnx.TensorProto.DataType.values() else str(code)
             self._problem("E202", f"{what} has element type {name}, which is not supported")
@@ -184,9 +187,18 @@ class Importer:
         if self._dtype(tensor.data_type, f"constant '{printable(name)}'") is None:
             return None
         try:
+            if tensor.data_type == onnx.TensorProto.STRING:
+                return self._strings(list(tensor.string_data), name, tuple(tensor.dims))
             return constant(name, np.array(onnx.numpy_helper.to_array(tensor)))
         except Exception as error:
             self._problem("E102", f"constant '{printable(name)}' is damaged: {printable(str(error))}")
+            return None
+
+    def _strings(self, texts: list[bytes], name: str, shape: tuple[int, ...]) -> Value | None:
+        try:
+            return constant(name, encoded(texts, self.strings).reshape(shape))
+        except ValueError as error:
+            self._problem("E202", f"constant '{printable(name)}': {error}")
             return None
 
     def _node(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, prefix: str = "") -> None:
@@ -212,7 +224,7 @@ class Importer:
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
-            handler = HANDLERS.get(f"{domain}.{proto.op_type}" if domain else proto.op_type)
+            handler = HANDLERS.get(_label(domain, proto.op_type))
             if handler is not None and sized and proto.op_type not in ("If", "Identity", "Transpose"):
                 raise OperatorError(f"reads '{sized[0].name}', whose size hangs on data", "E203")
             if handler is not None and handler(place):
@@ -225,8 +237,10 @@ class Importer:
             cls = self._class(domain, name)
             if cls is None:
                 raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
-            op = self._bounded(proto, make_operator(cls, attributes), inputs)
+            op = self._bounded(proto, make_operator(cls, attributes, self.strings), inputs)
             types = op.infer(inputs)
+            if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
+                raise OperatorError("is not supported on strings", "E202")
             count = row_count(op, inputs, sized, self.row_counts) if sized else None
         except OperatorError as error:
             self._problem(error.code, str(error), proto, error.hint)
@@ -314,6 +328,9 @@ class Importer:
                 return constant(name, np.asarray(a.f if a.name == "value_float" else list(a.floats), dtype=np.float32))
             if a.name in ("value_int", "value_ints"):
                 return constant(name, np.asarray(a.i if a.name == "value_int" else list(a.ints), dtype=np.int64))
+            if a.name in ("value_string", "value_strings"):
+                texts = [a.s] if a.name == "value_string" else list(a.strings)
+                return self._strings(texts, name, () if a.name == "value_string" else (len(texts),))
         self._problem("E202", "this form of constant is not supported", proto)
         return None
 
@@ -347,11 +364,18 @@ class Importer:
 
 _UNWANTED = {"ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work hang on their content: decode before the network, and take the pixels as its input"}
 """Operators that are left out on purpose, and why."""
+_OF_MAPS = ("ai.onnx.ml.CastMap", "ai.onnx.ml.DictVectorizer")
+
+
+def _label(domain: str, name: str) -> str:
+    return f"{domain}.{name}" if domain else name
 
 
 def _nearest(label: str) -> str:
     import difflib
 
-    names = [f"{d}.{n}" if d else n for d, n in OPERATORS if d != "aot"]
+    if label in _OF_MAPS:
+        return "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+    names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
     near = difflib.get_close_matches(label, names, 1, 0.75)
     return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"

@@ -24,11 +24,11 @@ from aot_model.ops.indexing import block
 from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
 
 
-def _shape_of(rank: int) -> TensorType:
+def shape_type(rank: int) -> TensorType:
     return TensorType(DType.INT32, (rank,))
 
 
-def _put_shape(text: CText, site: Site, output: int, parts: Sequence[str]) -> list[Argument]:
+def put_shape(text: CText, site: Site, output: int, parts: Sequence[str]) -> list[Argument]:
     """C that writes the actual shape of an output, where something reads it."""
     value = site.wanted(output)
     if value is None:
@@ -38,7 +38,7 @@ def _put_shape(text: CText, site: Site, output: int, parts: Sequence[str]) -> li
     return [written(f"shape{output}", value)]
 
 
-def _clear_rest(text: CText, name: str, value: Value, count: str, row: int) -> None:
+def clear_rest(text: CText, name: str, value: Value, count: str, row: int) -> None:
     """C that sets to zero what lies behind `count` rows of `row` elements."""
     if value.type.elements:
         size = row * value.dtype.size
@@ -58,7 +58,7 @@ class NonZero(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         rank = max(x.type.rank, 1)
-        return [TensorType(DType.INT64, (rank, x.type.elements)), _shape_of(2)]
+        return [TensorType(DType.INT64, (rank, x.type.elements)), shape_type(2)]
 
     def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         x = arrays[0]
@@ -79,8 +79,8 @@ class NonZero(Operator):
                 place = f"n * {len(shape)} + {d}" if self.rows else f"{d} * count + n"
                 text.line(f"y[{place}] = i / {stride} % {shape[d]};")
             text.line("++n;")
-        _clear_rest(text, "y", y, "count", len(shape))
-        shapes = _put_shape(text, site, 1, ["count", str(len(shape))] if self.rows else [str(len(shape)), "count"])
+        clear_rest(text, "y", y, "count", len(shape))
+        shapes = put_shape(text, site, 1, ["count", str(len(shape))] if self.rows else [str(len(shape)), "count"])
         site.call("nonzero", block(text), [Argument("x", x), written("y", y), *shapes], includes={"string.h"})
 
     @classmethod
@@ -106,7 +106,7 @@ class NonZeroRows(NonZero):
         return [np.ascontiguousarray(columns.T), shape[::-1].copy()]
 
 
-@operator("Compress", alone=True)
+@operator("Compress", alone=True, strings=True)
 class Compress(Operator):
     """The slices along an axis (without: the elements) at which the condition holds."""
 
@@ -128,9 +128,9 @@ class Compress(Operator):
             raise OperatorError(f"the condition is {condition.type}, it should be a list of bools")
         most = self._split(x, condition)[3]
         if self.axis is None:
-            return [TensorType(x.dtype, (most,)), _shape_of(1)]
+            return [TensorType(x.dtype, (most,)), shape_type(1)]
         a = normal_axis(self.axis, x.type.rank)
-        return [TensorType(x.dtype, (*x.shape[:a], most, *x.shape[a + 1 :])), _shape_of(x.type.rank)]
+        return [TensorType(x.dtype, (*x.shape[:a], most, *x.shape[a + 1 :])), shape_type(x.type.rank)]
 
     def only_moves(self) -> bool:
         return True
@@ -152,9 +152,9 @@ class Compress(Operator):
         with text.loop("o", str(outer)), text.loop("i", str(most)), text.block("if (condition[i])"):
             text.line(f"memcpy(y + n * {inner}, x + (o * {extent} + i) * {inner}, {inner * x.dtype.size}u);")
             text.line("++n;")
-        _clear_rest(text, "y", y, "count", outer * inner)
+        clear_rest(text, "y", y, "count", outer * inner)
         a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
-        shapes = _put_shape(text, site, 1, ["count" if d == a else str(n) for d, n in enumerate(y.shape)])
+        shapes = put_shape(text, site, 1, ["count" if d == a else str(n) for d, n in enumerate(y.shape)])
         site.call("compress", block(text), [Argument("x", x), Argument("condition", condition), written("y", y), *shapes], includes={"string.h"})
 
 
@@ -179,7 +179,7 @@ class NonMaxSuppression(Operator):
         boxes, scores = required(inputs, 0), required(inputs, 1)
         if boxes.type.rank != 3 or boxes.shape[2] != 4 or scores.type.rank != 3 or scores.shape[::2] != boxes.shape[:2]:
             raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
-        return [TensorType(DType.INT64, (scores.shape[0] * scores.shape[1] * self._most(inputs), 3)), _shape_of(2)]
+        return [TensorType(DType.INT64, (scores.shape[0] * scores.shape[1] * self._most(inputs), 3)), shape_type(2)]
 
     def lower(self, site: Site) -> None:
         boxes, scores = site.input(0), site.input(1)
@@ -208,8 +208,8 @@ class NonMaxSuppression(Operator):
                 text.line("gone[best] = true;")
                 with text.loop("i", str(spatial)), text.block("if (!gone[i] && nms_overlap(box + best * 4, box + i * 4) > threshold)"):
                     text.line("gone[i] = true;")
-        _clear_rest(text, "y", site.node.outputs[0], "count", 3)
-        shapes = _put_shape(text, site, 1, ["count", "3"])
+        clear_rest(text, "y", site.node.outputs[0], "count", 3)
+        shapes = put_shape(text, site, 1, ["count", "3"])
         arguments = [Argument("boxes", boxes), Argument("scores", scores), *(Argument(n, v) for n, v in present.items())]
         arguments += [Argument("gone", Scratch("gone", max(spatial, 1), 1, "bool")), written("y", site.node.outputs[0]), *shapes]
         helper = _CENTRE_OVERLAP if self.center_point_box else _CORNER_OVERLAP
@@ -260,7 +260,7 @@ class Unique(Operator):
         n = self._split(x)[1]
         y = TensorType(x.dtype, (n,) if self.axis is None else x.shape)
         row = TensorType(DType.INT64, (n,))
-        return [y, row, row, row, _shape_of(y.rank), _shape_of(1), _shape_of(1)]
+        return [y, row, row, row, shape_type(y.rank), shape_type(1), shape_type(1)]
 
     def lower(self, site: Site) -> None:
         x = site.input(0)
@@ -294,17 +294,17 @@ class Unique(Operator):
         if y is not None:
             with text.loop("o", str(outer)), text.loop("k", "count"), text.loop("j", str(inner)):
                 text.line(f"y[(o * count + k) * {inner} + j] = x[(o * {n} + found[k]) * {inner} + j];")
-            _clear_rest(text, "y", y, "count", size)
+            clear_rest(text, "y", y, "count", size)
         for value, name, source, limit in ((first, "first", "found", "count"), (inverse, "inverse", "which", str(n)), (counts, "counts", "many", "count")):
             if value is not None:
                 with text.loop("k", limit):
                     text.line(f"{name}[k] = {source}[k];")
                 if limit == "count":
-                    _clear_rest(text, name, value, "count", 1)
+                    clear_rest(text, name, value, "count", 1)
         a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
         rank = 1 if self.axis is None else x.type.rank
-        shapes = _put_shape(text, site, 4, ["count" if d == a else str(x.shape[d]) for d in range(rank)])
-        shapes += _put_shape(text, site, 5, ["count"]) + _put_shape(text, site, 6, ["count"])
+        shapes = put_shape(text, site, 4, ["count" if d == a else str(x.shape[d]) for d in range(rank)])
+        shapes += put_shape(text, site, 5, ["count"]) + put_shape(text, site, 6, ["count"])
         scratch = [Argument(s, Scratch(s, max(4 * n, 4), 4, "int32_t")) for s in ("found", "many", "which")]
         results = [written(name, v) for name, v in (("y", y), ("first", first), ("inverse", inverse), ("counts", counts)) if v is not None]
         site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes], includes={"string.h"})
@@ -323,7 +323,7 @@ class RangeUpTo(Operator):
         values = [required(inputs, k) for k in range(3)]
         if any(v.type.elements != 1 for v in values) or len({v.dtype for v in values}) > 1:
             raise OperatorError(f"start, limit and delta are {', '.join(str(v.type) for v in values)}, they should be one number each")
-        return [TensorType(values[0].dtype, (self.most,)), _shape_of(1)]
+        return [TensorType(values[0].dtype, (self.most,)), shape_type(1)]
 
     def lower(self, site: Site) -> None:
         y = site.node.outputs[0]
@@ -335,7 +335,7 @@ class RangeUpTo(Operator):
         with text.loop("i", "kept"):
             value = f"start[0] + ({y.dtype.c_type})i * delta[0]"
             text.line(f"y[i] = ({y.dtype.c_type})({value});")
-        _clear_rest(text, "y", y, "kept", 1)
-        shapes = _put_shape(text, site, 1, ["count"])
+        clear_rest(text, "y", y, "kept", 1)
+        shapes = put_shape(text, site, 1, ["count"])
         arguments = [Argument(n, site.input(k)) for k, n in enumerate(("start", "limit", "delta"))]
         site.call("range", block(text), [*arguments, written("y", y), *shapes], includes={"math.h", "string.h"})

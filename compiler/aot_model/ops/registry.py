@@ -79,6 +79,8 @@ class Operator:
     """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
     stepwise: ClassVar[bool] = False
     """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
+    strings: ClassVar[bool] = False
+    """Takes tensors of strings; every operator with the mark `movement` does."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 
