@@ -52,6 +52,12 @@ class Test:
         return self.name.startswith("test_bernoulli")
 
     @property
+    def types(self) -> list[str]:
+        """Element types of the model's inputs and outputs."""
+        kinds = [i.type.tensor_type.elem_type for i in (*self.model.graph.input, *self.model.graph.output)]
+        return sorted({onnx.TensorProto.DataType.Name(k).lower() for k in kinds if k})
+
+    @property
     def operators(self) -> list[str]:
         return sorted({f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in self.model.graph.node})
 
@@ -242,7 +248,7 @@ def main() -> int:
                 print(f"{test.name}: {r.status}: {r.message.splitlines()[0][:250] if r.message else ''}")
     print(f"{counts['pass']} of {len(results)} pass in {elapsed(start)}; {dict(counts)}")
     if options.results:
-        rows = {t.name: {"kind": t.kind, "operators": t.operators, "status": results[t.name].status, "message": results[t.name].message[:500]} for t in tests}
+        rows = {t.name: {"kind": t.kind, "operators": t.operators, "types": t.types, "status": results[t.name].status, "message": results[t.name].message[:500]} for t in tests}
         options.results.write_text(json.dumps({"onnx": onnx.__version__, "target": options.target, "cases": rows}, indent=1, sort_keys=True) + "\n")
     return 0 if counts["pass"] == len(results) else 1
 

@@ -333,8 +333,8 @@ class RangeUpTo(Operator):
         text.line("const int32_t count = turns >= 2147483647.0 ? INT32_MAX : (turns > 0.0 ? (int32_t)turns : 0);")
         text.line(f"const int32_t kept = count < {self.most} ? count : {self.most};")
         with text.loop("i", "kept"):
-            value = f"start[0] + ({y.dtype.c_type})i * delta[0]"
-            text.line(f"y[i] = ({y.dtype.c_type})({value});")
+            to = "(uint64_t)" if y.dtype.is_integer else f"({y.dtype.c_type})"  # the product may be larger than the type
+            text.line(f"y[i] = ({y.dtype.c_type})({to}start[0] + {to}i * {to}delta[0]);")
         clear_rest(text, "y", y, "kept", 1)
         shapes = put_shape(text, site, 1, ["count"])
         arguments = [Argument(n, site.input(k)) for k, n in enumerate(("start", "limit", "delta"))]
