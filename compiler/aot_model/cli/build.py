@@ -30,7 +30,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
         library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"),
         Budgets(given.get("max_ram"), given.get("max_flash")),
-        tuple(arguments.target_plugin),
+        tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
     )  # fmt: skip
 
 

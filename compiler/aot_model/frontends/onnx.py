@@ -8,7 +8,7 @@ Reshape asks for them. A symbolic leading dimension is bound to 1, with a note; 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +20,27 @@ import onnx.numpy_helper
 
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.frontends.model import Model
+from aot_model.frontends.model import Bindings, Model
 from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_opsets import modernise
+from aot_model.frontends.onnx_rows import row_count
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
-from aot_model.ir.strings import DEFAULT_WIDTH, encoded, string_type
+from aot_model.ir.strings import encoded, string_type
 from aot_model.ir.types import DType
-from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
+from aot_model.ops.control import Loop
+from aot_model.ops.creation import Range
+from aot_model.ops.dynamic import RangeUpTo
+from aot_model.ops.movement import Concat, Slice
+from aot_model.ops.registry import OPERATORS, Build, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
 
 
-def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_WIDTH) -> Model:
+def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
     """The model in a file. CompileError with all problems."""
     data, proto = read_proto(path)
     check_model(proto, str(path))
@@ -48,7 +53,7 @@ def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_W
     digest = hashlib.sha256(data)
     for extra in sources[1:]:
         digest.update(extra.read_bytes())
-    importer = Importer(proto, str(path), dims, string_type(string_bytes))
+    importer = Importer(proto, str(path), bindings or Bindings())
     graph = importer.run()
     return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes])
 
@@ -56,18 +61,21 @@ def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_W
 class Importer:
     """The state of one import."""
 
-    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int], strings: DType = DType.STRING64) -> None:
+    def __init__(self, proto: onnx.ModelProto, where: str, bindings: Bindings) -> None:
         load_all()
         self.proto = proto
         self.where = where
-        self.strings = strings
-        """Element type of all tensors of strings."""
+        self.notes: list[str] = []
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.problems: list[Problem] = []
-        self.notes: list[str] = []
-        self.binder = InputBinder(dims, self._problem, self._dtype)
+        self.binder = InputBinder(bindings, self._problem, self._dtype)
+        self.bounds = dict(bindings.bounds)
+        self.strings = string_type(bindings.string_bytes)
+        """Element type of all tensors of strings."""
         self.actual_shapes: dict[Value, Value] = {}
         """Values whose size depends on data, and the values that hold their shapes."""
+        self.row_counts: dict[Value, Value] = {}
+        """Those of which it is the first extent alone, and the values that hold that."""
 
     def run(self) -> Graph:
         self._check_operators(self.proto.graph)
@@ -85,8 +93,13 @@ class Importer:
             names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
             has = f"it has: {', '.join(map(printable, names))}" if names else "it has none"
             self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
+        if self.binder.constants:
+            self._problem("E203", f"--constant names unknown inputs: {', '.join(map(printable, sorted(self.binder.constants)))}")
         self._raise()
         self._body(self.proto.graph, graph, scope)
+        graph.outputs += [self.actual_shapes[v] for v in graph.outputs if v in self.actual_shapes]
+        if self.bounds and not self.problems:
+            self._problem("E203", f"--bound names values of which the size does not hang on data: {', '.join(map(printable, sorted(self.bounds)))}")
         self._raise()
         return graph
 
@@ -113,15 +126,15 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
+                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self.version(domain)):
                     missing.setdefault(printable(_label(domain, node.op_type)), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
             listed = ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-            self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
+            self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_UNWANTED.get(label) or _nearest(label))
         self._raise()
 
-    def _version(self, domain: str) -> int:
+    def version(self, domain: str) -> int:
         """The opset version of a domain that holds for the nodes at hand."""
         return int(self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1))
 
@@ -132,7 +145,6 @@ class Importer:
     def _body(self, source: onnx.GraphProto, graph: Graph, scope: Scope) -> None:
         for value in self.inline(source, graph, scope):
             graph.outputs += value.values if isinstance(value, Items) else [value]
-        graph.outputs += [self.actual_shapes[v] for v in graph.outputs if v in self.actual_shapes]
 
     def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
         """Import the nodes of a graph into `graph`; the values of its outputs. What goes wrong is in `problems`."""
@@ -205,14 +217,11 @@ class Importer:
                 scope[proto.output[0]] = value
             return
         inputs = [scope[n] if n else None for n in proto.input]
-        sized = next((v for v in inputs if isinstance(v, Value) and v in self.actual_shapes), None)
-        if sized is not None:
-            self._problem("E203", f"reads '{sized.name}', whose size depends on data", proto, "such a value can be an output of the model only")
-            return
+        sized = [v for v in inputs if isinstance(v, Value) and v in self.actual_shapes]
         while inputs and inputs[-1] is None:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
-        version = self._version(domain)
+        version = self.version(domain)
         why = type_problem(proto, domain, version, [v.dtype if isinstance(v, Value) else None for v in inputs])
         if why:
             self._problem("E301", why, proto)
@@ -220,20 +229,23 @@ class Importer:
         place = Place(self, proto, graph, scope, inputs)
         try:
             handler = HANDLERS.get(_label(domain, proto.op_type))
+            if handler is not None and sized and proto.op_type not in ("If", "Identity", "Transpose"):
+                raise OperatorError(f"reads '{sized[0].name}', whose size hangs on data", "E203")
             if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:
                 self._function(proto, graph, scope, inputs)
                 return
-            attributes = self._attributes(place)
+            attributes = self.attributes(place)
             name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output), place.build)
             cls = self._class(domain, name)
             if cls is None:
                 raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
-            op = make_operator(cls, attributes, self.element_type, self.strings)
+            op = self._bounded(proto, make_operator(cls, attributes, self.element_type, self.strings), inputs)
             types = op.infer(inputs)
             if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
                 raise OperatorError("is not supported on strings", "E202")
+            count = row_count(op, inputs, sized, self.row_counts) if sized else None
         except OperatorError as error:
             self._problem(error.code, str(error), proto, error.hint)
             return
@@ -245,29 +257,54 @@ class Importer:
             self._problem("E202", f"the result {why}", proto)
             return
         wanted = list(proto.output)
-        if len(wanted) > len(types) - len(op.dynamic):
-            self._problem("E202", f"has {len(wanted)} outputs; {len(types)} are supported", proto)
+        axes = op.sized_by_data(inputs)
+        plain_outputs = len(types) - len(axes)
+        if len(wanted) > plain_outputs:
+            self._problem("E202", f"has {len(wanted)} outputs; {plain_outputs} are supported", proto)
             return
         label = f"{prefix}{'.' if prefix else ''}{proto.name or (wanted[0] if wanted else proto.op_type)}"
-        outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(wanted, types, strict=False))]
-        if op.dynamic:
-            outputs += [Value(f"{label}.{k}", types[k]) for k in range(len(wanted), len(types) - len(op.dynamic))]
-        shapes = [Value(f"{outputs[k].name}.shape", t) for k, t in zip(op.dynamic, types[len(outputs) :], strict=False)]
-        node = Node(op, inputs, [*outputs, *shapes], label)
+        names = [*wanted, *([""] * (plain_outputs - len(wanted)) if axes else [])]
+        outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(names, types, strict=False))]
+        shapes = {k: Value(f"{outputs[k].name}.shape", t) for k, t in zip(axes, types[plain_outputs:], strict=False)}
+        node = Node(op, inputs, [*outputs, *shapes.values()], label)
         data = folded(node)
         if data is not None:
             outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=False)]
-            shapes = []
         else:
             graph.nodes.append(node)
-        for value, k in zip(shapes, op.dynamic, strict=data is None):
-            if k < len(wanted):
-                self.actual_shapes[outputs[k]] = value
+            for k, shape in shapes.items():
+                self.sized(outputs[k], shape, axes[k], place.build)
+            if count is not None:
+                for value in outputs:
+                    self._same_rows(value, count, place.build)
         scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
+
+    def _bounded(self, proto: onnx.NodeProto, op: Operator, inputs: list[Value | None]) -> Operator:
+        """The form of an operator that has room for as many rows as --bound says."""
+        most = [self.bounds.pop(name) for name in proto.output if name in self.bounds]
+        if not most:
+            return op
+        if isinstance(op, Loop):
+            return replace(op, most=most[0])
+        if isinstance(op, Range):
+            return RangeUpTo(most[0])
+        raise OperatorError("--bound is for results of Range and Loop", "E203")
+
+    def sized(self, value: Value, shape: Value, axis: int, build: Build) -> None:
+        """Note that an extent of a value hangs on data."""
+        self.actual_shapes[value] = shape
+        if axis == 0:
+            self.row_counts[value] = build(Slice(), shape, build.constant([0], DType.INT64), build.constant([1], DType.INT64))
+
+    def _same_rows(self, value: Value, count: Value, build: Build) -> None:
+        """Note that a value has as many rows as `count` says."""
+        rest = build.constant(value.shape[1:], DType.INT32)
+        self.actual_shapes[value] = build(Concat(0), count, rest, output=f"{value.name}.shape")
+        self.row_counts[value] = count
 
     def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
-        body = function_body(proto, self._version(proto.domain), inputs)
+        body = function_body(proto, self.version(proto.domain), inputs)
         if body is None:
             self._problem("E201", "the operator is not supported", proto, _nearest(proto.op_type))
             return
@@ -301,7 +338,8 @@ class Importer:
         self._problem("E202", "this form of constant is not supported", proto)
         return None
 
-    def _attributes(self, place: Place) -> dict[str, Any]:
+    def attributes(self, place: Place) -> dict[str, Any]:
+        """The attributes of a node, bodies imported."""
         result: dict[str, Any] = {}
         for a in place.proto.attribute:
             if a.type == onnx.AttributeProto.GRAPH:
@@ -322,9 +360,14 @@ class Importer:
             body.inputs = scan_formals(place, source)
         self._body(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
         self._raise()
+        sized = next((v for v in body.outputs if v in self.actual_shapes), None)
+        if sized is not None:
+            raise OperatorError(f"the size of '{sized.name}', a result of its body, hangs on data", "E203")
         return body
 
 
+_UNWANTED = {"ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work hang on their content: decode before the network, and take the pixels as its input"}
+"""Operators that are left out on purpose, and why."""
 _OF_MAPS = ("ai.onnx.ml.CastMap", "ai.onnx.ml.DictVectorizer")
 
 
