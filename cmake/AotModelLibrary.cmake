@@ -218,6 +218,10 @@ function(_aot_model_add_command)
         endif ()
     endforeach ()
     set(options "")
+    if (arg_DEPFILE)
+        list(APPEND arg_ARGUMENTS "--depfile=${arg_DEPFILE}")
+        list(APPEND options DEPFILE "${arg_DEPFILE}")
+    endif ()
     if (CMAKE_VERSION VERSION_GREATER_EQUAL 3.27)
         list(APPEND options DEPENDS_EXPLICIT_ONLY)  # do not wait for the libraries that the target links
     endif ()
@@ -226,9 +230,8 @@ function(_aot_model_add_command)
     endif ()
     add_custom_command(
         OUTPUT ${arg_OUTPUT}
-        COMMAND ${command} ${arg_ARGUMENTS} "--depfile=${arg_DEPFILE}"
+        COMMAND ${command} ${arg_ARGUMENTS}
         DEPENDS ${arg_DEPENDS} ${program}
-        DEPFILE "${arg_DEPFILE}"
         COMMENT "${arg_COMMENT}"
         COMMAND_EXPAND_LISTS
         VERBATIM

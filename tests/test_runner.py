@@ -81,6 +81,8 @@ def extremes(dtype: DType) -> np.ndarray:
     """Values at which literals and comparisons go wrong."""
     if dtype.is_float:
         return np.array([0, -1.5, np.inf, -np.inf, np.nan], np.float64).astype(dtype.numpy)
+    if dtype.is_string:
+        return np.array([b"", b"x" * (dtype.size - 1), b'"\\?/\x01', "ü€".encode(), b"a"], dtype.numpy)
     low, high = dtype.limits
     return np.array([low, high, low, high, 1], dtype.numpy)
 
@@ -102,7 +104,7 @@ def test_every_element_type(tmp_path: Path, dtype: DType) -> None:
     assert build_and_run(tmp_path, text) == (0, "copy: 2 vectors, 0 mismatches\n")
 
     wrong = values.copy()
-    wrong[4] = 1 if dtype.is_float else 0
+    wrong[4] = b"b" if dtype.is_string else 1 if dtype.is_float else 0
     np.savez(tmp_path / "wrong.npz", in_0=as_filed(values[None]), out_0=as_filed(wrong[None]))
     status, output = build_and_run(tmp_path, make_test_main(metadata, tmp_path / "wrong.npz", Tolerance())[0])
     assert status == 1

@@ -17,14 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from aot_model.ir.strings import encoded
 from aot_model.ir.types import DType, Quantisation
 
 # In the order of aot_model_dtype in model.h, from 1 on.
 _DTYPES = """FLOAT32 FLOAT64 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL FLOAT8E4M3FN FLOAT8E4M3FNUZ
-    FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT6E2M3 FLOAT6E3M2 FLOAT4E2M1 INT4 INT2 UINT4 UINT2""".split()
+    FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT6E2M3 FLOAT6E3M2 FLOAT4E2M1 INT4 INT2 UINT4 UINT2 STRING16 STRING32 STRING64 STRING128
+    STRING256 STRING512 STRING1024""".split()
 _ERRORS = {
     -1: "an input or output is not set", -2: "memory is not aligned", -3: "the parameters are missing, damaged or of another model",
-    -4: "an operator of an external library failed",
+    -4: "an operator of an external library failed", -12: "a string is too long", -13: "an element is none of the categories that the model knows",
 }  # fmt: skip
 
 MAX_DEVICES = 64
@@ -155,6 +157,8 @@ class Module:
         port, given = self.inputs[k], _array(value)
         if given.shape != port.shape:
             raise ValueError(f"input '{port.name}' has shape {list(port.shape)}, not {list(given.shape)}")
+        if port.dtype.kind == "S" and given.dtype.kind in "SUO":
+            given = encoded(given, DType.of(port.dtype))
         self._arrays[k] = np.array(given.astype(port.dtype, casting="same_kind", copy=False), order="C", copy=True)
 
     def set_input_zero_copy(self, key: Key, value: Any) -> None:

@@ -19,8 +19,8 @@ def params(arguments: argparse.Namespace) -> int:
 
     library = _library(arguments.library)
     asked = library["options"]
-    target = {k: str(v) for k, v in asked.items() if k not in ("workspace", "io", "metadata", "params", "interfaces", "profile")}
-    options = Options(asked["workspace"], asked["io"], params="external")
+    target = {k: str(v) for k, v in asked.items() if k not in ("workspace", "io", "metadata", "params", "interfaces", "profile", "string_bytes")}
+    options = Options(asked["workspace"], asked["io"], params="external", string_bytes=asked["string_bytes"])
     view = compile_model(Request(arguments.model, library["c_name"], library["target"], target, dict(arguments.dim), options, plugins=tuple(arguments.target_plugin))).view
     reason = difference(structure(view), library["parameters"]["structure"])
     if reason is not None:

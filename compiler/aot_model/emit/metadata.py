@@ -21,7 +21,7 @@ def metadata(view: ModelView) -> dict[str, Any]:
         "compiler": view.version,
         "model": {"file_name": view.source_name, "sha256": view.sha256},
         "target": view.target.specification,
-        "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata, "params": view.options.params, "interfaces": list(view.options.interfaces), "profile": view.options.profile,
+        "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata, "params": view.options.params, "interfaces": list(view.options.interfaces), "profile": view.options.profile, "string_bytes": view.options.string_bytes,
                     **{k: view.target.values[k] for k in sorted(view.target.values)}},
         "inputs": [_port(p) for p in view.inputs],
         "outputs": [_port(p) for p in view.outputs],

@@ -142,7 +142,8 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
         inputs=list(zip(interface.inputs, data.inputs, strict=True)),
         outputs=list(zip(interface.outputs, data.outputs, strict=True)),
         kinds=kinds,
-        has_reals=kinds != {"integer"},
+        has_numbers=bool(kinds - {"string"}),
+        has_reals=bool(kinds - {"integer", "string"}),
         values_of_bytes=_values_of_bytes(interface),
         kind_of=_kind,
         tolerance=tolerance,
@@ -163,6 +164,8 @@ def _port(entry: Mapping[str, Any]) -> Port:
 
 def _kind(dtype: DType) -> str:
     """How the test program gets at the value of an element."""
+    if dtype.is_string:
+        return "string"
     if not dtype.is_float:
         return "integer"
     if dtype.bits <= 8:

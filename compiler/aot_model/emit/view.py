@@ -12,6 +12,7 @@ from aot_model.emit.functions import CFunction, collect_functions, emitted_by_ta
 from aot_model.emit.names import comment_text, identifier, identifiers
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Buffer, Call, Device, Program, Role
+from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
 from aot_model.memory_plan import Addresses
 from aot_model.targets.target import Target
@@ -40,6 +41,8 @@ class Options:
     """Of "module" and "tvm-ffi"."""
     profile: bool = False
     """Whether ticks of each layer are counted."""
+    string_bytes: int = DEFAULT_WIDTH
+    """Size of an element of tensors of strings."""
 
 
 @dataclass(frozen=True)

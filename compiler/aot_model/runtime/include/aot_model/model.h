@@ -27,6 +27,8 @@ extern "C" {
 #define AOT_MODEL_ERROR_DEVICE (-9)     /* a tensor is not in the memory of the CPU */
 #define AOT_MODEL_ERROR_MEMORY (-10)    /* the memory given is too small */
 #define AOT_MODEL_ERROR_VERSION (-11)   /* a descriptor of another version of these headers */
+#define AOT_MODEL_ERROR_STRING (-12)    /* a string is longer than an element of the model's tensors of strings */
+#define AOT_MODEL_ERROR_CATEGORY (-13)  /* an element is none of the categories that the model knows */
 
 #if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
 #define AOT_MODEL_ALIGNED(n) __attribute__((aligned(n)))
@@ -67,8 +69,25 @@ typedef enum {
     AOT_MODEL_INT4, /* types of less than 8 bits: one element in a byte */
     AOT_MODEL_INT2,
     AOT_MODEL_UINT4,
-    AOT_MODEL_UINT2
+    AOT_MODEL_UINT2,
+    AOT_MODEL_STRING16, /* aot_model_string16 … */
+    AOT_MODEL_STRING32,
+    AOT_MODEL_STRING64,
+    AOT_MODEL_STRING128,
+    AOT_MODEL_STRING256,
+    AOT_MODEL_STRING512,
+    AOT_MODEL_STRING1024
 } aot_model_dtype;
+
+/* An element of a tensor of strings: UTF-8 and a NUL. What is behind the NUL does not matter; the last byte counts as
+ * NUL whatever it is. All strings of a model have the size of its option --string-bytes. */
+typedef struct { char text[16]; } aot_model_string16;
+typedef struct { char text[32]; } aot_model_string32;
+typedef struct { char text[64]; } aot_model_string64;
+typedef struct { char text[128]; } aot_model_string128;
+typedef struct { char text[256]; } aot_model_string256;
+typedef struct { char text[512]; } aot_model_string512;
+typedef struct { char text[1024]; } aot_model_string1024;
 
 /* An input or output. Affine quantisation: real = scales[i] * (value - zero_points[i]); quantised == 0: none. */
 typedef struct {
