@@ -18,7 +18,7 @@ from aot_model.emit.functions import CFunction
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
 from aot_model.ir.graph import Graph, Value, constant
-from aot_model.ir.program import Overlap, Program
+from aot_model.ir.program import Buffer, Overlap, Program, Role
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.lowering.arguments import Argument, written
 from aot_model.partition.lower import RegionSite
@@ -290,6 +290,32 @@ def test_a_pass_that_changes_the_border_of_a_region(tmp_path: Path, monkeypatch:
 
     install(monkeypatch, replace(UNIT, graph_passes={"after-partition": (drop,)}))
     assert "changes the inputs or outputs of region unit_0" in refused(pair("Add", "Relu"), tmp_path)
+
+
+def no_arguments(program: Program) -> None:
+    for call in program.calls():
+        call.arguments = ()
+
+
+def no_calls(program: Program) -> None:
+    program.body.clear()
+
+
+def another_buffer(program: Program) -> None:
+    call = next(program.calls())
+    call.arguments = (Buffer("new", call.arguments[0].type, Role.WORKSPACE), *call.arguments[1:])
+
+
+@pytest.mark.parametrize(("hook", "phase", "said"), [
+    (no_arguments, "after-lowering", "'add' takes 3 arguments, not 0"), (no_calls, "after-lowering", "output 'z' is never written"),
+    (another_buffer, "after-planning", "'add' has 'new', which the plan does not know"), (raising, "after-planning", "out of order"),
+])  # fmt: skip
+def test_wrong_program_passes(hook: Any, phase: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    install(monkeypatch, replace(UNIT, program_passes={phase: (hook,)}))
+    message = refused(pair("Add"), tmp_path)
+    assert said in message and f"pass '{hook.__name__}' ({phase})" in message
 
 
 # --- emit -------------------------------------------------------------------------------------------------------------
