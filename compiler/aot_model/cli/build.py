@@ -74,7 +74,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
     return Options(
         arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile,
-        arguments.string_bytes,
+        int(arguments.string_bytes),
     )  # fmt: skip
 
 
