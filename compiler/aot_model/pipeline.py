@@ -78,7 +78,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
         program = lower(model.graph, target)
     run_program_passes(program, target, "after-lowering")
     addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
-    run_program_passes(program, target, "after-planning")
+    run_program_passes(program, target, "after-planning", addresses.of.keys())
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.budgets, lambda: _alternatives(request, target))
     texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": view.metadata.to_json()}
