@@ -1,7 +1,7 @@
 """aot_model_library(): a cc_library of a model, and the rule that generates its C."""
 
 load("@rules_cc//cc:cc_library.bzl", "cc_library")
-load(":info.bzl", "AotModelInfo")
+load(":info.bzl", "AotModelInfo", "identifier")
 load(":options.bzl", "OPTION_ATTRS", "OPTION_FLAGS")
 load(":stack.bzl", "aot_model_stack")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
@@ -17,16 +17,9 @@ target_flag = rule(
     build_setting = config.string(flag = True),
 )
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-_DIGITS = "0123456789"
-
-def _identifier(text):
-    made = "".join([c if c in _LETTERS + _DIGITS else "_" for c in text.elems()])
-    return "_" + made if made[0] in _DIGITS else made
-
 def _sources_impl(ctx):
     name = ctx.attr.model_name
-    if not name or name != _identifier(name):
+    if not name or name != identifier(name):
         fail("aot_model_library(%s): model_name '%s' is not a C identifier" % (ctx.label.name, name))
     target = ctx.attr.target or ctx.attr._target_flag[TargetFlagInfo].value or ctx.toolchains[TOOLCHAIN_TYPE].aot_model.target
     target = ",".join(ctx.attr.offload + [target])
@@ -153,7 +146,7 @@ def aot_model_library(
         name = sources,
         data = data,
         model = model,
-        model_name = _identifier(name.split("/")[-1]) if model_name == None else model_name,
+        model_name = identifier(name) if model_name == None else model_name,
         offload = offload,
         options = options,
         target = target,

@@ -14,9 +14,11 @@
 #     [POOL_SECTIONS <pool>=<section>...]         linker sections of the pools' arrays
 #     [PLANNER <name>]                            memory planner: auto (default), greedy, best-fit, local-search,
 #                                                 optimal, or a plug-in's
+#     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
 #     [PARAMS linked|external]                    constants in the code, or in <name>.params, which is made beside it
-#     [PROFILE]                                   count the ticks of each layer, by aot_model_ticks() of the program
+#     [PROFILE]                                   count the ticks of each layer, by a clock of the program
 #     [INTERFACES module|tvm-ffi...]              what the library offers beside its structs
+#     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
 #     [METADATA_LEVEL full|size|none]             how much of the metadata is in flash
 #     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with
 #                                                 a table by layer
@@ -218,6 +220,10 @@ function(_aot_model_add_command)
         endif ()
     endforeach ()
     set(options "")
+    if (arg_DEPFILE)
+        list(APPEND arg_ARGUMENTS "--depfile=${arg_DEPFILE}")
+        list(APPEND options DEPFILE "${arg_DEPFILE}")
+    endif ()
     if (CMAKE_VERSION VERSION_GREATER_EQUAL 3.27)
         list(APPEND options DEPENDS_EXPLICIT_ONLY)  # do not wait for the libraries that the target links
     endif ()
@@ -226,9 +232,8 @@ function(_aot_model_add_command)
     endif ()
     add_custom_command(
         OUTPUT ${arg_OUTPUT}
-        COMMAND ${command} ${arg_ARGUMENTS} "--depfile=${arg_DEPFILE}"
+        COMMAND ${command} ${arg_ARGUMENTS}
         DEPENDS ${arg_DEPENDS} ${program}
-        DEPFILE "${arg_DEPFILE}"
         COMMENT "${arg_COMMENT}"
         COMMAND_EXPAND_LISTS
         VERBATIM

@@ -23,6 +23,7 @@ from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError
 from aot_model.host_run import SANITIZE, STRICT
 from aot_model.installation import include_dir
+from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, string_type
 from aot_model.pipeline import Request, compile_model
 
 JOBS = int(os.environ.get("AOT_MODEL_TEST_JOBS", "2"))
@@ -163,7 +164,9 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
 
 
 def _bytes(array: np.ndarray) -> bytes:
-    """As the generated code has it: integers of less than 8 bits are sign-extended bytes."""
+    """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are slots."""
+    if array.dtype.kind in "SUO":
+        return encoded(array, string_type(DEFAULT_WIDTH)).tobytes()
     name = str(array.dtype)
     small = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}
     return np.ascontiguousarray(array.astype(small[name]) if name in small else array).tobytes()
@@ -181,6 +184,8 @@ def _split(items: list[_Generated], data: bytes) -> list[Outcome]:
             raw = np.frombuffer(data, dtype=np.uint8, count=count * dtype.size, offset=at)
             if dtype.bits < 8 and dtype.is_integer:
                 arrays.append(raw.view(np.int8 if dtype.kind == "int" else np.uint8).astype(dtype.numpy).reshape(shape))
+            elif dtype.is_string:
+                arrays.append(decoded(raw.view(dtype.numpy).reshape(shape)))
             else:
                 arrays.append(raw.view(dtype.numpy).reshape(shape).copy())
             at += count * dtype.size

@@ -3,11 +3,9 @@ every way to call a library, and that a wrong element is found."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,8 @@ from aot_model.emit.runner import Tolerance, benchmark_main
 from aot_model.emit.runner import test_main as make_test_main
 from aot_model.errors import CompileError
 from aot_model.installation import include_dir
-from aot_model.ir.types import DType
+from aot_model.ir.types import DType, TensorType
+from aot_model.metadata import Metadata, Pool, Tensor
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs cc")
 
@@ -60,12 +59,11 @@ def write_library(folder: Path, dtype: DType, workspace: str = "static", io: str
     const = "" if io == "workspace" else "const "
     (folder / "copy.h").write_text(LIBRARY.format(c_type=dtype.c_type, const=const) + CALLS[workspace, io])
 
-    def port(name: str) -> dict[str, Any]:
-        return {"name": name, "c_name": name, "dtype": dtype.label, "shape": [VALUES], "bytes": VALUES * dtype.size, "quantisation": None}
-
+    ports = [(Tensor(name, name, TensorType(dtype, (VALUES,))),) for name in ("x", "y")]
+    pools = (Pool("workspace", "workspace", 256, 16),)
     options = {"workspace": workspace, "io": io}
-    metadata = {"schema": 1, "name": "copy", "c_name": "copy", "workspace": {"pools": []}, "state_bytes": 0, "options": options, "inputs": [port("x")], "outputs": [port("y")]}
-    (folder / "copy.json").write_text(json.dumps(metadata))
+    facts = Metadata("copy", "0", "c", "copy.onnx", "", *ports, pools, (), 0, 0, 0, 0, workspace == "caller", io == "workspace", None, options)
+    (folder / "copy.json").write_text(facts.to_json())
     return folder / "copy.json"
 
 
@@ -81,6 +79,8 @@ def extremes(dtype: DType) -> np.ndarray:
     """Values at which literals and comparisons go wrong."""
     if dtype.is_float:
         return np.array([0, -1.5, np.inf, -np.inf, np.nan], np.float64).astype(dtype.numpy)
+    if dtype.is_string:
+        return np.array([b"", b"x" * (dtype.size - 1), b'"\\?/\x01', "ü€".encode(), b"a"], dtype.numpy)
     low, high = dtype.limits
     return np.array([low, high, low, high, 1], dtype.numpy)
 
@@ -102,7 +102,7 @@ def test_every_element_type(tmp_path: Path, dtype: DType) -> None:
     assert build_and_run(tmp_path, text) == (0, "copy: 2 vectors, 0 mismatches\n")
 
     wrong = values.copy()
-    wrong[4] = 1 if dtype.is_float else 0
+    wrong[4] = b"b" if dtype.is_string else 1 if dtype.is_float else 0
     np.savez(tmp_path / "wrong.npz", in_0=as_filed(values[None]), out_0=as_filed(wrong[None]))
     status, output = build_and_run(tmp_path, make_test_main(metadata, tmp_path / "wrong.npz", Tolerance())[0])
     assert status == 1

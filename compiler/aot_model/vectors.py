@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.ir.strings import encoded
 from aot_model.ir.types import TensorType
 
 Array = NDArray[Any]
@@ -81,6 +82,8 @@ def _problem(path: Path, message: str, hint: str = "") -> Problem:
 def _fit(stack: Array, type_: TensorType) -> Array:
     """`stack` with the dtype of the tensor, its shape checked; ValueError says what does not fit."""
     want = type_.dtype.numpy
+    if type_.dtype.is_string and stack.dtype.kind in "SUO":
+        stack = encoded(stack, type_.dtype)
     if stack.dtype != want:
         is_bits = stack.dtype.kind == "V" or (stack.dtype.kind == "u" and type_.dtype.is_float)
         if type_.dtype.storage and is_bits and stack.dtype.itemsize == want.itemsize:

@@ -179,11 +179,12 @@ def judge(test: Test, expected: Sequence[Any], outcome: Outcome) -> Result:
     if len(wanted) != len(outcome.outputs) and wanted:
         return Result("mismatch", f"{len(outcome.outputs)} outputs, {len(wanted)} expected")
     for k, (want, got) in enumerate(zip(wanted, outcome.outputs, strict=False)):
+        want = want.astype(object) if want.dtype.kind in "SU" else want
         if want.dtype != got.dtype or want.shape != got.shape:
             return Result("mismatch", f"output {k} is {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}")
         try:
-            if want.dtype.kind in "fV":
-                np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=test.rtol, atol=test.atol)
+            if want.dtype.kind == "O":
+                np.testing.assert_array_equal(got, want)
             else:
                 np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=test.rtol, atol=test.atol)
         except AssertionError as error:

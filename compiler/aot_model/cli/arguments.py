@@ -11,6 +11,9 @@ from typing import Any
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS, known_options
 
+MODEL_OPTIONS = ("dims", "string_bytes")
+"""Keywords of the build rules that say how a model is read."""
+
 
 class _Answer(argparse.Action):
     """An option that prints one thing and ends the program, like --version."""
@@ -96,7 +99,7 @@ def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
                          "targets that take over parts of the model come before it: `NAME,NAME`")  # fmt: skip
     _plugins(command)
     command.add_argument("--option", type=values.pair, action="append", default=[], metavar="K=V", help="option of the target")
-    _declare(command, "dims")
+    _declare(command, *MODEL_OPTIONS)
 
 
 def _declare(command: argparse.ArgumentParser, *names: str) -> None:
@@ -117,7 +120,7 @@ def _planning(command: argparse.ArgumentParser) -> None:
 def _library(command: argparse.ArgumentParser) -> None:
     """What a library is like."""
     command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
-    _declare(command, *(k.name for k in OPTIONS if k.name != "dims"))
+    _declare(command, *(k.name for k in OPTIONS if k.name not in MODEL_OPTIONS))
 
 
 def _compile(commands: Commands) -> None:
@@ -151,7 +154,7 @@ def _inputs(commands: Commands) -> None:
 
 
 def _inspect(commands: Commands) -> None:
-    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model: inputs, outputs, operators, MACs, parameters, memory over time")
+    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model, or in a program with models in it: inputs, outputs, operators, MACs, parameters, memory over time")
     _model(command)
     _planning(command)
     command.add_argument("--json", action="store_true", help="as JSON")

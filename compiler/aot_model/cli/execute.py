@@ -12,6 +12,7 @@ import numpy as np
 
 from aot_model.cli.build import request, tell_notes
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.ir.strings import decoded, encoded
 from aot_model.vectors import load_vectors
 
 if TYPE_CHECKING:
@@ -89,6 +90,12 @@ def _inputs(view: ModelView, given: Mapping[str, Array], path: Path) -> tuple[li
             problems.append(Problem("E104", f"input '{keys[0]}' ({type_}) is missing", str(path), f"there are: {', '.join(sorted(given)) or 'no arrays'}"))
             continue
         array = array if stacked else array[np.newaxis]
+        if type_.dtype.is_string and array.dtype.kind in "SU":
+            try:
+                array = encoded(array, type_.dtype)
+            except ValueError as error:
+                problems.append(Problem("E104", f"input '{keys[0]}': {error}", str(path)))
+                continue
         if array.dtype != type_.dtype.numpy or array.shape[1:] != type_.shape:
             shape = list(array.shape[1:] if not stacked else array.shape)
             wanted = f"{type_.dtype.label}[{'runs, ' if stacked else ''}{', '.join(map(str, type_.shape))}]"
@@ -104,6 +111,7 @@ def _inputs(view: ModelView, given: Mapping[str, Array], path: Path) -> tuple[li
 
 
 def _named_outputs(view: ModelView, results: list[list[Array]], stacked: bool) -> dict[str, Array]:
+    results = [[decoded(array).astype(str) if array.dtype.kind == "S" else array for array in row] for row in results]
     if stacked:
         empty = [np.zeros((0, *p.buffer.type.shape), p.buffer.type.dtype.numpy) for p in view.outputs]
         return {f"out_{k}": np.stack([r[k] for r in results]) if results else empty[k] for k in range(len(view.outputs))}
@@ -138,6 +146,8 @@ def compare(name: str, type_: str, got: Array, want: Array, atol: float | None, 
 
     atol None: 1e-4 of the largest finite |want|.
     """
+    if want.dtype.kind == "S":
+        return Comparison(name, type_, want.size, int((decoded(got) != decoded(want)).sum()), 0.0, 0.0)
     if want.dtype.kind in "iub":
         difference = np.abs(got.astype(object) - want.astype(object)) if want.dtype.itemsize == 8 else np.abs(got.astype(np.int64) - want.astype(np.int64))
         wide = np.asarray(difference, dtype=np.float64)

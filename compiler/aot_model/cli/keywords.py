@@ -61,8 +61,9 @@ OPTIONS = (
     Keyword("pools", "<name>[:<size>[:<align>]]", "pools of the workspace, the most preferred first", "list", "--pool", type=values.pool),
     Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section", type=values.section),
     Keyword("planner", "<name>", "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's", flag="--planner"),
+    Keyword("string_bytes", "64|16|32|128|256|512|1024", "size of an element of tensors of strings, its NUL included", flag="--string-bytes"),
     Keyword("params", "linked|external", "constants in the code, or in <name>.params, which is made beside it", flag="--params"),
-    Keyword("profile", "", "count the ticks of each layer, by aot_model_ticks() of the program", "flag", "--profile"),
+    Keyword("profile", "", "count the ticks of each layer, by a clock of the program", "flag", "--profile"),
     Keyword("interfaces", "module|tvm-ffi", "what the library offers beside its structs", "list", "--interface"),
     Keyword("metadata_level", "full|size|none", "how much of the metadata is in flash", flag="--metadata"),
     Keyword("max_ram", "<bytes>", "budget of the workspace (16k, 1m): more is an error of the build, with a table by layer", flag="--max-ram", type=values.byte_count),
@@ -85,6 +86,12 @@ LIBRARY = (
     Keyword("exclude_from_all", "", "built only when something needs it", "flag", spelled={"bazel": "", "scons": ""}),
 )
 """aot_model_library(), AotModelLibrary()."""
+
+ARENA = (
+    Keyword("libraries", "<library>", "what aot_model_library() made, with the workspace of the caller", "list"),
+    Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section"),
+)
+"""aot_model_arena(), AotModelArena()."""
 
 TEST = (
     Keyword("library", "<library>", "what aot_model_library() made"),

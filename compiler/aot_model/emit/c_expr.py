@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from aot_model.emit.names import bytes_literal
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, walk
 from aot_model.ir.scalar_ops import SCALAR_OPS
@@ -55,7 +56,9 @@ def int_literal(value: int, dtype: DType) -> str:
     return str(value)
 
 
-def literal(value: int | float | bool, dtype: DType) -> str:
+def literal(value: int | float | bool | bytes, dtype: DType) -> str:
+    if isinstance(value, bytes):
+        return f"({dtype.c_type}){{{bytes_literal(value)}}}"
     if dtype.storage and dtype.is_float:
         import numpy as np
 
@@ -206,8 +209,9 @@ class CWriter:
             body = self.text(atom, _ADD + 1) if abs(c) == 1 else f"{self.text(atom, _MUL)} * {abs(c)}"
             sign = "-" if c < 0 else "+"
             parts.append(f"{sign} {body}" if parts else (f"-{self.text(atom, _UNARY)}" if c == -1 else f"-{body}" if c < 0 else body))
-        if base.value:
-            parts.append(f"{'-' if base.value < 0 else '+'} {abs(int(base.value))}" if parts else str(base.value))
+        offset = int(base.value)
+        if offset:
+            parts.append(f"{'-' if offset < 0 else '+'} {abs(offset)}" if parts else str(offset))
         return " ".join(parts), _MUL if len(parts) == 1 and x.args[1] is not x.args[-1] else _ADD
 
     def _idiv(self, x: Call) -> tuple[str, int]:
@@ -225,6 +229,18 @@ class CWriter:
             return f"{self.text(x.args[0], _MUL)} % {n}", _MUL
         self.headers.add("aot_model/scalar.h")
         return f"aot_model_floormod({self.text(x.args[0])}, {n})", _ATOM
+
+    def _same_text(self, x: Call) -> tuple[str, int]:
+        return self._equal_texts(*x.args)
+
+    def _equal_texts(self, a: Expr, b: Expr) -> tuple[str, int]:
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, Call) and one.op == "select" and one not in self._names:
+                # What "?:" gives has no address: its branches are compared instead.
+                yes, no = (self._equal_texts(branch, other) for branch in one.args[1:])
+                return f"{self.text(one.args[0], _SELECT + 1)} ? {yes[0]} : {no[0]}", _SELECT
+        self.headers.add("aot_model/strings.h")
+        return f"aot_model_string_order({self.text(a, _ATOM)}.text, {self.text(b, _ATOM)}.text, {a.dtype.size}) == 0", _EQUAL
 
     def _select(self, x: Call) -> tuple[str, int]:
         c, a, b = x.args
@@ -273,6 +289,7 @@ _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
     "isum": CWriter._sum,
     "idiv": CWriter._idiv,
     "imod": CWriter._imod,
+    "same_text": CWriter._same_text,
     "select": CWriter._select,
     "cast": CWriter._cast,
     "cast_unbounded": CWriter._cast_unbounded,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot_model.emit.names import bytes_literal
+
 WIDTH = 118
 
 
@@ -15,6 +17,8 @@ def initialiser(data: np.ndarray) -> str:
         texts = _floats(flat)
     elif kind == np.float64:
         texts = [_special(repr(float(v))) for v in flat]
+    elif kind.kind == "S":
+        texts = [f"{{{bytes_literal(v)}}}" for v in flat.tolist()]
     elif kind == np.bool_:
         texts = ["true" if v else "false" for v in flat]
     elif kind.itemsize == 2 and kind.kind not in "iu":

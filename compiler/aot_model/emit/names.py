@@ -83,8 +83,9 @@ def comment_text(text: str) -> str:
 
 def string_literal(text: str) -> str:
     """A C string literal with the text's UTF-8 bytes; C99 promises 4095 of them, a longer text is cut."""
-    out = []
-    for byte in text.encode("utf-8", "surrogatepass")[:4000].decode("utf-8", "ignore").encode("utf-8"):
-        ch = chr(byte)
-        out.append(f"\\{byte:03o}" if ch in '"\\?' or not 32 <= byte < 127 else ch)
-    return '"' + "".join(out) + '"'
+    return bytes_literal(text.encode("utf-8", "surrogatepass")[:4000].decode("utf-8", "ignore").encode("utf-8"))
+
+
+def bytes_literal(data: bytes) -> str:
+    """A C string literal. Octal escapes: a hexadecimal one would swallow digits behind it."""
+    return '"' + "".join(f"\\{b:03o}" if chr(b) in '"\\?' or not 32 <= b < 127 else chr(b) for b in data) + '"'

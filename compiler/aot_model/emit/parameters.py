@@ -50,7 +50,7 @@ def offsets(constants: Iterable[Buffer]) -> dict[Buffer, int]:
     """By constant: its distance from the beginning of the data, bytes."""
     result, end = {}, 0
     for buffer in constants:
-        align = max(buffer.align, buffer.type.dtype.size)
+        align = max(buffer.align, buffer.type.dtype.alignment)
         result[buffer] = end = -(-end // align) * align
         end += buffer.nbytes
     return result

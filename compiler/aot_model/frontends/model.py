@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph
+from aot_model.ir.strings import DEFAULT_WIDTH
 
 
 @dataclass
@@ -21,10 +22,11 @@ class Model:
     format: str = "onnx"
 
 
-def read_model(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm") -> Model:
+def read_model(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm", string_bytes: int = DEFAULT_WIDTH) -> Model:
     """Read an ONNX or TFLite file. CompileError E1xx to E3xx with everything that is wrong with it.
 
     arithmetic: whose rounding integer TFLite models have, "tflm" or "litert-ref".
+    string_bytes: size of an element of tensors of strings, one of ir.strings.WIDTHS.
     """
     if _is_tflite(path):
         from aot_model.frontends.tflite import read_tflite
@@ -32,7 +34,7 @@ def read_model(path: Path, dims: Mapping[str, int] | None = None, arithmetic: st
         return read_tflite(path, dims or {}, arithmetic)
     from aot_model.frontends.onnx import read_onnx
 
-    return read_onnx(path, dims or {})
+    return read_onnx(path, dims or {}, string_bytes)
 
 
 def model_files(path: Path) -> tuple[Path, ...]:

@@ -29,12 +29,13 @@ from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.strings import DEFAULT_WIDTH, encoded, string_type
 from aot_model.ir.types import DType
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
 
 
-def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
+def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_WIDTH) -> Model:
     """The model in a file. CompileError with all problems."""
     data, proto = read_proto(path)
     check_model(proto, str(path))
@@ -47,20 +48,23 @@ def read_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     digest = hashlib.sha256(data)
     for extra in sources[1:]:
         digest.update(extra.read_bytes())
-    importer = Importer(proto, str(path), dims)
+    importer = Importer(proto, str(path), dims, string_type(string_bytes))
     graph = importer.run()
-    return Model(graph, tuple(sources), digest.hexdigest(), importer.binder.notes)
+    return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes])
 
 
 class Importer:
     """The state of one import."""
 
-    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int]) -> None:
+    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int], strings: DType = DType.STRING64) -> None:
         load_all()
         self.proto = proto
         self.where = where
+        self.strings = strings
+        """Element type of all tensors of strings."""
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.problems: list[Problem] = []
+        self.notes: list[str] = []
         self.binder = InputBinder(dims, self._problem, self._dtype)
         self.actual_shapes: dict[Value, Value] = {}
         """Values whose size depends on data, and the values that hold their shapes."""
@@ -96,6 +100,10 @@ class Importer:
             where += f": node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({printable(node.op_type)})"
         self.problems.append(Problem(code, message, where, hint))
 
+    def element_type(self, code: int) -> DType:
+        """The element type of an ONNX code. KeyError, TypeError or ValueError when there is none."""
+        return self.strings if code == onnx.TensorProto.STRING else DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     def _check_operators(self, graph: onnx.GraphProto) -> None:
@@ -105,9 +113,8 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if node.op_type not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
-                    label = f"{domain}.{node.op_type}" if domain else node.op_type
-                    missing.setdefault(printable(label), []).append(printable(node.name or (node.output[0] if node.output else "?")))
+                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
+                    missing.setdefault(printable(_label(domain, node.op_type)), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
             listed = ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
@@ -162,7 +169,7 @@ class Importer:
 
     def _dtype(self, code: int, what: str) -> DType | None:
         try:
-            return DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+            return self.element_type(code)
         except (KeyError, TypeError, ValueError):
             name = onnx.TensorProto.DataType.Name(code) if code in onnx.TensorProto.DataType.values() else str(code)
             self._problem("E202", f"{what} has element type {name}, which is not supported")
@@ -172,9 +179,18 @@ class Importer:
         if self._dtype(tensor.data_type, f"constant '{printable(name)}'") is None:
             return None
         try:
+            if tensor.data_type == onnx.TensorProto.STRING:
+                return self._strings(list(tensor.string_data), name, tuple(tensor.dims))
             return constant(name, np.array(onnx.numpy_helper.to_array(tensor)))
         except Exception as error:
             self._problem("E102", f"constant '{printable(name)}' is damaged: {printable(str(error))}")
+            return None
+
+    def _strings(self, texts: list[bytes], name: str, shape: tuple[int, ...]) -> Value | None:
+        try:
+            return constant(name, encoded(texts, self.strings).reshape(shape))
+        except ValueError as error:
+            self._problem("E202", f"constant '{printable(name)}': {error}")
             return None
 
     def _node(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, prefix: str = "") -> None:
@@ -203,7 +219,8 @@ class Importer:
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
-            if not domain and proto.op_type in HANDLERS and HANDLERS[proto.op_type](place):
+            handler = HANDLERS.get(_label(domain, proto.op_type))
+            if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:
                 self._function(proto, graph, scope, inputs)
@@ -213,8 +230,10 @@ class Importer:
             cls = self._class(domain, name)
             if cls is None:
                 raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
-            op = make_operator(cls, attributes)
+            op = make_operator(cls, attributes, self.element_type, self.strings)
             types = op.infer(inputs)
+            if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
+                raise OperatorError("is not supported on strings", "E202")
         except OperatorError as error:
             self._problem(error.code, str(error), proto, error.hint)
             return
@@ -276,6 +295,9 @@ class Importer:
                 return constant(name, np.asarray(a.f if a.name == "value_float" else list(a.floats), dtype=np.float32))
             if a.name in ("value_int", "value_ints"):
                 return constant(name, np.asarray(a.i if a.name == "value_int" else list(a.ints), dtype=np.int64))
+            if a.name in ("value_string", "value_strings"):
+                texts = [a.s] if a.name == "value_string" else list(a.strings)
+                return self._strings(texts, name, () if a.name == "value_string" else (len(texts),))
         self._problem("E202", "this form of constant is not supported", proto)
         return None
 
@@ -303,9 +325,18 @@ class Importer:
         return body
 
 
+_OF_MAPS = ("ai.onnx.ml.CastMap", "ai.onnx.ml.DictVectorizer")
+
+
+def _label(domain: str, name: str) -> str:
+    return f"{domain}.{name}" if domain else name
+
+
 def _nearest(label: str) -> str:
     import difflib
 
-    names = [f"{d}.{n}" if d else n for d, n in OPERATORS if d != "aot"]
+    if label in _OF_MAPS:
+        return "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+    names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
     near = difflib.get_close_matches(label, names, 1, 0.75)
     return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
-
-import onnx.helper
 
 from aot_model.emit.names import printable
 from aot_model.ir.types import DType
@@ -21,8 +20,11 @@ def plain(raw: Any) -> Any:
     return raw
 
 
-def make_operator(cls: type[Operator], attributes: dict[str, Any]) -> Operator:
-    """The operator with ONNX attributes; OperatorError for one that it does not know or that is missing."""
+def make_operator(cls: type[Operator], attributes: dict[str, Any], element_type: Callable[[int], DType], strings: DType) -> Operator:
+    """The operator with ONNX attributes; OperatorError for one that it does not know or that is missing.
+
+    element_type: the type of an ONNX code (KeyError, TypeError or ValueError when there is none); strings: that of strings.
+    """
     known = {f.name: f for f in fields(cls)}
     given: dict[str, Any] = {}
     for name, value in attributes.items():
@@ -31,13 +33,15 @@ def make_operator(cls: type[Operator], attributes: dict[str, Any]) -> Operator:
         declared = str(known[name].type)
         if declared.startswith("DType"):
             try:
-                value = DType.of(onnx.helper.tensor_dtype_to_np_dtype(value))
+                value = element_type(value)
             except (KeyError, TypeError, ValueError):
                 value = printable(str(value))
                 raise OperatorError(f"attribute '{name}' names the element type {value}, which is not supported", "E202") from None
         elif not _fits(declared, value):
             raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")
         given[name] = value
+    if "string_type" in known:
+        given["string_type"] = strings
     missing = [n for n, f in known.items() if n not in given and f.default is MISSING and f.default_factory is MISSING]
     if missing:
         raise OperatorError(f"attribute '{missing[0]}' is missing")

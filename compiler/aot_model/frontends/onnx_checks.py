@@ -135,6 +135,8 @@ def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
 
 def _spellings(dtype: DType) -> set[str]:
     """How ONNX may spell a type: float8_e4m3fn is float8e4m3fn, float4_e2m1fn is float4e2m1."""
+    if dtype.is_string:
+        return {"tensor(string)"}
     name = _ONNX_TYPES.get(dtype.label, dtype.label.replace("_", ""))
     return {f"tensor({n})" for n in (name, name.removesuffix("fn"), name.removesuffix("fnu"))}
 

@@ -12,7 +12,7 @@ from aot_model.ir.graph import Value
 def bounds(x: Expr) -> tuple[int | None, int | None]:
     """Smallest and largest value of an integer expression, None where unknown."""
     if isinstance(x, Const):
-        return (int(x.value), int(x.value)) if not isinstance(x.value, float) else (None, None)
+        return (int(x.value), int(x.value)) if not isinstance(x.value, (float, bytes)) else (None, None)
     if isinstance(x, Var):
         return 0, x.extent - 1
     if isinstance(x, Leaf):

@@ -17,7 +17,7 @@ from hashlib import sha256
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
 
-Number = int | float | bool
+Number = int | float | bool | bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +129,8 @@ def const(value: Number, dtype: DType = DType.INT32) -> Expr:
         value = float(value)
     elif dtype is DType.BOOL:
         value = bool(value)
+    elif dtype.is_string:
+        value = value or b""
     else:
         value = int(value)
     return _intern(Const, dtype, value)

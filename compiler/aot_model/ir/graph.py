@@ -82,7 +82,7 @@ class Node:
         attrs = ", ".join(
             f"{f.name}={getattr(self.op, f.name)!r}"
             for f in fields(self.op)
-            if not isinstance(getattr(self.op, f.name), Graph) and getattr(self.op, f.name) != f.default
+            if not isinstance(getattr(self.op, f.name), Graph) and repr(getattr(self.op, f.name)) != repr(f.default)
         )
         return f"{outs} = {self.op.name}({ins}){' {' + attrs + '}' if attrs else ''}"
 

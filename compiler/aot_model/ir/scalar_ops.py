@@ -168,6 +168,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "lt": ScalarOp(lambda a, b: a < b, infix="<"),
     "le": ScalarOp(lambda a, b: a <= b, infix="<="),
     "eq": ScalarOp(lambda a, b: a == b, infix="=="),
+    "same_text": ScalarOp(lambda a, b: a == b),
     "and": ScalarOp(np.logical_and, infix="&&"),
     "or": ScalarOp(np.logical_or, infix="||"),
     "xor": ScalarOp(np.logical_xor, infix="!="),

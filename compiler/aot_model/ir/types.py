@@ -39,6 +39,14 @@ class DType(Enum):
     INT2 = ("int2", "int8_t", "int", 2)
     UINT4 = ("uint4", "uint8_t", "uint", 4)
     UINT2 = ("uint2", "uint8_t", "uint", 2)
+    # Slots for UTF-8 text with a NUL behind it; a model has one of these for all its strings (ir/strings.py).
+    STRING16 = ("string16", "aot_model_string16", "string", 128)
+    STRING32 = ("string32", "aot_model_string32", "string", 256)
+    STRING64 = ("string64", "aot_model_string64", "string", 512)
+    STRING128 = ("string128", "aot_model_string128", "string", 1024)
+    STRING256 = ("string256", "aot_model_string256", "string", 2048)
+    STRING512 = ("string512", "aot_model_string512", "string", 4096)
+    STRING1024 = ("string1024", "aot_model_string1024", "string", 8192)
 
     def __init__(self, label: str, c_type: str, kind: str, bits: int) -> None:
         self.label = label
@@ -52,6 +60,11 @@ class DType(Enum):
         return max(self.bits // 8, 1)
 
     @property
+    def alignment(self) -> int:
+        """Bytes."""
+        return 1 if self.is_string else self.size
+
+    @property
     def is_float(self) -> bool:
         return self.kind == "float"
 
@@ -60,7 +73,13 @@ class DType(Enum):
         return self.kind in ("int", "uint")
 
     @property
+    def is_string(self) -> bool:
+        return self.kind == "string"
+
+    @property
     def numpy(self) -> np.dtype[np.generic]:
+        if self.is_string:
+            return np.dtype(f"S{self.size}")  # the same bytes as the C type
         return np.dtype(getattr(ml_dtypes, self.label)) if hasattr(ml_dtypes, self.label) else np.dtype(self.label)
 
     @property
@@ -88,7 +107,7 @@ class DType(Enum):
         return _BY_NAME[str(np.dtype(dtype)) if not isinstance(dtype, str) else dtype]
 
 
-_BY_NAME = {d.label: d for d in DType}
+_BY_NAME = {name: d for d in DType for name in (d.label, str(d.numpy))}
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ class Lowering:
     def buffer(self, value: Value) -> Buffer:
         """The buffer of a value in memory."""
         if value.data is not None:
-            return self.constant_buffer(value.name, value.data, value.dtype.size)
+            return self.constant_buffer(value.name, value.data, value.dtype.alignment)
         if value not in self.buffers:
             if self.outer is not None and value not in self._producer:
                 return self.outer.buffer(value)

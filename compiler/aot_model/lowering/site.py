@@ -137,10 +137,10 @@ class Site:
         return values[output] if output < len(values) and values[output] in self.lowering.read else None
 
     def call(self, name: str, body: str, arguments: Sequence[Argument], *, includes: Iterable[str] = (), helpers: tuple[str, ...] = (),
-             overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "") -> None:  # fmt: skip
-        """Add a call of a function without a tail: any number of inputs and outputs."""
+             overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "", fails: bool = False) -> None:  # fmt: skip
+        """Add a call of a function without a tail: any number of inputs and outputs. fails: the body returns a status."""
         params, buffers = bound(arguments, self._memory, lambda n, p: self.lowering.constant_buffer(n, p.data, p.align), self.node.name)
-        function = Function(name, params, body, frozenset(includes), helpers, note)
+        function = Function(name, params, body, frozenset(includes), helpers, note, fails=fails)
         self.lowering.add(Call(function, buffers, overlaps, self.node.name, self.node.kind, macs, shapes_of(arguments)))
 
     def _memory(self, memory: Value | Strided) -> Buffer:

@@ -38,7 +38,7 @@ def _same(values: list[Value], types: list[TensorType], what: str) -> None:
             raise OperatorError(f"{what} '{value.name}' is {value.type}, it should be {expected}", "E203", "shapes must be the same on every path")
 
 
-@operator("If", alone=True)
+@operator("If", alone=True, strings=True)
 class If(Operator):
     """The outputs of one of two bodies."""
 
@@ -61,7 +61,7 @@ class If(Operator):
         site.add(Branch(condition, then, otherwise))
 
 
-@operator("Loop", alone=True)
+@operator("Loop", alone=True, strings=True)
 class Loop(Operator):
     """The body again and again; values it carries, and results of every turn stacked.
 

@@ -19,7 +19,7 @@ def narrow(x: Expr, to: DType, saturate: bool) -> Expr:
     return cast(x, to)
 
 
-@operator("Cast", elementwise=True)
+@operator("Cast", elementwise=True, strings=True)
 class Cast(Operator):
     """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or NaN."""
 
@@ -29,7 +29,11 @@ class Cast(Operator):
     """Of float8_e8m0: up, down or nearest."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(self.to, required(inputs).shape)]
+        x = required(inputs)
+        if x.dtype.is_string != self.to.is_string:
+            why = f"conversion of {x.dtype.label} to {self.to.label} is not supported"
+            raise OperatorError(why, "E202", "numbers as text need a formatter that firmware does not have")
+        return [TensorType(self.to, x.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = at(required(inputs), index)

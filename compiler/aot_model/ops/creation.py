@@ -15,7 +15,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, ints, operator, required, static  # fmt: skip
 
 
-@operator("Shape", shape_only=True)
+@operator("Shape", shape_only=True, strings=True)
 class Shape(Operator):
     """The shape of the input, a constant."""
 
@@ -29,7 +29,7 @@ class Shape(Operator):
         return [build.constant(np.asarray(required(inputs).shape[self.start : self.end], dtype=np.int64))]
 
 
-@operator("Size", shape_only=True)
+@operator("Size", shape_only=True, strings=True)
 class Size(Operator):
     """The number of elements, a constant."""
 

@@ -23,11 +23,11 @@ from aot_model.ops.indexing import block
 from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
 
 
-def _shape_of(rank: int) -> TensorType:
+def shape_type(rank: int) -> TensorType:
     return TensorType(DType.INT32, (rank,))
 
 
-def _put_shape(text: CText, site: Site, output: int, parts: Sequence[str]) -> list[Argument]:
+def put_shape(text: CText, site: Site, output: int, parts: Sequence[str]) -> list[Argument]:
     """C that writes the actual shape of an output, where something reads it."""
     value = site.wanted(output)
     if value is None:
@@ -46,7 +46,7 @@ class NonZero(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         rank = max(x.type.rank, 1)
-        return [TensorType(DType.INT64, (rank, x.type.elements)), _shape_of(2)]
+        return [TensorType(DType.INT64, (rank, x.type.elements)), shape_type(2)]
 
     def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         x = arrays[0]
@@ -66,7 +66,7 @@ class NonZero(Operator):
             for d, stride in enumerate(strides_of(shape)):
                 text.line(f"y[{d} * count + n] = i / {stride} % {shape[d]};")
             text.line("++n;")
-        shapes = _put_shape(text, site, 1, [str(len(shape)), "count"])
+        shapes = put_shape(text, site, 1, [str(len(shape)), "count"])
         site.call("nonzero", block(text), [Argument("x", x), written("y", y), *shapes])
 
     @classmethod
@@ -74,7 +74,7 @@ class NonZero(Operator):
         return [Sample((np.asarray([[1, 0, 2], [0, 0, 3]], np.float32),), {}, frozenset({0}))]
 
 
-@operator("Compress", alone=True)
+@operator("Compress", alone=True, strings=True)
 class Compress(Operator):
     """The slices along an axis (without: the elements) at which the condition holds."""
 
@@ -95,9 +95,9 @@ class Compress(Operator):
             raise OperatorError(f"the condition is {condition.type}, it should be a list of bools")
         most = self._split(x, condition)[3]
         if self.axis is None:
-            return [TensorType(x.dtype, (most,)), _shape_of(1)]
+            return [TensorType(x.dtype, (most,)), shape_type(1)]
         a = normal_axis(self.axis, x.type.rank)
-        return [TensorType(x.dtype, (*x.shape[:a], most, *x.shape[a + 1 :])), _shape_of(x.type.rank)]
+        return [TensorType(x.dtype, (*x.shape[:a], most, *x.shape[a + 1 :])), shape_type(x.type.rank)]
 
     def only_moves(self) -> bool:
         return True
@@ -120,7 +120,7 @@ class Compress(Operator):
             text.line(f"memcpy(y + n * {inner}, x + (o * {extent} + i) * {inner}, {inner * x.dtype.size}u);")
             text.line("++n;")
         a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
-        shapes = _put_shape(text, site, 1, ["count" if d == a else str(n) for d, n in enumerate(y.shape)])
+        shapes = put_shape(text, site, 1, ["count" if d == a else str(n) for d, n in enumerate(y.shape)])
         site.call("compress", block(text), [Argument("x", x), Argument("condition", condition), written("y", y), *shapes], includes={"string.h"})
 
 
@@ -144,7 +144,7 @@ class NonMaxSuppression(Operator):
         boxes, scores = required(inputs, 0), required(inputs, 1)
         if boxes.type.rank != 3 or boxes.shape[2] != 4 or scores.type.rank != 3 or scores.shape[::2] != boxes.shape[:2]:
             raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
-        return [TensorType(DType.INT64, (scores.shape[0] * scores.shape[1] * self._most(inputs), 3)), _shape_of(2)]
+        return [TensorType(DType.INT64, (scores.shape[0] * scores.shape[1] * self._most(inputs), 3)), shape_type(2)]
 
     def lower(self, site: Site) -> None:
         boxes, scores = site.input(0), site.input(1)
@@ -173,7 +173,7 @@ class NonMaxSuppression(Operator):
                 text.line("gone[best] = true;")
                 with text.loop("i", str(spatial)), text.block("if (!gone[i] && nms_overlap(box + best * 4, box + i * 4) > threshold)"):
                     text.line("gone[i] = true;")
-        shapes = _put_shape(text, site, 1, ["count", "3"])
+        shapes = put_shape(text, site, 1, ["count", "3"])
         arguments = [Argument("boxes", boxes), Argument("scores", scores), *(Argument(n, v) for n, v in present.items())]
         arguments += [Argument("gone", Scratch("gone", max(spatial, 1), 1, "bool")), written("y", site.node.outputs[0]), *shapes]
         helper = _CENTRE_OVERLAP if self.center_point_box else _CORNER_OVERLAP
@@ -223,7 +223,7 @@ class Unique(Operator):
         n = self._split(x)[1]
         y = TensorType(x.dtype, (n,) if self.axis is None else x.shape)
         row = TensorType(DType.INT64, (n,))
-        return [y, row, row, row, _shape_of(y.rank), _shape_of(1), _shape_of(1)]
+        return [y, row, row, row, shape_type(y.rank), shape_type(1), shape_type(1)]
 
     def lower(self, site: Site) -> None:
         x = site.input(0)
@@ -263,8 +263,8 @@ class Unique(Operator):
                     text.line(f"{name}[k] = {source}[k];")
         a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
         rank = 1 if self.axis is None else x.type.rank
-        shapes = _put_shape(text, site, 4, ["count" if d == a else str(x.shape[d]) for d in range(rank)])
-        shapes += _put_shape(text, site, 5, ["count"]) + _put_shape(text, site, 6, ["count"])
+        shapes = put_shape(text, site, 4, ["count" if d == a else str(x.shape[d]) for d in range(rank)])
+        shapes += put_shape(text, site, 5, ["count"]) + put_shape(text, site, 6, ["count"])
         scratch = [Argument(s, Scratch(s, max(4 * n, 4), 4, "int32_t")) for s in ("found", "many", "which")]
         results = [written(name, v) for name, v in (("y", y), ("first", first), ("inverse", inverse), ("counts", counts)) if v is not None]
         site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes])

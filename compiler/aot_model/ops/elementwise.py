@@ -30,6 +30,10 @@ def clamp(x: Expr, low: Expr | None, high: Expr | None) -> Expr:
     return x if high is None else call("min", x, high)
 
 
+def _equal(a: Expr, b: Expr) -> Expr:
+    return call("same_text" if a.dtype.is_string else "eq", a, b, dtype=DType.BOOL)
+
+
 def _compare(op: str, swap: bool = False, negate: bool = False) -> Callable[..., Expr]:
     def build(a: Expr, b: Expr) -> Expr:
         result = call(op, *((b, a) if swap else (a, b)), dtype=DType.BOOL)
@@ -101,7 +105,7 @@ _TABLE: list[tuple[str, int, _T, DType | None]] = [
     ("Softsign", 1, lambda x: call("div", x, call("add", call("abs", x), one(x, 1))), None),
     ("HardSwish", 1, _hard_swish, None), ("Mish", 1, _mish, None), ("IsNaN", 1, lambda x: call("isnan", x, dtype=DType.BOOL), DType.BOOL),
     ("Min", -1, _chain("min"), None), ("Max", -1, _chain("max"), None), ("Sum", -1, _chain("add"), None),
-    ("Mean", -1, _mean, None), ("Equal", 2, _compare("eq"), DType.BOOL), ("Less", 2, _compare("lt"), DType.BOOL),
+    ("Mean", -1, _mean, None), ("Equal", 2, _equal, DType.BOOL), ("Less", 2, _compare("lt"), DType.BOOL),
     ("Greater", 2, _compare("lt", swap=True), DType.BOOL), ("LessOrEqual", 2, _compare("le"), DType.BOOL),
     ("GreaterOrEqual", 2, _compare("le", swap=True), DType.BOOL), ("And", 2, _simple("and"), DType.BOOL),
     ("Or", 2, _simple("or"), DType.BOOL), ("Xor", 2, _simple("xor"), DType.BOOL), ("Not", 1, _simple("not"), DType.BOOL),
@@ -157,7 +161,7 @@ def _samples(cls: type[Elementwise]) -> list[Sample]:
 
 def _declare(name: str, arity: int, meaning: _T, result: DType | None) -> None:
     members = {"__doc__": f"ONNX {name}.", "__module__": __name__, "arity": arity, "meaning": staticmethod(meaning), "result": result}
-    operator(name, elementwise=True)(type(name, (Elementwise,), members))
+    operator(name, elementwise=True, strings=name in ("Identity", "Equal"))(type(name, (Elementwise,), members))
 
 
 for _row in _TABLE:
@@ -252,7 +256,7 @@ class Clip(Operator):
         )
 
 
-@operator("Where", elementwise=True)
+@operator("Where", elementwise=True, strings=True)
 class Where(Operator):
     """condition ? x : y."""
 

@@ -78,7 +78,7 @@ class GatherND(Operator):
         return [Sample((x, _i64([[0, 1], [1, -1]]))), Sample((x, _i64([[[1]], [[0]]])), {"batch_dims": 1}), Sample((x, _i64([1, 2, 3])))]
 
 
-@operator("OneHot")
+@operator("OneHot", strings=True)
 class OneHot(Operator):
     """`on` where the place along a new axis is the index, else `off`; an index outside selects nothing."""
 
@@ -202,7 +202,7 @@ def block(text: CText) -> str:
     return "\n".join(f"    {line}" if line else "" for line in str(text).rstrip("\n").split("\n"))
 
 
-@operator("ScatterElements", alone=True)
+@operator("ScatterElements", alone=True, strings=True)
 class ScatterElements(_Scatter):
     """y = x; y[i, indices[i, j, …], …] at `axis` = updates[i, j, …]."""
 
@@ -252,7 +252,7 @@ class ScatterElements(_Scatter):
         return [Sample((x, i, u), {"axis": a, **({} if r == "none" else {"reduction": r})}) for a in (0, 1) for r in ("none", "add", "mul", "max", "min") if not (r == "none" and a == 1)]
 
 
-@operator("ScatterND", alone=True)
+@operator("ScatterND", alone=True, strings=True)
 class ScatterND(_Scatter):
     """y = x; y[indices[i…, :], …] = updates[i…, …]."""
 
@@ -300,7 +300,7 @@ def _put(y: np.ndarray, place: tuple[int, ...], value: np.ndarray, reduction: st
     y[place] = value if combine is None else combine(y[place], value)
 
 
-@operator("Scatter", alone=True)
+@operator("Scatter", alone=True, strings=True)
 class Scatter(ScatterElements):
     """The name of ScatterElements up to opset 10."""
 

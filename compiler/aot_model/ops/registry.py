@@ -81,6 +81,8 @@ class Operator:
     """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
     dynamic: ClassVar[tuple[int, ...]] = ()
     """Outputs whose size hangs on data: their types are upper bounds, and behind all outputs come their actual shapes."""
+    strings: ClassVar[bool] = False
+    """Takes tensors of strings; every operator with the mark `movement` does."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 

@@ -6,10 +6,12 @@ Source: ONNX-ML operator specification (TreeEnsembleClassifier and TreeEnsembleR
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from aot_model.emit.c_expr import float_literal
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Packed
@@ -19,12 +21,13 @@ from aot_model.lowering.site import Site
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.indexing import block
-from aot_model.ops.movement import Concat, Gather
-from aot_model.ops.ordering import ArgMax
-from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.ml_scores import label_type, labels, matrix, transformed
+from aot_model.ops.movement import Concat
+from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, operator, required
 
 LEAF = "LEAF"
 COMPARE = {"BRANCH_LEQ": "<=", "BRANCH_LT": "<", "BRANCH_GTE": ">=", "BRANCH_GT": ">", "BRANCH_EQ": "==", "BRANCH_NEQ": "!="}
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 
 @dataclass(frozen=True)
@@ -54,27 +57,27 @@ class TreeSums(Operator):
     base: tuple[float, ...] = ()
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.type.rank != 2 or x.dtype is not DType.FLOAT32:
-            raise OperatorError(f"takes float32[samples, features], not {x.type}", "E202")
-        forest = self.forest
+        x, forest = matrix(inputs), self.forest
         assert forest is not None
-        if max(forest.feature, default=0) >= x.shape[1]:
-            raise OperatorError(f"a node reads feature {max(forest.feature)} of {x.type}")
-        return [TensorType(DType.FLOAT32, (x.shape[0], self.targets))]
+        if not all(0 <= f < x.shape[1] for f, mode in zip(forest.feature, forest.mode, strict=True) if mode != LEAF):
+            raise OperatorError(f"a node reads a feature that {x.type} does not have")
+        if not all(0 <= k < self.targets for k in forest.target):
+            raise OperatorError(f"a leaf votes for another than the {self.targets} targets")
+        return [TensorType(x.dtype, (x.shape[0], self.targets))]
 
     def lower(self, site: Site) -> None:
         x, forest = site.input(0), self.forest
         assert forest is not None
+        dtype, c_type = x.dtype.numpy, x.dtype.c_type
         branches = sorted({m for m in forest.mode if m != LEAF})
         begins = np.cumsum([0, *(len(v) for v in forest.votes)]).astype(np.int32)
         order = [p for v in forest.votes for p in v]
         child = np.stack([np.asarray(forest.yes), np.asarray(forest.no)], 1).astype(np.int32)
         tables: dict[str, np.ndarray] = {
             "feature": np.asarray([-1 if m == LEAF else f for f, m in zip(forest.feature, forest.mode, strict=True)], np.int32),
-            "threshold": np.asarray(forest.threshold, np.float32), "child": child, "roots": np.asarray(forest.roots, np.int32), "votes": begins,
+            "threshold": np.asarray(forest.threshold, dtype), "child": child, "roots": np.asarray(forest.roots, np.int32), "votes": begins,
             "target": np.asarray([forest.target[p] for p in order] or [0], np.int32),
-            "weight": np.asarray([forest.weight[p] for p in order] or [0], np.float32),
+            "weight": np.asarray([forest.weight[p] for p in order] or [0], dtype),
         }  # fmt: skip
         if len(branches) > 1:
             tables["mode"] = np.asarray([branches.index(m) if m != LEAF else 0 for m in forest.mode], np.uint8)
@@ -83,16 +86,16 @@ class TreeSums(Operator):
         text = CText()
         extreme = self.aggregate in ("MIN", "MAX")
         with text.loop("n", str(x.shape[0])):
-            text.line(f"const float *const row = x + n * {x.shape[1]};")
-            text.line(f"float *const out = y + n * {self.targets};")
+            text.line(f"const {c_type} *const row = x + n * {x.shape[1]};")
+            text.line(f"{c_type} *const out = y + n * {self.targets};")
             if extreme:
                 text.line(f"bool seen[{self.targets}] = {{false}};")
-            text.line(f"memset(out, 0, {self.targets * 4}u);")
+            text.line(f"memset(out, 0, {self.targets * x.dtype.size}u);")
             with text.loop("t", str(len(forest.roots))):
                 text.line("int32_t node = roots[t];")
                 with text.block("while (feature[node] >= 0)"):
-                    text.line("const float v = row[feature[node]];")
-                    text.line("const float limit = threshold[node];")
+                    text.line(f"const {c_type} v = row[feature[node]];")
+                    text.line(f"const {c_type} limit = threshold[node];")
                     tests = [f"v {COMPARE[m]} limit" for m in branches]
                     test = tests[0] if tests else "true"
                     for k, other in list(enumerate(tests))[1:]:
@@ -108,11 +111,11 @@ class TreeSums(Operator):
                         text.line("out[target[k]] += weight[k];")
             if self.aggregate == "AVERAGE":
                 with text.loop("k", str(self.targets)):
-                    text.line(f"out[k] /= {len(forest.roots)}.0f;")
+                    text.line(f"out[k] /= {float_literal(len(forest.roots), x.dtype)};")
             for k, value in enumerate(self.base):
                 if value:
-                    text.line(f"out[{k}] += {np.float32(value)!s}f;" if "." in str(np.float32(value)) else f"out[{k}] += {float(value)}f;")
-        arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", site.node.outputs[0])]
+                    text.line(f"out[{k}] += {float_literal(value, x.dtype)};")
+        arguments = [Argument("x", x), *(Argument(k, Packed(k, v, v.itemsize)) for k, v in tables.items()), written("y", site.node.outputs[0])]
         note = f"{len(forest.roots)} trees, {len(forest.feature)} nodes"
         site.call("trees", block(text), arguments, includes={"string.h"}, note=note)
 
@@ -142,7 +145,7 @@ def forest_of(node: Operator, prefix: str) -> Forest:
 
     yes = tuple(child(k, n) for k, n in enumerate(get("nodes_truenodeids")))
     no = tuple(child(k, n) for k, n in enumerate(get("nodes_falsenodeids")))
-    _check_acyclic(yes, no, modes)
+    check_acyclic(yes, no, modes)
     roots = tuple(next(k for k, t in enumerate(trees) if t == tree) for tree in dict.fromkeys(trees))
     votes: list[list[int]] = [[] for _ in modes]
     targets = tuple(int(str(v)) for v in get(f"{prefix}_ids"))
@@ -157,7 +160,7 @@ def forest_of(node: Operator, prefix: str) -> Forest:
     )  # fmt: skip
 
 
-def _check_acyclic(yes: Sequence[int], no: Sequence[int], modes: Sequence[str]) -> None:
+def check_acyclic(yes: Sequence[int], no: Sequence[int], modes: Sequence[str]) -> None:
     """OperatorError when a walk could go round for ever."""
     done = [m == LEAF for m in modes]
     open_nodes: set[int] = set()
@@ -180,107 +183,113 @@ def _check_acyclic(yes: Sequence[int], no: Sequence[int], modes: Sequence[str]) 
                 stack.append(pending[-1])
 
 
-def transformed(build: Build, scores: Value, transform: str) -> Value:
-    """Scores after the post_transform."""
-    if transform == "NONE":
-        return scores
-    if transform == "LOGISTIC":
-        return build(op("Sigmoid"), scores)
-    if transform == "SOFTMAX":
-        return build(OPERATORS["", "Softmax"](), scores)
-    raise OperatorError(f"post_transform {transform} is not supported", "E202")
+def _summed(build: Build, x: Value, sums: TreeSums) -> Value:
+    """Sums as float, computed in double where the samples are."""
+    if not x.dtype.is_float:
+        x = build(Cast(DType.FLOAT32), x)
+    y = build(sums, x)
+    return y if y.dtype is DType.FLOAT32 else build(Cast(DType.FLOAT32), y)
 
 
-def _input(build: Build, x: Value) -> Value:
-    return x if x.dtype is DType.FLOAT32 else build(Cast(DType.FLOAT32), x)
+@dataclass(frozen=True)
+class _Nodes(Operator):
+    """The nodes of all trees, as TreeEnsembleClassifier and TreeEnsembleRegressor have them."""
+
+    base_values: tuple[float, ...] = ()
+    base_values_as_tensor: np.ndarray | None = None
+    nodes_falsenodeids: tuple[int, ...] = ()
+    nodes_featureids: tuple[int, ...] = ()
+    nodes_hitrates: tuple[float, ...] = ()
+    nodes_hitrates_as_tensor: np.ndarray | None = None
+    nodes_missing_value_tracks_true: tuple[int, ...] = ()
+    nodes_modes: tuple[str, ...] = ()
+    nodes_nodeids: tuple[int, ...] = ()
+    nodes_treeids: tuple[int, ...] = ()
+    nodes_truenodeids: tuple[int, ...] = ()
+    nodes_values: tuple[float, ...] = ()
+    nodes_values_as_tensor: np.ndarray | None = None
+    post_transform: str = "NONE"
+
+    def base(self) -> tuple[float, ...]:
+        """What is added to the sums."""
+        return self.base_values if self.base_values_as_tensor is None else tuple(self.base_values_as_tensor.reshape(-1).tolist())
 
 
 @operator("TreeEnsembleClassifier", domain="ai.onnx.ml")
-class TreeEnsembleClassifier(Operator):
-    """Votes of trees for classes: the best class, and the score of each."""
+class TreeEnsembleClassifier(_Nodes):
+    """Votes of trees for classes: the best class, and the score of each. Where two classes have one sum, it is the
+    score of the second; that of the first is what is left of 1, or the opposite where there are negative weights."""
 
-    base_values: tuple[float, ...] = ()
     class_ids: tuple[int, ...] = ()
     class_nodeids: tuple[int, ...] = ()
     class_treeids: tuple[int, ...] = ()
     class_weights: tuple[float, ...] = ()
+    class_weights_as_tensor: np.ndarray | None = None
     classlabels_int64s: tuple[int, ...] = ()
     classlabels_strings: tuple[str, ...] = ()
-    nodes_falsenodeids: tuple[int, ...] = ()
-    nodes_featureids: tuple[int, ...] = ()
-    nodes_hitrates: tuple[float, ...] = ()
-    nodes_missing_value_tracks_true: tuple[int, ...] = ()
-    nodes_modes: tuple[str, ...] = ()
-    nodes_nodeids: tuple[int, ...] = ()
-    nodes_treeids: tuple[int, ...] = ()
-    nodes_truenodeids: tuple[int, ...] = ()
-    nodes_values: tuple[float, ...] = ()
-    post_transform: str = "NONE"
+    string_type: DType = DType.STRING64
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if self.classlabels_strings or not self.classlabels_int64s:
-            raise OperatorError("class labels that are strings are not supported", "E202", "export the model with integer labels")
-        count = len(self.classlabels_int64s)
-        if x.type.rank != 2:
-            raise OperatorError(f"takes [samples, features], not {x.type}")
-        return [TensorType(DType.INT64, (x.shape[0],)), TensorType(DType.FLOAT32, (x.shape[0], count))]
+        x = matrix(inputs)
+        dtype = label_type(self.classlabels_int64s, self.classlabels_strings, self.string_type)
+        count = len(self.classlabels_int64s or self.classlabels_strings)
+        return [TensorType(dtype, (x.shape[0],)), TensorType(DType.FLOAT32, (x.shape[0], count))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        labels, forest = self.classlabels_int64s, forest_of(self, "class")
-        single = len(labels) == 2 and len(set(forest.target)) == 1
-        x = _input(build, required(inputs))
-        if single:
-            # Two classes, votes for one: its score, and what is left of 1 (or the opposite, before a logistic).
-            one = build(TreeSums(replace(forest, target=(0,) * len(forest.target)), 1, "SUM", self.base_values[:1]), x)
-            rest = build(op("Neg"), one) if self.post_transform != "NONE" else build(op("Sub"), build.constant(1.0, DType.FLOAT32), one)
-            scores = build(Concat(1), rest, one)
-        else:
-            scores = build(TreeSums(forest, len(labels), "SUM", self.base_values), x)
-        best = build(ArgMax(1, 0), scores)
-        label = build(Gather(0), build.constant(labels, DType.INT64), best)
-        return [label, transformed(build, scores, self.post_transform)]
+        x, forest, base = required(inputs), forest_of(self, "class"), self.base()
+        count = len(self.classlabels_int64s or self.classlabels_strings)
+        names = self.classlabels_int64s, self.classlabels_strings, self.string_type
+        if count != 2 or set(forest.target) != {0}:
+            scores = _summed(build, x, TreeSums(forest, count, "SUM", base))
+            return [labels(build, scores, *names), transformed(build, scores, self.post_transform)]
+        one = _summed(build, x, TreeSums(forest, 1, "SUM", base[-1:]))
+        opposite = build(op("Neg"), one)
+        other = build(op("Sub"), build.constant(1, DType.FLOAT32), one) if min(forest.weight) >= 0 else opposite
+        scores = build(Concat(1), other, one)
+        logistic = self.post_transform == "LOGISTIC"
+        return [labels(build, scores, *names), transformed(build, build(Concat(1), opposite, one), "LOGISTIC") if logistic else scores]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        tree: dict[str, Any] = {**_TREES, "class_treeids": (0, 0, 1, 1), "class_nodeids": (1, 2, 1, 2)}
+        three = {**tree, "class_ids": (0, 2, 1, 0), "class_weights": (1.0, 2.0, 0.5, 4.0)}
+        plus, minus = ({**tree, "class_ids": (0,) * 4, "class_weights": w, "classlabels_int64s": (3, 9)} for w in ((0.25, 0.5, 0.125, 0.5), (1.0, -2.0, 0.5, 0.75)))
+        forms = [{**three, "classlabels_strings": ("a", "ü", "c")}, {**three, "classlabels_int64s": (5, -1, 7), "post_transform": "SOFTMAX"}]
+        forms += [plus, minus, {**plus, "post_transform": "LOGISTIC"}, {**minus, "post_transform": "LOGISTIC"}]
+        return [Sample((_SAMPLES,), f, outputs=2) for f in forms]
 
 
 @operator("TreeEnsembleRegressor", domain="ai.onnx.ml")
-class TreeEnsembleRegressor(Operator):
+class TreeEnsembleRegressor(_Nodes):
     """Sums of what the leaves of trees say."""
 
     aggregate_function: str = "SUM"
-    base_values: tuple[float, ...] = ()
     n_targets: int = 1
-    nodes_falsenodeids: tuple[int, ...] = ()
-    nodes_featureids: tuple[int, ...] = ()
-    nodes_hitrates: tuple[float, ...] = ()
-    nodes_missing_value_tracks_true: tuple[int, ...] = ()
-    nodes_modes: tuple[str, ...] = ()
-    nodes_nodeids: tuple[int, ...] = ()
-    nodes_treeids: tuple[int, ...] = ()
-    nodes_truenodeids: tuple[int, ...] = ()
-    nodes_values: tuple[float, ...] = ()
-    post_transform: str = "NONE"
     target_ids: tuple[int, ...] = ()
     target_nodeids: tuple[int, ...] = ()
     target_treeids: tuple[int, ...] = ()
     target_weights: tuple[float, ...] = ()
+    target_weights_as_tensor: np.ndarray | None = None
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.type.rank != 2 or self.aggregate_function not in ("SUM", "AVERAGE", "MIN", "MAX"):
-            raise OperatorError(f"aggregate {self.aggregate_function} of {x.type} is not supported")
+        x = matrix(inputs)
+        if self.aggregate_function not in AGGREGATES:
+            raise OperatorError(f"aggregate_function is '{self.aggregate_function}'")
         return [TensorType(DType.FLOAT32, (x.shape[0], self.n_targets))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        sums = TreeSums(forest_of(self, "target"), self.n_targets, self.aggregate_function, self.base_values)
-        return [transformed(build, build(sums, _input(build, required(inputs))), self.post_transform)]
+        sums = TreeSums(forest_of(self, "target"), self.n_targets, self.aggregate_function, self.base())
+        return [transformed(build, _summed(build, required(inputs), sums), self.post_transform)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        tree = {
-            "nodes_treeids": (0, 0, 0, 1, 1, 1), "nodes_nodeids": (0, 1, 2, 0, 1, 2), "nodes_featureids": (0, 0, 0, 1, 0, 0),
-            "nodes_modes": ("BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"), "nodes_values": (0.5, 0.0, 0.0, -0.25, 0.0, 0.0),
-            "nodes_truenodeids": (1, 0, 0, 1, 0, 0), "nodes_falsenodeids": (2, 0, 0, 2, 0, 0), "target_ids": (0, 0, 0, 0), "target_treeids": (0, 0, 1, 1),
-            "target_nodeids": (1, 2, 1, 2), "target_weights": (1.0, -2.0, 0.5, 4.0), "n_targets": 1,
-        }  # fmt: skip
-        x = np.asarray([[0.5, 0.0], [0.6, -1.0], [-3.0, -0.25]], np.float32)
-        return [Sample((x,), {**tree, "aggregate_function": a}) for a in ("SUM", "MIN", "MAX")]
+        tree = {**_TREES, "target_ids": (0, 0, 0, 0), "target_treeids": (0, 0, 1, 1), "target_nodeids": (1, 2, 1, 2), "target_weights": (1.0, -2.0, 0.5, 4.0)}
+        return [Sample((_SAMPLES,), {**tree, "n_targets": 1, "aggregate_function": a}) for a in ("SUM", "MIN", "MAX")]
+
+
+_TREES = {
+    "nodes_treeids": (0, 0, 0, 1, 1, 1), "nodes_nodeids": (0, 1, 2, 0, 1, 2), "nodes_featureids": (0, 0, 0, 1, 0, 0),
+    "nodes_modes": ("BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"), "nodes_values": (0.5, 0.0, 0.0, -0.25, 0.0, 0.0),
+    "nodes_truenodeids": (1, 0, 0, 1, 0, 0), "nodes_falsenodeids": (2, 0, 0, 2, 0, 0),
+}  # fmt: skip
+_SAMPLES = np.asarray([[0.5, 0.0], [0.6, -1.0], [-3.0, -0.25]], np.float32)

@@ -33,7 +33,8 @@ typedef struct {
     uint64_t byte_offset;
 } aot_model_dl_tensor;
 
-/* The DLPack type of an aot_model_dtype. Types of less than 8 bits have an element in each byte: they are (u)int8. */
+/* The DLPack type of an aot_model_dtype. Types of less than 8 bits have an element in each byte: they are (u)int8.
+ * Strings are uint8 with as many lanes as an element has bytes. */
 static inline aot_model_dl_dtype aot_model_dl_dtype_of(uint8_t dtype)
 {
     static const uint8_t table[AOT_MODEL_UINT2 + 1][2] = {
@@ -46,6 +47,11 @@ static inline aot_model_dl_dtype aot_model_dl_dtype_of(uint8_t dtype)
     result.code = table[dtype <= AOT_MODEL_UINT2 ? dtype : 0][0];
     result.bits = table[dtype <= AOT_MODEL_UINT2 ? dtype : 0][1];
     result.lanes = 1;
+    if (dtype >= AOT_MODEL_STRING16 && dtype <= AOT_MODEL_STRING1024) {
+        result.code = 1;
+        result.bits = 8;
+        result.lanes = (uint16_t)(16u << (dtype - AOT_MODEL_STRING16));
+    }
     return result;
 }
 
@@ -63,7 +69,7 @@ static inline int32_t aot_model_check_tensor(const aot_model_dl_tensor *tensor, 
     if (tensor->device.type != 1) {
         return AOT_MODEL_ERROR_DEVICE;
     }
-    if (tensor->dtype.code != dtype.code || tensor->dtype.bits != dtype.bits || tensor->dtype.lanes != 1u) {
+    if (tensor->dtype.code != dtype.code || tensor->dtype.bits != dtype.bits || tensor->dtype.lanes != dtype.lanes) {
         return AOT_MODEL_ERROR_DTYPE;
     }
     if (tensor->ndim != (int32_t)want->rank) {
