@@ -1,7 +1,7 @@
 """aot_model_library(): a cc_library of a model, and the rule that generates its C."""
 
 load("@rules_cc//cc:cc_library.bzl", "cc_library")
-load(":info.bzl", "AotModelInfo")
+load(":info.bzl", "AotModelInfo", "identifier")
 load(":options.bzl", "OPTION_ATTRS", "OPTION_FLAGS")
 load(":stack.bzl", "aot_model_stack")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
@@ -17,18 +17,12 @@ target_flag = rule(
     build_setting = config.string(flag = True),
 )
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-_DIGITS = "0123456789"
-
-def _identifier(text):
-    made = "".join([c if c in _LETTERS + _DIGITS else "_" for c in text.elems()])
-    return "_" + made if made[0] in _DIGITS else made
-
 def _sources_impl(ctx):
     name = ctx.attr.model_name
-    if not name or name != _identifier(name):
+    if not name or name != identifier(name):
         fail("aot_model_library(%s): model_name '%s' is not a C identifier" % (ctx.label.name, name))
     target = ctx.attr.target or ctx.attr._target_flag[TargetFlagInfo].value or ctx.toolchains[TOOLCHAIN_TYPE].aot_model.target
+    target = ",".join(ctx.attr.offload + [target])
 
     # A folder for this target alone: nothing else is on its include path, and two may use the same file names.
     source, header, metadata, report = [
@@ -44,6 +38,7 @@ def _sources_impl(ctx):
     arguments.add(report, format = "--report=%s")
     for attribute, flag in OPTION_FLAGS.items():
         arguments.add_all(_words(flag, getattr(ctx.attr, attribute)))
+    arguments.add_all(ctx.files.target_plugins, format_each = "--target-plugin=%s")
     arguments.add_all(ctx.attr.options)
     parameters = []
     if ctx.attr.params == "external" or "--params=external" in ctx.attr.options:
@@ -51,7 +46,7 @@ def _sources_impl(ctx):
     run_compiler(
         ctx,
         arguments = arguments,
-        inputs = [ctx.file.model] + ctx.files.data,
+        inputs = [ctx.file.model] + ctx.files.data + ctx.files.target_plugins,
         outputs = [source, header, metadata, report] + parameters,
         mnemonic = "AotModelCompile",
         message = "Compiling model %s for %s" % (name, target),
@@ -76,8 +71,10 @@ aot_model_sources = rule(
         data = attr.label_list(allow_files = True, doc = "Files that the model refers to (ONNX external data)."),
         model = attr.label(allow_single_file = True, mandatory = True, doc = "ONNX or TFLite file."),
         model_name = attr.string(mandatory = True, doc = "Prefix of the generated files and symbols."),
+        offload = attr.string_list(doc = "Targets that take over parts of the model first, in order of preference."),
         options = attr.string_list(doc = "Any other arguments of `aot-model compile`."),
         target = attr.string(doc = "What to generate code for; default: the flag //bazel:target, else the platform says."),
+        target_plugins = attr.label_list(allow_files = [".py"], doc = "Python files that define further targets."),
         _target_flag = attr.label(default = Label("//bazel:target")),
     ),
     provides = [AotModelInfo],
@@ -108,6 +105,8 @@ def aot_model_library(
         data = [],
         model_name = None,
         target = None,
+        offload = [],
+        target_plugins = [],
         max_stack = None,
         options = [],
         deps = [],
@@ -128,6 +127,8 @@ def aot_model_library(
         model_name: prefix of the generated files and symbols; default: the name as a C identifier.
         target: what to generate code for (`aot-model targets`); default: the flag --@aot_model//bazel:target, else
             what the toolchain has for the platform.
+        offload: targets that take over parts of the model first, in order of preference.
+        target_plugins: Python files that define further targets.
         max_stack: budget in bytes of the stack of <name>_run(), measured when the C is compiled (GCC 10 or newer).
         options: any other arguments of `aot-model compile`.
         deps: as in cc_library.
@@ -145,9 +146,11 @@ def aot_model_library(
         name = sources,
         data = data,
         model = model,
-        model_name = _identifier(name.split("/")[-1]) if model_name == None else model_name,
+        model_name = identifier(name) if model_name == None else model_name,
+        offload = offload,
         options = options,
         target = target,
+        target_plugins = target_plugins,
         **dict(common, **given)
     )
     for group in ["srcs", "hdrs", "metadata", "report", "params"]:

@@ -1,7 +1,7 @@
 """aot_model_test() and aot_model_benchmark(): programs around a library of a model."""
 
 load("@rules_cc//cc:cc_binary.bzl", "cc_binary")
-load(":info.bzl", "AotModelInfo")
+load(":info.bzl", "AotModelInfo", "sources_of")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
 
 def _main_impl(ctx):
@@ -61,16 +61,9 @@ aot_model_run_test = rule(
     toolchains = [TOOLCHAIN_TYPE],
 )
 
-def _sources_of(library):
-    """The label of the generating rule of an aot_model_library()."""
-    if library.startswith("//") or library.startswith("@"):
-        if ":" not in library:
-            library = "%s:%s" % (library, library.rpartition("/")[2])
-    return library + "_sources"
-
 def _program(name, library, subcommand, options, vectors, tags, testonly):
     main = name + ".main"
-    _aot_model_main(name = main, options = options, sources = _sources_of(library), subcommand = subcommand, tags = tags + ["manual"], testonly = testonly, vectors = vectors)
+    _aot_model_main(name = main, options = options, sources = sources_of(library), subcommand = subcommand, tags = tags + ["manual"], testonly = testonly, vectors = vectors)
     return {
         "deps": [library, str(Label("//toolchains/bazel:test_program"))],
         "srcs": [main],

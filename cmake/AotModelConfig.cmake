@@ -1,6 +1,7 @@
 # find_package(AotModel): the compiler, checked, and the functions
 #
 #   aot_model_library()     a static library of a model
+#   aot_model_arena()       one memory for several models
 #   aot_model_test()        a CTest that compares its outputs with vectors
 #   aot_model_benchmark()   a program that says how long one inference takes
 #
@@ -58,6 +59,7 @@ endif ()
 
 include("${CMAKE_CURRENT_LIST_DIR}/AotModelTarget.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/AotModelLibrary.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/AotModelArena.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/AotModelTest.cmake")
 set(AotModel_VERSION "${PACKAGE_VERSION}")
 set(AotModel_FOUND TRUE)

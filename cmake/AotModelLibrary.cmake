@@ -4,6 +4,9 @@
 #                                                 as a C identifier
 #     [TARGET <target>]                           what to generate code for (`aot-model targets`), with its options:
 #                                                 `cortex-m4,opt=size`; default: what the toolchain compiles for
+#     [OFFLOAD <target>...]                       targets that take over parts of the model first, in order of
+#                                                 preference: docs/targets.md
+#     [TARGET_PLUGINS <file>...]                  Python files that define further targets
 #     [DIMS <symbol>=<n>...]                      extents of the model's symbolic dimensions
 #     [WORKSPACE static|caller]                   who owns the workspace: the library, or the caller of <name>_run()
 #     [IO caller|workspace]                       where inputs and outputs are
@@ -13,8 +16,9 @@
 #                                                 optimal, or a plug-in's
 #     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
 #     [PARAMS linked|external]                    constants in the code, or in <name>.params, which is made beside it
-#     [PROFILE]                                   count the ticks of each layer, by aot_model_ticks() of the program
+#     [PROFILE]                                   count the ticks of each layer, by a clock of the program
 #     [INTERFACES module|tvm-ffi...]              what the library offers beside its structs
+#     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
 #     [METADATA_LEVEL full|size|none]             how much of the metadata is in flash
 #     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with
 #                                                 a table by layer
@@ -44,7 +48,7 @@ function(aot_model_library target)
     cmake_parse_arguments(PARSE_ARGV 1 arg
         "${flag};EXCLUDE_FROM_ALL"
         "${text};MODEL;NAME;TARGET;MAX_STACK;METADATA;REPORT"
-        "${list};${map};OPTIONS;DEPENDS")
+        "${list};${map};OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
     if (NOT arg_MODEL)
@@ -62,8 +66,14 @@ function(aot_model_library target)
     if (NOT DEFINED arg_TARGET)
         _aot_model_default_target(arg_TARGET)
     endif ()
-    if (arg_TARGET STREQUAL "host")
-        _aot_model_host_target(arg_TARGET)
+    if (arg_TARGET MATCHES "^(.*,)?host$")
+        set(before "${CMAKE_MATCH_1}")
+        _aot_model_host_target(host)
+        set(arg_TARGET "${before}${host}")
+    endif ()
+    list(JOIN arg_OFFLOAD "," before)
+    if (before)
+        set(arg_TARGET "${before},${arg_TARGET}")
     endif ()
     _aot_model_find_model(model "${call}" "${arg_MODEL}" "${arg_DEPENDS}")
 
@@ -89,6 +99,11 @@ function(aot_model_library target)
         elseif (arg_${keyword})
             list(APPEND arguments "${option}")
         endif ()
+    endforeach ()
+    foreach (plugin IN LISTS arg_TARGET_PLUGINS)
+        cmake_path(ABSOLUTE_PATH plugin NORMALIZE)
+        list(APPEND arguments "--target-plugin=${plugin}")
+        list(APPEND arg_DEPENDS "${plugin}")
     endforeach ()
     if (CMAKE_GENERATOR MATCHES "Ninja")
         # Ninja sees that the C did not change and stops there. Make would find it older than the model for ever.
@@ -205,6 +220,10 @@ function(_aot_model_add_command)
         endif ()
     endforeach ()
     set(options "")
+    if (arg_DEPFILE)
+        list(APPEND arg_ARGUMENTS "--depfile=${arg_DEPFILE}")
+        list(APPEND options DEPFILE "${arg_DEPFILE}")
+    endif ()
     if (CMAKE_VERSION VERSION_GREATER_EQUAL 3.27)
         list(APPEND options DEPENDS_EXPLICIT_ONLY)  # do not wait for the libraries that the target links
     endif ()
@@ -213,9 +232,8 @@ function(_aot_model_add_command)
     endif ()
     add_custom_command(
         OUTPUT ${arg_OUTPUT}
-        COMMAND ${command} ${arg_ARGUMENTS} "--depfile=${arg_DEPFILE}"
+        COMMAND ${command} ${arg_ARGUMENTS}
         DEPENDS ${arg_DEPENDS} ${program}
-        DEPFILE "${arg_DEPFILE}"
         COMMENT "${arg_COMMENT}"
         COMMAND_EXPAND_LISTS
         VERBATIM

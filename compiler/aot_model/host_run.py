@@ -122,7 +122,7 @@ def build(view: ModelView, texts: Mapping[str, str], folder: Path, flags: Sequen
         (folder / name).write_text(text)
     (folder / "main.c").write_text(main_text(view))
     executable = folder / view.name
-    command = [*compiler.split(), *STRICT, *view.target.all_c_flags, *flags, f"-I{include_dir()}", "main.c", f"{view.name}.c", *view.target.all_libraries, "-lm", "-o", executable.name]
+    command = [*compiler.split(), *STRICT, *view.target.all_c_flags, *flags, "-I.", f"-I{include_dir()}", "main.c", f"{view.name}.c", *view.target.all_libraries, "-lm", "-o", executable.name]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise fail("E601", f"the C compiler failed: {' '.join(command)}\n{done.stderr[-6000:]}")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from aot_model.emit.files import depfile, write_bytes
-from aot_model.emit.metadata import metadata_text
+from aot_model.emit.budgets import Budgets, check_budgets
+from aot_model.emit.files import Product, own_files
 from aot_model.emit.parameters import parameters_file
 from aot_model.emit.render import header, source
-from aot_model.emit.report import check_budgets, report
+from aot_model.emit.report import report
 from aot_model.emit.view import ModelView, Options
-from aot_model.errors import located
+from aot_model.errors import CompileError, located
 from aot_model.frontends.model import Bindings, read_model
 from aot_model.ir.expr import forget
 from aot_model.ir.graph import count_parameters
@@ -24,6 +25,7 @@ from aot_model.ops.registry import load_all
 from aot_model.partition.partition import Assignment
 from aot_model.passes.manager import Observer, run_passes, run_program_passes
 from aot_model.targets.registry import parse_target, plugin_sources
+from aot_model.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,7 @@ class Request:
     library: Options = field(default_factory=Options)
     pools: tuple[Pool, ...] = (Pool("workspace"),)
     algorithm: str | None = None
-    max_ram: int | None = None
-    max_flash: int | None = None
+    budgets: Budgets = field(default_factory=Budgets)
     plugins: tuple[Path, ...] = ()
     """Python files that define further targets."""
     constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -79,18 +80,33 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
     run_program_passes(program, target, "after-planning")
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
-    check_budgets(view, request.max_ram, request.max_flash)
-    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_text(view)}
+    check_budgets(view, request.budgets, lambda: _alternatives(request, target))
+    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": view.metadata.to_json()}
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
     return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes), operators, parameters, binaries, tuple(parts.assignments) if target.asked() else ())
 
 
+def _alternatives(request: Request, target: Target) -> dict[str, ModelView]:
+    """The same model with options that may need less, by how the command line says them."""
+    others = {}
+    if request.library.io == "workspace":
+        others["--io caller"] = replace(request, library=replace(request.library, io="caller"))
+    if target.has_option("optimize") and target.option("optimize") != "size":
+        others["--option optimize=size"] = replace(request, options={**request.options, "optimize": "size"})
+    found = {}
+    for words, other in others.items():
+        with suppress(CompileError):  # it does not fit the other options
+            found[words] = compile_model(replace(other, budgets=Budgets())).view
+    return found
+
+
+def product(compiled: Compiled) -> Product:
+    """The files of a compilation, and what they were made from."""
+    texts = {name: text.encode() for name, text in compiled.texts.items()}
+    files = {name: texts[name] for name in sorted(texts)}  # .c is the first
+    return Product({**files, **compiled.binaries}, report(compiled.view), compiled.notes, compiled.sources, own_files())
+
+
 def write(compiled: Compiled, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
     """Write the files of a compilation, all or none."""
-    texts = {folder / name: text for name, text in compiled.texts.items()}
-    binaries = {folder / name: data for name, data in compiled.binaries.items()}
-    if report_path is not None:
-        texts[report_path] = report(compiled.view)
-    if depfile_path is not None:
-        texts[depfile_path] = depfile([folder / f"{compiled.view.name}.c"], compiled.sources)
-    write_bytes({**binaries, **{path: text.encode() for path, text in texts.items()}}, keep_unchanged=keep_unchanged)
+    product(compiled).write(folder, depfile_path=depfile_path, report_path=report_path, keep_unchanged=keep_unchanged)

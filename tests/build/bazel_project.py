@@ -14,7 +14,7 @@ from cmake_project import ROOT
 
 BAZEL = next((found for name in ("bazel-4", "bazel") if (found := shutil.which(name))), None)
 REASON = "needs Bazel (Debian: bazel-bootstrap has bazel-4) and cc"
-LOAD = 'load("@aot_model//bazel:defs.bzl", "aot_model_benchmark", "aot_model_for_platform", "aot_model_library", "aot_model_test")\n'
+LOAD = 'load("@aot_model//bazel:defs.bzl", "aot_model_arena", "aot_model_benchmark", "aot_model_for_platform", "aot_model_library", "aot_model_test")\n'
 LOAD += 'load("@rules_cc//cc:cc_binary.bzl", "cc_binary")\n'
 COMPAT = ("rules_cc", "rules_java", "remote_coverage_tools")
 # Small machines: one action at a time, a server that goes away by itself.

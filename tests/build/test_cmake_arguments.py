@@ -141,6 +141,8 @@ MISTAKES = {
     "aot_model_test(t LIBRARY gone)": "aot_model_test(t): VECTORS is missing",
     "aot_model_test(t LIBRARY gone VECTORS gone.npz)": "aot_model_test(t): there are no vectors",
     "aot_model_test(t LIBRARY gone VECTOR v.npz)": "aot_model_test(t): unknown argument: VECTOR;v.npz",
+    "aot_model_arena(a)": "aot_model_arena(a): LIBRARIES are missing",
+    "aot_model_arena(a LIBRARIES gone)": "aot_model_arena(a): LIBRARIES 'gone' was not made by aot_model_library()",
     "aot_model_benchmark(b LIBRARY gone)": "aot_model_benchmark(b): LIBRARY 'gone' was not made by aot_model_library()",
     "aot_model_benchmark(b LIBRARY gone RUN 3)": "aot_model_benchmark(b): unknown argument: RUN;3",
 }

@@ -41,7 +41,7 @@ def call(function: str, rows: Sequence[Keyword], first: str) -> str:
         if name := keyword.spelling("cmake"):
             value = f" {keyword.value}" if keyword.value else ""
             dots = "..." if keyword.kind in ("list", "map") else ""
-            shown = f"{name}{value}{dots}" if name in ("MODEL", "LIBRARY", "VECTORS") else f"[{name}{value}{dots}]"
+            shown = f"{name}{value}{dots}" if name in ("MODEL", "LIBRARY", "LIBRARIES", "VECTORS") else f"[{name}{value}{dots}]"
             help = re.sub(r"; (Bazel|SCons):.*?(?=; |$)", "", keyword.help)
             lines += textwrap.wrap(help, 118, initial_indent=f"    {shown:<43} ", subsequent_indent=" " * 48)
     return "".join(f"# {line}".rstrip() + "\n" for line in [*lines, ")"])
@@ -72,6 +72,7 @@ def table(title: str, rows: Sequence[Keyword]) -> str:
 def tables() -> str:
     titles = [
         ("`aot_model_library`, `AotModelLibrary`", keywords.LIBRARY),
+        ("`aot_model_arena`, `AotModelArena`", keywords.ARENA),
         ("`aot_model_test`, `AotModelTest`", keywords.TEST),
         ("`aot_model_benchmark`, `AotModelBenchmark`", keywords.BENCHMARK),
     ]
@@ -81,6 +82,7 @@ def tables() -> str:
 GENERATED = {
     "bazel/options.bzl": (r"(?s).*", options_bzl),
     "cmake/AotModelLibrary.cmake": (r"(?ms)^# aot_model_library\(.*?^# \)\n", lambda: call("aot_model_library", keywords.LIBRARY, "<target>")),
+    "cmake/AotModelArena.cmake": (r"(?ms)^# aot_model_arena\(.*?^# \)\n", lambda: call("aot_model_arena", keywords.ARENA, "<target>")),
     "cmake/AotModelTest.cmake": (r"(?ms)^# aot_model_test\(.*?^# \)\n", lambda: call("aot_model_test", keywords.TEST, "<target>")),
     "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these arguments:\n\n).*?(?=\n\n)", arguments),
     "docs/build-systems.md": (r"(?ms)(?<=^## Keywords\n\n).*?(?=^## )", lambda: tables() + "\n"),

@@ -40,6 +40,7 @@ class Case:
 
 Cases = dict[str, Case]
 Programs = dict[str, tuple[str, ...]]
+Arenas = dict[str, tuple[tuple[str, ...], dict[str, str]]]
 
 GOOD: Cases = {
     "plain": Case("plain.onnx"),
@@ -56,8 +57,8 @@ GOOD: Cases = {
     "interfaces": Case("plain.onnx", {"interfaces": ["module"], "profile": True, "pools": ["fast:1k", "slow"], "pool_sections": {"fast": ".fast"}}),
     "budgets": Case("plain.onnx", {"workspace": "caller", "io": "workspace", "max_ram": 1000, "max_flash": "10k"}),
 }
-CROSS = {name: GOOD[name] for name in ("plain", "external_data", "portable")}
-"""Built for a Cortex-M4."""
+CROSS = {name: GOOD[name] for name in ("plain", "external_data", "portable")} | {"one": Case("plain.onnx", {"workspace": "caller"})}
+"""Built for a Cortex-M4, with an arena."""
 BAD = {
     "over_flash": (Case("plain.onnx", {"max_flash": 7}), "E402"),
     "over_ram": (Case("plain.onnx", {"io": "workspace", "max_ram": "3"}), "E402"),
@@ -84,6 +85,21 @@ def errors(log: str) -> set[str]:
     return {re.sub(r"^[^\n:]*/(\w+\.onnx)", r"\1", text) for text in found}
 
 
+ARENA_PROGRAM = """#include <stdio.h>
+#include "shared.h"
+
+int main(void)
+{
+    float *x = (float *)(void *)(SHARED_FOR_ONE + ONE_X_OFFSET);
+    for (int k = 0; k < 4; ++k) { x[k] = (float)(k + 1); }
+    if (one_run(SHARED_FOR_ONE) != 0) { return 1; }
+    const float *y = (const float *)(const void *)(SHARED_FOR_ONE + ONE_Y_OFFSET);
+    printf("%g %g %g %s\\n", (double)y[0], (double)y[1], (double)y[2], SHARED_SIZE == TWO_WORKSPACE_SIZE ? "largest" : "not the largest");
+    return 0;
+}
+"""
+
+
 class System:
     """Builds cases. `folder` is empty at first; the models are written into it."""
 
@@ -93,8 +109,8 @@ class System:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "") -> str:
-        """The log. programs: names of their libraries; the main.c of one is <program>.c. core: of a Cortex-M."""
+    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
+        """The log. programs: names of their libraries; the C of one is <program>.c. core: of a Cortex-M. arenas: libraries, sections."""
         raise NotImplementedError
 
     def compiled(self, log: str) -> set[str]:
@@ -119,7 +135,7 @@ class CMake(System):
     generator: ClassVar[str] = "Ninja"
     touch_is_change = True
 
-    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "") -> str:
+    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
         calls = []
         for name, case in cases.items():
             words = [f'aot_model_library({name} MODEL "{case.model}"']
@@ -128,6 +144,9 @@ class CMake(System):
                 values = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
                 words.append(keyword if value is True else f"{keyword} {' '.join(map(str, values))}")
             calls.append(" ".join(words) + ")\n")
+        for name, (libraries, sections) in (arenas or {}).items():
+            given = " ".join(f"{pool}={section}" for pool, section in sections.items())
+            calls.append(f"aot_model_arena({name} LIBRARIES {' '.join(libraries)} POOL_SECTIONS {given})\n")
         for name, libraries in (programs or {}).items():
             calls.append(f"add_executable({name} {name}.c)\ntarget_link_libraries({name} PRIVATE {' '.join(libraries)})\n")
         self.project = cmake_project.Project(self.folder, "".join(calls), generator=self.generator)
@@ -153,7 +172,7 @@ class CMake(System):
 
 
 class SCons(System):
-    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "") -> str:
+    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
         calls = []
         if core:
             tools = f"tools=['default', 'arm_none_eabi_gcc', 'aot_model'], toolpath=[{str(scons_project.TOOLS)!r}, {str(scons_project.TOOLCHAINS)!r}]"
@@ -162,6 +181,8 @@ class SCons(System):
         for name, case in cases.items():
             given = ", ".join(f"{k}={v!r}" for k, v in case.arguments.items())
             calls.append(f"libraries[{name!r}] = env.AotModelLibrary({name!r}, {case.model!r}, {given})\n")
+        for name, (names, sections) in (arenas or {}).items():
+            calls.append(f"libraries[{name!r}] = env.AotModelArena({name!r}, [libraries[n] for n in {names!r}], pool_sections={sections!r})\n")
         for name, names in (programs or {}).items():
             calls.append(f"used = [libraries[name] for name in {names!r}]\n")
             calls.append(f"env.Program({name!r}, '{name}.c', LIBS=[*used, 'm'], CPPPATH=[d for u in used for d in u.include_dirs])\n")
@@ -189,12 +210,14 @@ class Bazel(System):
         self.workspace = workspace
         self.package = package
 
-    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "") -> str:
+    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
         calls = []
         for name, case in cases.items():
             arguments = case.arguments | ({"data": list(case.data)} if case.data else {})
             given = ", ".join(f"{k} = {v!r}" for k, v in arguments.items())
             calls.append(f"aot_model_library(name = {name!r}, model = {case.model!r}, {given})\n")
+        for name, (names, sections) in (arenas or {}).items():
+            calls.append(f"aot_model_arena(name = {name!r}, libraries = {list(names)!r}, pool_sections = {sections!r})\n")
         for name, names in (programs or {}).items():
             calls.append(f"cc_binary(name = {name!r}, srcs = ['{name}.c'], deps = {list(names)!r})\n")
         self.workspace.write(f"{self.package}/BUILD.bazel", bazel_project.LOAD + "".join(calls))
@@ -303,12 +326,29 @@ def test_cross(make: Make, tmp_path: Path) -> None:
     """The target follows the C compiler."""
     system = make("cross")
     write_models(system.folder)
-    log = system.build(CROSS, core="cortex-m4")
+    arenas: Arenas = {"shared": (("one",), {"workspace": ".shared"})}
+    log = system.build(CROSS, core="cortex-m4", arenas=arenas)
     assert system.compiled(log) == names(CROSS)
     assert_bytes_of_the_command_line(system, CROSS, tmp_path / "command_line", "cortex-m4")
-    attributes = subprocess.run(["arm-none-eabi-readelf", "-A", system.library("plain")], capture_output=True, text=True, check=True).stdout
-    assert "Tag_CPU_arch: v7E-M" in attributes
-    assert system.compiled(system.build(CROSS, core="cortex-m4")) == set(), "nothing changed"
+    for library in ("plain", "shared"):
+        attributes = subprocess.run(["arm-none-eabi-readelf", "-A", system.library(library)], capture_output=True, text=True, check=True).stdout
+        assert "Tag_CPU_arch: v7E-M" in attributes
+    assert system.compiled(system.build(CROSS, core="cortex-m4", arenas=arenas)) == set(), "nothing changed"
+
+
+def test_arena(make: Make) -> None:
+    """One memory for two models, as large as the one that needs most; used by a program."""
+    system = make("arena")
+    write_models(system.folder)
+    cases = {name: Case("plain.onnx", {"workspace": "caller", "io": "workspace", "target": "c"}) for name in ("one", "two")}
+    cases["two"] = Case("symbolic.onnx", {**cases["two"].arguments, "dims": {"batch": 8, "width": 4}})
+    (system.folder / "app.c").write_text(ARENA_PROGRAM)
+    log = system.build(cases, programs={"app": ("shared",)}, arenas={"shared": (("one", "two"), {"workspace": ".shared"})})
+    assert subprocess.run([system.program("app")], capture_output=True, text=True).stdout == "0 6 8 largest\n"
+    assert system.objects(log) == {"one.c", "two.c", "shared.c", "app.c"}
+    assert 'AOT_MODEL_SECTION(".shared")' in (system.generated("shared") / "shared.c").read_text()
+    log = system.build(cases, programs={"app": ("shared",)}, arenas={"shared": (("one", "two"), {"workspace": ".shared"})})
+    assert system.compiled(log) | system.objects(log) == set(), "nothing changed"
 
 
 def test_budget_of_the_stack(make: Make) -> None:

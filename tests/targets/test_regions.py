@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,9 @@ from vector_unit import UNIT, compiled, elementwise, install, outputs, unit
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.lowering.arguments import Argument, written
 from aot_model.partition.lower import RegionSite
+from aot_model.partition.pattern import op
 from aot_model.partition.region import Region
+from aot_model.targets.offload import Claim
 from onnx_models import model, tensor
 
 node = helper.make_node
@@ -38,7 +42,7 @@ def test_regions_beside_the_processor(merge: bool, tmp_path: Path, monkeypatch: 
     result = compiled(network(), tmp_path, "unit,c")
     assert [a.pattern for a in result.assignments] == ["dense", "dense", "dense", "", "add"]
     np.testing.assert_allclose(outputs(result, tmp_path, X)[0], expected(), rtol=1e-5)
-    assert [c["op"] for c in __import__("json").loads(result.texts["m.json"])["layers"]] == ["unit:dense", "Sigmoid", "unit:add"]
+    assert [c["op"] for c in json.loads(result.texts["m.json"])["layers"]] == ["unit:dense", "Sigmoid", "unit:add"]
     assert result.view.macs == 24
 
 
@@ -77,3 +81,71 @@ def test_scratch_and_values_between_functions_are_planned(tmp_path: Path, monkey
     result = compiled(proto, tmp_path, "unit,c")
     assert result.view.workspace_size == 64 and result.view.constant_bytes == 32
     np.testing.assert_array_equal(outputs(result, tmp_path, X)[0], np.maximum(4 * X, 0))
+
+
+def test_equal_functions_are_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, unit(patterns=(elementwise("Add"),)))
+    proto = model([node("Add", ["x", "x"], ["a"]), node("Tanh", ["a"], ["b"]), node("Add", ["b", "a"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])])
+    result = compiled(proto, tmp_path, "unit,c")
+    assert result.texts["m.c"].count("static void") == 2
+    np.testing.assert_allclose(outputs(result, tmp_path, X)[0], np.tanh(2 * X) + 2 * X, rtol=1e-5)
+
+
+def test_a_region_with_two_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum that is an output, and read by the region and by the processor."""
+    install(monkeypatch, UNIT)
+    nodes = [node("Add", ["x", "x"], ["s"]), node("Relu", ["s"], ["r"]), node("Tanh", ["s"], ["t"])]
+    proto = model(nodes, [tensor("x", [2, 4])], [tensor(n, [2, 4]) for n in "srt"])
+    found = outputs(compiled(proto, tmp_path, "unit,c"), tmp_path, X)
+    for got, wanted in zip(found, (2 * X, np.maximum(2 * X, 0), np.tanh(2 * X)), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+def test_results_in_a_concatenation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of regions are computed in the place where the concatenation has them."""
+    install(monkeypatch, UNIT)
+    nodes = [node("Add", ["x", "x"], ["s"]), node("Mul", ["x", "x"], ["m"]), node("Concat", ["s", "m"], ["y"], axis=0)]
+    result = compiled(model(nodes, [tensor("x", [2, 4])], [tensor("y", [4, 4])]), tmp_path, "unit,c")
+    assert len(list(result.view.program.calls())) == 2
+    np.testing.assert_array_equal(outputs(result, tmp_path, X)[0], np.concatenate([2 * X, X * X]))
+
+
+def concatenate(region: Region, build: RegionSite) -> None:
+    m = region.matches[0].result
+    body = "    memcpy(y, a, 32);\n    memcpy(y + 8, b, 32);"
+    build.call("concat", body, [Argument("a", m.inputs[0]), Argument("b", m.inputs[1]), written("y", m.outputs[0])], includes=["string.h"])  # type: ignore[arg-type]
+
+
+def test_a_concatenation_in_a_region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, unit(patterns=(Claim("concat", op("Concat", axis=0)),), lower=concatenate))
+    nodes = [node("Tanh", ["x"], ["t"]), node("Concat", ["x", "t"], ["y"], axis=0)]
+    result = compiled(model(nodes, [tensor("x", [2, 4])], [tensor("y", [4, 4])]), tmp_path, "unit,c")
+    np.testing.assert_allclose(outputs(result, tmp_path, X)[0], np.concatenate([X, np.tanh(X)]), rtol=1e-5)
+
+
+def test_a_region_in_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three turns, each of which adds and takes the hyperbolic tangent."""
+    body = helper.make_graph(
+        [node("Add", ["v", "v"], ["s"]), node("Tanh", ["s"], ["w"]), node("Identity", ["go"], ["on"])], "body",
+        [tensor("turn", [], onnx.TensorProto.INT64), tensor("go", [], onnx.TensorProto.BOOL), tensor("v", [2, 4])],
+        [tensor("on", [], onnx.TensorProto.BOOL), tensor("w", [2, 4])],
+    )  # fmt: skip
+    proto = model([node("Loop", ["n", "", "x"], ["y"], body=body)], [tensor("x", [2, 4])], [tensor("y", [2, 4])], {"n": np.asarray(3, np.int64)})
+    install(monkeypatch, unit(patterns=(elementwise("Add"),)))
+    result = compiled(proto, tmp_path, "unit,c")
+    assert "(unit:add)" in result.texts["m.c"]
+    expected = X
+    for _ in range(3):
+        expected = np.tanh(2 * expected)
+    np.testing.assert_allclose(outputs(result, tmp_path, X)[0], expected, rtol=1e-5)
+
+
+def test_the_text_of_docs_targets(tmp_path: Path) -> None:
+    """The twenty lines of docs/targets.md compile and run."""
+    root = Path(__file__).resolve().parents[2]
+    (text,) = re.findall(r"```python\n(.*?)```", (root / "docs/targets.md").read_text(), re.DOTALL)
+    (tmp_path / "fast.py").write_text(text)
+    header = "static inline void fast_add(const float *a, const float *b, float *y, unsigned n) { for (unsigned k = 0; k < n; ++k) { y[k] = a[k] + b[k]; } }\n"
+    proto = model([node("Add", ["x", "x"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])])
+    result = compiled(proto, tmp_path, "fast,c", plugins=(tmp_path / "fast.py",))
+    np.testing.assert_array_equal(outputs(result, tmp_path, X, texts={"fast.h": header})[0], 2 * X)

@@ -110,8 +110,7 @@ def test_the_run_stops_with_the_first_error(profile: bool, before: int, status: 
 
     install(monkeypatch, unit(patterns=(elementwise("Relu"),), lower=calls_driver))
     write(compiled(pair("Relu", "Tanh", "Relu"), tmp_path, "unit,c", library=Options(profile=profile)), tmp_path)
-    ticks = "uint32_t aot_model_ticks(void) { return 0; }\n" if profile else ""
-    for name, text in {"driver.c": DRIVER, "driver.h": HEADER, "main.c": MAIN % (before, status, after) + ticks}.items():
+    for name, text in {"driver.c": DRIVER, "driver.h": HEADER, "main.c": MAIN % (before, status, after)}.items():
         (tmp_path / name).write_text(text)
     subprocess.run(["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "driver.c", "m.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
     assert subprocess.run(["./main"], cwd=tmp_path).returncode == 0
@@ -124,7 +123,7 @@ def test_a_header_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert error.value.problems[0].code == "E601"
 
 
-def test_a_region_in_a_loop_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_region_in_a_branch_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The body of an If and its error."""
     branch = [helper.make_graph([node(k, ["x"], [f"{k}_out"])], k, [], [tensor(f"{k}_out", [2, 4])]) for k in ("Relu", "Tanh")]
     proto = model([node("ReduceSum", ["y"], ["s"], keepdims=0), node("Cast", ["s"], ["c"], to=onnx.TensorProto.BOOL),

@@ -11,6 +11,9 @@ from typing import Any
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS, known_options
 
+MODEL_OPTIONS = ("dims", "string_bytes")
+"""Keywords of the build rules that say how a model is read."""
+
 
 class _Answer(argparse.Action):
     """An option that prints one thing and ends the program, like --version."""
@@ -101,7 +104,7 @@ def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
 
 def _shapes(command: argparse.ArgumentParser) -> None:
     """What fixes a model's shapes."""
-    _declare(command, "dims", "string_bytes")
+    _declare(command, *MODEL_OPTIONS)
     command.add_argument("--constant", type=values.elements, action="append", default=[], metavar="INPUT=V,…",
                          help="make an input a constant: one number for each element, or one for all; repeat for more")  # fmt: skip
     command.add_argument("--bound", type=values.dimension, action="append", default=[], metavar="VALUE=N",
@@ -126,7 +129,7 @@ def _planning(command: argparse.ArgumentParser) -> None:
 def _library(command: argparse.ArgumentParser) -> None:
     """What a library is like."""
     command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
-    _declare(command, *(k.name for k in OPTIONS if k.name not in ("dims", "string_bytes")))
+    _declare(command, *(k.name for k in OPTIONS if k.name not in MODEL_OPTIONS))
 
 
 def _compile(commands: Commands) -> None:
@@ -160,7 +163,7 @@ def _inputs(commands: Commands) -> None:
 
 
 def _inspect(commands: Commands) -> None:
-    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model: inputs, outputs, operators, MACs, parameters, memory over time")
+    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model, or in a program with models in it: inputs, outputs, operators, MACs, parameters, memory over time")
     _model(command)
     _planning(command)
     command.add_argument("--json", action="store_true", help="as JSON")

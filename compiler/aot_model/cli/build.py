@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from aot_model.emit.files import Product
     from aot_model.emit.view import Options
     from aot_model.partition.partition import Assignment
     from aot_model.pipeline import Request
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 def request(arguments: argparse.Namespace, library: Options | None = None) -> Request:
     """The compilation that a command line asks for; options that a command does not have are at their defaults."""
+    from aot_model.emit.budgets import Budgets
     from aot_model.emit.names import library_name
     from aot_model.emit.view import Options
     from aot_model.memory import Pool
@@ -26,20 +28,33 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
     return Request(
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
-        library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"), given.get("max_ram"), given.get("max_flash"),
+        library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"),
+        Budgets(given.get("max_ram"), given.get("max_flash")),
         tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
     )  # fmt: skip
 
 
 def compile_(arguments: argparse.Namespace) -> int:
+    from aot_model import cache
+
+    # What is printed on the way is not in the cache.
+    kept = None if arguments.dump_after or arguments.explain else cache.from_environment()
+    made = kept.find(arguments) if kept else None
+    if made is None:
+        made = _compile(arguments)
+        if kept:
+            kept.store(arguments, made)
+    made.write(arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
+    tell_notes(made.notes)
+    return 0
+
+
+def _compile(arguments: argparse.Namespace) -> Product:
     from aot_model.passes.manager import Observer
-    from aot_model.pipeline import compile_model, write
+    from aot_model.pipeline import compile_model, product
 
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
-    compiled = compile_model(request(arguments, _options(arguments)), observer)
-    write(compiled, arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
-    tell_notes(compiled.notes)
-    return 0
+    return product(compile_model(request(arguments, _options(arguments)), observer))
 
 
 def export(arguments: argparse.Namespace) -> int:

@@ -63,7 +63,7 @@ OPTIONS = (
     Keyword("planner", "<name>", "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's", flag="--planner"),
     Keyword("string_bytes", "64|16|32|128|256|512|1024", "size of an element of tensors of strings, its NUL included", flag="--string-bytes"),
     Keyword("params", "linked|external", "constants in the code, or in <name>.params, which is made beside it", flag="--params"),
-    Keyword("profile", "", "count the ticks of each layer, by aot_model_ticks() of the program", "flag", "--profile"),
+    Keyword("profile", "", "count the ticks of each layer, by a clock of the program", "flag", "--profile"),
     Keyword("interfaces", "module|tvm-ffi", "what the library offers beside its structs", "list", "--interface"),
     Keyword("metadata_level", "full|size|none", "how much of the metadata is in flash", flag="--metadata"),
     Keyword("max_ram", "<bytes>", "budget of the workspace (16k, 1m): more is an error of the build, with a table by layer", flag="--max-ram", type=values.byte_count),
@@ -75,6 +75,8 @@ LIBRARY = (
     Keyword("model", "<file>", "the ONNX or TFLite file; one that the build makes, too"),
     Keyword("model_name", "<identifier>", "prefix of the generated files and symbols; default: the library's name as a C identifier", spelled={"cmake": "NAME"}),
     Keyword("target", "<target>", "what to generate code for (`aot-model targets`), with its options: `cortex-m4,opt=size`; default: what the toolchain compiles for"),
+    Keyword("offload", "<target>", "targets that take over parts of the model first, in order of preference: docs/targets.md", "list"),
+    Keyword("target_plugins", "<file>", "Python files that define further targets", "list"),
     *OPTIONS,
     Keyword("max_stack", "<bytes>", "budget of the stack of <name>_run(): measured when the C is compiled, with GCC"),
     Keyword("options", "<argument>", "any other arguments of `aot-model compile`", "list"),
@@ -84,6 +86,12 @@ LIBRARY = (
     Keyword("exclude_from_all", "", "built only when something needs it", "flag", spelled={"bazel": "", "scons": ""}),
 )
 """aot_model_library(), AotModelLibrary()."""
+
+ARENA = (
+    Keyword("libraries", "<library>", "what aot_model_library() made, with the workspace of the caller", "list"),
+    Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section"),
+)
+"""aot_model_arena(), AotModelArena()."""
 
 TEST = (
     Keyword("library", "<library>", "what aot_model_library() made"),

@@ -39,14 +39,17 @@ def bracket(view: ModelView, call: str) -> str:
         first, *rest = devices
         inner = around(rest, depth + 1 if first.activate else depth)
         if first.deactivate:
-            end = _INDENT * (depth + 1 if first.activate else depth)
-            scope = [f"{end}{{", f"{end}    const int32_t end = {hook(view, first, first.deactivate)};", "", f"{end}    status = status != AOT_MODEL_OK ? status : end;", f"{end}}}"]
-            inner += scope
+            inner.append(f"{_INDENT * (depth + 1 if first.activate else depth)}{_ended(view, first, first.deactivate)}")
         if first.activate:
             return [f"{pad}status = {hook(view, first, first.activate)};", f"{pad}if (status == AOT_MODEL_OK) {{", *inner, f"{pad}}}"]
         return inner
 
     return "\n".join(around(view.devices, 1))
+
+
+def _ended(view: ModelView, device: Device, function: str) -> str:
+    """Something is given back whatever happened; an error before counts more than one of this."""
+    return f"status = {view.name}_first_error(status, {hook(view, device, function)});"
 
 
 def hook(view: ModelView, device: Device, function: str) -> str:
@@ -81,7 +84,7 @@ def _call(view: ModelView, call: Call) -> list[str]:
     lines = [f"status = {text}" if f.fails else text]
     if view.options.profile:
         counter = f"{view.name}_profile[{view.call_numbers[call]}]"
-        lines = ["{", "    const uint32_t begin = aot_model_ticks();", f"    {lines[0]}", f"    {counter} += aot_model_ticks() - begin;", "}"]
+        lines = ["{", f"    const uint32_t begin = {view.name}_now();", f"    {lines[0]}", f"    {counter} += {view.name}_now() - begin;", "}"]
     if f.device is not None and _opens(call):
         lines = _opened(view, f.device, lines, f.fails)
     elif not f.fails:
@@ -92,14 +95,10 @@ def _call(view: ModelView, call: Call) -> list[str]:
 def _opened(view: ModelView, device: Device, lines: list[str], fails: bool) -> list[str]:
     """A call between opening and closing its device."""
     if device.close:
-        closed = hook(view, device, device.close)
-        if fails:
-            lines = [*lines, "{", f"    const int32_t end = {closed};", "", "    status = status != AOT_MODEL_OK ? status : end;", "}"]
-        else:
-            lines = [*lines, f"status = {closed};"]
+        lines = [*lines, _ended(view, device, device.close) if fails else f"status = {hook(view, device, device.close)};"]
     if not device.open:
         return lines
-    return [f"status = {hook(view, device, device.open)};", "if (status == AOT_MODEL_OK) {", *(f"    {line}" if line else line for line in lines), "}"]
+    return [f"status = {hook(view, device, device.open)};", "if (status == AOT_MODEL_OK) {", *(f"    {line}" for line in lines), "}"]
 
 
 def _loop(view: ModelView, step: Loop, depth: int) -> list[str]:

@@ -7,9 +7,32 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot_model.errors import fail
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a compilation is made of: contents by file name, the C first, and what they were made from."""
+
+    files: Mapping[str, bytes]
+    report: str
+    notes: tuple[str, ...]
+    inputs: tuple[Path, ...]
+    """The model, and files that it refers to."""
+    own: tuple[Path, ...]
+    """Modules and templates of this compiler."""
+
+    def write(self, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
+        """Write all files or none, as write_bytes() does."""
+        contents = {folder / name: data for name, data in self.files.items()}
+        if report_path is not None:
+            contents[report_path] = self.report.encode()
+        if depfile_path is not None:
+            contents[depfile_path] = rule([folder / next(iter(self.files))], [*self.inputs, *self.own]).encode()
+        write_bytes(contents, keep_unchanged=keep_unchanged)
 
 
 def write_files(texts: Mapping[Path, str], *, keep_unchanged: bool = False) -> None:
@@ -55,11 +78,19 @@ def _umask() -> int:
 
 def depfile(outputs: Iterable[Path], inputs: Iterable[Path]) -> str:
     """A Makefile rule that names everything the outputs were made from: the model and this compiler's own files."""
+    return rule(outputs, [*inputs, *own_files()])
+
+
+def own_files() -> tuple[Path, ...]:
+    """The modules of this compiler that are loaded, and its templates."""
     loaded = sorted((n, m.__file__) for n, m in sys.modules.items() if n.split(".")[0] == "aot_model")
-    own = [Path(file) for _, file in loaded if file]
     package = Path(__file__).resolve().parent.parent
-    templates = sorted(p for p in package.rglob("*.j2"))
-    needed = dict.fromkeys([*(_escape(p) for p in inputs), *(_escape(p) for p in own), *(_escape(p) for p in templates)])
+    return (*(Path(file) for _, file in loaded if file), *sorted(package.rglob("*.j2")))
+
+
+def rule(outputs: Iterable[Path], inputs: Iterable[Path]) -> str:
+    """A Makefile rule."""
+    needed = dict.fromkeys(_escape(p) for p in inputs)
     return " ".join(_escape(o) for o in outputs) + ": " + " \\\n  ".join(needed) + "\n"
 
 

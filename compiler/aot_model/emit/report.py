@@ -1,9 +1,8 @@
-"""The report: where the bytes and the multiply-accumulates are, layer by layer; and the budgets."""
+"""The report: where the bytes and the multiply-accumulates are, layer by layer."""
 
 from __future__ import annotations
 
 from aot_model.emit.view import ModelView
-from aot_model.errors import CompileError, Problem
 
 
 def report(view: ModelView) -> str:
@@ -20,16 +19,3 @@ def report(view: ModelView) -> str:
         f"{view.workspace_size:,} bytes of workspace\n"
     )
     return f"{head}\n" + "\n".join(lines) + f"\n\n{view.addresses.plan.report()}"
-
-
-def check_budgets(view: ModelView, max_ram: int | None, max_flash: int | None) -> None:
-    """CompileError E402 with the table by layer when the workspace or the constants exceed a budget."""
-    problems = []
-    for what, have, limit, hint in (
-        ("RAM", view.workspace_size, max_ram, "a smaller input, --io caller, or `--option optimize=size` would help"),
-        ("flash for constants", view.constant_bytes, max_flash, "quantised weights (int8) take a quarter"),
-    ):
-        if limit is not None and have > limit:
-            problems.append(Problem("E402", f"needs {have:,} bytes of {what}, the budget is {limit:,}", view.source_name, hint))
-    if problems:
-        raise CompileError([*problems[:-1], Problem("E402", f"{problems[-1].message}\n{report(view)}", problems[-1].where, problems[-1].hint)])

@@ -20,7 +20,7 @@ import onnx.numpy_helper
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Bindings, Model
-from aot_model.frontends.onnx_attributes import element_type, make_operator, plain
+from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
@@ -104,6 +104,10 @@ class Importer:
             where += f": node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({printable(node.op_type)})"
         self.problems.append(Problem(code, message, where, hint))
 
+    def element_type(self, code: int) -> DType:
+        """The element type of an ONNX code. KeyError, TypeError or ValueError when there is none."""
+        return self.strings if code == onnx.TensorProto.STRING else DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     def _check_operators(self, graph: onnx.GraphProto) -> None:
@@ -168,7 +172,7 @@ class Importer:
 
     def _dtype(self, code: int, what: str) -> DType | None:
         try:
-            return element_type(code, self.strings)
+            return self.element_type(code)
         except (KeyError, TypeError, ValueError):
             name = onnx.TensorProto.DataType.Name(code) if code in onnx.TensorProto.DataType.values() else str(code)
             self._problem("E202", f"{what} has element type {name}, which is not supported")
@@ -234,7 +238,7 @@ class Importer:
         cls = self._class(domain, name)
         if cls is None:
             raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
-        op = self.sizes.bounded(make_operator(cls, attributes, self.strings), proto.output)
+        op = self.sizes.bounded(make_operator(cls, attributes, self.element_type, self.strings), proto.output)
         if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
             raise OperatorError("is not supported on strings", "E202")
         return op, inputs

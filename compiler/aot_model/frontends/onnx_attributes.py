@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
-
-import onnx
-import onnx.helper
 
 from aot_model.emit.names import printable
 from aot_model.ir.types import DType
@@ -22,15 +20,10 @@ def plain(raw: Any) -> Any:
     return raw
 
 
-def element_type(code: int, strings: DType) -> DType:
-    """The element type of an ONNX code; `strings` is that of strings. KeyError, TypeError or ValueError when there is none."""
-    return strings if code == onnx.TensorProto.STRING else DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
-
-
-def make_operator(cls: type[Operator], attributes: dict[str, Any], strings: DType) -> Operator:
+def make_operator(cls: type[Operator], attributes: dict[str, Any], element_type: Callable[[int], DType], strings: DType) -> Operator:
     """The operator with ONNX attributes; OperatorError for one that it does not know or that is missing.
 
-    strings: the model's type of strings, for attributes that name it and for the field `string_type`.
+    element_type: the type of an ONNX code (KeyError, TypeError or ValueError when there is none); strings: that of strings.
     """
     known = {f.name: f for f in fields(cls)}
     given: dict[str, Any] = {}
@@ -40,7 +33,7 @@ def make_operator(cls: type[Operator], attributes: dict[str, Any], strings: DTyp
         declared = str(known[name].type)
         if declared.startswith("DType"):
             try:
-                value = element_type(value, strings)
+                value = element_type(value)
             except (KeyError, TypeError, ValueError):
                 value = printable(str(value))
                 raise OperatorError(f"attribute '{name}' names the element type {value}, which is not supported", "E202") from None

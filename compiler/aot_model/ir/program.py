@@ -42,7 +42,7 @@ class Buffer:
     quantisation: Quantisation | None = None
 
     def __post_init__(self) -> None:
-        self.align = max(self.align, self.type.dtype.size)  # 64-bit elements need more than a word's alignment
+        self.align = max(self.align, self.type.dtype.alignment)  # 64-bit elements need more than a word's alignment
 
     @property
     def nbytes(self) -> int:

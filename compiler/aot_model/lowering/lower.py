@@ -155,6 +155,7 @@ class Lowering:
         """The steps of a body of control flow, between given buffers."""
         wanted = [(v, b) for k, (v, b) in enumerate(zip(graph.outputs, outputs, strict=True)) if k != skip]
         part = Graph(graph.name, graph.inputs, [v for v, _ in wanted], graph.nodes)
+        part.prune()  # what only the output that is not wanted needs may read inputs that have no memory of their own
         inner = Lowering(part, self.target, self)
         inner.run(inputs, [b for _, b in wanted])
         self.states += inner.states

@@ -31,8 +31,8 @@ class Cast(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         if x.dtype.is_string != self.to.is_string:
-            hint = "numbers as text need formatting or parsing that is not there; do it around the model"
-            raise OperatorError(f"conversion of {x.dtype.label} to {self.to.label} is not supported", "E202", hint)
+            why = f"conversion of {x.dtype.label} to {self.to.label} is not supported"
+            raise OperatorError(why, "E202", "numbers as text need a formatter that firmware does not have")
         return [TensorType(self.to, x.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:

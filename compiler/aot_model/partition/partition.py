@@ -56,8 +56,10 @@ def partition(graph: Graph, targets: Sequence[Target]) -> Partition:
     CompileError E502 when a predicate or a check of a target fails.
     """
     result = Partition()
-    _partition(graph, [t for t in targets if t.offloads is not None], result)
-    graph.verify()
+    asked = [t for t in targets if t.offloads is not None]
+    if asked:
+        _partition(graph, asked, result)
+        graph.verify()
     return result
 
 

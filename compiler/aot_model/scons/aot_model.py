@@ -12,6 +12,8 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     model_name      prefix of the generated files and symbols; default: the library's name as a C identifier
     target          what to generate code for (`aot-model targets`), with its options: `cortex-m4,opt=size`; default:
                     what the toolchain compiles for
+    offload         targets that take over parts of the model first, in order of preference: docs/targets.md
+    target_plugins  Python files that define further targets
     dims            extents of the model's symbolic dimensions
     workspace       who owns the workspace: the library, or the caller of <name>_run(): static|caller
     io              where inputs and outputs are: caller|workspace
@@ -20,8 +22,9 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     planner         memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's
     string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
     params          constants in the code, or in <name>.params, which is made beside it: linked|external
-    profile         count the ticks of each layer, by aot_model_ticks() of the program
+    profile         count the ticks of each layer, by a clock of the program
     interfaces      what the library offers beside its structs: module|tvm-ffi
+    string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
     metadata_level  how much of the metadata is in flash: full|size|none
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
     max_flash       budget of the constants
@@ -33,6 +36,9 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
 Construction variables by keyword (CCFLAGS=...) hold for this library alone. The result is the list of nodes that a
 builder returns, with the attributes .source, .header, .metadata, .params, .report, .include_dirs, .target and, for libraries,
 .library. Everything generated is in <name>.aot/ of the current (variant) directory.
+
+env.AotModelArena(name, libraries, pool_sections={}) makes a library of memory for models that do not run at the same time: as
+large as the one that needs most. It stands for the libraries too, in LIBS and with its .include_dirs.
 
 env.AotModelTest(name, library, vectors, atol=, rtol=, max_lsb=, alias="test") makes the program <name>, which has the
 vectors in it, and runs it when `alias` is built; a test that passed runs again when the program has changed.
@@ -255,20 +261,21 @@ def _find_model(env: Environment, call: str, model: Any) -> Node:
 
 
 def _sources(
-    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, options: Sequence[str] = (), depends: Any = (),
-    report: bool = False, call: str = "AotModelSources", **arguments: Any,
+    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, offload: Sequence[str] = (),
+    target_plugins: Any = (), options: Sequence[str] = (), depends: Any = (), report: bool = False, call: str = "AotModelSources", **arguments: Any,
 ) -> tuple[Environment, Generated]:  # fmt: skip
     """The nodes, and the environment with the construction variables among the arguments."""
     call = f"{call}({name})"
-    words = [*_options(env, arguments), *options]
+    plugins = env.arg2nodes(target_plugins, env.fs.File)
+    words = [*_options(env, arguments), *(f"--target-plugin={plugin.rfile()}" for plugin in plugins), *options]
     overrides = _split(call, arguments)
     env = env.Clone(**overrides) if overrides else env
     model_name = _identifier(name) if model_name is None else model_name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", model_name):
         raise UserError(f"{call}: model_name '{model_name}' is not a C identifier")
     target = target or _default_target(env)
-    if target == "host":
-        target = _host_target(env)
+    *before, processor = target.split(",")
+    target = ",".join([*offload, *before, _host_target(env) if processor == "host" else processor])
     model = _find_model(env, call, model)
     folder = env.Dir(f"{name}.aot")
     suffixes = [".c", ".h", ".json", *([".params"] if "--params=external" in words else []), *([".report.txt"] if report else [])]
@@ -277,7 +284,7 @@ def _sources(
         AOT_MODEL_ARGUMENTS=[f"--name={model_name}", f"--target={target}", *words], AOT_MODEL_REPORT=["--report=${TARGETS[-1]}"] if report else [],
         AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target,
     )  # fmt: skip
-    env.Depends(nodes, [_identity(env), *env.Flatten(depends)])
+    env.Depends(nodes, [_identity(env), *plugins, *env.Flatten(depends)])
     result = Generated(nodes)
     made = dict(zip(suffixes, nodes, strict=True))
     result.source, result.header, result.metadata = made[".c"], made[".h"], made[".json"]
@@ -308,6 +315,22 @@ def _aot_model_library(env: Environment, name: str, model: Any, max_stack: int |
         env.Depends(result, checked)
     result.__dict__.update({k: v for k, v in made.__dict__.items() if k != "data"})
     result.library = result[0]
+    return result
+
+
+def _aot_model_arena(env: Environment, name: str, libraries: Any, pool_sections: Mapping[str, str] | None = None, **overrides: Any) -> Generated:
+    call = f"AotModelArena({name})"
+    env = env.Clone(**_split(call, overrides)) if overrides else env
+    libraries = list(libraries)
+    if not libraries or not all(isinstance(library, Generated) and library.library for library in libraries):
+        raise UserError(f"{call}: libraries were not made by AotModelLibrary()")
+    symbol, folder = _identifier(name), env.Dir(f"{name}.aot")
+    arguments = [f"--name={symbol}", *(f"--pool-section={pool}={section}" for pool, section in (pool_sections or {}).items())]
+    nodes = env._AotModelArena([folder.File(f"{symbol}.c"), folder.File(f"{symbol}.h")], [u.metadata for u in libraries], AOT_MODEL_ARGUMENTS=arguments)
+    env.Depends(nodes, _identity(env))
+    include = list(dict.fromkeys([folder, *(d for u in libraries for d in u.include_dirs)]))
+    result = Generated([*env.StaticLibrary(name, env.Object(nodes[0], CPPPATH=[*include, "$CPPPATH"])), *(u.library for u in libraries)])
+    result.source, result.header, result.include_dirs, result.library = nodes[0], nodes[1], include, result[0]
     return result
 
 
@@ -384,9 +407,11 @@ def generate(env: Environment) -> None:
         source_scanner=Scanner(function=_scan_model, name="aot-model", recursive=False),
     )
     env["BUILDERS"]["_AotModelStack"] = Builder(action=Action("$AOT_MODEL_STACKCOM", "Measuring the stack of $TARGET"))
+    env["BUILDERS"]["_AotModelArena"] = Builder(action=Action("$AOT_MODEL arena $SOURCES -o $TARGET.dir $AOT_MODEL_ARGUMENTS", "Generating $TARGET"))
     env["BUILDERS"]["_AotModelMain"] = Builder(action=Action("$AOT_MODEL_MAINCOM", "Generating $TARGET"))
     env.AddMethod(_aot_model_sources, "AotModelSources")
     env.AddMethod(_aot_model_library, "AotModelLibrary")
+    env.AddMethod(_aot_model_arena, "AotModelArena")
     env.AddMethod(_aot_model_test, "AotModelTest")
     env.AddMethod(_aot_model_benchmark, "AotModelBenchmark")
 

@@ -1,0 +1,145 @@
+"""The cache of compilations: the bytes are those of a compilation without it, and no change goes unnoticed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aot_model.cli import build, main
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/build"))
+
+from cmake_project import write_model  # noqa: E402
+
+Compile = Callable[..., bool]
+
+
+@pytest.fixture
+def compile_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compile:
+    """Compiles models/m.onnx into a folder; whether the compiler did work, rather than the cache."""
+    monkeypatch.setenv("AOT_MODEL_CACHE_DIR", str(tmp_path / "cache"))
+    work: list[object] = []
+    own = build._compile
+    monkeypatch.setattr(build, "_compile", lambda arguments: (work.append(arguments), own(arguments))[1])
+
+    def run(*options: str, model: Path = tmp_path / "models/m.onnx", output: str = "out") -> bool:
+        work.clear()
+        paths = ["--depfile", str(tmp_path / output / "m.d"), "--report", str(tmp_path / output / "m.txt")]
+        assert main(["compile", str(model), "-o", str(tmp_path / output), *paths, *options]) == 0
+        return bool(work)
+
+    write_model(tmp_path / "models/m.onnx", external_data="m.weights")
+    return run
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def entries(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "cache").iterdir())
+
+
+def test_a_hit_gives_the_bytes_of_a_compilation(tmp_path: Path, compile_model: Compile) -> None:
+    """From another place, too; the depfile names the files of this place."""
+    assert compile_model("--params=external", output="out")
+    made = contents(tmp_path / "out")
+    assert set(made) == {"m.c", "m.h", "m.json", "m.params", "m.d", "m.txt"}
+    assert not compile_model("--params=external", output="out")
+    assert contents(tmp_path / "out") == made
+    write_model(tmp_path / "elsewhere/m.onnx", external_data="m.weights")
+    assert not compile_model("--params=external", model=tmp_path / "elsewhere/m.onnx", output="other")
+    other = contents(tmp_path / "other")
+    assert other.pop("m.d").decode() == made.pop("m.d").decode().replace(str(tmp_path / "models"), str(tmp_path / "elsewhere")).replace(
+        str(tmp_path / "out"), str(tmp_path / "other")
+    )
+    assert other == made
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--name=n", "--target=c", "--option=optimize=size", "--io=workspace", "--workspace=caller", "--pool=a", "--params=external", "--profile", "--interface=module", "--metadata=none", "--planner=greedy", "--max-ram=1m"],
+)  # fmt: skip
+def test_every_option_counts(compile_model: Compile, option: str) -> None:
+    assert compile_model()
+    assert compile_model(option)
+    assert not compile_model(option)
+
+
+def test_every_input_counts(tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compile_model()
+    os.utime(tmp_path / "models/m.onnx")
+    assert not compile_model()
+    weights = tmp_path / "models/m.weights"
+    weights.write_bytes(bytes(weights.stat().st_size))
+    assert compile_model() and not compile_model()
+    write_model(tmp_path / "models/m.onnx", bias=2, external_data="m.weights")
+    assert compile_model() and not compile_model()
+    for changed in ("digest", "package_versions"):
+        monkeypatch.setattr(f"aot_model.installation.{changed}", lambda: "another")
+        assert compile_model() and not compile_model()
+
+
+def test_errors_and_listings_are_not_kept(tmp_path: Path, compile_model: Compile, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert main(["compile", str(tmp_path / "models/m.onnx"), "-o", str(tmp_path / "out"), "--max-flash=1"]) == 1
+        assert "[E402]" in capsys.readouterr().err
+    (tmp_path / "models/m.weights").rename(tmp_path / "models/gone")
+    assert main(["compile", str(tmp_path / "models/m.onnx"), "-o", str(tmp_path / "out")]) == 1
+    assert "[E103]" in capsys.readouterr().err
+    (tmp_path / "models/gone").rename(tmp_path / "models/m.weights")
+    assert compile_model("--dump-after=fold_constants") and compile_model("--dump-after=fold_constants")
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:80] + b"x" + data[81:], lambda data: b""], ids=["cut", "changed", "empty"])
+def test_damaged_entries_are_made_again(tmp_path: Path, compile_model: Compile, damage: Callable[[bytes], bytes]) -> None:
+    assert compile_model()
+    made = contents(tmp_path / "out")
+    for entry in entries(tmp_path):
+        entry.write_bytes(damage(entry.read_bytes()))
+        assert compile_model() and contents(tmp_path / "out") == made
+        assert not compile_model()
+
+
+def test_those_not_used_for_longest_go_first(tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("--name=a", "--name=b", "--name=c")
+    for age, name in enumerate(names):
+        before = set(entries(tmp_path)) if age else set()
+        compile_model(name)
+        for entry in set(entries(tmp_path)) - before:
+            os.utime(entry, (1000 + age, 1000 + age))
+    assert not compile_model("--name=a")  # now the youngest
+    total = sum(entry.stat().st_size for entry in entries(tmp_path))
+    monkeypatch.setenv("AOT_MODEL_CACHE_SIZE", str(total + total // 6))  # room for three and a half
+    assert compile_model("--name=d")
+    assert sum(entry.stat().st_size for entry in entries(tmp_path)) <= total + total // 6
+    assert [compile_model(name) for name in ("--name=a", "--name=c", "--name=d")] == [False, False, False]
+    assert compile_model("--name=b")
+
+
+def test_mistakes(tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("AOT_MODEL_CACHE_SIZE", "much")
+    assert main(["compile", str(tmp_path / "models/m.onnx"), "-o", str(tmp_path / "out")]) == 1
+    assert "AOT_MODEL_CACHE_SIZE: 'much' is not a number of bytes [E501]" in capsys.readouterr().err
+    monkeypatch.delenv("AOT_MODEL_CACHE_SIZE")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("AOT_MODEL_CACHE_DIR", str(tmp_path / "file/cache"))
+    assert compile_model()
+    assert f"note: the cache {tmp_path}/file/cache cannot be used: Not a directory" in capsys.readouterr().err
+
+
+def test_builds_at_the_same_time(tmp_path: Path, compile_model: Compile) -> None:
+    """Several processes fill and shrink one folder: all succeed with the same bytes."""
+    environment = os.environ | {"AOT_MODEL_CACHE_SIZE": "100k"}
+    command = [sys.executable, str(ROOT / "compiler/aot_model"), "compile", str(tmp_path / "models/m.onnx"), "-o"]
+    running = [subprocess.Popen([*command, str(tmp_path / f"out{k}"), f"--name=n{k % 2}"], env=environment) for k in range(4)]
+    assert [process.wait(120) for process in running] == [0] * 4
+    assert contents(tmp_path / "out0") == contents(tmp_path / "out2") and contents(tmp_path / "out1") == contents(tmp_path / "out3")
+    assert all(entry.name.endswith(".aot-model") for entry in entries(tmp_path))

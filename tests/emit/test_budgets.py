@@ -1,0 +1,48 @@
+"""Budgets: the error says where the bytes are, and what would help is measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from aot_model.cli import main
+from onnx_models import model, save, tensor, unary
+
+Captured = pytest.CaptureFixture[str]
+
+
+def hint(capsys: Captured, words: str) -> str:
+    text = capsys.readouterr().err
+    assert words in text and text.count("[E402]") == 1, text
+    return text.partition("\n  hint: ")[2].strip()
+
+
+def test_other_options_that_need_less_are_named_with_their_sizes(tmp_path: Path, capsys: Captured) -> None:
+    path = save(unary("Relu", (1, 256)), tmp_path / "m.onnx")
+    assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--io=workspace", "--max-ram=1000"]) == 1
+    assert hint(capsys, "needs 1,024 bytes of RAM, the budget is 1,000\nm for host").startswith("`--io caller` needs 0; no placement of these layers needs less")
+    assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--io=caller", "--max-ram=1000"]) == 0
+
+
+def test_what_is_live_at_the_peak_is_named(tmp_path: Path, capsys: Captured) -> None:
+    proto = model([helper.make_node("Softmax", ["x"], ["s"], name="wide"), helper.make_node("CumSum", ["s", "axis"], ["y"], name="sum")],
+                  [tensor("x", (1, 300))], [tensor("y", (1, 300))], {"axis": np.array(1)})  # fmt: skip
+    path = save(proto, tmp_path / "m.onnx")
+    assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--max-ram=8"]) == 1
+    said = hint(capsys, "bytes of RAM, the budget is 8")
+    assert "what is live at the peak must shrink, first of all '" in said and "'s' (1,200)" in said
+
+
+@pytest.mark.parametrize(("kind", "said"), [(TensorProto.FLOAT, True), (TensorProto.INT32, False)])
+def test_flash(kind: int, said: bool, tmp_path: Path, capsys: Captured) -> None:
+    values = np.arange(1, 9, dtype=helper.tensor_dtype_to_np_dtype(kind))
+    path = save(model([helper.make_node("Mul", ["x", "c"], ["y"], name="scale")], [tensor("x", (1, 8), kind)], [tensor("y", (1, 8), kind)], {"c": values}), tmp_path / "m.onnx")
+    command = ["compile", str(path), "-o", str(tmp_path / "o"), "--max-flash=31"]
+    assert main(command) == 1
+    text = hint(capsys, "needs 32 bytes of flash for constants, the budget is 31")
+    assert ("32 of them are real numbers" in text) == said and "--params external" in text
+    assert main([*command, "--params=external"]) == 1
+    assert "--params external" not in hint(capsys, "bytes of flash")
