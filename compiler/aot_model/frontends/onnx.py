@@ -8,7 +8,6 @@ Reshape asks for them. A symbolic leading dimension is bound to 1, with a note; 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +26,12 @@ from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_opsets import modernise
-from aot_model.frontends.onnx_rows import row_count
+from aot_model.frontends.onnx_rows import Sizes
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
 from aot_model.ir.strings import encoded, string_type
 from aot_model.ir.types import DType
-from aot_model.ops.control import Loop
-from aot_model.ops.creation import Range
-from aot_model.ops.dynamic import RangeUpTo
-from aot_model.ops.movement import Concat, Slice
-from aot_model.ops.registry import OPERATORS, Build, Operator, OperatorError, load_all
+from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
 
 
@@ -69,13 +64,9 @@ class Importer:
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.problems: list[Problem] = []
         self.binder = InputBinder(bindings, self._problem, self._dtype)
-        self.bounds = dict(bindings.bounds)
         self.strings = string_type(bindings.string_bytes)
         """Element type of all tensors of strings."""
-        self.actual_shapes: dict[Value, Value] = {}
-        """Values whose size depends on data, and the values that hold their shapes."""
-        self.row_counts: dict[Value, Value] = {}
-        """Those of which it is the first extent alone, and the values that hold that."""
+        self.sizes = Sizes(bindings.bounds)
 
     def run(self) -> Graph:
         self._check_operators(self.proto.graph)
@@ -97,9 +88,9 @@ class Importer:
             self._problem("E203", f"--constant names unknown inputs: {', '.join(map(printable, sorted(self.binder.constants)))}")
         self._raise()
         self._body(self.proto.graph, graph, scope)
-        graph.outputs += [self.actual_shapes[v] for v in graph.outputs if v in self.actual_shapes]
-        if self.bounds and not self.problems:
-            self._problem("E203", f"--bound names values of which the size does not hang on data: {', '.join(map(printable, sorted(self.bounds)))}")
+        graph.outputs += [self.sizes.shapes[v] for v in graph.outputs if v in self.sizes.shapes]
+        if self.sizes.bounds and not self.problems:
+            self._problem("E203", f"--bound names values of which the size does not hang on data: {', '.join(map(printable, sorted(self.sizes.bounds)))}")
         self._raise()
         return graph
 
@@ -169,7 +160,7 @@ class Importer:
     def _check_declared(self, info: onnx.ValueInfoProto, value: Value) -> None:
         """The type that the file declares for an output must be the one that follows from the inputs."""
         declared = info.type.tensor_type
-        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(value, Value) or value in self.actual_shapes:
+        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(value, Value) or value in self.sizes.shapes:
             return
         dims = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim]
         known = declared.HasField("shape") and not self.binder.used and not self.binder.notes
@@ -217,90 +208,65 @@ class Importer:
                 scope[proto.output[0]] = value
             return
         inputs = [scope[n] if n else None for n in proto.input]
-        sized = [v for v in inputs if isinstance(v, Value) and v in self.actual_shapes]
         while inputs and inputs[-1] is None:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
-        version = self.version(domain)
-        why = type_problem(proto, domain, version, [v.dtype if isinstance(v, Value) else None for v in inputs])
+        why = type_problem(proto, domain, self.version(domain), [v.dtype if isinstance(v, Value) else None for v in inputs])
         if why:
             self._problem("E301", why, proto)
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
             handler = HANDLERS.get(_label(domain, proto.op_type))
-            if handler is not None and sized and proto.op_type not in ("If", "Identity", "Transpose"):
-                raise OperatorError(f"reads '{sized[0].name}', whose size hangs on data", "E203")
+            for value in self.sizes.among(inputs) if handler is not None and proto.op_type not in ("If", "Identity", "Transpose") else ():
+                raise OperatorError(f"reads '{value.name}', whose size hangs on data", "E203")
             if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:
                 self._function(proto, graph, scope, inputs)
                 return
-            attributes = self.attributes(place)
-            name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output), place.build)
-            cls = self._class(domain, name)
-            if cls is None:
-                raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
-            op = self._bounded(proto, make_operator(cls, attributes, self.element_type, self.strings), inputs)
-            types = op.infer(inputs)
-            if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
-                raise OperatorError("is not supported on strings", "E202")
-            count = row_count(op, inputs, sized, self.row_counts) if sized else None
+            self._add(place, domain, prefix)
         except OperatorError as error:
             self._problem(error.code, str(error), proto, error.hint)
-            return
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
             self._problem("E301", f"attributes or inputs do not fit: {printable(str(error))}", proto)
-            return
-        why = next(filter(None, (shape_problem(t.shape, t.dtype.size) for t in types)), None)
-        if why:
-            self._problem("E202", f"the result {why}", proto)
-            return
-        wanted = list(proto.output)
-        axes = op.sized_by_data(inputs)
-        plain_outputs = len(types) - len(axes)
-        if len(wanted) > plain_outputs:
-            self._problem("E202", f"has {len(wanted)} outputs; {plain_outputs} are supported", proto)
-            return
+
+    def _operator(self, place: Place, domain: str) -> tuple[Operator, list[Value | None]]:
+        """The operator of a node in its newest form, and its inputs. OperatorError when there is none."""
+        proto, version = place.proto, self.version(domain)
+        name, attributes, inputs = modernise(domain, proto.op_type, version, self.attributes(place), place.inputs, len(proto.output), place.build)
+        cls = self._class(domain, name)
+        if cls is None:
+            raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
+        op = self.sizes.bounded(make_operator(cls, attributes, self.element_type, self.strings), proto.output)
+        if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
+            raise OperatorError("is not supported on strings", "E202")
+        return op, inputs
+
+    def _add(self, place: Place, domain: str, prefix: str) -> None:
+        """Add a node to the graph, or its results where they are known. OperatorError when the inputs do not fit."""
+        op, inputs = self._operator(place, domain)
+        types, axes, count = op.infer(inputs), op.sized_by_data(inputs), self.sizes.row_count(op, inputs)
+        for why in filter(None, (shape_problem(t.shape, t.dtype.size) for t in types)):
+            raise OperatorError(f"the result {why}", "E202")
+        proto, wanted, most = place.proto, list(place.proto.output), len(types) - len(axes)
+        if len(wanted) > most:
+            raise OperatorError(f"has {len(wanted)} outputs; {most} are supported", "E202")
         label = f"{prefix}{'.' if prefix else ''}{proto.name or (wanted[0] if wanted else proto.op_type)}"
-        names = [*wanted, *([""] * (plain_outputs - len(wanted)) if axes else [])]
+        names = [*wanted, *([""] * (most - len(wanted)) if axes else [])]
         outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(names, types, strict=False))]
-        shapes = {k: Value(f"{outputs[k].name}.shape", t) for k, t in zip(axes, types[plain_outputs:], strict=False)}
+        shapes = {k: Value(f"{outputs[k].name}.shape", t) for k, t in zip(axes, types[most:], strict=False)}
         node = Node(op, inputs, [*outputs, *shapes.values()], label)
         data = folded(node)
         if data is not None:
             outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=False)]
         else:
-            graph.nodes.append(node)
+            place.graph.nodes.append(node)
             for k, shape in shapes.items():
-                self.sized(outputs[k], shape, axes[k], place.build)
-            if count is not None:
-                for value in outputs:
-                    self._same_rows(value, count, place.build)
-        scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
-
-    def _bounded(self, proto: onnx.NodeProto, op: Operator, inputs: list[Value | None]) -> Operator:
-        """The form of an operator that has room for as many rows as --bound says."""
-        most = [self.bounds.pop(name) for name in proto.output if name in self.bounds]
-        if not most:
-            return op
-        if isinstance(op, Loop):
-            return replace(op, most=most[0])
-        if isinstance(op, Range):
-            return RangeUpTo(most[0])
-        raise OperatorError("--bound is for results of Range and Loop", "E203")
-
-    def sized(self, value: Value, shape: Value, axis: int, build: Build) -> None:
-        """Note that an extent of a value hangs on data."""
-        self.actual_shapes[value] = shape
-        if axis == 0:
-            self.row_counts[value] = build(Slice(), shape, build.constant([0], DType.INT64), build.constant([1], DType.INT64))
-
-    def _same_rows(self, value: Value, count: Value, build: Build) -> None:
-        """Note that a value has as many rows as `count` says."""
-        rest = build.constant(value.shape[1:], DType.INT32)
-        self.actual_shapes[value] = build(Concat(0), count, rest, output=f"{value.name}.shape")
-        self.row_counts[value] = count
+                self.sizes.add(outputs[k], shape, axes[k], place.build)
+            for value in outputs if count is not None else ():
+                self.sizes.add_rows(value, count, place.build)
+        place.scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
 
     def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
@@ -360,9 +326,8 @@ class Importer:
             body.inputs = scan_formals(place, source)
         self._body(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
         self._raise()
-        sized = next((v for v in body.outputs if v in self.actual_shapes), None)
-        if sized is not None:
-            raise OperatorError(f"the size of '{sized.name}', a result of its body, hangs on data", "E203")
+        for value in self.sizes.among(body.outputs):
+            raise OperatorError(f"the size of '{value.name}', a result of its body, hangs on data", "E203")
         return body
 
 

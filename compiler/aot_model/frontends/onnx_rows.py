@@ -7,29 +7,76 @@ is read off the operator's expression: every element of the value that row i rea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from aot_model.ir.expr import Expr, load
 from aot_model.ir.graph import Value
-from aot_model.ir.types import TensorType
+from aot_model.ir.types import DType, TensorType
 from aot_model.lowering.loops import index_variables
+from aot_model.ops.control import Loop
+from aot_model.ops.creation import Range
+from aot_model.ops.dynamic import RangeUpTo
+from aot_model.ops.movement import Concat, Slice
 from aot_model.ops.registry import Build, Index, Inputs, Operator, OperatorError
 
 
-def row_count(op: Operator, inputs: Inputs, sized: Sequence[Value], counts: Mapping[Value, Value]) -> Value:
-    """The number of rows of an operator's results, which is that of the inputs `sized`. OperatorError E203 where the
-    operator does more than rows. counts: the numbers of rows of values, as values."""
-    other = next((v for v in sized if v not in counts), None)
-    if other is not None:
-        raise OperatorError(f"reads '{other.name}', of which an inner extent hangs on data", "E203", "such a value can be an output of the model only")
-    if len({counts[v] for v in sized}) > 1:
-        raise OperatorError(f"reads {' and '.join(repr(v.name) for v in sized)}, whose numbers of rows hang on different data", "E203")
-    rows = max(sized[0].shape[0], 2)  # of one row everything is row by row
-    trial = {v: Value(v.name, TensorType(v.dtype, (rows, *v.shape[1:]))) for v in sized}
-    if not _by_rows(op, [trial.get(v, v) if v is not None else None for v in inputs], set(trial.values()), rows):
-        hint = "operators that treat each row alone can read such a value; others need a size that is known"
-        raise OperatorError(f"reads more than one row of '{sized[0].name}', whose number of rows hangs on data", "E203", hint)
-    return counts[sized[0]]
+class Sizes:
+    """What is known of the sizes in a model that hang on data.
+
+    shapes: values of which an extent does, and the values that hold their actual shapes; counts: those of which it is the
+    number of rows alone, and the values that hold that; bounds: numbers of rows that the user gave and nobody has taken.
+    """
+
+    def __init__(self, bounds: Mapping[str, int]) -> None:
+        self.bounds = dict(bounds)
+        self.shapes: dict[Value, Value] = {}
+        self.counts: dict[Value, Value] = {}
+
+    def among(self, values: Iterable[object]) -> list[Value]:
+        """Those values whose size hangs on data."""
+        return [v for v in values if isinstance(v, Value) and v in self.shapes]
+
+    def bounded(self, op: Operator, outputs: Iterable[str]) -> Operator:
+        """The form of an operator that has room for as many rows as the user says."""
+        most = [self.bounds.pop(name) for name in outputs if name in self.bounds]
+        if not most:
+            return op
+        if isinstance(op, Loop):
+            return replace(op, most=most[0])
+        if isinstance(op, Range):
+            return RangeUpTo(most[0])
+        raise OperatorError("--bound is for results of Range and Loop", "E203")
+
+    def add(self, value: Value, shape: Value, axis: int, build: Build) -> None:
+        """Note that the extent of a value along an axis hangs on data."""
+        self.shapes[value] = shape
+        if axis == 0:
+            self.counts[value] = build(Slice(), shape, build.constant([0], DType.INT64), build.constant([1], DType.INT64))
+
+    def add_rows(self, value: Value, count: Value | None, build: Build) -> None:
+        """Note that a value has as many rows as `count` says."""
+        assert count is not None
+        self.shapes[value] = build(Concat(0), count, build.constant(value.shape[1:], DType.INT32), output=f"{value.name}.shape")
+        self.counts[value] = count
+
+    def row_count(self, op: Operator, inputs: Inputs) -> Value | None:
+        """The number of rows of an operator's results where it hangs on data: that of such inputs. OperatorError E203 where
+        the operator does more with them than rows."""
+        sized = self.among(inputs)
+        if not sized:
+            return None
+        other = next((v for v in sized if v not in self.counts), None)
+        if other is not None:
+            raise OperatorError(f"reads '{other.name}', of which an inner extent hangs on data", "E203", "such a value can be an output of the model only")
+        if len({self.counts[v] for v in sized}) > 1:
+            raise OperatorError(f"reads {' and '.join(repr(v.name) for v in sized)}, whose numbers of rows hang on different data", "E203")
+        rows = max(sized[0].shape[0], 2)  # of one row everything is row by row
+        trial = {v: Value(v.name, TensorType(v.dtype, (rows, *v.shape[1:]))) for v in sized}
+        if not _by_rows(op, [trial.get(v, v) if v is not None else None for v in inputs], set(trial.values()), rows):
+            hint = "operators that treat each row alone can read such a value; others need a size that is known"
+            raise OperatorError(f"reads more than one row of '{sized[0].name}', whose number of rows hangs on data", "E203", hint)
+        return self.counts[sized[0]]
 
 
 def _by_rows(op: Operator, inputs: Inputs, sized: Collection[Value], rows: int) -> bool:

@@ -310,7 +310,7 @@ def _transpose(place: Place) -> bool:
         return False
     name, build = place.proto.output[0], place.build
     rows, shape = build.many(NonZeroRows(), *node.inputs, outputs=(name, f"{name}.shape"))
-    place.importer.sized(rows, shape, 0, build)
+    place.importer.sizes.add(rows, shape, 0, build)
     place.set(rows)
     return True
 
