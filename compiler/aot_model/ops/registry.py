@@ -16,6 +16,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -136,7 +137,8 @@ def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]],
     """Class decorator: register the operator under (domain, name). marks: elementwise, movement, effects."""
 
     def register(cls: type[Op]) -> type[Op]:
-        cls = dataclass(frozen=True)(cls)
+        if get_annotations(cls):  # else it is the dataclass that its base is, and making another takes most of the time to load it
+            cls = dataclass(frozen=True)(cls)
         cls.name, cls.domain = name, domain
         for mark, value in marks.items():
             setattr(cls, mark, value)
