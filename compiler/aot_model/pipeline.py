@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot_model.emit.budgets import Budgets, check_budgets
+from aot_model.emit.contradictions import check_options
 from aot_model.emit.files import Product, own_files
 from aot_model.emit.parameters import parameters_file
 from aot_model.emit.render import header, source
@@ -67,6 +68,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     """Compile a model; nothing is written. CompileError with everything that is wrong."""
     forget()
     load_all()
+    check_options(request.library, [p.name for p in request.pools])
     target = parse_target(request.target, request.options, request.plugins)
     model = read_model(request.model, request.dims, target.option("arithmetic") if target.has_option("arithmetic") else "tflm", request.library.string_bytes)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)

@@ -73,35 +73,10 @@ def _options(arguments: argparse.Namespace) -> Options:
     from aot_model.emit.view import Options
 
     return Options(
-        arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile,
+        arguments.workspace, arguments.io, arguments.metadata, dict(arguments.pool_section), arguments.params,
+        tuple(dict.fromkeys(arguments.interface)), arguments.profile,
         arguments.string_bytes,
     )  # fmt: skip
-
-
-def _sections(arguments: argparse.Namespace) -> dict[str, str]:
-    """Section by pool. CompileError E501 for a pool that there is not, or that the library does not own."""
-    from aot_model.errors import fail
-
-    sections = dict(arguments.pool_section)
-    pools = [name for name, _, _ in arguments.pool] or ["workspace"]
-    for name in sections:
-        if name not in pools:
-            raise fail("E501", f"--pool-section: there is no pool '{name}'", hint=f"the pools are {', '.join(pools)}")
-    if sections and arguments.workspace == "caller":
-        raise fail("E501", "--pool-section with --workspace caller: the caller places the memory")
-    return sections
-
-
-def _interfaces(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """CompileError E501 for an interface that the other options leave no room for."""
-    from aot_model.errors import fail
-
-    asked = tuple(dict.fromkeys(arguments.interface))
-    if asked and (arguments.metadata != "full" or arguments.io != "caller"):
-        raise fail("E501", f"--interface {asked[0]} needs --metadata full and --io caller")
-    if "tvm-ffi" in asked and arguments.workspace == "caller":
-        raise fail("E501", "--interface tvm-ffi with --workspace caller: its calls have no argument for the workspace")
-    return asked
 
 
 def check(arguments: argparse.Namespace) -> int:
