@@ -12,6 +12,8 @@
 #     [IO caller|workspace]                       where inputs and outputs are
 #     [POOLS <name>[:<size>[:<align>]]...]        pools of the workspace, the most preferred first
 #     [POOL_SECTIONS <pool>=<section>...]         linker sections of the pools' arrays
+#     [POOL_SPEEDS <pool>=<n>...]                 classes of speed: pools of a higher one are preferred (default: 0)
+#     [POOL_TARGETS <pool>=<target>[+<target>]...] targets that may touch a pool (default: all)
 #     [PLANNER <name>]                            memory planner: auto (default), greedy, best-fit, local-search,
 #                                                 optimal, or a plug-in's
 #     [PARAMS linked|external]                    constants in the code, or in <name>.params, which is made beside it

@@ -68,15 +68,15 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     """Compile a model; nothing is written. CompileError with everything that is wrong."""
     forget()
     load_all()
-    check_options(request.library, [p.name for p in request.pools])
     target = parse_target(request.target, request.options, request.plugins)
+    check_options(request.library, request.pools, [t.name for t in (*target.before, target)])
     model = read_model(request.model, request.dims, target.option("arithmetic") if target.has_option("arithmetic") else "tflm", request.library.string_bytes)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         parts = run_passes(model.graph, target, observer)
         program = lower(model.graph, target)
     run_program_passes(program, target, "after-lowering")
-    addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
+    addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm, processor=target.name)
     run_program_passes(program, target, "after-planning")
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.budgets, lambda: _alternatives(request, target))

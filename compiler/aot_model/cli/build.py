@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,11 +21,17 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     from aot_model.emit.budgets import Budgets
     from aot_model.emit.names import library_name
     from aot_model.emit.view import Options
+    from aot_model.errors import fail
     from aot_model.memory import Pool
     from aot_model.pipeline import Request
 
     given = vars(arguments)
     pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
+    speeds, targets = dict(given.get("pool_speed") or ()), dict(given.get("pool_targets") or ())
+    unknown = sorted({*speeds, *targets} - {p.name for p in pools})
+    if unknown:
+        raise fail("E501", f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'", hint=f"the pools are {', '.join(p.name for p in pools)}")
+    pools = tuple(replace(p, speed=speeds.get(p.name, 0), targets=tuple(targets[p.name].split("+")) if p.name in targets else ()) for p in pools)
     return Request(
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
         library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"),

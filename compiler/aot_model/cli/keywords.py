@@ -60,6 +60,8 @@ OPTIONS = (
     Keyword("io", "caller|workspace", "where inputs and outputs are", flag="--io"),
     Keyword("pools", "<name>[:<size>[:<align>]]", "pools of the workspace, the most preferred first", "list", "--pool", type=values.pool),
     Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section", type=values.section),
+    Keyword("pool_speeds", "<pool>=<n>", "classes of speed: pools of a higher one are preferred (default: 0)", "map", "--pool-speed", type=values.speed),
+    Keyword("pool_targets", "<pool>=<target>[+<target>]", "targets that may touch a pool (default: all)", "map", "--pool-targets", type=values.pair),
     Keyword("planner", "<name>", "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's", flag="--planner"),
     Keyword("params", "linked|external", "constants in the code, or in <name>.params, which is made beside it", flag="--params"),
     Keyword("profile", "", "count the ticks of each layer, by a clock of the program", "flag", "--profile"),

@@ -19,6 +19,8 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     io              where inputs and outputs are: caller|workspace
     pools           pools of the workspace, the most preferred first
     pool_sections   linker sections of the pools' arrays
+    pool_speeds     classes of speed: pools of a higher one are preferred (default: 0)
+    pool_targets    targets that may touch a pool (default: all)
     planner         memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's
     params          constants in the code, or in <name>.params, which is made beside it: linked|external
     profile         count the ticks of each layer, by a clock of the program
