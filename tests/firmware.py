@@ -100,8 +100,8 @@ class Firmware:
 
 
 def run_firmware(compiled: Compiled, board: str, vectors: Sequence[Sequence[np.ndarray]], folder: Path, flags: Sequence[str] = ("-O2",),
-                 timeout: float = 600) -> Firmware:  # fmt: skip
-    """Build a compiled model for a board, run it on all vectors, and measure one more run."""
+                 timeout: float = 600, objects: Sequence[str] = ()) -> Firmware:  # fmt: skip
+    """Build a compiled model for a board, run it on all vectors, and measure one more run. objects: linked with it."""
     view = compiled.view
     for name, text in compiled.texts.items():
         (folder / name).write_text(text)
@@ -138,7 +138,7 @@ def run_firmware(compiled: Compiled, board: str, vectors: Sequence[Sequence[np.n
     cross = "arm-none-eabi-"
     model = [f"{cross}gcc", *BOARDS[board].flags, "-mthumb", *STRICT, *flags, include, "-c", f"{view.name}.c", "-o", "model.o"]
     subprocess.run(model, cwd=folder, check=True)
-    build_and_run(BOARDS[board], ["main.c", "model.o"], folder, ["-O2", include], timeout)
+    build_and_run(BOARDS[board], ["main.c", "model.o", *objects], folder, ["-O2", include], timeout)
     sizes = subprocess.run([f"{cross}size", "model.o"], cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()[1].split()
     ticks, stack = map(int, (folder / "log.txt").read_text().split())
     outputs = _outputs(compiled, (folder / "out.bin").read_bytes(), len(vectors))

@@ -63,6 +63,8 @@ def last_version(domain: str, name: str) -> int:
 
 
 def _attribute(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return onnx.numpy_helper.from_array(value)
     return onnx.helper.np_dtype_to_tensor_dtype(value.numpy) if isinstance(value, DType) else value
 
 

@@ -80,8 +80,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
     return Options(
         arguments.workspace, arguments.io, arguments.metadata, dict(arguments.pool_section), arguments.params,
-        tuple(dict.fromkeys(arguments.interface)), arguments.profile,
-        arguments.string_bytes,
+        tuple(dict.fromkeys(arguments.interface)), arguments.profile, int(arguments.string_bytes),
     )  # fmt: skip
 
 

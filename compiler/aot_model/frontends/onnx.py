@@ -50,7 +50,7 @@ def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_W
         digest.update(extra.read_bytes())
     importer = Importer(proto, str(path), dims, string_type(string_bytes))
     graph = importer.run()
-    return Model(graph, tuple(sources), digest.hexdigest(), importer.binder.notes)
+    return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes])
 
 
 class Importer:
@@ -64,6 +64,7 @@ class Importer:
         """Element type of all tensors of strings."""
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.problems: list[Problem] = []
+        self.notes: list[str] = []
         self.binder = InputBinder(dims, self._problem, self._dtype)
         self.actual_shapes: dict[Value, Value] = {}
         """Values whose size depends on data, and the values that hold their shapes."""
@@ -112,9 +113,8 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if node.op_type not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
-                    label = f"{domain}.{node.op_type}" if domain else node.op_type
-                    missing.setdefault(printable(label), []).append(printable(node.name or (node.output[0] if node.output else "?")))
+                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
+                    missing.setdefault(printable(_label(domain, node.op_type)), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
             listed = ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
@@ -219,7 +219,8 @@ class Importer:
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
-            if not domain and proto.op_type in HANDLERS and HANDLERS[proto.op_type](place):
+            handler = HANDLERS.get(_label(domain, proto.op_type))
+            if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:
                 self._function(proto, graph, scope, inputs)
@@ -324,9 +325,18 @@ class Importer:
         return body
 
 
+_OF_MAPS = ("ai.onnx.ml.CastMap", "ai.onnx.ml.DictVectorizer")
+
+
+def _label(domain: str, name: str) -> str:
+    return f"{domain}.{name}" if domain else name
+
+
 def _nearest(label: str) -> str:
     import difflib
 
-    names = [f"{d}.{n}" if d else n for d, n in OPERATORS if d != "aot"]
+    if label in _OF_MAPS:
+        return "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+    names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
     near = difflib.get_close_matches(label, names, 1, 0.75)
     return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"

@@ -15,8 +15,10 @@ import numpy as np
 import onnx
 import onnx.helper
 
+from aot_model.emit.names import printable
 from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Concat, Slice
 from aot_model.ops.registry import Build, OperatorError, ints, normal_axis, static
 from aot_model.ops.views import Squeeze, Unsqueeze
@@ -278,7 +280,21 @@ def _identity(place: Place) -> bool:
     return False
 
 
+def _zip_map(place: Place) -> bool:
+    """Scores of classes as maps, one for each sample, are the last thing that exporters of scikit-learn add: the tensor stays."""
+    x, name = place.input(0), place.proto.output[0]
+    classes = place.attribute("classlabels_strings") or place.attribute("classlabels_int64s") or ()
+    if not isinstance(x, Value) or not x.shape or len(classes) != x.shape[-1]:
+        raise OperatorError(f"{len(classes)} keys do not fit {x.type if isinstance(x, Value) else 'a sequence'}")
+    keys = [k.decode("utf-8", "replace") if isinstance(k, bytes) else str(k) for k in classes]
+    listed = ", ".join(map(printable, keys[:8])) + (f" and {len(keys) - 8} more" if len(keys) > 8 else "")
+    place.importer.notes.append(f"'{printable(name)}' is a tensor instead of maps (ZipMap); its columns are {listed}")
+    place.set(place.build(op("Identity"), x, output=name))
+    return True
+
+
 HANDLERS: dict[str, Handler] = {
+    "ai.onnx.ml.ZipMap": _zip_map,
     "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
     "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length, "SplitToSequence": _split,
     "ConcatFromSequence": _concat, "Optional": _optional, "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,

@@ -168,24 +168,30 @@ class StringNormalizer(Operator):
         words = sorted({(letter_case.lower(w) if fold else w).encode() for w in self.stopwords})
         tables = packed_words(words) if words else {}
         text = CText()
-        put = f"aot_model_string_put(y[count].text, x[i].text, length, {size});"
-        text.line("int32_t count = 0;")
+        target = "y[count].text" if words else "y[i].text"
+        put = f"aot_model_string_put({target}, x[i].text, length, {size});"
+        if words:
+            text.line("int32_t count = 0;")
         with text.loop("i", str(x.shape[-1])):
             text.line(f"const int32_t length = aot_model_string_length(x[i].text, {size});")
             text.line(put)
             if fold:
-                text.line("aot_model_change_case(y[count].text, length, false);")
+                text.line(f"aot_model_change_case({target}, length, false);")
             if words:
-                with text.block(f"if (aot_model_string_find(words, begins, {len(words)}, y[count].text, {size}) >= 0)"):
+                with text.block(f"if (aot_model_string_find(words, begins, {len(words)}, {target}, {size}) >= 0)"):
                     text.line("continue;")
             if self.case_change_action == "NONE" and fold:
                 text.line(put)
             if self.case_change_action == "UPPER" or (self.case_change_action == "LOWER" and not fold):
-                text.line(f"aot_model_change_case(y[count].text, length, {'true' if self.case_change_action == 'UPPER' else 'false'});")
-            text.line("++count;")
-        with text.block("if (count == 0)"):
+                text.line(f"aot_model_change_case({target}, length, {'true' if self.case_change_action == 'UPPER' else 'false'});")
+            if words:
+                text.line("++count;")
+        if words:
+            with text.block("if (count == 0)"):
+                text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
+                text.line("count = 1;")
+        elif not x.type.elements:
             text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
-            text.line("count = 1;")
         shapes = put_shape(text, site, 1, [*("1" for _ in x.shape[:-1]), "count"]) if self.stopwords else []
         helpers = (letter_case.change_case_function(),) if fold or self.case_change_action != "NONE" else ()
         arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", y), *shapes]

@@ -7,6 +7,7 @@ search. Source: ONNX operator specification.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.base import Packed
-from aot_model.kernels.float32.text import CText
+from aot_model.kernels.float32.text import CText, product
 from aot_model.lowering.arguments import Argument, written
 from aot_model.lowering.site import Site
 from aot_model.ops.indexing import block
@@ -56,8 +57,11 @@ class CountGrams(Operator):
                 n = len(grams[0][0])
                 tables[f"grams{n}"] = np.asarray([g for g, _ in grams], np.int32)
                 tables[f"places{n}"] = np.asarray([p for _, p in grams], np.int32)
-                with text.loop("step", str((self.skips if n > 1 else 0) + 1)), text.block(f"for (int32_t i = 0; i + {n - 1} * (step + 1) < {words}; ++i)"):
-                    text.line(f"const int32_t k = find_gram(row + i, step + 1, grams{n}, {len(grams)}, {n});")
+                steps = range(1, self.skips + 2) if n > 1 else range(1, 2)
+                ahead = product("step" if len(steps) > 1 else "1", n - 1)
+                first = f"for (int32_t step = 1; step <= {len(steps)}; ++step)"
+                with text.block(first) if len(steps) > 1 else nullcontext(), text.block(f"for (int32_t i = 0; i < {words} - {ahead}; ++i)"):
+                    text.line(f"const int32_t k = find_gram(row + i, {'step' if len(steps) > 1 else 1}, grams{n}, {len(grams)}, {n});")
                     with text.block("if (k >= 0)"):
                         text.line(f"out[places{n}[k]] += 1.0f;")
             if self.once or self.weights is not None:

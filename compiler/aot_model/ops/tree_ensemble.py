@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from aot_model.ir.graph import Value
 from aot_model.ir.types import TensorType
 from aot_model.ops.ml_scores import matrix, transformed
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, operator, required
+from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, operator, required
 from aot_model.ops.trees import AGGREGATES, COMPARE, LEAF, Forest, TreeSums, check_acyclic
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -110,3 +111,17 @@ class TreeEnsemble(Operator):
         if nodes and len(runs) != len(nodes):
             raise OperatorError(f"{len(runs)} sets of members for {len(nodes)} nodes")
         return dict(zip(nodes, runs, strict=False))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        def real(*values: float) -> np.ndarray:
+            return np.asarray(values, np.float32)
+
+        x = np.asarray([[1.2], [3.4], [-0.12], [np.nan], [12.0], [7.0]], np.float32)
+        trees: dict[str, Any] = {
+            "nodes_featureids": (0, 0, 0), "nodes_splits": real(11.0, 1.5, 3.0), "nodes_modes": np.asarray([0, 6, 6], np.uint8), "nodes_truenodeids": (1, 0, 1),
+            "nodes_falsenodeids": (2, 2, 3), "nodes_trueleafs": (0, 1, 1), "nodes_falseleafs": (0, 1, 1), "leaf_targetids": (0, 1, 2, 3),
+            "leaf_weights": real(1.0, 10.0, 1000.0, 100.0), "n_targets": 4, "tree_roots": (0,), "membership_values": real(1.2, 3.7, 8.0, 9.0, np.nan, 12.0, 7.0, np.nan),
+        }  # fmt: skip
+        two = {**trees, "nodes_modes": np.asarray([0, 1, 5], np.uint8), "membership_values": None, "tree_roots": (0, 2), "n_targets": 4}
+        return [Sample((x,), trees), *(Sample((x,), {k: v for k, v in {**two, "aggregate_function": a}.items() if v is not None}) for a in (0, 1))]

@@ -33,9 +33,6 @@ from aot_model.targets.offload import Claim, Offload
 from aot_model.targets.target import Attribute, Target
 
 HEADER = "arm_nnfunctions.h"
-_CHECK = """#if defined(CMSIS_NN_USE_SINGLE_ROUNDING)
-#error "this code was made for CMSIS-NN with double rounding: build both without CMSIS_NN_USE_SINGLE_ROUNDING"
-#endif"""
 
 
 # --- what is in a match -----------------------------------------------------------------------------------------------
@@ -79,9 +76,17 @@ def _pads(match: Match) -> list[tuple[int, int]]:
 
 
 def _conv_shape(match: Match) -> ConvShape:
+    """The geometry of a convolution. A row is given as a column, which has the same elements in the same order: for rows
+    the library has code of its own with Helium, which is wrong at borders of unequal width and refuses many strides."""
     w, node = match.value("w"), match.node("conv")
     assert isinstance(node.op, Convolution)
-    return _geometry(match, match.value("x"), "conv", w.shape[1:-1], node.op.group)
+    s = _geometry(match, match.value("x"), "conv", w.shape[1:-1], node.op.group)
+    if s.in_h != 1 or s.kernel_h != 1 or s.kernel_w == 1:
+        return s
+    return replace(
+        s, in_h=s.in_w, in_w=1, out_h=s.out_w, out_w=s.out_h, kernel_h=s.kernel_w, kernel_w=1, stride_h=s.stride_w, stride_w=s.stride_h,
+        dilation_h=s.dilation_w, dilation_w=s.dilation_h, pad_top=s.pad_left, pad_left=s.pad_top,
+    )  # fmt: skip
 
 
 def _pool_shape(match: Match) -> ConvShape:
@@ -102,7 +107,11 @@ def _check_convolution(match: Match, target: Target) -> str | None:
         return f"{x.type.rank - 2} spatial axes; the library has two"
     if node.op.group not in (1, x.shape[-1]):
         return f"{node.op.group} groups of {x.shape[-1]} channels; not all versions of the library have grouped convolutions"
-    return _check_pad(match, part.quant.x_zero_point) if match.has("pad") else None
+    why = _check_pad(match, part.quant.x_zero_point) if match.has("pad") else None
+    shape = _conv_shape(match)
+    if why is None and shape.in_h == shape.kernel_h == shape.kernel_w == 1 and (shape.out_h, shape.out_w) != (1, shape.in_w):
+        return "a kernel of one element that pads or strides over a row"
+    return why
 
 
 def _check_pad(match: Match, zero_point: int) -> str | None:
@@ -177,7 +186,7 @@ def _check_softmax(match: Match, target: Target) -> str | None:
     if normal_axis(node.op.axis, x.type.rank) != x.type.rank - 1:
         return f"along axis {node.op.axis}; the library takes the last"
     _, shift = _softmax_factor(node.op)
-    return None if 0 <= shift <= 30 else f"an input scale of {node.op.scale:g} times beta {node.op.beta:g}, which its fixed-point format does not hold"
+    return None if shift >= 0 else f"an input scale of {node.op.scale:g} times beta {node.op.beta:g}, which its fixed-point format does not hold"
 
 
 # --- calls ------------------------------------------------------------------------------------------------------------
@@ -212,7 +221,7 @@ def _body(layer: _Layer, buffer: str) -> str:
 
 
 def _call(build: RegionSite, match: Match, name: str, body: str, arguments: Sequence[Argument], fails: bool, function: str) -> None:
-    build.call(name, body, arguments, match=match, includes=(HEADER,), helpers=(_CHECK,), fails=fails, note=f"CMSIS-NN: {function}()")
+    build.call(name, body, arguments, match=match, includes=(HEADER,), fails=fails, note=f"CMSIS-NN: {function}()")
 
 
 def _dims(name: str, n: int, h: int, w: int, c: int) -> str:
@@ -411,11 +420,10 @@ def _lower(region: Region, build: RegionSite) -> None:
         _LOWER[match.pattern](build, match)
 
 
-_EXTENSION = Attribute(
-    "auto", "instruction set that the library is built for; auto: that of the processor", ("auto", *cmsis_nn_scratch.EXTENSIONS)
-)  # fmt: skip
+_EXTENSION = Attribute("auto", "instruction set that the library is built for; auto: that of the processor", ("auto", *cmsis_nn_scratch.EXTENSIONS))
 
 CMSIS_NN = Target(
     "cmsis-nn", "int8 layers as calls of Arm's CMSIS-NN; before a Cortex-M", attributes={"extension": _EXTENSION},
+    c_checks=(("!defined(CMSIS_NN_USE_SINGLE_ROUNDING)", "build the library and this file without CMSIS_NN_USE_SINGLE_ROUNDING"),),
     offload=Offload(_patterns(), lower=_lower, keep=frozenset({"QuantisedSoftmax"}), merge=False),
 )  # fmt: skip

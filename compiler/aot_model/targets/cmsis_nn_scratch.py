@@ -14,31 +14,13 @@ _BLOCK_MVE = 124
 
 
 def convolution(shape: ConvShape, extension: str) -> int:
-    """arm_convolve_wrapper_s8()."""
+    """arm_convolve_wrapper_s8() for more than one row, or a kernel of one element without padding."""
     flat = shape.dilation_h == shape.dilation_w == 1
     if flat and shape.kernel_h == shape.kernel_w == 1 and shape.pad_top == shape.pad_left == 0:
         # Two pixels as int16, which only some compilers' builds of the unstrided case use.
         return 4 * shape.in_c if extension == "dsp" and shape.stride_h == shape.stride_w == 1 else 0
     patch = shape.in_c * shape.kernel_h * shape.kernel_w
-    if extension != "mve":
-        return 4 * _up(patch, 4)
-    if shape.dilation_w == 1 and shape.in_h == shape.kernel_h == 1 and shape.stride_w * shape.in_c % 4 == 0:
-        row = _row(shape)
-        if row is not None:
-            return row
-    return 4 * _up(patch, 16)
-
-
-def _row(shape: ConvShape) -> int | None:
-    """Helium, input and kernel of one row: a copy of the pixels at one border. None where the borders meet."""
-    begin, stride, c = shape.pad_left, shape.stride_w, shape.in_c
-    padding = (shape.out_w - 1) * stride + shape.kernel_w - shape.in_w
-    odd = abs(padding) % 2 * (1 if padding > 0 else -1)
-    right = max(1, _divide(begin + odd + stride - 1, stride)) if begin + odd else 0
-    left = max(1, _divide(begin + stride - 1, stride)) if begin else 0
-    if left + right > shape.out_w:
-        return None
-    return max((shape.kernel_w + begin) * c, (shape.kernel_w - 1 + (right if odd else begin)) * c)
+    return 4 * _up(patch, 16 if extension == "mve" else 4)
 
 
 def depthwise(shape: ConvShape, extension: str) -> int:
@@ -65,8 +47,3 @@ def fully_connected(rows: int, extension: str) -> int:
 
 def _up(n: int, step: int) -> int:
     return -(-n // step) * step
-
-
-def _divide(a: int, b: int) -> int:
-    """As C divides: towards zero."""
-    return a // b if a >= 0 else -(-a // b)

@@ -116,11 +116,19 @@ class _Flags:
     dot_all: bool = False
 
 
+_QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.", re.DOTALL)
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    """\\Q…\\E with a backslash before each sign; other escapes as they are."""
+    return found[0] if found[1] is None else "".join(c if c.isalnum() or ord(c) > 127 else f"\\{c}" for c in found[1])
+
+
 def parse(pattern: str) -> Tree:
     """The tree of a pattern. PatternError."""
-    parser = _Parser(pattern)
+    parser = _Parser(_QUOTED.sub(_unquoted, pattern))
     tree = parser.choice(_Flags())
-    if parser.at < len(pattern):
+    if parser.at < len(parser.pattern):
         raise PatternError("has a ')' too many")
     return tree
 
@@ -203,8 +211,6 @@ class _Parser:
             return tree
         if self._take("["):
             return self._class(flags)
-        if found := self._match(r"\\Q(.*?)(?:\\E|$)"):
-            return Sequence(tuple(self._letter(ord(c), flags) for c in found[1]))
         if found := self._match(r"\\([AzbB])"):
             return _ASSERTIONS[found[1]]
         if found := self._match(r"\\([wdsWDS])"):

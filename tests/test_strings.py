@@ -1,0 +1,347 @@
+"""Tensors of strings: what fits, what does not, what lies behind the end of a text, and every way in and out."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from aot_model.cli import main
+from aot_model.cli.arguments import parser
+from aot_model.emit.view import Options
+from aot_model.errors import CompileError
+from aot_model.host_run import SANITIZE, STRICT, HostProgram, build
+from aot_model.installation import include_dir
+from aot_model.ir.strings import WIDTHS, decoded, encoded, string_type
+from aot_model.ir.types import DType
+from aot_model.module import ModelError, load
+from aot_model.pipeline import Request, compile_model
+from aot_model.text import letter_case
+from aot_model.text.pattern import PatternError
+from aot_model.text.regular_expressions import compile_pattern
+from firmware import run_firmware
+from onnx_models import model, save, tensor
+from qemu import available
+
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs cc")
+STRING = TensorProto.STRING
+ML = {"ai.onnx.ml": 3}
+
+
+def slots(*texts: str, width: int = 16) -> np.ndarray:
+    return encoded(np.asarray(texts, object), string_type(width))
+
+
+def node_model(op: str, inputs: Sequence[onnx.ValueInfoProto], outputs: int = 1, constants: Mapping[str, np.ndarray] | None = None,
+               domain: str = "", version: int = 3, **attributes: object) -> onnx.ModelProto:  # fmt: skip
+    names = [i.name for i in inputs] + list(constants or {})
+    node = helper.make_node(op, names, [f"y{k}" for k in range(outputs)], name="node", domain=domain, **attributes)
+    results = [onnx.ValueInfoProto(name=f"y{k}") for k in range(outputs)]
+    return model([node], inputs, results, constants, opset=20, domains={"ai.onnx.ml": version})
+
+
+def program(proto: onnx.ModelProto, folder: Path, width: int = 16) -> HostProgram:
+    """Built with sanitizers."""
+    compiled = compile_model(Request(save(proto, folder / "m.onnx"), "m", "c", library=Options(string_bytes=width)))
+    return build(compiled.view, compiled.texts, folder, ("-O1", *SANITIZE))
+
+
+def status(made: HostProgram, *inputs: np.ndarray) -> int:
+    """What the run returns."""
+    try:
+        made.run([inputs])
+    except CompileError as error:
+        found = re.search(r"m_run returned (-\d+)", str(error))
+        assert found, str(error)
+        return int(found[1])
+    return 0
+
+
+def test_the_options_are_the_types() -> None:
+    action = next(a for a in parser()._subparsers._group_actions[0].choices["compile"]._actions if a.dest == "string_bytes")  # type: ignore[union-attr]
+    assert sorted(map(int, action.choices or ())) == list(WIDTHS)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_slots_and_texts(width: int) -> None:
+    dtype = string_type(width)
+    assert DType.of(dtype.numpy) is dtype and dtype.size == width
+    texts = np.asarray([["", "x" * (width - 1)], ["ü€😀", " a "]], object)
+    assert (decoded(encoded(texts, dtype)) == texts).all()
+    for bad in ("x" * width, "ü" * (width // 2), "a\0b"):
+        with pytest.raises(ValueError, match="the string"):
+            encoded([bad], dtype)
+
+
+# --- generated code -------------------------------------------------------------------------------------------------
+
+
+@needs_cc
+def test_a_result_that_does_not_fit_ends_the_run(tmp_path: Path) -> None:
+    made = program(node_model("StringConcat", [tensor("a", [2], STRING), tensor("b", [2], STRING)]), tmp_path)
+    assert status(made, slots("1234567", "x"), slots("12345678", "y")) == 0
+    assert status(made, slots("12345678", "x"), slots("12345678", "y")) == -12
+    (y,) = made.run([(slots("1234567", "ü"), slots("12345678", "€"))])[0]
+    assert decoded(y).tolist() == ["123456712345678", "ü€"]
+
+
+@needs_cc
+def test_a_slot_without_an_end_is_read_to_its_last_byte_but_one(tmp_path: Path) -> None:
+    full = np.asarray([b"x" * 16], "S16")
+    made = program(node_model("Equal", [tensor("a", [1], STRING), tensor("b", [1], STRING)]), tmp_path)
+    assert made.run([(full, np.asarray([b"x" * 15], "S16"))])[0][0].tolist() == [True]
+    split = program(node_model("StringSplit", [tensor("a", [1], STRING)], 2, delimiter="y"), tmp_path)
+    substrings, counts, shape = split.run([(full,)])[0]
+    assert counts.tolist() == [1] and shape.tolist() == [1, 1] and substrings.reshape(-1)[0] == b"x" * 15
+
+
+@needs_cc
+def test_what_lies_behind_the_end_does_not_matter(tmp_path: Path) -> None:
+    dirty = np.frombuffer(b"ab\0rubbish\xff\xff\xff\xff\xff\xff", "S16")
+    made = program(node_model("Equal", [tensor("a", [1], STRING), tensor("b", [1], STRING)]), tmp_path)
+    assert made.run([(dirty, slots("ab"))])[0][0].tolist() == [True]
+    concat = program(node_model("StringConcat", [tensor("a", [1], STRING), tensor("b", [1], STRING)]), tmp_path)
+    assert concat.run([(dirty, slots("c"))])[0][0].tobytes() == b"abc" + bytes(13)
+
+
+@needs_cc
+@pytest.mark.parametrize(
+    ("op", "constants", "attributes", "expected"),
+    [
+        ("Transpose", {}, {}, lambda x: x.T),
+        ("Gather", {"i": np.asarray([1, 0, 1])}, {"axis": 1}, lambda x: x[:, [1, 0, 1]]),
+        ("Concat", {}, {"axis": 0}, lambda x: x),
+        ("Slice", {"s": np.asarray([1]), "e": np.asarray([2]), "a": np.asarray([1])}, {}, lambda x: x[:, 1:2]),
+        ("Reshape", {"s": np.asarray([3, 2])}, {}, lambda x: x.reshape(3, 2)),
+        ("Expand", {"s": np.asarray([2, 2, 3])}, {}, lambda x: np.broadcast_to(x, (2, 2, 3))),
+        ("Tile", {"r": np.asarray([2, 1])}, {}, lambda x: np.tile(x, (2, 1))),
+        ("Pad", {"p": np.asarray([0, 1, 1, 0])}, {}, lambda x: np.pad(encoded(x, string_type(16)), ((0, 1), (1, 0)), constant_values=b"")),
+        ("ScatterElements", {"i": np.asarray([[1], [0]]), "u": np.asarray([["n"], ["m"]], object)}, {"axis": 1},
+         lambda x: np.asarray([["a", "n", "ccc"], ["m", "ü", "b"]], object)),
+        ("Identity", {}, {}, lambda x: x),
+        ("Size", {}, {}, lambda x: np.asarray(6)),
+    ],
+)  # fmt: skip
+def test_strings_move_as_numbers_do(op: str, constants: Mapping[str, np.ndarray], attributes: Mapping[str, object], expected: object, tmp_path: Path) -> None:
+    x = np.asarray([["a", "", "ccc"], ["x" * 15, "ü", "b"]], object)
+    proto = node_model(op, [tensor("x", x.shape, STRING)], constants=constants, **attributes)
+    (y,) = program(proto, tmp_path).run([(encoded(x, string_type(16)),)])[0]
+    want = expected(x)  # type: ignore[operator]
+    assert y.shape == want.shape
+    assert (y == (want if want.dtype.kind in "iS" else encoded(want, string_type(16)))).all()
+
+
+@needs_cc
+def test_choices_between_strings_are_compared(tmp_path: Path) -> None:
+    """Where and Equal in one loop: the comparison of a choice, and of a constant."""
+    nodes = [
+        helper.make_node("Where", ["c", "a", "word"], ["w"]),
+        helper.make_node("Equal", ["w", "b"], ["same"]),
+        helper.make_node("Where", ["same", "w", "other"], ["y"]),
+    ]
+    constants = {"word": np.asarray(["?\\\"\n1"], object), "other": np.asarray(["no"], object)}
+    proto = model(nodes, [tensor("c", [3], TensorProto.BOOL), tensor("a", [3], STRING), tensor("b", [3], STRING)], [onnx.ValueInfoProto(name="y")], constants, opset=20)
+    condition = np.asarray([True, False, True])
+    (y,) = program(proto, tmp_path).run([(condition, slots("a", "b", "c"), slots("a", '?\\"\n1', "a"))])[0]
+    assert decoded(y).tolist() == ["a", '?\\"\n1', "no"]
+
+
+@needs_cc
+def test_bytes_that_are_not_text(tmp_path: Path) -> None:
+    """Sanitizers watch; well-formed letters around the damage still change."""
+    rng = np.random.default_rng(0)
+    rows = [b"A\xc3", b"\xe1\xb8", b"A\xffB", b"\xc3A", b"\xed\xa0\x80Z", *(bytes(rng.integers(128, 256, 15, dtype=np.uint8)) for _ in range(20))]
+    x = np.asarray(rows, "S16")
+    lower = program(node_model("StringNormalizer", [tensor("x", x.shape, STRING)], case_change_action="LOWER"), tmp_path)
+    (y,) = lower.run([(x,)])[0]
+    assert y[:5].tolist() == [b"a\xc3", b"\xe1\xb8", b"a\xffb", b"\xc3a", b"\xed\xa0\x80z"]
+    matcher = program(node_model("RegexFullMatch", [tensor("x", x.shape, STRING)], pattern=".*"), tmp_path)
+    (found,) = matcher.run([(x,)])[0]
+    assert found.tolist() == [_is_utf8(row) for row in rows]
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        return "\n" not in data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+
+
+@needs_cc
+def test_stop_words_without_regard_to_case(tmp_path: Path) -> None:
+    x = slots("Monday", "tuesday", "MONDAY", "Sonntag", "sÖnntag")
+    proto = node_model("StringNormalizer", [tensor("x", x.shape, STRING)], stopwords=["monday", "SÖNNTAG"])
+    y, shape = program(proto, tmp_path).run([(x,)])[0]
+    assert shape.tolist() == [2] and decoded(y)[:2].tolist() == ["tuesday", "Sonntag"]
+
+
+def test_letters_are_those_of_unicode() -> None:
+    """One to one in the blocks that are covered; every other letter stays."""
+    covered = {c for first, last, step, offset in letter_case.PAIRS for k in range(first, last + 1, step) for c in (k, k + offset)}
+    for code in sorted(covered):
+        assert letter_case.lower(chr(code)) == chr(code).lower() and letter_case.upper(chr(code)) == chr(code).upper()
+        assert len(letter_case.lower(chr(code)).encode()) == len(chr(code).encode())
+    others = "".join(chr(c) for c in range(1, 0x2000) if c not in covered)
+    assert letter_case.lower(others) == others == letter_case.upper(others)
+
+
+def command_model() -> onnx.ModelProto:
+    """Words to small letters, their bigrams, a class with a name; and which of them are numbers."""
+    nodes = [
+        helper.make_node("StringNormalizer", ["words"], ["small"], case_change_action="LOWER"),
+        helper.make_node("TfIdfVectorizer", ["small"], ["grams"], mode="TFIDF", min_gram_length=1, max_gram_length=2, max_skip_count=1, ngram_counts=[0, 3],
+                         ngram_indexes=[0, 1, 2, 3, 4], pool_strings=["lamp", "door", "off", "lamp", "off", "open", "door"], weights=[1.0, 1.0, 0.5, 2.0, 2.0]),
+        helper.make_node("LinearClassifier", ["grams"], ["command", "scores"], domain="ai.onnx.ml", classlabels_strings=["lamp off", "open door", "?"],
+                         coefficients=[0.5, 0.0, 0.5, 1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], intercepts=[0.0, 0.0, 1.0]),
+        helper.make_node("RegexFullMatch", ["words"], ["number"], pattern=r"[+-]?\d+(\.\d*)?"),
+        helper.make_node("StringConcat", ["words", "mark"], ["marked"]),
+    ]  # fmt: skip
+    outputs = [onnx.ValueInfoProto(name=n) for n in ("command", "number", "marked")]
+    return model(nodes, [tensor("words", [1, 4], STRING)], outputs, {"mark": np.asarray(["!"], object)}, opset=20, domains=ML)
+
+
+@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+@pytest.mark.parametrize("core", ["m0", "m4"])
+def test_on_the_core(core: str, tmp_path: Path) -> None:
+    compiled = compile_model(Request(save(command_model(), tmp_path / "m.onnx"), "m", f"cortex-{core}", library=Options(string_bytes=16)))
+    x = [slots("Lamp", "please", "OFF", "1"), slots("Open", "door", "-2.5", "x")]
+    firmware = run_firmware(compiled, core, [[v] for v in x], tmp_path)
+    found = [[decoded(a).reshape(-1).tolist() if a.dtype.kind == "S" else a.reshape(-1).tolist() for a in row] for row in firmware.outputs]
+    assert found[0] == [["lamp off"], [False, False, False, True], ["Lamp!", "please!", "OFF!", "1!"]]
+    assert found[1] == [["open door"], [False, False, True, False], ["Open!", "door!", "-2.5!", "x!"]]
+    symbols = subprocess.run(["arm-none-eabi-nm", "-u", "model.o"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+    assert {s for s in symbols if s != "U" and not s.startswith("__aeabi_")} <= {"memcpy", "memset"}
+
+
+@needs_cc
+def test_by_the_generic_interface(tmp_path: Path) -> None:
+    compiled = compile_model(Request(save(command_model(), tmp_path / "m.onnx"), "m", "c", library=Options(interfaces=("module",))))
+    for name, text in compiled.texts.items():
+        (tmp_path / name).write_text(text)
+    subprocess.run(["cc", "-shared", "-fPIC", *STRICT, f"-I{include_dir()}", "m.c", "-o", "libm_strings.so"], cwd=tmp_path, check=True)
+    module = load(tmp_path / "libm_strings.so", "m")
+    assert module.inputs[0].dtype == np.dtype("S64")
+    command, number, marked = module(np.asarray([["lamp", "off", "7", "ü" * 30]]))
+    assert command.tolist() == [b"lamp off"] and number.tolist() == [[False, False, True, False]] and decoded(marked)[0, 3] == "ü" * 30 + "!"
+    with pytest.raises(ValueError, match="does not fit the 63"):
+        module.set_input(0, np.asarray([["x" * 64, "", "", ""]]))
+    with pytest.raises(ModelError, match="a string is too long"):
+        module(np.asarray([["x" * 63, "", "", ""]]))
+
+
+# --- encoders ---------------------------------------------------------------------------------------------------------
+
+
+@needs_cc
+def test_an_unknown_category_ends_the_run(tmp_path: Path) -> None:
+    proto = node_model("OneHotEncoder", [tensor("x", [2], STRING)], domain="ai.onnx.ml", cats_strings=["red", "blue"], zeros=0)
+    made = program(proto, tmp_path)
+    assert status(made, slots("blue", "green")) == -13
+    assert made.run([(slots("blue", "red"),)])[0][0].tolist() == [[0, 1], [1, 0]]
+
+
+@needs_cc
+def test_label_encoder_of_opset_1(tmp_path: Path) -> None:
+    attributes = {"classes_strings": ["zero", "one"], "default_int64": -3, "default_string": "?"}
+    forward = node_model("LabelEncoder", [tensor("x", [3], STRING)], domain="ai.onnx.ml", version=1, **attributes)
+    assert program(forward, tmp_path).run([(slots("one", "two", "zero"),)])[0][0].tolist() == [1, -3, 0]
+    back = node_model("LabelEncoder", [tensor("x", [3], TensorProto.INT64)], domain="ai.onnx.ml", version=1, **attributes)
+    assert decoded(program(back, tmp_path).run([(np.asarray([1, 7, 0]),)])[0][0]).tolist() == ["one", "?", "zero"]
+
+
+@needs_cc
+def test_zip_map_is_the_tensor(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("LinearClassifier", ["x"], ["label", "p"], domain="ai.onnx.ml", coefficients=[1.0, -1.0, -1.0, 1.0], intercepts=[0.0, 0.0],
+                         classlabels_strings=["no", "yes"], post_transform="SOFTMAX"),
+        helper.make_node("ZipMap", ["p"], ["probabilities"], domain="ai.onnx.ml", classlabels_strings=["no", "yes"]),
+    ]  # fmt: skip
+    proto = model(nodes, [tensor("x", [1, 2])], [onnx.ValueInfoProto(name="label"), onnx.ValueInfoProto(name="probabilities")], domains=ML)
+    compiled = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
+    assert compiled.notes == ("'probabilities' is a tensor instead of maps (ZipMap); its columns are no, yes",)
+    assert [(p.c_name, str(p.buffer.type)) for p in compiled.view.outputs] == [("label", "string64[1]"), ("probabilities", "float32[1,2]")]
+    label, scores = build(compiled.view, compiled.texts, tmp_path).run([(np.asarray([[0, 1]], np.float32),)])[0]
+    assert label.tolist() == [b"yes"] and np.isclose(scores.sum(), 1) and scores[0, 1] > 0.8
+
+
+# --- regular expressions ------------------------------------------------------------------------------------------------
+
+PATTERNS = [
+    "", "a|", "()", "(a*)*b", "(a|b)+", "[^a-c]*", "a?b{2,3}|ab", "^ab$", r".*\bb\b.*", "[à-ÿ].*", "(?i)ab", "(?s).*", r"\S+", r"\Ba\B", r"a\b\bb|c",
+    "(?:^a|b)c$|$", "x{0}", "[]a]+", "[^]]", "(ab){2,}c?", "[а-я]+", ".", "..", "(?P<n>a)(b|c)??", r"a\.b|a\sb", r"[\w-]+", "(?i:A)b", "[a-]+",
+    r"www\.[\w.-]+\.\bcom\b", r"(\W|^)[\w.\-]{0,25}@(yahoo|gmail)\.com(\W|$)",
+]  # fmt: skip
+TEXTS = [
+    *("".join(t) for n in range(5) for t in itertools.product("ab c", repeat=n)), "é", "éé", "😀", "абв", "]", "]a", "a-", "\n", "a\nb", "A", "AB", "Ab", "a.b", "_",
+    "www.google.com", "www.bbc.co.uk", "account@gmail.com", "not email", "account2@yahoo.com!",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_automata_match_what_pythons_engine_does(pattern: str) -> None:
+    automaton, engine = compile_pattern(pattern), re.compile(pattern, re.ASCII)
+    wrong = [t for t in TEXTS if automaton.matches(t.encode()) != (engine.fullmatch(t) is not None)]
+    assert not wrong
+
+
+@pytest.mark.parametrize(("pattern", "text"), [(r"\x{1F600}|\x41", "😀"), (r"\x{1F600}|\x41", "A"), ("[[:alpha:]]+", "aZ"), (r"\Qa.b\E+", "a.bbb"), (r"\101", "A"), ("(?i)k", "K")])
+def test_syntax_that_python_has_not(pattern: str, text: str) -> None:
+    assert compile_pattern(pattern).matches(text.encode())
+    assert not compile_pattern(pattern).matches(b"")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [("(", "lacks"), (")", "too many"), ("a**", "repeats"), ("*a", "nothing to repeat"), ("[a", "lacks"), ("\\", "backslash"), ("(?=a)", "group"), ("a{2,1}", "repetition"),
+     (r"\p{L}", "escape"), ("(?i)é", "ASCII"), ("(?m)^a", "flag"), ("a{1001}", "repetition"), ("((a{1000}){1000})", "too large"), ("(a|b)*a(a|b){14}", "states"),
+     ("[b-a]", "range"), (r"\1", "escape"), (r"\C", "escape"), ("[[:x:]]", "class"), ("(" * 200 + ")" * 200, "nested")],
+)  # fmt: skip
+def test_patterns_that_are_refused(pattern: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(PatternError, match=why):
+        compile_pattern(pattern)
+    proto = node_model("RegexFullMatch", [tensor("x", [1], STRING)], pattern=pattern)
+    with pytest.raises(CompileError, match=r"the pattern .* \[E202\]"):
+        compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
+
+
+# --- refusals, and the ways in and out ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("proto", "why"),
+    [
+        (node_model("Concat", [tensor("x", [1], STRING)], constants={"c": np.asarray(["x" * 16], object)}, axis=0), "does not fit the 15"),
+        (node_model("Unique", [tensor("x", [3], STRING)]), "not supported on strings"),
+        (node_model("Cast", [tensor("x", [1], STRING)], to=TensorProto.FLOAT), "conversion of string16 to float32"),
+        (node_model("Cast", [tensor("x", [1])], to=STRING), "conversion of float32 to string16"),
+        (node_model("DictVectorizer", [tensor("x", [1])], domain="ai.onnx.ml", string_vocabulary=["a"]), "maps have no size"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(proto: onnx.ModelProto, why: str, tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=why):
+        compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c", library=Options(string_bytes=16)))
+
+
+@needs_cc
+def test_run_and_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(node_model("StringConcat", [tensor("a", [2], STRING), tensor("b", [2], STRING)]), tmp_path / "m.onnx")
+    np.savez(tmp_path / "in.npz", a=np.asarray(["x", "ü"]), b=np.asarray(["1", "2"]))
+    assert main(["run", str(path), "--inputs", str(tmp_path / "in.npz"), "--outputs", str(tmp_path / "out.npz")]) == 0
+    assert np.load(tmp_path / "out.npz")["y0"].tolist() == ["x1", "ü2"]
+    stacked = {"in_0": np.asarray([["x", "ü"]]), "in_1": np.asarray([["1", "2"]])}
+    np.savez(tmp_path / "right.npz", **stacked, out_0=np.asarray([["x1", "ü2"]]))
+    np.savez(tmp_path / "wrong.npz", **stacked, out_0=np.asarray([["x1", "ü3"]]))
+    assert main(["verify", str(path), "--vectors", str(tmp_path / "right.npz")]) == 0
+    assert main(["verify", str(path), "--vectors", str(tmp_path / "wrong.npz")]) == 1
+    np.savez(tmp_path / "long.npz", a=np.asarray(["x" * 16, ""]), b=np.asarray(["1", "2"]))
+    capsys.readouterr()
+    assert main(["run", str(path), "--string-bytes", "16", "--inputs", str(tmp_path / "long.npz")]) == 1
+    assert "does not fit the 15" in capsys.readouterr().err
