@@ -7,7 +7,11 @@ OPTION_FLAGS = {
     "io": "--io",
     "pools": "--pool",
     "pool_sections": "--pool-section",
+    "pool_speeds": "--pool-speed",
+    "pool_targets": "--pool-targets",
     "planner": "--planner",
+    "constants": "--constant",
+    "bounds": "--bound",
     "string_bytes": "--string-bytes",
     "params": "--params",
     "profile": "--profile",
@@ -18,6 +22,8 @@ OPTION_FLAGS = {
 }
 
 OPTION_ATTRS = {
+    "bounds": attr.string_dict(doc = "Room for n rows of a value whose number of rows hangs on data (Range, Loop)."),
+    "constants": attr.string_dict(doc = "Inputs as constants: one number for each element, or one for all."),
     "dims": attr.string_dict(doc = "Extents of the model's symbolic dimensions."),
     "interfaces": attr.string_list(doc = "What the library offers beside its structs."),
     "io": attr.string(values = ["", "caller", "workspace"], doc = "Where inputs and outputs are."),
@@ -27,6 +33,8 @@ OPTION_ATTRS = {
     "params": attr.string(values = ["", "linked", "external"], doc = "Constants in the code, or in <name>.params, which is made beside it."),
     "planner": attr.string(doc = "Memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's."),
     "pool_sections": attr.string_dict(doc = "Linker sections of the pools' arrays."),
+    "pool_speeds": attr.string_dict(doc = "Classes of speed: pools of a higher one are preferred (default: 0)."),
+    "pool_targets": attr.string_dict(doc = "Targets that may touch a pool (default: all)."),
     "pools": attr.string_list(doc = "Pools of the workspace, the most preferred first."),
     "profile": attr.bool(doc = "Count the ticks of each layer, by a clock of the program."),
     "string_bytes": attr.string(values = ["", "64", "16", "32", "128", "256", "512", "1024"], doc = "Size of an element of tensors of strings, its NUL included."),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from aot_model import __version__
 from aot_model.cli import main
@@ -123,6 +123,25 @@ def test_symbolic_dimensions(tmp_path: Path, capsys: Captured) -> None:
     assert json.loads((tmp_path / "o" / "m.json").read_text())["inputs"][0]["shape"] == [1, 7]
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--dim", "width=7", "--dim", "N=3", "--dim", "depth=2"]) == 1
     assert "depth" in capsys.readouterr().err
+
+
+def test_constant_inputs(tmp_path: Path, capsys: Captured) -> None:
+    """A shape that is an input is known when --constant says it; the C function does not take it."""
+    inputs = [helper.make_tensor_value_info(n, t, s) for n, t, s in (("x", TensorProto.FLOAT, [2, 3]), ("shape", TensorProto.INT64, [2]))]
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 2])])
+    path = save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), tmp_path / "m.onnx")
+    compiling = ["compile", str(path), "-o", str(tmp_path / "o")]
+    assert main(compiling) == 1
+    assert "--constant" in capsys.readouterr().err
+    assert main([*compiling, "--constant", "shape=3,-1"]) == 0
+    facts = json.loads((tmp_path / "o" / "m.json").read_text())
+    assert [i["name"] for i in facts["inputs"]] == ["x"] and facts["outputs"][0]["shape"] == [3, 2]
+    for wrong in ("shape=1,2,3", "nothing=1"):
+        assert main([*compiling, "--constant", "shape=6", "--constant", wrong]) == 1
+        assert "[E203]" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*compiling, "--constant", "shape=a"])
 
 
 @pytest.mark.parametrize(("option", "limit"), [("--max-ram", "1"), ("--max-flash", "10")])

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS, known_options
 
-MODEL_OPTIONS = ("dims", "string_bytes")
+MODEL_OPTIONS = ("dims", "constants", "bounds", "string_bytes")
 """Keywords of the build rules that say how a model is read."""
 
 
@@ -126,7 +126,7 @@ def _plugins(command: argparse.ArgumentParser) -> None:
 
 
 def _planning(command: argparse.ArgumentParser) -> None:
-    _declare(command, "io", "pools", "planner")
+    _declare(command, "io", "pools", "pool_speeds", "pool_targets", "planner")
 
 
 def _library(command: argparse.ArgumentParser) -> None:
@@ -251,7 +251,7 @@ def _arena(commands: Commands) -> None:
 def _params(commands: Commands) -> None:
     command = _command(commands, "params", "parameters:params", "write the parameters of a retrained model for a library built with --params external")
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
-    _declare(command, "dims")
+    _declare(command, "dims", "constants", "bounds")
     _plugins(command)
     command.add_argument("--for", type=Path, required=True, dest="library", metavar="JSON", help="<name>.json of the library")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")

@@ -141,7 +141,10 @@ class Overlap:
 
 @dataclass(eq=False)
 class Call:
-    """One call. `arguments` are positional; layer, op, macs and shapes are for reports and comments."""
+    """One call. `arguments` are positional; layer, op, macs and shapes are for reports and comments.
+
+    target: name of the target that took it over; empty: the processor.
+    """
 
     function: Function
     arguments: tuple[Buffer, ...]
@@ -150,6 +153,7 @@ class Call:
     op: str = ""
     macs: int = 0
     shapes: str = ""
+    target: str = ""
 
     def buffers(self, *access: Access) -> Iterator[Buffer]:
         for param, argument in zip(self.function.params, self.arguments, strict=True):
@@ -199,6 +203,15 @@ class Program:
 
     def calls(self) -> Iterator[Call]:
         yield from walk_calls(self.body)
+
+    def verify(self) -> None:
+        """AssertionError when a call has not an argument for each parameter, or an output is never written."""
+        written = {b.root()[0] for b in self.inputs}
+        for call in self.calls():
+            assert len(call.arguments) == len(call.function.params), f"'{call.function.name}' takes {len(call.function.params)} arguments, not {len(call.arguments)}"
+            written.update(b.root()[0] for b in call.buffers(Access.WRITE))
+        for output in self.outputs:
+            assert output.root()[0] in written or not output.type.elements, f"output '{output.name}' is never written"
 
     def constants(self) -> list[Buffer]:
         """Constant buffers in the order of first use."""
