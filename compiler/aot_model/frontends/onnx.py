@@ -325,7 +325,8 @@ class Importer:
         return body
 
 
-_OF_MAPS = ("ai.onnx.ml.CastMap", "ai.onnx.ml.DictVectorizer")
+_MAPS = "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+_INSTEAD = {"ai.onnx.ml.CastMap": _MAPS, "ai.onnx.ml.DictVectorizer": _MAPS, "com.microsoft.Tokenizer": "give the model words: a tensor of strings"}
 
 
 def _label(domain: str, name: str) -> str:
@@ -335,8 +336,8 @@ def _label(domain: str, name: str) -> str:
 def _nearest(label: str) -> str:
     import difflib
 
-    if label in _OF_MAPS:
-        return "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+    if label in _INSTEAD:
+        return _INSTEAD[label]
     names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
     near = difflib.get_close_matches(label, names, 1, 0.75)
     return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"
