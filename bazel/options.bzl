@@ -12,6 +12,7 @@ OPTION_FLAGS = {
     "params": "--params",
     "profile": "--profile",
     "interfaces": "--interface",
+    "string_bytes": "--string-bytes",
     "metadata_level": "--metadata",
     "max_ram": "--max-ram",
     "max_flash": "--max-flash",
@@ -28,7 +29,7 @@ OPTION_ATTRS = {
     "planner": attr.string(doc = "Memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's."),
     "pool_sections": attr.string_dict(doc = "Linker sections of the pools' arrays."),
     "pools": attr.string_list(doc = "Pools of the workspace, the most preferred first."),
-    "profile": attr.bool(doc = "Count the ticks of each layer, by aot_model_ticks() of the program."),
+    "profile": attr.bool(doc = "Count the ticks of each layer, by a clock of the program."),
     "string_bytes": attr.string(values = ["", "64", "16", "32", "128", "256", "512", "1024"], doc = "Size of an element of tensors of strings, its NUL included."),
     "workspace": attr.string(values = ["", "static", "caller"], doc = "Who owns the workspace: the library, or the caller of <name>_run()."),
 }

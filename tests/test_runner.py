@@ -3,11 +3,9 @@ every way to call a library, and that a wrong element is found."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,8 @@ from aot_model.emit.runner import Tolerance, benchmark_main
 from aot_model.emit.runner import test_main as make_test_main
 from aot_model.errors import CompileError
 from aot_model.installation import include_dir
-from aot_model.ir.types import DType
+from aot_model.ir.types import DType, TensorType
+from aot_model.metadata import Metadata, Pool, Tensor
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs cc")
 
@@ -60,12 +59,11 @@ def write_library(folder: Path, dtype: DType, workspace: str = "static", io: str
     const = "" if io == "workspace" else "const "
     (folder / "copy.h").write_text(LIBRARY.format(c_type=dtype.c_type, const=const) + CALLS[workspace, io])
 
-    def port(name: str) -> dict[str, Any]:
-        return {"name": name, "c_name": name, "dtype": dtype.label, "shape": [VALUES], "bytes": VALUES * dtype.size, "quantisation": None}
-
+    ports = [(Tensor(name, name, TensorType(dtype, (VALUES,))),) for name in ("x", "y")]
+    pools = (Pool("workspace", "workspace", 256, 16),)
     options = {"workspace": workspace, "io": io}
-    metadata = {"schema": 1, "name": "copy", "c_name": "copy", "workspace": {"pools": []}, "state_bytes": 0, "options": options, "inputs": [port("x")], "outputs": [port("y")]}
-    (folder / "copy.json").write_text(json.dumps(metadata))
+    facts = Metadata("copy", "0", "c", "copy.onnx", "", *ports, pools, (), 0, 0, 0, 0, workspace == "caller", io == "workspace", None, options)
+    (folder / "copy.json").write_text(facts.to_json())
     return folder / "copy.json"
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from aot_model.metadata import Metadata
+    from aot_model.module import load, models
 
-    from aot_model.module import Module
-
+__all__ = ["Metadata", "load", "models"]
 __version__ = "0.1.0"
 
+_PLACES = {"Metadata": "aot_model.metadata", "load": "aot_model.module", "models": "aot_model.module"}
 
-def load(path: str | Path, name: str | None = None) -> Module:
-    """A model of a shared library that was built with --interface module; see aot_model.module.load()."""
-    from aot_model import module  # imports numpy, which the command line does not wait for
 
-    return module.load(path, name)
+def __getattr__(name: str) -> Any:
+    """These import numpy, which the command line does not wait for."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'aot_model' has no attribute '{name}'")
+    return getattr(importlib.import_module(_PLACES[name]), name)

@@ -10,6 +10,8 @@ Arrays are numpy's, or anything with __dlpack__ in the CPU's memory (torch, jax)
 from __future__ import annotations
 
 import ctypes
+import statistics
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +20,9 @@ from typing import Any
 import numpy as np
 
 from aot_model.ir.strings import encoded
-from aot_model.ir.types import DType, Quantisation
+from aot_model.metadata import Layer, Metadata, Tensor
+from aot_model.metadata_binary import Process, decode
 
-# In the order of aot_model_dtype in model.h, from 1 on.
-_DTYPES = """FLOAT32 FLOAT64 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL FLOAT8E4M3FN FLOAT8E4M3FNUZ
-    FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT6E2M3 FLOAT6E3M2 FLOAT4E2M1 INT4 INT2 UINT4 UINT2 STRING16 STRING32 STRING64 STRING128
-    STRING256 STRING512 STRING1024""".split()
 _ERRORS = {
     -1: "an input or output is not set", -2: "memory is not aligned", -3: "the parameters are missing, damaged or of another model",
     -4: "an operator of an external library failed", -12: "a string is too long", -13: "an element is none of the categories that the model knows",
@@ -33,37 +32,18 @@ MAX_DEVICES = 64
 """Contexts that are not given are NULL, which the model refuses."""
 Array = np.ndarray
 Key = int | str
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("c_name", ctypes.c_char_p), ("shape", ctypes.POINTER(ctypes.c_int32)), ("scales", ctypes.POINTER(ctypes.c_float)),
-        ("zero_points", ctypes.POINTER(ctypes.c_int32)), ("bytes", ctypes.c_uint32), ("quantised", ctypes.c_uint16), ("axis", ctypes.c_int8),
-        ("rank", ctypes.c_uint8), ("dtype", ctypes.c_uint8),
-    )  # fmt: skip
-
-
-class _Pool(ctypes.Structure):
-    _fields_ = (("name", ctypes.c_char_p), ("bytes", ctypes.c_uint32), ("align", ctypes.c_uint32))
-
-
-class _Metadata(ctypes.Structure):
-    _fields_ = (
-        ("version", ctypes.c_uint32), ("name", ctypes.c_char_p), ("compiler", ctypes.c_char_p), ("target", ctypes.c_char_p),
-        ("model_sha256", ctypes.c_char_p), ("inputs", ctypes.POINTER(_Tensor)), ("outputs", ctypes.POINTER(_Tensor)), ("pools", ctypes.POINTER(_Pool)),
-        ("num_inputs", ctypes.c_uint16), ("num_outputs", ctypes.c_uint16), ("num_pools", ctypes.c_uint16), ("constant_bytes", ctypes.c_uint32),
-        ("input_bytes", ctypes.c_uint32), ("output_bytes", ctypes.c_uint32), ("macs", ctypes.c_uint64),
-    )  # fmt: skip
-
-
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
+_TICKS = ctypes.CFUNCTYPE(ctypes.c_uint32)
 
 
 class _Module(ctypes.Structure):
+    """aot_model_module of module.h."""
+
     _fields_ = (
-        ("version", ctypes.c_uint32), ("caller_pools", ctypes.c_uint32), ("metadata", ctypes.POINTER(_Metadata)),
+        ("version", ctypes.c_uint32), ("caller_pools", ctypes.c_uint32), ("metadata", ctypes.c_void_p),
         ("run", ctypes.CFUNCTYPE(ctypes.c_int32, _POINTERS, _POINTERS)), ("reset", ctypes.CFUNCTYPE(None, _POINTERS)),
         ("set_params", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32)),
+        ("profile", ctypes.POINTER(ctypes.c_uint32)), ("ticks", ctypes.POINTER(ctypes.c_void_p)),
     )  # fmt: skip
 
 
@@ -76,23 +56,31 @@ class ModelError(Exception):
 
 
 @dataclass(frozen=True)
-class Port:
-    """An input or output: its names in the model and in C, shape, element type and quantisation."""
+class Timing:
+    """Seconds of one run, for each repetition."""
 
-    name: str
-    c_name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    quantisation: Quantisation | None
+    seconds: tuple[float, ...]
 
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
 
-@dataclass(frozen=True)
-class Pool:
-    """Memory that the model works in, bytes."""
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.seconds)
 
-    name: str
-    size: int
-    align: int
+    @property
+    def deviation(self) -> float:
+        """Of the repetitions; 0 for a single one."""
+        return statistics.stdev(self.seconds) if len(self.seconds) > 1 else 0.0
+
+    @property
+    def least(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def most(self) -> float:
+        return max(self.seconds)
 
 
 class Module:
@@ -104,19 +92,14 @@ class Module:
             self._module = _Module.in_dll(library, f"{name}_module")
         except ValueError:
             raise ValueError(f"the library has no model '{name}' that was compiled with --interface module") from None
-        if self._module.version != 1 or self._module.metadata.contents.version != 1:
+        if self._module.version != 2:
             raise ValueError(f"the model '{name}' was compiled by another version of aot-model")
         self._library = library
-        facts = self._module.metadata.contents
-        self.name = facts.name.decode()
-        self.target, self.compiler, self.model_sha256 = facts.target.decode(), facts.compiler.decode(), facts.model_sha256.decode()
-        self.macs, self.constant_bytes = int(facts.macs), int(facts.constant_bytes)
-        self.inputs = tuple(_port(facts.inputs[k]) for k in range(facts.num_inputs))
-        self.outputs = tuple(_port(facts.outputs[k]) for k in range(facts.num_outputs))
-        self.pools = tuple(Pool(p.name.decode(), p.bytes, p.align) for p in facts.pools[: facts.num_pools])
+        self.metadata = decode(Process(), self._module.metadata)
+        self.name, self.inputs, self.outputs, pools = self.metadata.name, self.metadata.inputs, self.metadata.outputs, self.metadata.pools
         self._arrays: list[Array | None] = [None] * (len(self.inputs) + len(self.outputs))
-        self._memory = [_aligned(p.size, p.align) if self._module.caller_pools else None for p in self.pools]
-        self._bases = (ctypes.c_void_p * max(len(self.pools), 1))(*(m.ctypes.data if m is not None else None for m in self._memory))
+        self._memory = [_aligned(p.size, p.align) if self._module.caller_pools else None for p in pools]
+        self._bases = (ctypes.c_void_p * max(len(pools), 1))(*(m.ctypes.data if m is not None else None for m in self._memory))
         self._parameters: Array | None = None
         self.reset()
 
@@ -158,7 +141,7 @@ class Module:
         if given.shape != port.shape:
             raise ValueError(f"input '{port.name}' has shape {list(port.shape)}, not {list(given.shape)}")
         if port.dtype.kind == "S" and given.dtype.kind in "SUO":
-            given = encoded(given, DType.of(port.dtype))
+            given = encoded(given, port.type.dtype)
         self._arrays[k] = np.array(given.astype(port.dtype, casting="same_kind", copy=False), order="C", copy=True)
 
     def set_input_zero_copy(self, key: Key, value: Any) -> None:
@@ -176,13 +159,60 @@ class Module:
 
     def run(self) -> None:
         """Run once. ModelError when an input is not set or the model fails."""
+        self._check(self._module.run(self._pointers(), self._bases))
+
+    def _pointers(self) -> ctypes.Array[ctypes.c_void_p]:
+        """Addresses of inputs and outputs; outputs that are not set get memory. ModelError when an input is not set."""
         if any(a is None for a in self._arrays[: len(self.inputs)]):
             raise ModelError(self.name, -1)
         for k, port in enumerate(self.outputs, len(self.inputs)):
             if self._arrays[k] is None:
                 self._arrays[k] = np.empty(port.shape, port.dtype)
         pointers = [a.ctypes.data for a in self._arrays if a is not None]
-        self._check(self._module.run((ctypes.c_void_p * max(len(pointers), 1))(*pointers), self._bases))
+        return (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+
+    def evaluate_time(self, repeat: int = 5, number: int = 10, min_seconds: float = 0.0) -> Timing:
+        """Time of a run with the inputs that are set: `repeat` times the mean of `number` runs, or of as many as take `min_seconds`.
+
+        A call from Python, about a microsecond, is part of it. One run goes before and is not measured.
+        """
+        if repeat < 1 or number < 1:
+            raise ValueError(f"repeat and number must be at least 1, not {repeat} and {number}")
+        self.run()
+        pointers, run, bases = self._pointers(), self._module.run, self._bases
+        found: list[float] = []
+        while len(found) < repeat:
+            start = time.perf_counter()
+            for _ in range(number):
+                run(pointers, bases)
+            taken = time.perf_counter() - start
+            if taken < min_seconds:
+                number = max(2 * number, int(1.1 * number * min_seconds / max(taken, 1e-9)))
+            else:
+                found.append(taken / number)
+        return Timing(tuple(found))
+
+    def profile(self, runs: int = 10) -> tuple[tuple[Layer, float], ...]:
+        """Layers with the mean seconds of each in `runs` runs. ValueError unless the library was compiled with --profile.
+
+        Each reading of the clock, about a microsecond, is part of the layer's time.
+        """
+        if not self._module.ticks:
+            raise ValueError(f"'{self.name}' was compiled without --profile")
+        count = len(self.metadata.layers)
+        previous = self._module.ticks[0]
+        clock = _TICKS(lambda: time.perf_counter_ns() & 0xFFFFFFFF)
+        self._module.ticks[0] = ctypes.cast(clock, ctypes.c_void_p)
+        try:
+            totals = [0] * count
+            for _ in range(runs):  # one by one: the counters wrap at 4.29 seconds
+                before = self._module.profile[:count]
+                self.run()
+                after = self._module.profile[:count]
+                totals = [t + ((b - a) & 0xFFFFFFFF) for t, a, b in zip(totals, before, after, strict=True)]
+        finally:
+            self._module.ticks[0] = previous
+        return tuple((layer, t * 1e-9 / runs) for layer, t in zip(self.metadata.layers, totals, strict=True))
 
     def get_output(self, key: Key) -> Array:
         """An output of the last run, where it is: the next run writes it again. ValueError before the first."""
@@ -206,20 +236,23 @@ class Module:
 
 
 def load(path: str | Path, name: str | None = None) -> Module:
-    """A model of a shared library; its name is `kws` for libkws.so unless given. OSError, ValueError."""
+    """A model of a shared library: the one of that name, or `kws` of libkws.so, or the only one. OSError, ValueError."""
     file = Path(path)
-    return Module(ctypes.CDLL(str(file.resolve())), name or file.name.split(".")[0].removeprefix("lib"))
+    library = ctypes.CDLL(str(file.resolve()))
+    if name is None:
+        name = file.name.split(".")[0].removeprefix("lib")
+        if not hasattr(library, f"{name}_module"):
+            found = models(path)
+            name = found[0] if len(found) == 1 else name
+    return Module(library, name)
 
 
-def _port(tensor: _Tensor) -> Port:
-    n = tensor.quantised
-    scales, zeros = (tuple(tensor.scales[:n]), tuple(tensor.zero_points[:n])) if n else ((), ())
-    quantisation = Quantisation(scales, zeros, None if tensor.axis < 0 else tensor.axis) if n else None
-    shape = tuple(tensor.shape[: tensor.rank]) if tensor.rank else ()
-    return Port(tensor.name.decode(), tensor.c_name.decode(), shape, DType[_DTYPES[tensor.dtype - 1]].numpy, quantisation)
+def models(path: str | Path) -> tuple[str, ...]:
+    """Names of the models in a shared library; see Metadata.read_all() for what is known of them. CompileError E101, E102."""
+    return tuple(m.name for m in Metadata.read_all(path))
 
 
-def _index(ports: Sequence[Port], key: Key) -> int:
+def _index(ports: Sequence[Tensor], key: Key) -> int:
     if isinstance(key, str):
         for names in ([p.name for p in ports], [p.c_name for p in ports]):
             if key in names:
@@ -233,7 +266,7 @@ def _array(value: Any) -> Array:
     return np.from_dlpack(value) if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray) else np.asarray(value)
 
 
-def _fitting(port: Port, array: Array) -> Array:
+def _fitting(port: Tensor, array: Array) -> Array:
     if array.dtype != port.dtype:
         raise TypeError(f"'{port.name}' has elements of type {port.dtype}, not {array.dtype}")
     if array.shape != port.shape:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from aot_model.emit.budgets import Budgets, check_budgets
 from aot_model.emit.files import Product, own_files
-from aot_model.emit.metadata import metadata_text
 from aot_model.emit.parameters import parameters_file
 from aot_model.emit.render import header, source
 from aot_model.emit.report import report
@@ -79,7 +78,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     run_program_passes(program, target, "after-planning")
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.budgets, lambda: _alternatives(request, target))
-    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_text(view)}
+    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": view.metadata.to_json()}
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
     return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes), operators, parameters, binaries, tuple(parts.assignments) if target.asked() else ())
 

@@ -110,8 +110,7 @@ def test_the_run_stops_with_the_first_error(profile: bool, before: int, status: 
 
     install(monkeypatch, unit(patterns=(elementwise("Relu"),), lower=calls_driver))
     write(compiled(pair("Relu", "Tanh", "Relu"), tmp_path, "unit,c", library=Options(profile=profile)), tmp_path)
-    ticks = "uint32_t aot_model_ticks(void) { return 0; }\n" if profile else ""
-    for name, text in {"driver.c": DRIVER, "driver.h": HEADER, "main.c": MAIN % (before, status, after) + ticks}.items():
+    for name, text in {"driver.c": DRIVER, "driver.h": HEADER, "main.c": MAIN % (before, status, after)}.items():
         (tmp_path / name).write_text(text)
     subprocess.run(["cc", *STRICT, *SANITIZE, f"-I{include_dir()}", "main.c", "driver.c", "m.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
     assert subprocess.run(["./main"], cwd=tmp_path).returncode == 0

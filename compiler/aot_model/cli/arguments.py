@@ -154,7 +154,7 @@ def _inputs(commands: Commands) -> None:
 
 
 def _inspect(commands: Commands) -> None:
-    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model: inputs, outputs, operators, MACs, parameters, memory over time")
+    command = _command(commands, "inspect", "inspect:inspect", "show what is in a model, or in a program with models in it: inputs, outputs, operators, MACs, parameters, memory over time")
     _model(command)
     _planning(command)
     command.add_argument("--json", action="store_true", help="as JSON")

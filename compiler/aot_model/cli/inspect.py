@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from typing import Any
 
 from aot_model.cli.build import request, tell_notes
 from aot_model.cli.table import table
-from aot_model.emit.metadata import metadata
 from aot_model.emit.names import printable
-from aot_model.memory_plan import live_bytes
+from aot_model.metadata import Metadata
 from aot_model.pipeline import Compiled, compile_model
 
 CHART_WIDTH = 60
+BINARIES = (".so", ".elf", ".axf", ".out", ".exe", ".bin", ".json", "")
+"""Files that have compiled models in them."""
 
 
 def inspect(arguments: argparse.Namespace) -> int:
+    if arguments.model.suffix in BINARIES:
+        found = [library(m) for m in Metadata.read_all(arguments.model)]
+        print(json.dumps(found, indent=1) if arguments.json else "\n\n".join(map(_text, found)))
+        return 0
     compiled = compile_model(request(arguments))
     facts = describe(compiled)
     if arguments.json:
@@ -29,21 +35,26 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def describe(compiled: Compiled) -> dict[str, Any]:
     """The metadata of the library, and what only people ask for: operators as in the file, memory at each step."""
-    view = compiled.view
-    facts = metadata(view)
+    facts = library(compiled.view.metadata)
     facts["operators"] = dict(sorted(compiled.operators.items()))
     facts["parameters"] = compiled.parameters
-    facts["memory_over_time"] = [
-        {"step": step, "layer": call.layer, "op": call.op, "bytes": used}
-        for (step, used), call in zip(live_bytes(view.program, view.addresses), view.program.calls(), strict=True)
-    ]
     facts["notes"] = list(compiled.notes)
+    return facts
+
+
+def library(metadata: Metadata) -> dict[str, Any]:
+    """The metadata; operators as compiled, memory at each step."""
+    facts = metadata.to_dict()
+    facts["operators"] = dict(sorted(Counter(layer.op for layer in metadata.layers).items()))
+    facts["memory_over_time"] = [
+        {"step": step, "layer": layer.name, "op": layer.op, "bytes": layer.workspace_bytes} for step, layer in enumerate(metadata.layers, 1)
+    ]
     return facts
 
 
 def _text(facts: dict[str, Any]) -> str:
     model = facts["model"]
-    lines = [f"{printable(model['file_name'])} (sha256 {model['sha256'][:16]}…), for target {facts['target']}", ""]
+    lines = [f"{facts['name']}: {printable(model['file_name'])} (sha256 {model['sha256'][:16]}…), for target {facts['target']}", ""]
     for kind in ("inputs", "outputs"):
         rows = [(printable(p["name"]), p["c_name"], f"{p['dtype']}{p['shape']}", f"{p['bytes']:,}", _quantisation(p)) for p in facts[kind]]
         lines += [table((kind, "in C", "type", "bytes", "quantisation"), rows, right=(3,)), ""]
@@ -52,7 +63,7 @@ def _text(facts: dict[str, Any]) -> str:
     lines += [table(("operator", "count"), [(name, counted[name]) for name in by_count], right=(1,)), ""]
     pools = ", ".join(f"{p['name']} {p['bytes']:,} bytes" for p in facts["workspace"]["pools"])
     lines += [
-        f"parameters          {facts['parameters']:,}",
+        *([f"parameters          {facts['parameters']:,}"] if isinstance(facts.get("parameters"), int) else []),
         f"constants           {facts['constants_bytes']:,} bytes",
         f"multiply-accumulate {facts['macs']:,}",
         f"workspace           {pools} (lower bound {facts['lower_bound']:,})",

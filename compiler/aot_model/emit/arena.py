@@ -9,8 +9,8 @@ from pathlib import Path
 from aot_model import __version__
 from aot_model.emit.names import identifiers
 from aot_model.emit.render import environment
-from aot_model.emit.runner import Interface
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.metadata import Metadata
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Arena:
     """The pools by name, in the order in which the models name them first."""
 
     name: str
-    models: tuple[Interface, ...]
+    models: tuple[Metadata, ...]
     pools: Mapping[str, SharedPool]
 
     @property
@@ -60,7 +60,7 @@ def arena_files(name: str, libraries: Sequence[Path], sections: Mapping[str, str
 
     CompileError E101 or E102 for a file that is not such metadata, E501 for libraries that cannot share memory.
     """
-    models = [Interface.read(path) for path in libraries]
+    models = [Metadata.read(path) for path in libraries]
     _check(name, list(zip(models, libraries, strict=True)))
     arena = _arena(name, models, sections)
     unknown = sorted(set(sections) - set(arena.pools))
@@ -69,28 +69,28 @@ def arena_files(name: str, libraries: Sequence[Path], sections: Mapping[str, str
     return {f"{name}.{kind}": environment().get_template(f"arena.{kind}.j2").render(arena=arena) for kind in ("h", "c")}
 
 
-def _check(name: str, models: Sequence[tuple[Interface, Path]]) -> None:
+def _check(name: str, models: Sequence[tuple[Metadata, Path]]) -> None:
     problems = []
-    names = [m.c_name.lower() for m, _ in models]
+    names = [m.name.lower() for m, _ in models]
     for model, path in models:
         if not model.caller_owns_workspace:
             problems.append(Problem("E501", f"the library '{model.name}' owns its workspace", str(path), "compile it with --workspace caller"))
-        if model.has_state:
+        if model.state_bytes:
             problems.append(Problem("E501", f"the library '{model.name}' keeps state in its workspace from run to run, which another model would overwrite",
                                     str(path), "give it a workspace of its own"))  # fmt: skip
-        if names.count(model.c_name.lower()) > 1 or model.c_name.lower() == name.lower():
-            problems.append(Problem("E501", f"'{model.c_name}' is the name of more than one library", str(path)))
+        if names.count(model.name.lower()) > 1 or model.name.lower() == name.lower():
+            problems.append(Problem("E501", f"'{model.name}' is the name of more than one library", str(path)))
     if problems:
         raise CompileError(problems)
 
 
-def _arena(name: str, models: Sequence[Interface], sections: Mapping[str, str]) -> Arena:
+def _arena(name: str, models: Sequence[Metadata], sections: Mapping[str, str]) -> Arena:
     names = list(dict.fromkeys(p.name for m in models for p in m.pools))
     pools = {}
     for pool, c_name in zip(names, identifiers(names, "pool"), strict=True):
         users = [(m, p) for m in models for p in m.pools if p.name == pool]
         pools[pool] = SharedPool(
             pool, c_name, max(p.size for _, p in users), max(p.align for _, p in users), sections.get(pool),
-            tuple((m.c_name, m.macro(p), p.size) for m, p in users if p.size),
+            tuple((m.name, m.macro(p), p.size) for m, p in users if p.size),
         )  # fmt: skip
     return Arena(name, tuple(models), pools)

@@ -84,7 +84,7 @@ def _call(view: ModelView, call: Call) -> list[str]:
     lines = [f"status = {text}" if f.fails else text]
     if view.options.profile:
         counter = f"{view.name}_profile[{view.call_numbers[call]}]"
-        lines = ["{", "    const uint32_t begin = aot_model_ticks();", f"    {lines[0]}", f"    {counter} += aot_model_ticks() - begin;", "}"]
+        lines = ["{", f"    const uint32_t begin = {view.name}_now();", f"    {lines[0]}", f"    {counter} += {view.name}_now() - begin;", "}"]
     if f.device is not None and _opens(call):
         lines = _opened(view, f.device, lines, f.fails)
     elif not f.fails:

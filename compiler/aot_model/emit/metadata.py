@@ -1,63 +1,41 @@
-"""<name>.json: the same facts as aot_model_metadata, and the layers, for build systems and tools."""
+"""The facts of a compiled model, from which the metadata in C and <name>.json are written."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from typing import TYPE_CHECKING
 
+from aot_model import metadata as m
 from aot_model.emit import parameters
-from aot_model.emit.view import ModelView, Port
+from aot_model.memory_plan import live_bytes
 
-SCHEMA = 1
+if TYPE_CHECKING:
+    from aot_model.emit.view import ModelView, Port
 
 
-def metadata(view: ModelView) -> dict[str, Any]:
-    """The facts as plain data."""
-    plan = view.addresses.plan
-    facts = {
-        "schema": SCHEMA,
-        "name": view.name,
-        "c_name": view.name,
-        "compiler": view.version,
-        "model": {"file_name": view.source_name, "sha256": view.sha256},
-        "target": view.target.specification,
-        "options": {"workspace": view.options.workspace, "io": view.options.io, "metadata": view.options.metadata, "params": view.options.params, "interfaces": list(view.options.interfaces), "profile": view.options.profile, "string_bytes": view.options.string_bytes,
-                    **{k: view.target.values[k] for k in sorted(view.target.values)}},
-        "inputs": [_port(p) for p in view.inputs],
-        "outputs": [_port(p) for p in view.outputs],
-        "workspace": {"pools": [{"name": p.name, "c_name": p.field, "bytes": p.size, "align": p.align, "section": p.section} for p in view.pools]},
-        "lower_bound": plan.lower_bound,
-        "state_bytes": sum(b.nbytes for b in view.program.states),
-        "constants_bytes": view.constant_bytes,
-        "macs": view.macs,
-        "layers": [
-            {"name": c.layer, "op": c.op, "function": view.calls[c].name, "macs": c.macs, "scratch_bytes": view.scratch_bytes(c),
-             "constant_bytes": sum(b.nbytes for b in c.arguments if b in view.constants)}
-            for c in view.program.calls()
-        ],
-        "notes": list(view.program.notes),
-    }  # fmt: skip
-    if view.devices:
-        facts["devices"] = [{"name": d.name, "header": d.header, "context": d.context} for d in view.devices]
+def metadata(view: ModelView) -> m.Metadata:
+    o, target = view.options, view.target
+    asked = {"workspace": o.workspace, "io": o.io, "metadata": o.metadata, "params": o.params, "interfaces": list(o.interfaces), "profile": o.profile, "string_bytes": o.string_bytes}
+    external = None
     if view.external:
-        facts["parameters"] = {
-            "file": f"{view.name}.params", "bytes": parameters.file_size(view.constants), "align": parameters.alignment(view.constants),
-            "hash": parameters.structure_hash(view).hex(), "structure": parameters.structure(view),
-        }  # fmt: skip
-    return facts
+        external = m.Parameters(
+            parameters.file_size(view.constants), parameters.alignment(view.constants), parameters.structure_hash(view).hex(),
+            f"{view.name}.params", tuple(parameters.structure(view)),
+        )  # fmt: skip
+    layers = (
+        m.Layer(c.layer, c.op, c.macs, used, sum(b.nbytes for b in c.arguments if b in view.constants), view.scratch_bytes(c), view.calls[c].name)
+        for c, (_, used) in zip(view.program.calls(), live_bytes(view.program, view.addresses), strict=True)
+    )
+    return m.Metadata(
+        view.name, view.version, target.specification, view.source_name, view.sha256,
+        tuple(map(_tensor, view.inputs)), tuple(map(_tensor, view.outputs)),
+        tuple(m.Pool(p.name, p.field, p.size, p.align, p.section) for p in view.pools), tuple(layers),
+        view.constant_bytes, sum(b.nbytes for b in view.program.states), view.addresses.plan.lower_bound, view.macs,
+        o.workspace == "caller", o.io == "workspace", external,
+        {**asked, **{k: target.values[k] for k in sorted(target.values)}}, tuple(view.program.notes),
+        tuple(m.Device(d.name, d.header, d.context) for d in view.devices),
+    )  # fmt: skip
 
 
-def _port(port: Port) -> dict[str, Any]:
-    b, q = port.buffer, port.quantisation
-    result: dict[str, Any] = {
-        "name": b.name, "c_name": port.c_name, "dtype": b.type.dtype.label, "shape": list(b.type.shape), "bytes": b.nbytes,
-        "quantisation": None if q is None else {"scale": list(q.scale), "zero_point": list(q.zero_point), "axis": q.axis},
-    }  # fmt: skip
-    if port.offset is not None:
-        result["offset"] = port.offset
-        result["pool"] = port.pool.name if port.pool else None
-    return result
-
-
-def metadata_text(view: ModelView) -> str:
-    return json.dumps(metadata(view), indent=1, ensure_ascii=True, sort_keys=False) + "\n"
+def _tensor(port: Port) -> m.Tensor:
+    b = port.buffer
+    return m.Tensor(b.name, port.c_name, b.type, port.quantisation, port.pool.name if port.pool else None, port.offset)

@@ -12,6 +12,7 @@ from aot_model.emit import body, parameters
 from aot_model.emit.constants import initialiser
 from aot_model.emit.names import comment_text, string_literal
 from aot_model.emit.view import ABI, ModelView, Port
+from aot_model.ir.types import DType, Quantisation
 from aot_model.kernels.float32.dialect import DIALECTS
 
 
@@ -26,12 +27,9 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def _float_list(port: Port) -> str:
+def _float_list(quantisation: Quantisation) -> str:
     from aot_model.emit.c_expr import float_literal
-    from aot_model.ir.types import DType
-
-    assert port.quantisation is not None
-    return ", ".join(float_literal(s, DType.FLOAT32) for s in port.quantisation.scale)
+    return ", ".join(float_literal(s, DType.FLOAT32) for s in quantisation.scale)
 
 
 def _quantised(port: Port) -> str:

@@ -6,113 +6,56 @@ library does: on the host, in an emulator, on a board with semihosting.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from aot_model.emit.render import environment
 from aot_model.errors import fail
-from aot_model.ir.types import DType, TensorType
+from aot_model.ir.types import DType
+from aot_model.metadata import Metadata
 from aot_model.vectors import Array, load_vectors
 
 
 @dataclass(frozen=True)
-class Port:
-    """An input or an output of a generated library."""
+class Library:
+    """A generated library as a caller sees it: what its metadata say, and its external parameters, which a program carries along."""
 
-    name: str
-    c_name: str
-    type: TensorType
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Memory that a generated library works in, bytes."""
-
-    name: str
-    c_name: str
-    size: int
-    align: int
-
-
-@dataclass(frozen=True)
-class Interface:
-    """What `<name>.json` says that a caller must know."""
-
-    name: str
-    c_name: str
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    caller_owns_workspace: bool
-    io_in_workspace: bool
-    pools: tuple[Pool, ...]
-    """A single one is called the workspace."""
-    has_state: bool
-    """Whether there is <name>_reset()."""
-    devices: tuple[str, ...]
-    """Names of the devices whose contexts a run gets."""
+    facts: Metadata
     parameters: Array | None
-    """Bytes of the file of external parameters, which the program carries along."""
-    parameters_path: Path | None
-
-    @property
-    def upper(self) -> str:
-        """Prefix of the header's macros."""
-        return self.c_name.upper()
+    files: tuple[Path, ...]
+    """What was read for it."""
 
     @property
     def call(self) -> str:
         """The call of <name>_run(), whose arguments the program names so."""
-        arguments = [] if self.io_in_workspace else ["&inputs", "&outputs"]
-        arguments += [self.memory] * self.caller_owns_workspace + [f"&{self.c_name}_test_devices"] * bool(self.devices)
-        return f"{self.c_name}_run({', '.join(arguments)})"
+        facts = self.facts
+        arguments = [] if facts.io_in_workspace else ["&inputs", "&outputs"]
+        arguments += [self.memory] * facts.caller_owns_workspace + [f"&{facts.name}_test_devices"] * bool(self.devices)
+        return f"{facts.name}_run({', '.join(arguments)})"
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Names of the devices whose contexts a run gets."""
+        return tuple(d.name for d in self.facts.devices if d.context is not None)
 
     @property
     def memory(self) -> str:
         """The argument for the caller's memory."""
-        return "&pools" if len(self.pools) > 1 else "workspace"
-
-    def macro(self, pool: Pool) -> str:
-        """What the names of a pool's macros begin with: <macro>_SIZE, <macro>_ALIGN."""
-        return f"{self.upper}_{pool.c_name.upper()}_POOL" if len(self.pools) > 1 else f"{self.upper}_WORKSPACE"
-
-    def files(self, metadata: Path) -> tuple[Path, ...]:
-        """What was read for it."""
-        return (metadata,) if self.parameters_path is None else (metadata, self.parameters_path)
+        return "&pools" if len(self.facts.pools) > 1 else "workspace"
 
     @staticmethod
-    def read(path: Path) -> Interface:
-        """The interface of a generated library; CompileError E101 or E102 when `path` does not say."""
+    def read(path: Path) -> Library:
+        """The library with this .json; CompileError E101 or E102."""
+        facts = Metadata.read(path)
+        if facts.parameters is None or facts.parameters.file is None:
+            return Library(facts, None, (path,))
+        file = path.parent / facts.parameters.file
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise fail("E101", f"cannot be read: {error.strerror}", where=str(path)) from None
-        try:
-            metadata = json.loads(data)
-            pools = metadata["workspace"]["pools"]
-            parameters = path.parent / metadata["parameters"]["file"] if "parameters" in metadata else None
-            return Interface(
-                name=metadata["name"],
-                c_name=metadata["c_name"],
-                inputs=tuple(map(_port, metadata["inputs"])),
-                outputs=tuple(map(_port, metadata["outputs"])),
-                caller_owns_workspace=metadata["options"]["workspace"] == "caller",
-                io_in_workspace=metadata["options"]["io"] == "workspace",
-                pools=tuple(Pool(p["name"], p["c_name"], int(p["bytes"]), int(p["align"])) for p in pools),
-                has_state=metadata.get("state_bytes", 0) > 0,
-                devices=tuple(d["name"] for d in metadata.get("devices", ()) if d["context"] is not None),
-                parameters=None if parameters is None else np.fromfile(parameters, np.uint8),
-                parameters_path=parameters,
-            )
+            return Library(facts, np.fromfile(file, np.uint8), (path, file))
         except OSError as error:
             raise fail("E101", f"the parameters cannot be read: {error.strerror}", where=str(path)) from None
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"is not the metadata of a generated library ({error!r})"
-            raise fail("E102", message, where=str(path), hint="give the .json that 'aot-model compile' wrote") from None
 
 
 @dataclass(frozen=True)
@@ -132,34 +75,31 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
 
     Raises CompileError when the metadata or the vectors cannot be read or do not fit each other.
     """
-    interface = Interface.read(metadata)
-    data = load_vectors(vectors, [p.type for p in interface.inputs], [p.type for p in interface.outputs])
-    kinds = {_kind(port.type.dtype) for port in interface.outputs}
+    library = Library.read(metadata)
+    facts = library.facts
+    data = load_vectors(vectors, [p.type for p in facts.inputs], [p.type for p in facts.outputs])
+    kinds = {_kind(port.type.dtype) for port in facts.outputs}
     template = environment().get_template("test_main.c.j2")
     text = template.render(
-        model=interface,
+        library=library,
+        model=facts,
         vectors=data.count,
-        inputs=list(zip(interface.inputs, data.inputs, strict=True)),
-        outputs=list(zip(interface.outputs, data.outputs, strict=True)),
+        inputs=list(zip(facts.inputs, data.inputs, strict=True)),
+        outputs=list(zip(facts.outputs, data.outputs, strict=True)),
         kinds=kinds,
         has_numbers=bool(kinds - {"string"}),
         has_reals=bool(kinds - {"integer", "string"}),
-        values_of_bytes=_values_of_bytes(interface),
+        values_of_bytes=_values_of_bytes(facts),
         kind_of=_kind,
         tolerance=tolerance,
     )
-    return text, (*interface.files(metadata), *data.files)
+    return text, (*library.files, *data.files)
 
 
 def benchmark_main(metadata: Path, runs: int) -> tuple[str, tuple[Path, ...]]:
     """C of a program that runs the library `runs` times on inputs of zeros and prints the time of one; the files read."""
-    interface = Interface.read(metadata)
-    return environment().get_template("benchmark_main.c.j2").render(model=interface, runs=runs), interface.files(metadata)
-
-
-def _port(entry: Mapping[str, Any]) -> Port:
-    type_ = TensorType(DType.of(str(entry["dtype"])), tuple(int(extent) for extent in entry["shape"]))
-    return Port(entry["name"], entry["c_name"], type_)
+    library = Library.read(metadata)
+    return environment().get_template("benchmark_main.c.j2").render(library=library, model=library.facts, runs=runs), library.files
 
 
 def _kind(dtype: DType) -> str:
@@ -173,9 +113,9 @@ def _kind(dtype: DType) -> str:
     return dtype.label if dtype.storage else "real"
 
 
-def _values_of_bytes(interface: Interface) -> dict[str, Array]:
+def _values_of_bytes(facts: Metadata) -> dict[str, Array]:
     """By the label of each float type of at most 8 bits among the outputs: the values of the 256 bytes."""
-    found = {port.type.dtype for port in interface.outputs if _kind(port.type.dtype) == "table"}
+    found = {port.type.dtype for port in facts.outputs if _kind(port.type.dtype) == "table"}
     return {
         dtype.label: (np.arange(256) & ((1 << dtype.bits) - 1)).astype(np.uint8).view(dtype.numpy).astype(np.float32)
         for dtype in sorted(found, key=lambda dtype: dtype.label)

@@ -9,12 +9,14 @@ from functools import cached_property
 from aot_model import __version__
 from aot_model.emit import parameters
 from aot_model.emit.functions import CFunction, collect_functions, emitted_by_targets
+from aot_model.emit.metadata import metadata
 from aot_model.emit.names import comment_text, identifier, identifiers
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Buffer, Call, Device, Program, Role
 from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
 from aot_model.memory_plan import Addresses
+from aot_model.metadata import Metadata
 from aot_model.targets.target import Target
 
 ABI = 1
@@ -200,6 +202,11 @@ class ModelView:
     @property
     def helpers(self) -> list[str]:
         return list(dict.fromkeys(h for f in self.functions for h in f.function.helpers))
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        """What is known of the model, for C, JSON and Python."""
+        return metadata(self)
 
     # --- external parameters ----------------------------------------------------------------------------------------
 

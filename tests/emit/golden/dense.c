@@ -107,25 +107,40 @@ static const aot_model_tensor dense_output_info[] = {
       NULL, NULL, 12u, 0, -1, 2, AOT_MODEL_FLOAT32 },
 };
 
+static const aot_model_layer dense_metadata_layers[] = {
+    { "dense", "MatMul", UINT64_C(12), 0u, 60u },
+};
+
 static const aot_model_pool dense_metadata_pools[] = {
-    { "workspace", 0u, 16u },
+    { "workspace", "workspace", 0u, 16u },
 };
 
 static const aot_model_metadata dense_metadata_facts = {
-    1,
+    { 'A', 'O', 'T', 'M', 'O', 'D', 'E', 'L' },
+    AOT_MODEL_METADATA_VERSION,
+    0u | 0u,
+    sizeof(void *),
+    &dense_metadata_facts,
     "dense",
     "0.1.0",
     "c",
+    "dense.onnx",
     "0000000000000000000000000000000000000000000000000000000000000000",
     dense_input_info,
     dense_output_info,
     dense_metadata_pools,
+    dense_metadata_layers,
+    NULL,
     1,
     1,
     1,
+    0,
+    1u,
     60u,
-    16u,
-    12u,
+    0u,
+    0u,
+    0u,
+    0u,
     UINT64_C(12)
 };
 

@@ -52,24 +52,35 @@ int32_t movement_run(void *workspace)
 /* ---- metadata ---- */
 
 static const aot_model_pool movement_metadata_pools[] = {
-    { "workspace", 40u, 16u },
+    { "workspace", "workspace", 40u, 16u },
 };
 
 static const aot_model_metadata movement_metadata_facts = {
-    1,
+    { 'A', 'O', 'T', 'M', 'O', 'D', 'E', 'L' },
+    AOT_MODEL_METADATA_VERSION,
+    AOT_MODEL_FLAG_CALLER_WORKSPACE | AOT_MODEL_FLAG_IO_IN_WORKSPACE,
+    sizeof(void *),
+    &movement_metadata_facts,
     "movement",
     "0.1.0",
     "c",
+    "movement.onnx",
     "0000000000000000000000000000000000000000000000000000000000000000",
     NULL,
     NULL,
     movement_metadata_pools,
+    NULL,
+    NULL,
     1,
     1,
     1,
+    0,
+    1u,
     0u,
-    32u,
-    8u,
+    0u,
+    40u,
+    0u,
+    0u,
     UINT64_C(0)
 };
 

@@ -106,26 +106,52 @@ typedef struct {
 /* Memory that a model needs while it runs. */
 typedef struct {
     const char *name;
+    const char *c_name;
     uint32_t bytes;
     uint32_t align;
 } aot_model_pool;
 
-/* All that is known of a model, in flash. */
+/* A call of the generated code; an operator of the model may be part of another one's. */
 typedef struct {
-    uint32_t version; /* of this struct: 1 */
+    const char *name;
+    const char *op;
+    uint64_t macs;
+    uint32_t workspace_bytes; /* in use in all pools while it runs */
+    uint32_t constant_bytes;
+} aot_model_layer;
+
+#define AOT_MODEL_METADATA_VERSION 2u
+#define AOT_MODEL_FLAG_CALLER_WORKSPACE 1u
+#define AOT_MODEL_FLAG_IO_IN_WORKSPACE 2u
+
+/* All that is known of a model, in flash. `aot-model inspect` finds it in linked files by its first bytes and its own
+ * address. With --metadata size there are no inputs, outputs and layers, only their numbers. */
+typedef struct aot_model_metadata {
+    char magic[8]; /* AOTMODEL, without a zero */
+    uint32_t version;
+    uint16_t flags;
+    uint16_t pointer_bytes;
+    const struct aot_model_metadata *self;
     const char *name;
     const char *compiler; /* version of aot-model */
     const char *target;
+    const char *model_file;
     const char *model_sha256;
     const aot_model_tensor *inputs;
     const aot_model_tensor *outputs;
     const aot_model_pool *pools;
+    const aot_model_layer *layers;
+    const uint8_t *structure; /* 16 bytes, as in the file of external parameters; NULL: the parameters are in the code */
     uint16_t num_inputs;
     uint16_t num_outputs;
     uint16_t num_pools;
+    uint16_t reserved;
+    uint32_t num_layers;
     uint32_t constant_bytes;
-    uint32_t input_bytes;
-    uint32_t output_bytes;
+    uint32_t state_bytes; /* of the workspace: kept from run to run */
+    uint32_t lower_bound; /* no plan of the memory needs less */
+    uint32_t params_size;
+    uint32_t params_align;
     uint64_t macs;
 } aot_model_metadata;
 

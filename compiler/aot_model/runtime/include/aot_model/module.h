@@ -14,13 +14,16 @@ extern "C" {
 
 /* A compiled model: the generated <name>_module, in flash. The functions take the addresses of inputs and outputs,
  * inputs first, and of the pools when they are the caller's. */
+#define AOT_MODEL_MODULE_VERSION 2u
 typedef struct {
-    uint32_t version; /* of this struct: 1 */
+    uint32_t version; /* of this struct */
     uint32_t caller_pools; /* 1: run and reset need the pools of the metadata */
     const aot_model_metadata *metadata;
     int32_t (*run)(void *const *tensors, void *const *pools);
     void (*reset)(void *const *pools);                           /* NULL: the model has no state */
     int32_t (*set_params)(const void *base, uint32_t size);      /* NULL: the parameters are in the code */
+    uint32_t *profile;          /* by layer of the metadata: ticks of all runs; NULL without --profile */
+    uint32_t (**ticks)(void);   /* the place of the clock; NULL without --profile */
 } aot_model_module;
 
 /* A model in use. Sessions of a model with caller_pools are independent of each other; else there should be one. */
@@ -127,7 +130,7 @@ static inline int32_t aot_model_open(aot_model_session *session, const aot_model
     if (session == NULL || module == NULL || storage == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
-    if (module->version != 1u || module->metadata->version != 1u) {
+    if (module->version != AOT_MODEL_MODULE_VERSION || module->metadata->version != AOT_MODEL_METADATA_VERSION) {
         return AOT_MODEL_ERROR_VERSION;
     }
     if (((uintptr_t)storage & (aot_model_storage_align(module) - 1u)) != 0u) {

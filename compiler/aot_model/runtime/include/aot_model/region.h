@@ -7,7 +7,7 @@
  *     }
  *
  * Whatever a blob contains, nothing outside of it, of the memory handed in and of the tensors of the sizes that
- * aot_model_region_elements() says is touched. Part of aot-model. C99 and C++. */
+ * aot_model_region_count() and _elements() say is touched. Part of aot-model. C99 and C++. */
 #ifndef AOT_MODEL_REGION_H
 #define AOT_MODEL_REGION_H
 
@@ -386,6 +386,17 @@ static inline int32_t aot_model_region_prepare(aot_model_region *region, void *m
         }
     }
     return status;
+}
+
+/* How many inputs (kind AOT_MODEL_REGION_INPUT) or outputs a prepared region has: the lengths of the arrays for run(). */
+static inline int32_t aot_model_region_count(const aot_model_region *region, aot_model_region_kind kind)
+{
+    int32_t count = 0;
+    for (uint32_t k = 0; k < region->tensors; ++k) {
+        const aot_model_region_tensor tensor = aot_model_region_entry_at(region, k);
+        count = tensor.kind == (int32_t)kind && tensor.place >= count ? tensor.place + 1 : count;
+    }
+    return count;
 }
 
 /* Elements of input (kind AOT_MODEL_REGION_INPUT) or output number `number` of a prepared region; 0 when there is none. */
