@@ -12,7 +12,6 @@ OPTION_FLAGS = {
     "params": "--params",
     "profile": "--profile",
     "interfaces": "--interface",
-    "string_bytes": "--string-bytes",
     "metadata_level": "--metadata",
     "max_ram": "--max-ram",
     "max_flash": "--max-flash",

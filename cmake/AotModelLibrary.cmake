@@ -18,7 +18,6 @@
 #     [PARAMS linked|external]                    constants in the code, or in <name>.params, which is made beside it
 #     [PROFILE]                                   count the ticks of each layer, by a clock of the program
 #     [INTERFACES module|tvm-ffi...]              what the library offers beside its structs
-#     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
 #     [METADATA_LEVEL full|size|none]             how much of the metadata is in flash
 #     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with
 #                                                 a table by layer

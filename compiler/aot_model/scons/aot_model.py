@@ -24,7 +24,6 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     params          constants in the code, or in <name>.params, which is made beside it: linked|external
     profile         count the ticks of each layer, by a clock of the program
     interfaces      what the library offers beside its structs: module|tvm-ffi
-    string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
     metadata_level  how much of the metadata is in flash: full|size|none
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
     max_flash       budget of the constants
