@@ -153,7 +153,7 @@ class Loop(Operator):
         site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
 
 
-@operator("Scan")
+@operator("Scan", strings=True)
 class Scan(Operator):
     """A loop over slices of sequences: it becomes a Loop whose body takes its slices itself."""
 
