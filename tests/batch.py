@@ -7,6 +7,7 @@ that fails is tried again case by case.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -153,7 +154,8 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
         for helper in item.helpers:
             text = text.replace(helper, "", 1) if helper in seen else text
             seen.add(helper)
-        parts += [text, item.driver]
+        local = re.findall(r"^#define (\w+)\(type, offset\)", text, re.MULTILINE)  # places in the workspace and among the parameters
+        parts += [text, item.driver, *(f"#undef {name}" for name in local)]
     calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}" for i in items)
     files = '    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == NULL || sink == NULL) { return 1; }\n'
     parts.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
