@@ -24,7 +24,7 @@ from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError
 from aot_model.host_run import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, string_type
+from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, string_type
 from aot_model.pipeline import Request, compile_model
 from qemu import BOARDS, EMULATOR, build_and_run
 
@@ -178,7 +178,7 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
 
 def _bytes(array: np.ndarray) -> bytes:
     """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are slots."""
-    if array.dtype.kind in "SUO":
+    if is_text(array):
         return encoded(array, string_type(DEFAULT_WIDTH)).tobytes()
     name = str(array.dtype)
     small = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}
