@@ -60,6 +60,14 @@ def test_verify_with_the_driver(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main([*arguments, "--with", str(EXAMPLE / "tiny_npu.c"), "--with", str(glue)]) == 0, capsys.readouterr().err
 
 
+def test_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
+    for seed in ("0", "1", "7"):
+        command = [sys.executable, "-m", "aot_model", "compile", str(DIGITS), "-o", str(tmp_path / seed), "--target=tiny-npu,c", *PLUGIN]
+        subprocess.run(command, env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "compiler"), "PATH": "/usr/bin:/bin"}, check=True)
+    for file in ("digits.c", "digits.h", "digits.json"):
+        assert len({(tmp_path / seed / file).read_bytes() for seed in ("0", "1", "7")}) == 1, file
+
+
 def test_what_does_not_fit_stays_with_the_processor(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(DIGITS), "--target=tiny-npu,channels=12,host", *PLUGIN]) == 0
     assert "24 channels are more than the device's 12" in capsys.readouterr().out

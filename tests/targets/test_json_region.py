@@ -15,6 +15,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from float_layers import ALL, NETWORKS, Case
+from graphs import graph, value, weights
 from vector_unit import compiled, outputs
 
 from aot_model.host_run import SANITIZE, STRICT
@@ -22,7 +23,6 @@ from aot_model.installation import include_dir
 from aot_model.pipeline import Request, compile_model
 from aot_model.targets.json_region import MAGIC, serialise
 from corpus import MODELS, REASON, vectors
-from graphs import graph, value, weights
 
 PARAMETERS, VERSION = -3, -11
 
