@@ -8,17 +8,20 @@ OPTION_FLAGS = {
     "pools": "--pool",
     "pool_sections": "--pool-section",
     "planner": "--planner",
+    "constants": "--constant",
+    "bounds": "--bound",
     "string_bytes": "--string-bytes",
     "params": "--params",
     "profile": "--profile",
     "interfaces": "--interface",
-    "string_bytes": "--string-bytes",
     "metadata_level": "--metadata",
     "max_ram": "--max-ram",
     "max_flash": "--max-flash",
 }
 
 OPTION_ATTRS = {
+    "bounds": attr.string_dict(doc = "Room for n rows of a value whose number of rows hangs on data (Range, Loop)."),
+    "constants": attr.string_dict(doc = "Inputs as constants: one number for each element, or one for all."),
     "dims": attr.string_dict(doc = "Extents of the model's symbolic dimensions."),
     "interfaces": attr.string_list(doc = "What the library offers beside its structs."),
     "io": attr.string(values = ["", "caller", "workspace"], doc = "Where inputs and outputs are."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from aot_model.emit.render import header, source
 from aot_model.emit.report import report
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError, located
-from aot_model.frontends.model import read_model
+from aot_model.frontends.model import Bindings, read_model
 from aot_model.ir.expr import forget
 from aot_model.ir.graph import count_parameters
 from aot_model.lowering.lower import lower
@@ -43,6 +43,8 @@ class Request:
     budgets: Budgets = field(default_factory=Budgets)
     plugins: tuple[Path, ...] = ()
     """Python files that define further targets."""
+    constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     forget()
     load_all()
     target = parse_target(request.target, request.options, request.plugins)
-    model = read_model(request.model, request.dims, target.option("arithmetic") if target.has_option("arithmetic") else "tflm", request.library.string_bytes)
+    arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
+    model = read_model(request.model, Bindings(request.dims, request.constants, request.bounds, request.library.string_bytes), arithmetic)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         parts = run_passes(model.graph, target, observer)
