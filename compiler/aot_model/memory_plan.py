@@ -32,8 +32,11 @@ class _Range:
 
 
 def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),), *, io_in_workspace: bool = False,
-                algorithm: str | None = None) -> Addresses:  # fmt: skip
-    """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools."""
+                algorithm: str | None = None, processor: str = "") -> Addresses:  # fmt: skip
+    """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools.
+
+    processor: name of the target that computes what no other has taken over.
+    """
     planned = set(PLANNED) | ({Role.INPUT, Role.OUTPUT} if io_in_workspace else set())
     ranges: dict[Buffer, _Range] = {}
     order: list[tuple[int, Call]] = []
@@ -53,9 +56,10 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
         ranges[parent] = _Range(born, born, True)
     every = [*chosen, *sorted(parents, key=lambda b: (ranges[b].first, b.name))]
     ids = {b: f"{k:05d} {b.name}" for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))}
-    blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last) for b in every]
+    allowed = _allowed(order, every, pools, processor)
+    blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last, allowed[b]) for b in every]
     views = [View(ids[b], ids[b.root()[0]], b.root()[1]) for b in every if b.view_of is not None]
-    same = _same_address(order, ranges, set(every))
+    same = _same_address(order, ranges, allowed)
     views += [View(ids[late], ids[early], 0) for late, early in same.items()]
     overlaps = _overlaps(order, ranges, ids, same)
     _check(pools, algorithm)
@@ -65,6 +69,23 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
         raise fail("E401", str(error), hint="give the pool more bytes, or another pool to spill into") from None
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
+
+
+def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[Pool, ...], processor: str) -> dict[Buffer, tuple[str, ...]]:
+    """Pools for each buffer, the most preferred first: open to every target that touches it or a window of its memory."""
+    touched: dict[Buffer, dict[str, None]] = {}
+    for _, call in order:
+        for argument in call.arguments:
+            touched.setdefault(argument.root()[0], {})[call.target or processor] = None
+    ranked = sorted(pools, key=lambda p: -p.speed)
+    result = {}
+    for buffer in buffers:
+        by = touched.get(buffer.root()[0], {})
+        result[buffer] = tuple(p.name for p in ranked if not p.targets or all(t in p.targets for t in by))
+        if not result[buffer]:
+            table = "\n".join(f"  {p.name}: open to {', '.join(p.targets)}" for p in ranked)
+            raise fail("E401", f"no pool is open to all targets that touch '{buffer.name}' ({', '.join(by)})\n{table}", hint="open a pool to them with --pool-targets")
+    return result
 
 
 def _check(pools: tuple[Pool, ...], algorithm: str | None) -> None:
@@ -141,13 +162,13 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     return at + 1
 
 
-def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: set[Buffer]) -> dict[Buffer, Buffer]:
+def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: Mapping[Buffer, tuple[str, ...]]) -> dict[Buffer, Buffer]:
     """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0."""
     result: dict[Buffer, Buffer] = {}
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result:
+            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result or planned[early] != planned[late]:
                 continue
             dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
             alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)

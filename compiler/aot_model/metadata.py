@@ -66,13 +66,16 @@ class Pool:
     size: int
     align: int
     section: str | None = None
+    speed: int = 0
+    targets: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "c_name": self.c_name, "bytes": self.size, "align": self.align, "section": self.section}
+        return {"name": self.name, "c_name": self.c_name, "bytes": self.size, "align": self.align, "section": self.section,
+                "speed": self.speed, "targets": list(self.targets)}  # fmt: skip
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Pool:
-        return Pool(facts["name"], facts["c_name"], int(facts["bytes"]), int(facts["align"]), facts["section"])
+        return Pool(facts["name"], facts["c_name"], int(facts["bytes"]), int(facts["align"]), facts["section"], int(facts["speed"]), tuple(facts["targets"]))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot_model.emit.budgets import Budgets, check_budgets
+from aot_model.emit.contradictions import check_options
 from aot_model.emit.files import Product, own_files
 from aot_model.emit.parameters import parameters_file
 from aot_model.emit.render import header, source
@@ -70,6 +71,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     forget()
     load_all()
     target = parse_target(request.target, request.options, request.plugins)
+    check_options(request.library, request.pools, [t.name for t in (*target.before, target)])
     arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
     model = read_model(request.model, Bindings(request.dims, request.constants, request.bounds, request.library.string_bytes), arithmetic)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
@@ -77,7 +79,7 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
         parts = run_passes(model.graph, target, observer)
         program = lower(model.graph, target)
     run_program_passes(program, target, "after-lowering")
-    addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
+    addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm, processor=target.name)
     run_program_passes(program, target, "after-planning", addresses.of.keys())
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.budgets, lambda: _alternatives(request, target))

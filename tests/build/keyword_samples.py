@@ -10,6 +10,8 @@ SAMPLES: dict[str, object] = {
     "io": "caller",
     "pools": ["fast:64k", "slow"],
     "pool_sections": {"fast": ".fast"},
+    "pool_speeds": {"fast": 1},
+    "pool_targets": {"fast": "host"},
     "planner": "greedy",
     "params": "external",
     "profile": True,

@@ -146,3 +146,23 @@ def test_every_planner(request_: Request, planner: str) -> None:
 def test_three_pools_on_cortex_m4(request_: Request, expected: np.ndarray, tmp_path: Path) -> None:
     compiled = compile_model(replace(request_, target="cortex-m4", pools=THREE))
     np.testing.assert_allclose(run_firmware(compiled, "m4", [[X]], tmp_path).outputs[0][0], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_faster_pool_is_preferred(request_: Request, tmp_path: Path) -> None:
+    """Whatever the order of the options; what the library says of itself keeps that order."""
+    command = ["compile", str(request_.model), "-o", str(tmp_path), "--name", "cnn", "--target", "c", "--pool", "slow", "--pool", "fast:640", "--pool", "middle:320"]
+    assert main([*command, "--pool-speed", "fast=2", "--pool-speed", "middle=1"]) == 0
+    pools = json.loads((tmp_path / "cnn.json").read_text())["workspace"]["pools"]
+    assert [(p["name"], p["speed"]) for p in pools] == [("slow", 0), ("fast", 2), ("middle", 1)]
+    order = [p["bytes"] for p in sorted(pools, key=lambda p: -p["speed"])]
+    view = compile_model(replace(request_, pools=(Pool("fast", 640), Pool("middle", 320), Pool("slow")))).view
+    assert order == [p.size for p in view.pools] and order[0] > 0
+    assert main([*command, "--pool-speed", "none=2"]) == 1
+
+
+def test_pools_of_a_target(request_: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compile", str(request_.model), "-o", str(tmp_path), "--target", "c", "--pool", "npu:64k", "--pool", "sram"]
+    assert main([*command, "--pool-targets", "npu=c+host"]) == 1
+    assert "'host' is not a target of this compilation" in capsys.readouterr().err
+    assert main([*command, "--pool-targets", "npu=c"]) == 0
+    assert json.loads((tmp_path / "cnn.json").read_text())["workspace"]["pools"][0]["targets"] == ["c"]

@@ -126,7 +126,7 @@ def _plugins(command: argparse.ArgumentParser) -> None:
 
 
 def _planning(command: argparse.ArgumentParser) -> None:
-    _declare(command, "io", "pools", "planner")
+    _declare(command, "io", "pools", "pool_speeds", "pool_targets", "planner")
 
 
 def _library(command: argparse.ArgumentParser) -> None:

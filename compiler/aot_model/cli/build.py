@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,11 +21,17 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     from aot_model.emit.budgets import Budgets
     from aot_model.emit.names import library_name
     from aot_model.emit.view import Options
+    from aot_model.errors import fail
     from aot_model.memory import Pool
     from aot_model.pipeline import Request
 
     given = vars(arguments)
     pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
+    speeds, targets = dict(given.get("pool_speed") or ()), dict(given.get("pool_targets") or ())
+    unknown = sorted({*speeds, *targets} - {p.name for p in pools})
+    if unknown:
+        raise fail("E501", f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'", hint=f"the pools are {', '.join(p.name for p in pools)}")
+    pools = tuple(replace(p, speed=speeds.get(p.name, 0), targets=tuple(targets[p.name].split("+")) if p.name in targets else ()) for p in pools)
     return Request(
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
         library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"),
@@ -92,35 +98,9 @@ def _options(arguments: argparse.Namespace) -> Options:
     from aot_model.emit.view import Options
 
     return Options(
-        arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile,
-        int(arguments.string_bytes),
+        arguments.workspace, arguments.io, arguments.metadata, dict(arguments.pool_section), arguments.params,
+        tuple(dict.fromkeys(arguments.interface)), arguments.profile, int(arguments.string_bytes),
     )  # fmt: skip
-
-
-def _sections(arguments: argparse.Namespace) -> dict[str, str]:
-    """Section by pool. CompileError E501 for a pool that there is not, or that the library does not own."""
-    from aot_model.errors import fail
-
-    sections = dict(arguments.pool_section)
-    pools = [name for name, _, _ in arguments.pool] or ["workspace"]
-    for name in sections:
-        if name not in pools:
-            raise fail("E501", f"--pool-section: there is no pool '{name}'", hint=f"the pools are {', '.join(pools)}")
-    if sections and arguments.workspace == "caller":
-        raise fail("E501", "--pool-section with --workspace caller: the caller places the memory")
-    return sections
-
-
-def _interfaces(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """CompileError E501 for an interface that the other options leave no room for."""
-    from aot_model.errors import fail
-
-    asked = tuple(dict.fromkeys(arguments.interface))
-    if asked and (arguments.metadata != "full" or arguments.io != "caller"):
-        raise fail("E501", f"--interface {asked[0]} needs --metadata full and --io caller")
-    if "tvm-ffi" in asked and arguments.workspace == "caller":
-        raise fail("E501", "--interface tvm-ffi with --workspace caller: its calls have no argument for the workspace")
-    return asked
 
 
 def check(arguments: argparse.Namespace) -> int:

@@ -20,6 +20,11 @@ def section(text: str) -> tuple[str, str]:
     return pool, name
 
 
+def speed(text: str) -> tuple[str, int]:
+    name, number = pair(text)
+    return name, whole(number, 0)
+
+
 def whole(text: str, least: int = 1) -> int:
     try:
         number = int(text, 0)

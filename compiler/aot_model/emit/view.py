@@ -40,7 +40,7 @@ class Options:
     """By pool: the linker section of its array."""
     params: str = "linked"
     interfaces: tuple[str, ...] = ()
-    """Of "module" and "tvm-ffi"."""
+    """Of "module", "positional", "packed" and "tvm-ffi"."""
     profile: bool = False
     """Whether ticks of each layer are counted."""
     string_bytes: int = DEFAULT_WIDTH

@@ -117,7 +117,7 @@ class RegionSite:
         op = f"{self.target.name}:{match.pattern if match else self.region.name}"
         layer = match.result.name if match else self._site.node.name
         work = macs if macs is not None else sum(m.macs for m in ([match] if match else self.region.matches))
-        self.calls.append(Call(replace(function, params=params), buffers, overlaps, layer, op, work, shapes_of(arguments)))
+        self.calls.append(Call(replace(function, params=params), buffers, overlaps, layer, op, work, shapes_of(arguments), self.target.name))
 
     def _argument(self, argument: Argument) -> Argument:
         """The argument, a constant as update_constants left it."""
