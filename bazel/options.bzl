@@ -6,6 +6,7 @@ OPTION_FLAGS = {
     "workspace": "--workspace",
     "io": "--io",
     "pools": "--pool",
+    "constant_pools": "--constant-pool",
     "pool_sections": "--pool-section",
     "pool_speeds": "--pool-speed",
     "pool_targets": "--pool-targets",
@@ -20,6 +21,7 @@ OPTION_FLAGS = {
 }
 
 OPTION_ATTRS = {
+    "constant_pools": attr.string_list(doc = "Pools of the constants, the most preferred first."),
     "dims": attr.string_dict(doc = "Extents of the model's symbolic dimensions."),
     "interfaces": attr.string_list(doc = "What the library offers beside its structs."),
     "io": attr.string(values = ["", "caller", "workspace"], doc = "Where inputs and outputs are."),
