@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aot_model.emit.files import Product
     from aot_model.emit.view import Options
+    from aot_model.memory import Pool
     from aot_model.partition.partition import Assignment
     from aot_model.pipeline import Request
 
