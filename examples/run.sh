@@ -24,6 +24,11 @@ cmake --build "$build/host"
 say "its outputs against the test vectors (aot_model_test)"
 ctest --test-dir "$build/host" --output-on-failure
 
+say "the model on an accelerator with a target of its own, which is simulated (examples/accelerator)"
+cmake -S "$root/examples/accelerator" -B "$build/accelerator" --toolchain "$root/toolchains/host.cmake" -DCMAKE_BUILD_TYPE=Release
+cmake --build "$build/accelerator"
+"$build/accelerator/digits_npu"
+
 if ! command -v arm-none-eabi-gcc >/dev/null || ! command -v qemu-system-arm >/dev/null; then
     say "no arm-none-eabi-gcc or no qemu-system-arm: the firmware is skipped"
     exit 0

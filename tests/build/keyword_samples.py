@@ -17,6 +17,7 @@ SAMPLES: dict[str, object] = {
     "params": "external",
     "profile": True,
     "interfaces": ["module"],
+    "string_bytes": "128",
     "metadata_level": "full",
     "max_ram": 100000,
     "max_flash": "200k",

@@ -44,7 +44,7 @@ def test_builds_again_exactly_what_hangs_on_a_change(workspace: Workspace) -> No
 
 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
-    arguments = SAMPLES | {"model_name": "net", "target": "c", "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
+    arguments = SAMPLES | {"model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"], "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
     assert spellings("bazel") == {"model", *arguments}
     own = {"deps": [], "tags": ["own"], "testonly": True, "target_compatible_with": [], "visibility": ["//visibility:public"], "copts": ["-DOWN"]}
     given = ", ".join(f"{k} = {v!r}" for k, v in (arguments | own).items())
@@ -57,13 +57,20 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     )
     write_model(workspace.folder / "arguments/m.onnx", shape=("batch", "width"))
     workspace.write("arguments/other.txt", "")
+    workspace.write("arguments/plugin.py", "TARGETS = ()\n")
     log = workspace.build("//arguments:all", "//arguments:the_report")
     call = re.search(r" compile arguments/m\.onnx (.*?)\)", log.replace("\\\n", " "))
     assert call, log
-    assert set(shlex.split(call[1])) >= {"--name=net", "--target=c", "--debug", *words()}
+    assert set(shlex.split(call[1])) >= {"--name=net", "--target=cmsis-nn,c", "--target-plugin=arguments/plugin.py", "--debug", *words()}
     assert " -DOWN " in log
     assert {path.name for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.txt"}
     assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
+
+
+def test_analysis(workspace: Workspace) -> None:
+    """The tests of bazel/tests/, which run no action."""
+    output = workspace.bazel("test", "@aot_model//bazel/tests:all")
+    assert "Executed 0 out of 4 tests: 4 tests pass" in output or len(re.findall(r"^@aot_model//bazel/tests:\w+ +PASSED", output, re.MULTILINE)) == 4
 
 
 def test_mistakes(workspace: Workspace) -> None:
@@ -138,7 +145,7 @@ def test_tables_are_those_of_cmake() -> None:
 
 @pytest.mark.skipif(not has_tools("buildifier"), reason="needs buildifier (npm install --global @bazel/buildifier)")
 def test_lint() -> None:
-    files = [f for pattern in ("bazel/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel", "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)]
+    files = [f for pattern in ("bazel/*.b*", "bazel/tests/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel", "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)]
     done = subprocess.run(["buildifier", "--mode=check", "--lint=warn", *map(str, files)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -56,8 +57,9 @@ GOOD: Cases = {
     "parameters": Case("plain.onnx", {"params": "external"}),
     "interfaces": Case("plain.onnx", {"interfaces": ["module"], "profile": True, "pools": ["fast:1k", "slow"], "pool_sections": {"fast": ".fast"}}),
     "budgets": Case("plain.onnx", {"workspace": "caller", "io": "workspace", "max_ram": 1000, "max_flash": "10k"}),
+    "offload": Case("plain.onnx", {"offload": ["rectifier,high=6"], "target_plugins": ["rectifier.py"]}),
 }
-CROSS = {name: GOOD[name] for name in ("plain", "external_data", "portable")} | {"one": Case("plain.onnx", {"workspace": "caller"})}
+CROSS = {name: GOOD[name] for name in ("plain", "external_data", "portable", "offload")} | {"one": Case("plain.onnx", {"workspace": "caller"})}
 """Built for a Cortex-M4, with an arena."""
 BAD = {
     "over_flash": (Case("plain.onnx", {"max_flash": 7}), "E402"),
@@ -69,7 +71,21 @@ BAD = {
 }
 
 
+PLUGIN = """from aot_model.plugin import Argument, Attribute, Claim, Offload, Target, op, value, written
+
+def lower(region, build):
+    for match in region.matches:
+        body = f"    for (int32_t i = 0; i < {match.value('y').type.elements}; ++i) {{\\n        y[i] = x[i] > 0.0f ? x[i] : 0.0f;\\n    }}"
+        build.call("rectify", body, [Argument("x", match.value("x")), written("y", match.value("y"))], match=match)
+
+OFFLOAD = Offload((Claim("relu", op("Relu", value("x"), name="y")),), lower)
+TARGETS = [Target("rectifier", "for tests", attributes={"high": Attribute(1, "of nothing")}, offload=OFFLOAD)]
+"""
+
+
 def write_models(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "rectifier.py").write_text(PLUGIN)
     write_model(folder / "plain.onnx")
     write_model(folder / "below/it/plain.onnx", bias=2)
     write_model(folder / "a folder/with a model.onnx")
@@ -111,6 +127,10 @@ class System:
 
     def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
         """The log. programs: names of their libraries; the C of one is <program>.c. core: of a Cortex-M. arenas: libraries, sections."""
+        raise NotImplementedError
+
+    def install(self, name: str, case: Case, prefix: Path) -> None:
+        """Puts a library into lib/ and its headers into include/ of a folder."""
         raise NotImplementedError
 
     def compiled(self, log: str) -> set[str]:
@@ -155,6 +175,13 @@ class CMake(System):
         go_on = {"Unix Makefiles": ("--", "-k")}.get(self.generator, ("--", "-k0"))
         return self.project.build(*go_on, ok=ok)
 
+    def install(self, name: str, case: Case, prefix: Path) -> None:
+        lists = f'aot_model_library({name} MODEL "{case.model}")\ninstall(TARGETS {name} FILE_SET HEADERS)\n'
+        project = cmake_project.Project(self.folder, lists, generator=self.generator)
+        project.configure("-DCMAKE_INSTALL_LIBDIR=lib")
+        project.build()
+        project.run("cmake", "--install", project.build_folder, "--prefix", prefix, "--config", "Debug")
+
     def compiled(self, log: str) -> set[str]:
         return cmake_project.compiled_models(log)
 
@@ -187,6 +214,11 @@ class SCons(System):
             calls.append(f"used = [libraries[name] for name in {names!r}]\n")
             calls.append(f"env.Program({name!r}, '{name}.c', LIBS=[*used, 'm'], CPPPATH=[d for u in used for d in u.include_dirs])\n")
         return scons_project.Project(self.folder, "".join(calls)).build("-k", ok=ok)
+
+    def install(self, name: str, case: Case, prefix: Path) -> None:
+        lines = [f"made = env.AotModelLibrary({name!r}, {case.model!r})", "own, runtime = made.include_dirs", f"prefix = {str(prefix)!r}"]
+        lines += ["env.Install(prefix + '/lib', made.library)", "env.Install(prefix + '/include', [made.header, runtime.Dir('aot_model')])"]
+        scons_project.Project(self.folder, "\n".join(lines)).build(str(prefix))
 
     def compiled(self, log: str) -> set[str]:
         return scons_project.compiled_models(log)
@@ -262,11 +294,13 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
         yield lambda folder: kind(tmp_path / f"my {folder}")
 
 
-def arguments(name: str, case: Case, core: str = "") -> list[str]:
-    """The arguments of `aot-model compile` that a case stands for."""
+def arguments(name: str, case: Case, folder: Path, core: str = "") -> list[str]:
+    """The arguments of `aot-model compile` that a case stands for; `folder` has its files."""
     host = core or {"x86_64": "host,vector=v4", "aarch64": "host,vector=neon"}.get(platform.machine(), "host,vector=v4")
     given: dict[str, Any] = {"model_name": name.replace("-", "_"), "target": host} | case.arguments
-    words = [f"--name={given.pop('model_name')}", f"--target={given.pop('target')}", *given.pop("options", [])]
+    target = ",".join([*given.pop("offload", []), given.pop("target")])
+    words = [f"--name={given.pop('model_name')}", f"--target={target}", *given.pop("options", [])]
+    words += [f"--target-plugin={folder / file}" for file in given.pop("target_plugins", [])]
     flags = {keyword.name: keyword.flag for keyword in OPTIONS}
     for key, value in given.items():
         if isinstance(value, dict):
@@ -285,7 +319,7 @@ def digests(folder: Path) -> dict[str, str]:
 def assert_bytes_of_the_command_line(system: System, cases: Cases, folder: Path, core: str = "") -> None:
     for name, case in cases.items():
         output = folder / name
-        assert main(["compile", str(system.folder / case.model), "-o", str(output), *arguments(name, case, core)]) == 0
+        assert main(["compile", str(system.folder / case.model), "-o", str(output), *arguments(name, case, system.folder, core)]) == 0
         assert len(digests(output)) == (4 if case.arguments.get("params") == "external" else 3)
         assert digests(system.generated(name)) == digests(output), f"{name}: not the bytes of the command line"
 
@@ -351,6 +385,21 @@ def test_arena(make: Make) -> None:
     assert system.compiled(log) | system.objects(log) == set(), "nothing changed"
 
 
+def test_installed_libraries(make: Make, tmp_path: Path) -> None:
+    """A prefix with the library and its headers is all that others need."""
+    system = make("installed")
+    if isinstance(system, Bazel):
+        pytest.skip("Bazel installs nothing: other workspaces name the library")
+    write_models(system.folder)
+    prefix = tmp_path / "prefix"
+    system.install("plain", Case("plain.onnx", {"params": "linked"}), prefix)
+    (tmp_path / "main.c").write_text(program("plain"))
+    shutil.rmtree(system.folder)
+    command = ["cc", tmp_path / "main.c", f"-I{prefix}/include", f"-L{prefix}/lib", "-lplain", "-lm", "-o", tmp_path / "main"]
+    subprocess.run(command, check=True)
+    assert subprocess.run([tmp_path / "main"], capture_output=True, text=True).stdout == "plain 0 6 8\n"
+
+
 def test_budget_of_the_stack(make: Make) -> None:
     """Measured as the project compiles the C."""
     system = make("stack")
@@ -369,7 +418,7 @@ def test_bad_cases(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     log = system.build({name: case for name, (case, _) in BAD.items()}, ok=False)
     for name, (case, code) in BAD.items():
         try:
-            status = main(["compile", str(system.folder / case.model), "-o", str(system.folder / "unused"), *arguments(name, case)])
+            status = main(["compile", str(system.folder / case.model), "-o", str(system.folder / "unused"), *arguments(name, case, system.folder)])
         except SystemExit as stop:
             status = stop.code
         said = errors(capsys.readouterr().err)

@@ -148,7 +148,7 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
     "no opset": (_edited(lambda p: p.ClearField("opset_import")), "E102", ("opset",)),
     "opset of the future": (_edited(lambda p: setattr(p.opset_import[0], "version", 999)), "E202", ("999",)),
     "opset 0": (_edited(lambda p: setattr(p.opset_import[0], "version", 0)), "E102", ("opset",)),
-    "strings": (model([node("Identity", ["x"], ["y"])], [tensor("x", [1], TensorProto.STRING)], [tensor("y", None)]), "E202", ("STRING",)),
+    "arithmetic on strings": (model([node("Neg", ["x"], ["y"])], [tensor("x", [1], TensorProto.STRING)], [tensor("y", None)]), "E301", ("string",)),
     "sequence": (model([node("Relu", ["x"], ["y"])], [helper.make_tensor_sequence_value_info("x", 1, [1])], [tensor("y", None)]), "E202", ("sequence",)),
     "input without a type": (_edited(lambda p: p.graph.input[0].ClearField("type")), "E202", ("'x'",)),
     "input without a shape": (_edited(lambda p: p.graph.input[0].type.tensor_type.ClearField("shape")), "E203", ("'x'",)),

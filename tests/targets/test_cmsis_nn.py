@@ -66,7 +66,7 @@ def test_a_library_that_needs_more_scratch_is_an_error(tmp_path: Path) -> None:
     layer = next(x for x in LAYERS if x.name == "depthwise_5x2")
     compiled = compile_model(Request(layer.save(tmp_path), "m", "cmsis-nn,c"))
     lib = library(*EXTENSIONS["dsp"], real=False)
-    with pytest.raises(Exception, match="exit|return|failed|status"):
+    with pytest.raises(Exception, match=r"exit|return|failed|status"):
         _run(compiled, layer, tmp_path / "build", *SANITIZE, *EXTENSIONS["dsp"], *lib.flags, lib.object)
 
 

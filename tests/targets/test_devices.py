@@ -208,6 +208,9 @@ def test_with_every_kind_of_workspace(io: str, workspace: str, tmp_path: Path, m
     write(compiled(chain("Relu", "Tanh"), tmp_path, "npu,c", library=Options(workspace, io, profile=True, params="external")), tmp_path)
     (tmp_path / "npu.h").write_text(DRIVER_H)
     subprocess.run(["cc", *STRICT, "-c", f"-I{include_dir()}", "m.c"], cwd=tmp_path, check=True)
+    if (io, workspace) == ("caller", "static"):
+        write(compiled(chain("Relu", "Tanh"), tmp_path, "npu,c", library=Options(interfaces=("module", "tvm-ffi"), params="external")), tmp_path)
+        subprocess.run(["cc", *STRICT, "-c", f"-I{include_dir()}", "m.c"], cwd=tmp_path, check=True)
     (tmp_path / "m.cc").write_text('#include "m.h"\nint main() { return 0; }\n')
     subprocess.run(["c++", "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}", "-c", "m.cc"], cwd=tmp_path, check=True)
 

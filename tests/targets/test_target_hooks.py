@@ -18,7 +18,7 @@ from aot_model.emit.functions import CFunction
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
 from aot_model.ir.graph import Graph, Value, constant
-from aot_model.ir.program import Program
+from aot_model.ir.program import Buffer, Overlap, Program, Role
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.lowering.arguments import Argument, written
 from aot_model.partition.lower import RegionSite
@@ -29,6 +29,7 @@ from aot_model.targets.offload import Blob, Claim, Source
 from onnx_models import model, tensor
 
 node = helper.make_node
+W = np.zeros(4, np.float32)
 X = np.asarray([[1, 2, 3, 4], [0, -1, 2, -3]], np.float32)
 Y = np.asarray([[2, 2, 2, 2], [3, 3, 3, 3]], np.float32)
 
@@ -158,6 +159,11 @@ WRONG_CALLS: dict[str, tuple[Any, str]] = {
     "not of the region": (lambda region, build: build.call("f", "", [Argument("x", weights("w", 2).__class__("v", region.graph.inputs[0].type))]), "value 'v' is not one of the region"),
     "not an argument": (lambda region, build: build.call("f", "", [Argument("x", 5)]), "an argument is a int"),  # type: ignore[arg-type]
     "header": (lambda region, build: build.external("f", [written("y", region.graph.outputs[0])], header='x.h"\n#error'), "not the name of a header"),
+    "size": (lambda region, build: build.call("f", "", [Argument("s", Scratch("s", -4))]), "-4 is not a number of bytes"),
+    "alignment": (lambda region, build: build.call("f", "", [Argument("p", Packed("p", W, 24))]), "24 is not an alignment"),
+    "overlap": (
+        lambda region, build: build.call("f", "", [written("y", region.graph.outputs[0])], overlaps=(Overlap(0, 5, 0),)), "parameters that it does not have",
+    ),
     "raises": (lambda region, build: region.matches[7], "failed: IndexError: tuple index out of range"),
     "read before written": (
         lambda region, build: build.call("f", "", [Argument("x", region.nodes[0].outputs[0]), written("y", region.graph.outputs[0])]), "before anything writes it",
@@ -285,6 +291,32 @@ def test_a_pass_that_changes_the_border_of_a_region(tmp_path: Path, monkeypatch:
     assert "changes the inputs or outputs of region unit_0" in refused(pair("Add", "Relu"), tmp_path)
 
 
+def no_arguments(program: Program) -> None:
+    for call in program.calls():
+        call.arguments = ()
+
+
+def no_calls(program: Program) -> None:
+    program.body.clear()
+
+
+def another_buffer(program: Program) -> None:
+    call = next(program.calls())
+    call.arguments = (Buffer("new", call.arguments[0].type, Role.WORKSPACE), *call.arguments[1:])
+
+
+@pytest.mark.parametrize(("hook", "phase", "said"), [
+    (no_arguments, "after-lowering", "'add' takes 3 arguments, not 0"), (no_calls, "after-lowering", "output 'z' is never written"),
+    (another_buffer, "after-planning", "'add' has 'new', which the plan does not know"), (raising, "after-planning", "out of order"),
+])  # fmt: skip
+def test_wrong_program_passes(hook: Any, phase: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    install(monkeypatch, replace(UNIT, program_passes={phase: (hook,)}))
+    message = refused(pair("Add"), tmp_path)
+    assert said in message and f"pass '{hook.__name__}' ({phase})" in message
+
+
 # --- emit -------------------------------------------------------------------------------------------------------------
 
 
@@ -368,6 +400,8 @@ def test_a_region_as_bytes_and_their_interpreter(params: str, tmp_path: Path, mo
     (lambda region: Blob(b"1", "inter pret", "i.h"), "'inter pret' is not a C identifier"),
     (lambda region: Source("", "f"), "text does not define 'f'"),
     (lambda region: Blob(b"", "interpret", "i.h"), "the blob is empty"),
+    (lambda region: Blob(b"1", "interpret", "i.h", scratch=-1), "-1 is not a number of bytes"),
+    (lambda region: Source("void f(void);", "f", align=3), "3 is not an alignment"),
 ])  # fmt: skip
 def test_wrong_artifacts(hook: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, unit(lower=None, compile_region=hook, patterns=(elementwise("Add"),)))

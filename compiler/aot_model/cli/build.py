@@ -31,7 +31,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
         library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"),
         Budgets(given.get("max_ram"), given.get("max_flash")),
-        tuple(arguments.target_plugin),
+        tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
     )  # fmt: skip
 
 
@@ -61,12 +61,31 @@ def _compile(arguments: argparse.Namespace) -> Product:
 def export(arguments: argparse.Namespace) -> int:
     from aot_model.emit.archive import archive
     from aot_model.emit.files import write_bytes
-    from aot_model.pipeline import compile_model
+    from aot_model.emit.names import identifier, library_name
+    from aot_model.errors import CompileError, Problem, fail
+    from aot_model.pipeline import compile_model, product
 
-    compiled = compile_model(request(arguments, _options(arguments)))
-    generated = {**{name: text.encode() for name, text in compiled.texts.items()}, **compiled.binaries}
-    write_bytes({arguments.output: archive(compiled.view, generated, arguments.output)})
-    tell_notes(compiled.notes)
+    given = arguments.name or [None] * len(arguments.models)
+    if len(given) != len(arguments.models):
+        raise fail("E501", f"--name is given {len(given)} times for {len(arguments.models)} models", hint="give it once for each model, in their order, or not at all")
+    names = [library_name(name, model) for name, model in zip(given, arguments.models, strict=True)]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise fail("E501", f"'{twice}' is the name of more than one library", hint="name them with --name, once for each model")
+    libraries, problems, notes = [], list[Problem](), list[str]()
+    for name, model in zip(names, arguments.models, strict=True):
+        one = argparse.Namespace(**{**vars(arguments), "name": name, "model": model})
+        try:
+            compiled = compile_model(request(one, _options(one)))
+        except CompileError as error:
+            problems += error.problems
+            continue
+        libraries.append((compiled.view, product(compiled).files))
+        notes += compiled.notes
+    if problems:
+        raise CompileError(problems)
+    folder = names[0] if len(names) == 1 else identifier(arguments.output.name.partition(".")[0], "models")
+    write_bytes({arguments.output: archive(folder, libraries, arguments.output)})
+    tell_notes(notes)
     return 0
 
 

@@ -46,6 +46,17 @@ def dimension(text: str) -> tuple[str, int]:
     return key, whole(value)
 
 
+def elements(text: str) -> tuple[str, tuple[float, ...]]:
+    key, equals, given = text.rpartition("=")
+    try:
+        numbers = tuple(int(v) if v.strip().lstrip("+-").isdigit() else float(v) for v in given.split(",") if v.strip())
+    except ValueError:
+        equals = ""
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form INPUT=NUMBER,…")
+    return key, numbers
+
+
 def tolerance(text: str) -> float:
     try:
         number = float(text)

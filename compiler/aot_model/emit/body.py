@@ -41,7 +41,7 @@ def bracket(view: ModelView, call: str) -> str:
         if first.deactivate:
             inner.append(f"{_INDENT * (depth + 1 if first.activate else depth)}{_ended(view, first, first.deactivate)}")
         if first.activate:
-            return [f"{pad}status = {hook(view, first, first.activate)};", f"{pad}if (status == AOT_MODEL_OK) {{", *inner, f"{pad}}}"]
+            return [f"{pad}status = {_hook(first, first.activate)};", f"{pad}if (status == AOT_MODEL_OK) {{", *inner, f"{pad}}}"]
         return inner
 
     return "\n".join(around(view.devices, 1))
@@ -49,17 +49,12 @@ def bracket(view: ModelView, call: str) -> str:
 
 def _ended(view: ModelView, device: Device, function: str) -> str:
     """Something is given back whatever happened; an error before counts more than one of this."""
-    return f"status = {view.name}_first_error(status, {hook(view, device, function)});"
+    return f"status = {view.name}_first_error(status, {_hook(device, function)});"
 
 
-def hook(view: ModelView, device: Device, function: str) -> str:
+def _hook(device: Device, function: str) -> str:
     """The call of a function of a driver."""
-    return f"{function}({context(view, device)})"
-
-
-def context(view: ModelView, device: Device) -> str:
-    """C text of what the functions of a device work on."""
-    return f"devices->{device.name}" if device.context is not None else ""
+    return f"{function}({f'devices->{device.name}' if device.context is not None else ''})"
 
 
 def _steps(view: ModelView, steps: list[Step], depth: int) -> list[str]:
@@ -95,10 +90,10 @@ def _call(view: ModelView, call: Call) -> list[str]:
 def _opened(view: ModelView, device: Device, lines: list[str], fails: bool) -> list[str]:
     """A call between opening and closing its device."""
     if device.close:
-        lines = [*lines, _ended(view, device, device.close) if fails else f"status = {hook(view, device, device.close)};"]
+        lines = [*lines, _ended(view, device, device.close) if fails else f"status = {_hook(device, device.close)};"]
     if not device.open:
         return lines
-    return [f"status = {hook(view, device, device.open)};", "if (status == AOT_MODEL_OK) {", *(f"    {line}" for line in lines), "}"]
+    return [f"status = {_hook(device, device.open)};", "if (status == AOT_MODEL_OK) {", *(f"    {line}" for line in lines), "}"]
 
 
 def _loop(view: ModelView, step: Loop, depth: int) -> list[str]:

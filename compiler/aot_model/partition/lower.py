@@ -83,31 +83,36 @@ class RegionSite:
         body returns an int32_t, 0 when all is well. device: with a device, open it before and close it after the call;
         the body has its context under the device's name. overlaps: outputs that may lie over inputs, by position.
         """
-        self._add(name, body, arguments, False, match, includes, helpers, overlaps, macs, note, fails, device)
+        function = Function(
+            name, (), body, frozenset(header_of(self.target, f"region {self.region.name}", h) for h in includes), helpers, note, fails=fails,
+            device=self._offload.device if device else None, owner=self.target.name if self._offload.emit is not None else "",
+        )  # fmt: skip
+        self._add(function, arguments, overlaps, match, macs)
 
     def external(self, name: str, arguments: Sequence[Argument], *, header: str, match: Match | None = None,
                  macs: int | None = None, fails: bool = False, device: bool = True) -> None:  # fmt: skip
         """Add a call of a function that `header` declares: pointers in this order, then the context of the device."""
-        self._add(name, "", arguments, True, match, (header,), (), (), macs, "", fails, device)
+        headers = frozenset((header_of(self.target, f"region {self.region.name}", header),))
+        self._add(Function(name, (), "", headers, external=True, fails=fails, device=self._offload.device if device else None), arguments, (), match, macs)
 
-    def _add(self, name: str, body: str, arguments: Sequence[Argument], external: bool, match: Match | None, includes: Iterable[str],
-             helpers: tuple[str, ...], overlaps: tuple[Overlap, ...], macs: int | None, note: str, fails: bool, device: bool) -> None:  # fmt: skip
-        bound_device = self._offload.device if device else None
-        headers = frozenset(header_of(self.target, f"region {self.region.name}", h) for h in includes)
+    def _add(self, function: Function, arguments: Sequence[Argument], overlaps: tuple[Overlap, ...], match: Match | None, macs: int | None) -> None:
+        """Add a call of a function that has no parameters yet."""
         arguments = [self._argument(a) for a in arguments]
         params, buffers = bound(arguments, self._memory, self._pack, match.result.name if match else self.region.name)
-        owner = self.target.name if self._offload.emit is not None and not external else ""
-        function = Function(name, params, body, headers, helpers, note, external, fails, bound_device, owner)
         op = f"{self.target.name}:{match.pattern if match else self.region.name}"
         layer = match.result.name if match else self._site.node.name
         work = macs if macs is not None else sum(m.macs for m in ([match] if match else self.region.matches))
-        self.calls.append(Call(function, buffers, overlaps, layer, op, work, shapes_of(arguments), self.target.name))
+        self.calls.append(Call(replace(function, params=params), buffers, overlaps, layer, op, work, shapes_of(arguments), self.target.name))
 
     def _argument(self, argument: Argument) -> Argument:
         """The argument, a constant as update_constants left it."""
         memory = argument.memory
         if not isinstance(memory, (Value, Packed, Scratch)):
             raise TypeError(f"an argument is a {type(memory).__name__}, not a value, Packed or Scratch")
+        if isinstance(memory, Scratch):
+            check_memory(memory.nbytes, memory.align)
+        elif isinstance(memory, Packed):
+            check_memory(np.asarray(memory.data).nbytes, memory.align)
         return replace(argument, memory=self.constant(memory)) if isinstance(memory, Value) and memory.is_const else argument
 
     def _memory(self, memory: Value | Strided) -> Buffer:
@@ -120,12 +125,12 @@ class RegionSite:
     def finish(self) -> None:
         """Check the calls and add them to the program. CompileError E502."""
         where = f"lower of region {self.region.name} ({self._site.node.name})"
-        filled = {b.root()[0] for b in self._given}
+        filled = set(self._given)
         for call in self.calls:
             self._check_call(where, call, filled)
-            filled.update(b.root()[0] for b in call.buffers(Access.WRITE))
+            filled.update(call.buffers(Access.WRITE))
         for value in self.region.graph.outputs:
-            if self._buffers[value].root()[0] not in filled:
+            if self._buffers[value] not in filled:
                 raise wrong(self.target, where, f"no call writes the output '{value.name}'")
         for call in self.calls:
             self._site.add(call)
@@ -140,11 +145,13 @@ class RegionSite:
             raise wrong(self.target, where, f"two parameters of '{f.name}' have one name: {', '.join(names)}")
         if not any(p.access is Access.WRITE for p in f.params):
             raise wrong(self.target, where, f"'{f.name}' writes nothing")
+        if any(not 0 <= k < len(f.params) for o in call.overlaps for k in (o.input, o.output)):
+            raise wrong(self.target, where, f"an overlap of '{f.name}' is between parameters that it does not have")
         for param, buffer in zip(f.params, call.arguments, strict=True):
-            owner, _ = buffer.root()
-            if param.access is Access.READ and owner.role is Role.WORKSPACE and owner not in filled:
+            constant = buffer.root()[0].role is Role.CONSTANT
+            if param.access is Access.READ and not constant and buffer not in filled:
                 raise wrong(self.target, where, f"'{f.name}' reads '{buffer.name}' before anything writes it")
-            if param.access is Access.WRITE and (owner.role in (Role.CONSTANT, Role.INPUT) or buffer in self._given):
+            if param.access is Access.WRITE and (constant or buffer in self._given):
                 raise wrong(self.target, where, f"'{f.name}' writes '{buffer.name}', which is an input or a constant")
 
 
@@ -181,9 +188,18 @@ def _ports(build: RegionSite) -> list[Argument]:
     return [*inputs, *(written(f"y{k}", v) for k, v in enumerate(graph.outputs))]
 
 
+def check_memory(nbytes: int, align: int) -> None:
+    """ValueError when that is no size or no alignment."""
+    if not isinstance(nbytes, int) or nbytes < 0:
+        raise ValueError(f"{nbytes!r} is not a number of bytes")
+    if not isinstance(align, int) or align < 1 or align & (align - 1):
+        raise ValueError(f"{align!r} is not an alignment: a power of two")
+
+
 def _check_artifact(target: Target, hook: str, made: Source | Blob) -> None:
     """CompileError E502 when what compile_region made cannot be called."""
     identifier_of(target, hook, "the function", made.function)
+    checked(target, hook, lambda: check_memory(made.scratch, made.align))
     if isinstance(made, Blob) and not made.data:
         raise wrong(target, hook, "the blob is empty")
     if isinstance(made, Source) and not (re.search(rf"\b{made.function}\s*\(", made.text) if made.text else made.includes):

@@ -239,5 +239,5 @@ def _no_match(target: Target, node: Node) -> str:
 def _layer(members: Iterable[Node]) -> str:
     """The layers of a region in reports: first to last."""
     names = list(dict.fromkeys(n.name for n in members))
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 

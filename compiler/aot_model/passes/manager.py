@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph, subgraphs
-from aot_model.ir.program import Program
+from aot_model.ir.program import Buffer, Program
+from aot_model.memory_plan import PLANNED
 from aot_model.partition.lower import update_constants
 from aot_model.partition.partition import Partition, partition
 from aot_model.passes.dead_channels import dead_channels
@@ -116,7 +117,7 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
 
 def _of_target(target: Target, phase: str, whole: Graph) -> list[tuple[str, GraphPass]]:
     """The graph passes of a target and its ancestors for a phase, ancestors first, and what is said when one fails."""
-    return [(p.__name__, _guarded(p, owner, phase, whole)) for owner in reversed(target.lineage()) for p in owner.graph_passes.get(phase, ())]
+    return [(p.__name__, _guarded(p, owner, phase, whole.verify)) for owner in reversed(target.lineage()) for p in owner.graph_passes.get(phase, ())]
 
 
 def _expand_but(kept: frozenset[str]) -> GraphPass:
@@ -142,24 +143,31 @@ def _run(graph: Graph, name: str, function: GraphPass, observer: Observer) -> No
         observer.write(f"; after {name}\n{graph}")
 
 
-def run_program_passes(program: Program, target: Target, phase: str) -> None:
-    """Run the program passes of a processor and the targets before it for a phase, ancestors first, in place."""
+def run_program_passes(program: Program, target: Target, phase: str, placed: Collection[Buffer] | None = None) -> None:
+    """Run the program passes of a processor and the targets before it for a phase, ancestors first, in place.
+
+    placed: the buffers that have addresses, once they have. CompileError E502 when a pass fails or leaves no program.
+    """
+
+    def verify() -> None:
+        program.verify()
+        for call in program.calls() if placed is not None else ():
+            for buffer in call.arguments:
+                where = buffer.root()[0].role
+                assert placed is None or where not in PLANNED or buffer in placed, f"'{call.function.name}' has '{buffer.name}', which the plan does not know"
+
     for chosen in (target, *target.before):
         for owner in reversed(chosen.lineage()):
             for function in owner.program_passes.get(phase, ()):
-                _guarded(function, owner, phase)(program)
+                _guarded(function, owner, phase, verify)(program)
 
 
-def _guarded(function: Callable[[Any], Any], owner: Target, phase: str, whole: Graph | None = None) -> Callable[[Any], Any]:
-    """A target's pass whose failure names the target and the hook. whole: the graph that must be one afterwards.
-
-    Raises CompileError E502.
-    """
+def _guarded(function: Callable[[Any], Any], owner: Target, phase: str, verify: Callable[[], None]) -> Callable[[Any], Any]:
+    """A target's pass whose failure, or that of the check afterwards, names the target and the hook: CompileError E502."""
 
     def run(subject: Any) -> Any:
         result = function(subject)
-        if whole is not None:
-            whole.verify()
+        verify()
         return result
 
     return lambda subject: checked(owner, f"pass '{function.__name__}' ({phase})", lambda: run(subject))

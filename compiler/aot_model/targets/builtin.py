@@ -8,6 +8,7 @@ from aot_model.kernels.int8.sites import HOST as HOST_INT8
 from aot_model.kernels.int8.sites import kernels as int8
 from aot_model.targets.cmsis_nn import CMSIS_NN
 from aot_model.targets.json_region import JSON, JSON_WEIGHTLESS
+from aot_model.targets.onednn import ONEDNN
 from aot_model.targets.target import Attribute, Kernel, Target
 
 _OPTIMISE = Attribute("balanced", "what to prefer where speed and size differ", ("speed", "size", "balanced"))
@@ -38,4 +39,4 @@ CORTEX_M7 = _core("m7", "Armv7E-M, dual issue, with FPU", CORTEX_M4, ("-mfpu=fpv
 CORTEX_M33 = _core("m33", "Armv8-M Mainline with DSP extension and FPU", CORTEX_M4, ("-mfpu=fpv5-sp-d16", "-mfloat-abi=hard"), _DSP)
 CORTEX_M55 = _core("m55", "Armv8.1-M with Helium vectors", CORTEX_M33, ("-mfloat-abi=hard",), _MVE, int8(HELIUM), vector="mve")
 
-BUILTIN = (C, HOST, CORTEX_M0, CORTEX_M3, CORTEX_M4, CORTEX_M7, CORTEX_M33, CORTEX_M55, CMSIS_NN, JSON, JSON_WEIGHTLESS)
+BUILTIN = (C, HOST, CORTEX_M0, CORTEX_M3, CORTEX_M4, CORTEX_M7, CORTEX_M33, CORTEX_M55, CMSIS_NN, JSON, JSON_WEIGHTLESS, ONEDNN)

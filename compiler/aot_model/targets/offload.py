@@ -32,7 +32,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Source:
-    """A region as C text that defines `function`, with pointers to the region's inputs, outputs and scratch, in this order.
+    """A region as C text that defines `function`, with pointers to the region's inputs, outputs and scratch, and the context
+    of the target's device, in this order.
 
     text: without #include; `function` is static, or declared in one of `includes` when the text is empty. scratch, align:
     bytes. fails: it returns an int32_t, 0 when all is well.
@@ -52,7 +53,8 @@ class Blob:
 
         int32_t function(const uint8_t *blob, uint32_t size, const void *const *inputs, void *const *outputs, uint8_t *scratch);
 
-    scratch, align: bytes; scratch is NULL when there is none. The blob is aligned as well.
+    with the context of the target's device behind them. scratch, align: bytes; scratch is NULL when there is none. The
+    blob is aligned as well.
     """
 
     data: bytes
