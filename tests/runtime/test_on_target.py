@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+from test_parameters import retrained
 
 from aot_model.cli import main
 from aot_model.emit.view import Options
@@ -16,7 +17,6 @@ from aot_model.memory import Pool
 from aot_model.pipeline import Compiled, Request, compile_model, write
 from onnx_models import save, small_cnn
 from qemu import BOARDS, available, build, build_and_run, run
-from test_parameters import retrained
 
 pytestmark = pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
 X = np.random.default_rng(1).normal(size=(1, 2, 6, 6)).astype(np.float32)
