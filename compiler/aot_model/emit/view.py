@@ -204,6 +204,11 @@ class ModelView:
         return emitted_by_targets(self.target, self.functions)
 
     @property
+    def foreign_headers(self) -> list[str]:
+        """Headers of libraries and drivers that the code includes."""
+        return [h.strip('"') for h in self.includes if h.startswith('"')]
+
+    @property
     def helpers(self) -> list[str]:
         return list(dict.fromkeys(h for f in self.functions for h in f.function.helpers))
 
