@@ -6,6 +6,7 @@ OPTION_FLAGS = {
     "workspace": "--workspace",
     "io": "--io",
     "pools": "--pool",
+    "constant_pools": "--constant-pool",
     "pool_sections": "--pool-section",
     "pool_speeds": "--pool-speed",
     "pool_targets": "--pool-targets",
@@ -23,6 +24,7 @@ OPTION_FLAGS = {
 
 OPTION_ATTRS = {
     "bounds": attr.string_dict(doc = "Room for n rows of a value whose number of rows hangs on data (Range, Loop)."),
+    "constant_pools": attr.string_list(doc = "Pools of the constants, the most preferred first."),
     "constants": attr.string_dict(doc = "Inputs as constants: one number for each element, or one for all."),
     "dims": attr.string_dict(doc = "Extents of the model's symbolic dimensions."),
     "interfaces": attr.string_list(doc = "What the library offers beside its structs."),

@@ -11,6 +11,7 @@
 #     [WORKSPACE static|caller]                   who owns the workspace: the library, or the caller of <name>_run()
 #     [IO caller|workspace]                       where inputs and outputs are
 #     [POOLS <name>[:<size>[:<align>]]...]        pools of the workspace, the most preferred first
+#     [CONSTANT_POOLS <name>[:<size>[:<align>]]...] pools of the constants, the most preferred first
 #     [POOL_SECTIONS <pool>=<section>...]         linker sections of the pools' arrays
 #     [POOL_SPEEDS <pool>=<n>...]                 classes of speed: pools of a higher one are preferred (default: 0)
 #     [POOL_TARGETS <pool>=<target>[+<target>]...] targets that may touch a pool (default: all)

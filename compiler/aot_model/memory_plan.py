@@ -62,7 +62,7 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     same = _same_address(order, ranges, allowed)
     views += [View(ids[late], ids[early], 0) for late, early in same.items()]
     overlaps = _overlaps(order, ranges, ids, same)
-    _check(pools, algorithm)
+    _check(algorithm)
     try:
         answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
     except PlanError as error:
@@ -88,12 +88,8 @@ def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[
     return result
 
 
-def _check(pools: tuple[Pool, ...], algorithm: str | None) -> None:
-    """CompileError E501 for pools of one name and unknown planners."""
-    names = [p.name.lower() for p in pools]
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise fail("E501", f"more than one memory pool is called '{twice[0]}'", hint="give each --pool a name of its own; C macros are in capitals")
+def _check(algorithm: str | None) -> None:
+    """CompileError E501 for unknown planners."""
     if algorithm is not None and algorithm not in algorithm_names():
         raise fail("E501", f"unknown memory planner '{algorithm}'", hint=f"there are {', '.join(algorithm_names())}")
 

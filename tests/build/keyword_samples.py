@@ -15,11 +15,12 @@ SAMPLES: dict[str, object] = {
     "workspace": "static",
     "io": "caller",
     "pools": ["fast:64k", "slow"],
+    "constant_pools": ["flash"],
     "pool_sections": {"fast": ".fast"},
     "pool_speeds": {"fast": 1},
     "pool_targets": {"fast": "c"},
     "planner": "greedy",
-    "params": "external",
+    "params": "linked",
     "profile": True,
     "interfaces": ["module"],
     "constants": {"scale": 2},
@@ -64,5 +65,5 @@ def spellings(system: str) -> set[str]:
     return {name for keyword in LIBRARY if (name := keyword.spelling(system))}
 
 
-FILES = {"net.c", "net.h", "net.json", "net.params"}
+FILES = {"net.c", "net.h", "net.json"}
 """What a library called `net` is made of, with these values; the report comes beside them."""

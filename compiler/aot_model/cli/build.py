@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aot_model.emit.files import Product
     from aot_model.emit.view import Options
+    from aot_model.memory import Pool
     from aot_model.partition.partition import Assignment
     from aot_model.pipeline import Request
 
@@ -21,17 +22,11 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     from aot_model.emit.budgets import Budgets
     from aot_model.emit.names import library_name
     from aot_model.emit.view import Options
-    from aot_model.errors import fail
     from aot_model.memory import Pool
     from aot_model.pipeline import Request
 
     given = vars(arguments)
-    pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
-    speeds, targets = dict(given.get("pool_speed") or ()), dict(given.get("pool_targets") or ())
-    unknown = sorted({*speeds, *targets} - {p.name for p in pools})
-    if unknown:
-        raise fail("E501", f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'", hint=f"the pools are {', '.join(p.name for p in pools)}")
-    pools = tuple(replace(p, speed=speeds.get(p.name, 0), targets=tuple(targets[p.name].split("+")) if p.name in targets else ()) for p in pools)
+    pools = _pools(arguments, "pool") or (Pool("workspace"),)
     return Request(
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
         library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"),
@@ -100,7 +95,23 @@ def _options(arguments: argparse.Namespace) -> Options:
     return Options(
         arguments.workspace, arguments.io, arguments.metadata, dict(arguments.pool_section), arguments.params,
         tuple(dict.fromkeys(arguments.interface)), arguments.profile, int(arguments.string_bytes),
+        _pools(arguments, "constant_pool"),
     )  # fmt: skip
+
+
+def _pools(arguments: argparse.Namespace, option: str) -> tuple[Pool, ...]:
+    """The pools of --pool or --constant-pool. CompileError E501 when a speed or a target is given to one that there is not."""
+    from aot_model.errors import fail
+    from aot_model.memory import Pool
+
+    given = vars(arguments)
+    names = [name for name, _, _ in (*(given.get("pool") or ()), *(given.get("constant_pool") or ()))]
+    speeds, targets = dict(given.get("pool_speed") or ()), dict(given.get("pool_targets") or ())
+    unknown = sorted({*speeds, *targets} - set(names))
+    if unknown:
+        raise fail("E501", f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'", hint=f"the pools are {', '.join(names)}")
+    pools = (Pool(*pool) for pool in given.get(option) or ())
+    return tuple(replace(p, speed=speeds.get(p.name, 0), targets=tuple(targets[p.name].split("+")) if p.name in targets else ()) for p in pools)
 
 
 def check(arguments: argparse.Namespace) -> int:

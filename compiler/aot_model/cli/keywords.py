@@ -59,6 +59,7 @@ OPTIONS = (
     Keyword("workspace", "static|caller", "who owns the workspace: the library, or the caller of <name>_run()", flag="--workspace"),
     Keyword("io", "caller|workspace", "where inputs and outputs are", flag="--io"),
     Keyword("pools", "<name>[:<size>[:<align>]]", "pools of the workspace, the most preferred first", "list", "--pool", type=values.pool),
+    Keyword("constant_pools", "<name>[:<size>[:<align>]]", "pools of the constants, the most preferred first", "list", "--constant-pool", type=values.pool),
     Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section", type=values.section),
     Keyword("pool_speeds", "<pool>=<n>", "classes of speed: pools of a higher one are preferred (default: 0)", "map", "--pool-speed", type=values.speed),
     Keyword("pool_targets", "<pool>=<target>[+<target>]", "targets that may touch a pool (default: all)", "map", "--pool-targets", type=values.pair),
@@ -93,6 +94,7 @@ LIBRARY = (
 
 ARENA = (
     Keyword("libraries", "<library>", "what aot_model_library() made, with the workspace of the caller", "list"),
+    Keyword("constant_pools", "<name>[:<size>[:<align>]]", "pools of the constants, the most preferred first", "list", "--constant-pool", type=values.pool),
     Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section"),
 )
 """aot_model_arena(), AotModelArena()."""

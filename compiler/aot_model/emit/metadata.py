@@ -33,6 +33,7 @@ def metadata(view: ModelView) -> m.Metadata:
         o.workspace == "caller", o.io == "workspace", external,
         {**asked, **{k: target.values[k] for k in sorted(target.values)}}, tuple(view.program.notes),
         tuple(m.Device(d.name, d.header, d.context) for d in view.devices),
+        tuple(m.Pool(p.name, p.name, p.size, p.align, p.section, q.speed) for p, q in zip(view.constant_pools, o.constant_pools, strict=True)),
     )  # fmt: skip
 
 

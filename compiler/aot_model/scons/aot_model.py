@@ -18,6 +18,7 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     workspace       who owns the workspace: the library, or the caller of <name>_run(): static|caller
     io              where inputs and outputs are: caller|workspace
     pools           pools of the workspace, the most preferred first
+    constant_pools  pools of the constants, the most preferred first
     pool_sections   linker sections of the pools' arrays
     pool_speeds     classes of speed: pools of a higher one are preferred (default: 0)
     pool_targets    targets that may touch a pool (default: all)
