@@ -7,6 +7,7 @@ that fails is tried again case by case.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -23,7 +24,7 @@ from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError
 from aot_model.host_run import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, string_type
+from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, string_type
 from aot_model.pipeline import Request, compile_model
 from qemu import BOARDS, EMULATOR, build_and_run
 
@@ -153,7 +154,8 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
         for helper in item.helpers:
             text = text.replace(helper, "", 1) if helper in seen else text
             seen.add(helper)
-        parts += [text, item.driver]
+        local = re.findall(r"^#define (\w+)\(type, offset\)", text, re.MULTILINE)  # places in the workspace and among the parameters
+        parts += [text, item.driver, *(f"#undef {name}" for name in local)]
     calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}" for i in items)
     files = '    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == NULL || sink == NULL) { return 1; }\n'
     parts.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
@@ -176,7 +178,7 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
 
 def _bytes(array: np.ndarray) -> bytes:
     """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are slots."""
-    if array.dtype.kind in "SUO":
+    if is_text(array):
         return encoded(array, string_type(DEFAULT_WIDTH)).tobytes()
     name = str(array.dtype)
     small = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}

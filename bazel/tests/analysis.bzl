@@ -33,7 +33,7 @@ def _sources_impl(ctx):
         if getattr(groups, group).to_list() != files:
             problems.append("the output group %s is not %s" % (group, files))
     parameters = [file.basename for file in groups.params.to_list()]
-    if parameters != ctx.attr.params:
+    if parameters != ctx.attr.params or parameters != ([model.params.basename] if model.params else []):
         problems.append("params are %s" % parameters)
 
     (action,) = [one for one in subject[_ActionsInfo].actions if one.mnemonic == "AotModelCompile"]

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,26 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
     assert sorted(made) == ["cortex-m4", "cortex-m55"]
     output = workspace.bazel("test", "--platforms=@aot_model//toolchains/bazel:cortex-m4", "-k", "//tests:right", "//tests:wrong", ok=False)
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
+
+
+def test_a_compiler_of_ones_own(workspace: Workspace) -> None:
+    """aot_model_toolchain(compiler = ...): a program with its runfiles, built for the machine that builds, is what runs."""
+    workspace.write(
+        "own/BUILD.bazel",
+        f"""{LOAD}
+load("@aot_model//bazel:defs.bzl", "aot_model_toolchain")
+sh_binary(name = "compiler", srcs = ["compiler.sh"], data = ["@aot_model//compiler:files"])
+aot_model_toolchain(name = "own_compiler", compiler = "compiler", target = "c,optimize=size")
+toolchain(name = "own", toolchain = "own_compiler", toolchain_type = "@aot_model//bazel:toolchain_type")
+aot_model_library(name = "kws", model = "m.onnx", max_stack = "64k")
+""",
+    )
+    script = f'#!/bin/sh\nexec {sys.executable} -B "$0.runfiles/aot_model/compiler/aot_model" "$@"\n'
+    workspace.write("own/compiler.sh", script).chmod(0o755)
+    write_model(workspace.folder / "own/m.onnx")
+    log = workspace.build("--extra_toolchains=//own", "//own:kws")
+    assert re.search(r"bin/own/compiler compile own/m\.onnx ", log)
+    assert json.loads(workspace.output("own/kws_sources/kws.json").read_text())["target"].startswith("c")
 
 
 def test_a_python_without_the_packages(workspace: Workspace, tmp_path: Path) -> None:

@@ -144,6 +144,17 @@ def test_constant_inputs(tmp_path: Path, capsys: Captured) -> None:
         main([*compiling, "--constant", "shape=a"])
 
 
+def test_bounds(tmp_path: Path, capsys: Captured) -> None:
+    """A range with limits of run time has room for as many numbers as --bound says, and its shape is an output."""
+    inputs = [tensor(n, [], TensorProto.INT32) for n in ("start", "limit", "delta")]
+    path = save(model([helper.make_node("Range", ["start", "limit", "delta"], ["r"])], inputs, [tensor("r", None, TensorProto.INT32)]), tmp_path / "m.onnx")
+    compiling = ["compile", str(path), "-o", str(tmp_path / "o")]
+    assert main([*compiling, "--bound", "r=10"]) == 0
+    assert [(o["name"], o["shape"]) for o in json.loads((tmp_path / "o" / "m.json").read_text())["outputs"]] == [("r", [10]), ("r.shape", [1])]
+    assert main(compiling) == 1 and main([*compiling, "--bound", "s=10"]) == 1
+    assert "[E203]" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("option", "limit"), [("--max-ram", "1"), ("--max-flash", "10")])
 def test_budgets(option: str, limit: str, cnn: Path, tmp_path: Path, capsys: Captured) -> None:
     assert main(["compile", str(cnn), "-o", str(tmp_path / "o"), option, limit]) == 1

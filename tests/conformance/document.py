@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 
 import onnx.defs
@@ -52,10 +53,17 @@ def page() -> str:
     lines += ["", "## Cases that do not pass", "", "| case | status | reason |", "| --- | --- | --- |"]
     for name, c in sorted(cases.items()):
         if c["status"] != "pass":
-            reason = " ".join(c["message"].replace("|", "/").split())[:160]
+            reason = next((why for pattern, why in _REASONS.items() if fnmatch(name, pattern)), " ".join(c["message"].replace("|", "/").split())[:160])
             lines.append(f"| {name} | {c['status']} | {reason} |")
     return "\n".join(lines) + "\n"
 
+
+_REASONS = {
+    "test_attention*_bf16*": "the suite's softmax adds up in bfloat16, rounding after every element; ours adds in float32 and rounds once: results are a unit of bfloat16 apart, and ours nearer to the exact ones",
+    "test_dft_inverse*": "where the exact result is 0 the suite has 1.9e-7, the rounding noise of numpy's float32 FFT; ours is 3e-15, beyond the tolerance of 1e-7",
+    "test_image_decoder*": "the operator decodes a file (JPEG, PNG, TIFF …), whose size and work hang on its content: decode before the network, and take the pixels as its input",
+}  # fmt: skip
+"""Why cases do not pass, where the message of the compiler or the comparison does not say it."""
 
 _IMPORT = frozenset({"Constant", "If", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
                      "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Upsample", "ai.onnx.preview.training.Gradient"})  # fmt: skip

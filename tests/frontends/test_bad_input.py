@@ -149,6 +149,7 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
     "opset of the future": (_edited(lambda p: setattr(p.opset_import[0], "version", 999)), "E202", ("999",)),
     "opset 0": (_edited(lambda p: setattr(p.opset_import[0], "version", 0)), "E102", ("opset",)),
     "arithmetic on strings": (model([node("Neg", ["x"], ["y"])], [tensor("x", [1], TensorProto.STRING)], [tensor("y", None)]), "E301", ("string",)),
+    "complex numbers": (model([node("Identity", ["x"], ["y"])], [tensor("x", [1], TensorProto.COMPLEX64)], [tensor("y", None)]), "E202", ("COMPLEX64",)),
     "sequence": (model([node("Relu", ["x"], ["y"])], [helper.make_tensor_sequence_value_info("x", 1, [1])], [tensor("y", None)]), "E202", ("sequence",)),
     "input without a type": (_edited(lambda p: p.graph.input[0].ClearField("type")), "E202", ("'x'",)),
     "input without a shape": (_edited(lambda p: p.graph.input[0].type.tensor_type.ClearField("shape")), "E203", ("'x'",)),

@@ -86,6 +86,10 @@ def _cases() -> list[tuple[Case, Arrays]]:
         sums = np.stack([step * (k + 2) for k in range(count)]) if count else np.zeros((0, 2), np.float32)
         inputs = {"turns": np.asarray(turns, np.int64), "go": np.asarray(go), "step": step}
         case(f"loop {turns} {go}", [_loop()], inputs, ["last", "all"], [step * (count + 1), sums[:5]], bounds={"all": 5})
+    most = {"turns": np.asarray(4, np.int64)}
+    for go in (True, False):
+        sums = np.stack([step * (k + 2) for k in range(4)]) if go else np.zeros((0, 2), np.float32)
+        case(f"at most four turns: {go}", [_loop()], {"go": np.asarray(go), "step": step}, ["all"], [sums], constants=dict(most))
     return [(Case(n, model(nodes, ins, outs, fixed), tuple(ins.values()), bounds=bounds), want) for n, nodes, ins, outs, fixed, bounds, want in found]
 
 

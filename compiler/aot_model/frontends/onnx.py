@@ -122,7 +122,7 @@ class Importer:
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
             listed = ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-            self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_UNWANTED.get(label) or _nearest(label))
+            self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
         self._raise()
 
     def version(self, domain: str) -> int:
@@ -331,9 +331,14 @@ class Importer:
         return body
 
 
-_UNWANTED = {"ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work hang on their content: decode before the network, and take the pixels as its input"}
-"""Operators that are left out on purpose, and why."""
-_OF_MAPS = ("ai.onnx.ml.CastMap", "ai.onnx.ml.DictVectorizer")
+_MAPS = "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+_INSTEAD = {
+    "ai.onnx.ml.CastMap": _MAPS,
+    "ai.onnx.ml.DictVectorizer": _MAPS,
+    "com.microsoft.Tokenizer": "give the model words: a tensor of strings",
+    "ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work hang on their content; give the model the pixels",
+}
+"""Operators that are left out on purpose, and what to do without them."""
 
 
 def _label(domain: str, name: str) -> str:
@@ -343,8 +348,8 @@ def _label(domain: str, name: str) -> str:
 def _nearest(label: str) -> str:
     import difflib
 
-    if label in _OF_MAPS:
-        return "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+    if label in _INSTEAD:
+        return _INSTEAD[label]
     names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
     near = difflib.get_close_matches(label, names, 1, 0.75)
     return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"

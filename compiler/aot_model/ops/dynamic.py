@@ -239,7 +239,7 @@ _OVERLAP = """\
 }"""
 
 
-@operator("Unique", alone=True)
+@operator("Unique", alone=True, strings=True)
 class Unique(Operator):
     """Different elements (slices along an axis), where each was first, which one each is, how many of each."""
 
@@ -277,7 +277,7 @@ class Unique(Operator):
                 with text.block(f"for (int32_t e = 0; e < {size} && order == 0; ++e)"):
                     text.line(f"const {x.dtype.c_type} v = x[(e / {inner} * {n} + i) * {inner} + e % {inner}];")
                     text.line(f"const {x.dtype.c_type} w = x[(e / {inner} * {n} + found[place]) * {inner} + e % {inner}];")
-                    text.line("order = (v > w) - (v < w);")
+                    text.line(f"order = {f'aot_model_string_order(v.text, w.text, {x.dtype.size})' if x.dtype.is_string else '(v > w) - (v < w)'};")
                 with text.block("if (order <= 0)" if self.sorted else "if (order == 0)"):
                     text.line("break;")
             with text.block("if (place == count || order != 0)"):
@@ -307,7 +307,8 @@ class Unique(Operator):
         shapes += put_shape(text, site, 5, ["count"]) + put_shape(text, site, 6, ["count"])
         scratch = [Argument(s, Scratch(s, max(4 * n, 4), 4, "int32_t")) for s in ("found", "many", "which")]
         results = [written(name, v) for name, v in (("y", y), ("first", first), ("inverse", inverse), ("counts", counts)) if v is not None]
-        site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes], includes={"string.h"})
+        includes = {"string.h"} | ({"aot_model/strings.h"} if x.dtype.is_string else set())
+        site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes], includes=includes)
 
 
 @operator("RangeUpTo", domain="aot", alone=True)
