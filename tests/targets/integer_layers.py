@@ -14,7 +14,7 @@ SAME, VALID = 0, 1
 NONE, RELU, RELU6 = 0, 1, 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
     """One layer: kind, shapes and whatever differs from the usual."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from cmsis_nn_library import HERE, NAME, REAL, library
 from integer_layers import CONVOLUTIONS, OTHERS, SAME, Layer
 
-from aot_model.host_run import SANITIZE, build
+from aot_model.host_run import SANITIZE, build, scratch_folder
 from aot_model.kernels.base import ConvShape
 from aot_model.pipeline import Compiled, Request, compile_model
 from aot_model.targets import cmsis_nn_scratch
@@ -29,8 +30,11 @@ def _run(compiled: Compiled, layer: Layer, folder: Path, *flags: str) -> list[li
     return build(compiled.view, compiled.texts, folder, ("-O1", *flags)).run(list(layer.inputs()))
 
 
-def _expected(model: Path, layer: Layer, folder: Path) -> list[list[np.ndarray]]:
-    return _run(compile_model(Request(model, "m", "c")), layer, folder)
+@cache
+def _expected(layer: Layer) -> list[list[np.ndarray]]:
+    """What the portable target computes."""
+    with scratch_folder() as name:
+        return _run(compile_model(Request(layer.save(Path(name)), "m", "c")), layer, Path(name))
 
 
 def _claimed(compiled: Compiled) -> set[str]:
@@ -45,7 +49,7 @@ def test_layer(layer: Layer, tmp_path: Path) -> None:
     assert "" not in _claimed(compiled)
     lib = library()
     got = _run(compiled, layer, tmp_path / "library", *(SANITIZE if REAL is None else ()), *lib.flags, lib.object)
-    for a, b in zip(got, _expected(model, layer, tmp_path / "plain"), strict=True):
+    for a, b in zip(got, _expected(layer), strict=True):
         np.testing.assert_array_equal(a[0], b[0])
 
 
@@ -57,7 +61,7 @@ def test_scratch_for_other_builds_of_the_library(layer: Layer, extension: str, t
     compiled = compile_model(Request(model, "m", f"cmsis-nn,extension={extension},c"))
     lib = library(*EXTENSIONS[extension], real=False)
     got = _run(compiled, layer, tmp_path / "library", *SANITIZE, *EXTENSIONS[extension], *lib.flags, lib.object)
-    for a, b in zip(got, _expected(model, layer, tmp_path / "plain"), strict=True):
+    for a, b in zip(got, _expected(layer), strict=True):
         np.testing.assert_array_equal(a[0], b[0])
 
 
@@ -175,7 +179,7 @@ def test_layer_on_the_core(layer: Layer, board: str, tmp_path: Path) -> None:
     compiled = compile_model(Request(model, "m", f"cmsis-nn,cortex-{board}"))
     lib = library(*BOARDS[board].flags, "-mthumb", compiler="arm-none-eabi-gcc")
     done = run_firmware(compiled, board, list(layer.inputs()), tmp_path, ("-O2", *lib.flags), objects=[lib.object])
-    for a, b in zip(done.outputs, _expected(model, layer, tmp_path / "plain"), strict=True):
+    for a, b in zip(done.outputs, _expected(layer), strict=True):
         np.testing.assert_array_equal(a[0], b[0])
 
 
