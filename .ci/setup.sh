@@ -23,7 +23,7 @@ _apt_get() {
         command -v sudo >/dev/null || { say "apt-get needs root, and there is no sudo"; return 1; }
         as_root=(sudo)
     fi
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@" >&2
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get "$@" >&2  # RUNLEVEL: a server is not started
 }
 
 _has_newlib() {
@@ -62,7 +62,7 @@ setup_build_systems() {
     local wanted=() package tools=$root/build/node
     command -v bazel-4 >/dev/null || command -v bazel >/dev/null || wanted+=(bazel-bootstrap)
     command -v ccache >/dev/null || wanted+=(ccache)
-    command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || wanted+=(nginx-light)
+    command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || wanted+=(nginx)
     if [ "${#wanted[@]}" -gt 0 ]; then
         say "installing ${wanted[*]}"
         _apt_get update || true

@@ -6,6 +6,7 @@ AotModelInfo = provider(
         "header": "File: <name>.h",
         "metadata": "File: <name>.json",
         "name": "prefix of the generated files and symbols",
+        "params": "File: <name>.params, or None when the parameters are in the code",
         "report": "File: table of layers and memory",
         "source": "File: <name>.c",
         "target": "what the code was generated for",

@@ -60,7 +60,15 @@ def _sources_impl(ctx):
             params = depset(parameters),
             report = depset([report]),
         ),
-        AotModelInfo(header = header, metadata = metadata, name = name, report = report, source = source, target = target),
+        AotModelInfo(
+            header = header,
+            metadata = metadata,
+            name = name,
+            params = parameters[0] if parameters else None,
+            report = report,
+            source = source,
+            target = target,
+        ),
     ]
 
 aot_model_sources = rule(

@@ -11,14 +11,19 @@
 #     [WORKSPACE static|caller]                   who owns the workspace: the library, or the caller of <name>_run()
 #     [IO caller|workspace]                       where inputs and outputs are
 #     [POOLS <name>[:<size>[:<align>]]...]        pools of the workspace, the most preferred first
+#     [CONSTANT_POOLS <name>[:<size>[:<align>]]...] pools of the constants, the most preferred first
 #     [POOL_SECTIONS <pool>=<section>...]         linker sections of the pools' arrays
+#     [POOL_SPEEDS <pool>=<n>...]                 classes of speed: pools of a higher one are preferred (default: 0)
+#     [POOL_TARGETS <pool>=<target>[+<target>]...] targets that may touch a pool (default: all)
 #     [PLANNER <name>]                            memory planner: auto (default), greedy, best-fit, local-search,
 #                                                 optimal, or a plug-in's
+#     [CONSTANTS <input>=<v>,…...]                inputs as constants: one number for each element, or one for all
+#     [BOUNDS <value>=<n>...]                     room for n rows of a value whose number of rows hangs on data (Range,
+#                                                 Loop)
 #     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
 #     [PARAMS linked|external]                    constants in the code, or in <name>.params, which is made beside it
 #     [PROFILE]                                   count the ticks of each layer, by a clock of the program
-#     [INTERFACES module|tvm-ffi...]              what the library offers beside its structs
-#     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
+#     [INTERFACES module|positional|packed|tvm-ffi...] what the library offers beside its structs
 #     [METADATA_LEVEL full|size|none]             how much of the metadata is in flash
 #     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with
 #                                                 a table by layer

@@ -7,6 +7,7 @@ that fails is tried again case by case.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -23,8 +24,9 @@ from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError
 from aot_model.host_run import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, string_type
+from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, string_type
 from aot_model.pipeline import Request, compile_model
+from qemu import BOARDS, EMULATOR, build_and_run
 
 JOBS = int(os.environ.get("AOT_MODEL_TEST_JOBS", "2"))
 
@@ -39,6 +41,9 @@ class Case:
     dims: dict[str, int] = field(default_factory=dict)
     folder: Path | None = None
     """Where the model's external data is, if it has any."""
+    constants: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """Inputs that are constants of the model; they are not among `inputs`."""
+    bounds: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Outcome:
     status: str
     message: str = ""
     outputs: tuple[np.ndarray, ...] = ()
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Actual shapes, by the outputs whose size depends on data."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +69,16 @@ class _Generated:
     outputs: tuple[tuple[str, str, tuple[int, ...]], ...]
 
 
-def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True, flags: Sequence[str] = ("-O1",), per_unit: int = 24) -> list[Outcome]:
-    """The outcome of each case, in order."""
+def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True, flags: Sequence[str] = ("-O1",), per_unit: int = 24,
+              board: str | None = None) -> list[Outcome]:  # fmt: skip
+    """The outcome of each case, in order; run on the host, or on an emulated board of qemu.BOARDS."""
     with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, ProcessPoolExecutor(JOBS) as pool:
         arguments = [(Path(folder), k, case, target) for k, case in enumerate(cases)]
         results: list[_Generated | Outcome] = list(pool.map(_generate, arguments, chunksize=8))
         ready = [k for k, r in enumerate(results) if isinstance(r, _Generated)]
         units = [ready[i : i + per_unit] for i in range(0, len(ready), per_unit)]
         more = [*flags, *(SANITIZE if sanitize else ())]
-        jobs = [(Path(folder), n, [results[k] for k in unit], [cases[k].inputs for k in unit], more) for n, unit in enumerate(units)]
+        jobs = [(Path(folder), n, [results[k] for k in unit], [cases[k].inputs for k in unit], more, board) for n, unit in enumerate(units)]
         for unit, outcomes in zip(units, pool.map(_unit, jobs), strict=True):
             for k, outcome in zip(unit, outcomes, strict=True):
                 results[k] = outcome
@@ -83,7 +91,7 @@ def _generate(arguments: tuple[Path, int, Case, str]) -> _Generated | Outcome:
     path = place / f"case{number}.onnx"
     try:
         path.write_bytes(case.model.SerializeToString())
-        compiled = compile_model(Request(path, f"m{number}", target, dims=case.dims, library=Options(metadata="none")))
+        compiled = compile_model(Request(path, f"m{number}", target, dims=case.dims, constants=case.constants, bounds=case.bounds, library=Options(metadata="none")))
     except CompileError as error:
         return Outcome("refused", str(error).replace(str(path), case.name))
     except Exception:
@@ -112,60 +120,65 @@ def _driver(view: ModelView) -> str:
     lines.append("    int32_t status;")
     for k, p in enumerate(view.inputs):
         if p.buffer.nbytes:
-            lines.append(f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, stdin) != {p.buffer.nbytes}u) {{ return 2; }}")
+            lines.append(f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, source) != {p.buffer.nbytes}u) {{ return 2; }}")
     lines += ["    {", f"        const {view.name}_inputs inputs = {{ {ins} }};", f"        const {view.name}_outputs outputs = {{ {outs} }};"]
     lines += [f"        status = {view.name}_run(&inputs, &outputs);", "    }"]
     lines.append("    if (status != 0) { return 3; }")
-    lines += [f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, stdout);" for k, p in enumerate(view.outputs) if p.buffer.nbytes]
+    lines += [f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, sink);" for k, p in enumerate(view.outputs) if p.buffer.nbytes]
     lines += [f"    free({kind}{k});" for kind, ports in (("in", view.inputs), ("out", view.outputs)) for k in range(len(ports))]
-    return "\n".join([*lines, "    fflush(stdout);", "    return 0;", "}"])
+    return "\n".join([*lines, "    return 0;", "}"])
 
 
-def _unit(arguments: tuple[Path, int, list[_Generated], list[tuple[np.ndarray, ...]], list[str]]) -> list[Outcome]:
+def _unit(arguments: tuple[Path, int, list[_Generated], list[tuple[np.ndarray, ...]], list[str], str | None]) -> list[Outcome]:
     """Compile and run a unit; case by case when that fails."""
-    folder, number, items, inputs, flags = arguments
-    outcomes = _build_and_run(folder / f"unit{number}", items, inputs, flags)
+    folder, number, items, inputs, flags, board = arguments
+    outcomes = _build_and_run(folder / f"unit{number}", items, inputs, flags, board)
     if outcomes is not None:
         return outcomes
     result = []
     for k, (item, arrays) in enumerate(zip(items, inputs, strict=True)):
-        single = _build_and_run(folder / f"unit{number}_{k}", [item], [arrays], flags, alone=True)
+        single = _build_and_run(folder / f"unit{number}_{k}", [item], [arrays], flags, board, alone=True)
         assert single is not None
         result += single
     return result
 
 
-def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.ndarray, ...]], flags: list[str], alone: bool = False) -> list[Outcome] | None:
+def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.ndarray, ...]], flags: list[str], board: str | None,
+                   alone: bool = False) -> list[Outcome] | None:  # fmt: skip
     folder.mkdir()
-    parts = ["#include <stdio.h>", "#include <stdlib.h>"]
+    parts = ["#include <stdio.h>", "#include <stdlib.h>", "static FILE *source;", "static FILE *sink;"]
     seen: set[str] = set()
     for item in items:
         (folder / f"{item.name}.h").write_text(item.header)
-        source = item.source
+        text = item.source
         for helper in item.helpers:
-            source = source.replace(helper, "", 1) if helper in seen else source
+            text = text.replace(helper, "", 1) if helper in seen else text
             seen.add(helper)
-        parts += [source, item.driver]
+        local = re.findall(r"^#define (\w+)\(type, offset\)", text, re.MULTILINE)  # places in the workspace and among the parameters
+        parts += [text, item.driver, *(f"#undef {name}" for name in local)]
     calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}" for i in items)
-    parts.append(f"int main(void)\n{{\n{calls}\n    return 0;\n}}\n")
+    files = '    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == NULL || sink == NULL) { return 1; }\n'
+    parts.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
     (folder / "unit.c").write_text("\n\n".join(parts))
-    command = [os.environ.get("CC", "gcc"), *STRICT, *flags, f"-I{include_dir()}", "-I.", "unit.c", "-lm", "-o", "unit"]
-    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if built.returncode:
-        return [Outcome("uncompilable", built.stderr[:3000])] if alone else None
-    stream = b"".join(_bytes(a) for arrays in inputs for a in arrays)
+    (folder / "in.bin").write_bytes(b"".join(_bytes(a) for arrays in inputs for a in arrays))
+    options = [*STRICT, *flags, f"-I{include_dir()}", "-I."]
     try:
-        done = subprocess.run([str(folder / "unit")], input=stream, capture_output=True, check=False, timeout=120)
+        if board is None:
+            subprocess.run([os.environ.get("CC", "gcc"), *options, "unit.c", "-lm", "-o", "unit"], cwd=folder, capture_output=True, text=True, check=True)
+            subprocess.run([str(folder / "unit")], cwd=folder, capture_output=True, text=True, errors="replace", check=True, timeout=120)
+        else:
+            build_and_run(BOARDS[board], ["unit.c"], folder, options)
     except subprocess.TimeoutExpired:
         return [Outcome("crash", "timeout")] if alone else None
-    if done.returncode:
-        return [Outcome("crash", done.stderr.decode(errors="replace")[-3000:])] if alone else None
-    return _split(items, done.stdout)
+    except subprocess.CalledProcessError as error:
+        status = "crash" if error.cmd[0] in (str(folder / "unit"), EMULATOR) else "uncompilable"
+        return [Outcome(status, (error.stderr or "")[:3000])] if alone else None
+    return _split(items, (folder / "out.bin").read_bytes())
 
 
 def _bytes(array: np.ndarray) -> bytes:
     """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are slots."""
-    if array.dtype.kind in "SUO":
+    if is_text(array):
         return encoded(array, string_type(DEFAULT_WIDTH)).tobytes()
     name = str(array.dtype)
     small = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}
@@ -189,21 +202,22 @@ def _split(items: list[_Generated], data: bytes) -> list[Outcome]:
             else:
                 arrays.append(raw.view(dtype.numpy).reshape(shape).copy())
             at += count * dtype.size
-        outcomes.append(Outcome("ok", "", _trimmed(item, arrays)))
+        outcomes.append(Outcome("ok", "", *_trimmed(item, arrays)))
     return outcomes
 
 
-def _trimmed(item: _Generated, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Outputs whose size depends on data, cut to the shape that the model says; the shapes themselves are left out."""
-    shapes = {n.removesuffix(".shape"): a for (n, _, _), a in zip(item.outputs, arrays, strict=True) if n.endswith(".shape")}
+def _trimmed(item: _Generated, arrays: list[np.ndarray]) -> tuple[tuple[np.ndarray, ...], dict[str, tuple[int, ...]]]:
+    """(outputs, shapes): those whose size depends on data are cut to the shape that the model says, unless that is larger
+    than there was room for."""
+    named = list(zip((n for n, _, _ in item.outputs), arrays, strict=True))
+    shapes = {n.removesuffix(".shape"): tuple(int(v) for v in a) for n, a in named if n.endswith(".shape")}
     found = []
-    for (name, _, _), array in zip(item.outputs, arrays, strict=True):
-        if name in shapes:
-            actual = tuple(int(v) for v in shapes[name])
-            array = array.reshape(-1)[: int(np.prod(actual))].reshape(actual)
+    for name, array in named:
+        actual = shapes.get(name, array.shape)
+        count = int(np.prod(actual, dtype=np.int64))
         if not name.endswith(".shape"):
-            found.append(array)
-    return tuple(found)
+            found.append(array.reshape(-1)[:count].reshape(actual) if count <= array.size else array)
+    return tuple(found), shapes
 
 
 def elapsed(start: float) -> str:

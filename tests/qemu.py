@@ -95,6 +95,7 @@ void start(void)
     memset(bss_begin, 0, (size_t)(bss_end - bss_begin));
     initialise_monitor_handles();
     SYST[1] = 0xFFFFFF; SYST[2] = 0; SYST[0] = 7;
+    while (SYST[2] == 0) { } /* it is 0 until the first tick */
     exit(main(0, NULL));
 }
 void reset(void)

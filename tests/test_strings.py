@@ -126,6 +126,7 @@ def test_what_lies_behind_the_end_does_not_matter(tmp_path: Path) -> None:
         ("Pad", {"p": np.asarray([0, 1, 1, 0])}, {}, lambda x: np.pad(encoded(x, string_type(16)), ((0, 1), (1, 0)), constant_values=b"")),
         ("ScatterElements", {"i": np.asarray([[1], [0]]), "u": np.asarray([["n"], ["m"]], object)}, {"axis": 1},
          lambda x: np.asarray([["a", "n", "ccc"], ["m", "ü", "b"]], object)),
+        ("Trilu", {}, {}, lambda x: np.asarray([["a", "", "ccc"], ["", "ü", "b"]], object)),
         ("Identity", {}, {}, lambda x: x),
         ("Size", {}, {}, lambda x: np.asarray(6)),
     ],
@@ -137,6 +138,29 @@ def test_strings_move_as_numbers_do(op: str, constants: Mapping[str, np.ndarray]
     want = expected(x)  # type: ignore[operator]
     assert y.shape == want.shape
     assert (y == (want if want.dtype.kind in "iS" else encoded(want, string_type(16)))).all()
+
+
+@needs_cc
+def test_different_strings(tmp_path: Path) -> None:
+    """In the order of their bytes."""
+    proto = node_model("Unique", [tensor("x", [5], STRING)], 4)
+    y, first, inverse, counts, shape, *_ = program(proto, tmp_path).run([(slots("b", "a", "ab", "b", ""),)])[0]
+    assert shape.tolist() == [4] and decoded(y)[:4].tolist() == ["", "a", "ab", "b"]
+    assert (first[:4].tolist(), inverse.tolist(), counts[:4].tolist()) == ([4, 1, 2, 0], [3, 1, 2, 3, 0], [1, 1, 1, 2])
+
+
+@needs_cc
+def test_bodies_of_control_flow(tmp_path: Path) -> None:
+    """Strings that a loop carries; a result that does not fit ends the run from inside."""
+    body = helper.make_graph(
+        [helper.make_node("StringConcat", ["v", "x"], ["w"]), helper.make_node("Identity", ["c"], ["d"])], "body",
+        [tensor("i", [], TensorProto.INT64), tensor("c", [], TensorProto.BOOL), tensor("v", [2], STRING)], [tensor("d", [], TensorProto.BOOL), tensor("w", [2], STRING)],
+    )  # fmt: skip
+    loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)
+    made = program(model([loop], [tensor("n", [], TensorProto.INT64), tensor("x", [2], STRING)], [onnx.ValueInfoProto(name="y")], opset=20), tmp_path)
+    assert decoded(made.run([(np.asarray(2), slots("ab", "c"))])[0][0]).tolist() == ["ababab", "ccc"]
+    assert status(made, np.asarray(6), slots("ab", "c")) == 0
+    assert status(made, np.asarray(7), slots("ab", "c")) == -12
 
 
 @needs_cc
@@ -319,7 +343,7 @@ def test_patterns_that_are_refused(pattern: str, why: str, tmp_path: Path) -> No
     ("proto", "why"),
     [
         (node_model("Concat", [tensor("x", [1], STRING)], constants={"c": np.asarray(["x" * 16], object)}, axis=0), "does not fit the 15"),
-        (node_model("Unique", [tensor("x", [3], STRING)]), "not supported on strings"),
+        (node_model("NonZero", [tensor("x", [3], STRING)]), "not supported on strings"),
         (node_model("Cast", [tensor("x", [1], STRING)], to=TensorProto.FLOAT), "conversion of string16 to float32"),
         (node_model("Cast", [tensor("x", [1])], to=STRING), "conversion of float32 to string16"),
         (node_model("DictVectorizer", [tensor("x", [1])], domain="ai.onnx.ml", string_vocabulary=["a"]), "maps have no size"),

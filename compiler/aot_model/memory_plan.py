@@ -32,8 +32,11 @@ class _Range:
 
 
 def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),), *, io_in_workspace: bool = False,
-                algorithm: str | None = None) -> Addresses:  # fmt: skip
-    """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools."""
+                algorithm: str | None = None, processor: str = "") -> Addresses:  # fmt: skip
+    """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools.
+
+    processor: name of the target that computes what no other has taken over.
+    """
     planned = set(PLANNED) | ({Role.INPUT, Role.OUTPUT} if io_in_workspace else set())
     ranges: dict[Buffer, _Range] = {}
     order: list[tuple[int, Call]] = []
@@ -53,12 +56,13 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
         ranges[parent] = _Range(born, born, True)
     every = [*chosen, *sorted(parents, key=lambda b: (ranges[b].first, b.name))]
     ids = {b: f"{k:05d} {b.name}" for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))}
-    blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last) for b in every]
+    allowed = _allowed(order, every, pools, processor)
+    blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last, allowed[b]) for b in every]
     views = [View(ids[b], ids[b.root()[0]], b.root()[1]) for b in every if b.view_of is not None]
-    same = _same_address(order, ranges, set(every))
+    same = _same_address(order, ranges, allowed)
     views += [View(ids[late], ids[early], 0) for late, early in same.items()]
     overlaps = _overlaps(order, ranges, ids, same)
-    _check(pools, algorithm)
+    _check(algorithm)
     try:
         answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
     except PlanError as error:
@@ -67,12 +71,25 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
 
 
-def _check(pools: tuple[Pool, ...], algorithm: str | None) -> None:
-    """CompileError E501 for pools of one name and unknown planners."""
-    names = [p.name.lower() for p in pools]
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise fail("E501", f"more than one memory pool is called '{twice[0]}'", hint="give each --pool a name of its own; C macros are in capitals")
+def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[Pool, ...], processor: str) -> dict[Buffer, tuple[str, ...]]:
+    """Pools for each buffer, the most preferred first: open to every target that touches it or a window of its memory."""
+    touched: dict[Buffer, dict[str, None]] = {}
+    for _, call in order:
+        for argument in call.arguments:
+            touched.setdefault(argument.root()[0], {})[call.target or processor] = None
+    ranked = sorted(pools, key=lambda p: -p.speed)
+    result = {}
+    for buffer in buffers:
+        by = touched.get(buffer.root()[0], {})
+        result[buffer] = tuple(p.name for p in ranked if not p.targets or all(t in p.targets for t in by))
+        if not result[buffer]:
+            table = "\n".join(f"  {p.name}: open to {', '.join(p.targets)}" for p in ranked)
+            raise fail("E401", f"no pool is open to all targets that touch '{buffer.name}' ({', '.join(by)})\n{table}", hint="open a pool to them with --pool-targets")
+    return result
+
+
+def _check(algorithm: str | None) -> None:
+    """CompileError E501 for unknown planners."""
     if algorithm is not None and algorithm not in algorithm_names():
         raise fail("E501", f"unknown memory planner '{algorithm}'", hint=f"there are {', '.join(algorithm_names())}")
 
@@ -141,13 +158,13 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     return at + 1
 
 
-def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: set[Buffer]) -> dict[Buffer, Buffer]:
+def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: Mapping[Buffer, tuple[str, ...]]) -> dict[Buffer, Buffer]:
     """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0."""
     result: dict[Buffer, Buffer] = {}
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result:
+            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result or planned[early] != planned[late]:
                 continue
             dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
             alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)

@@ -66,13 +66,16 @@ class Pool:
     size: int
     align: int
     section: str | None = None
+    speed: int = 0
+    targets: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "c_name": self.c_name, "bytes": self.size, "align": self.align, "section": self.section}
+        return {"name": self.name, "c_name": self.c_name, "bytes": self.size, "align": self.align, "section": self.section,
+                "speed": self.speed, "targets": list(self.targets)}  # fmt: skip
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Pool:
-        return Pool(facts["name"], facts["c_name"], int(facts["bytes"]), int(facts["align"]), facts["section"])
+        return Pool(facts["name"], facts["c_name"], int(facts["bytes"]), int(facts["align"]), facts["section"], int(facts["speed"]), tuple(facts["targets"]))
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Metadata:
-    """A compiled model. What only the JSON has (options, notes, devices, sections, structure, scratch) is empty when read from a binary."""
+    """A compiled model. What only the JSON has (options, notes, devices, constant pools, sections, structure, scratch) is empty when read from a binary."""
 
     name: str
     compiler: str
@@ -154,6 +157,7 @@ class Metadata:
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     devices: tuple[Device, ...] = ()
+    constant_pools: tuple[Pool, ...] = ()
 
     @property
     def upper(self) -> str:
@@ -188,6 +192,8 @@ class Metadata:
             "layers": [layer.to_dict() for layer in self.layers],
             "notes": list(self.notes),
         }
+        if self.constant_pools:
+            facts["constant_pools"] = [p.to_dict() for p in self.constant_pools]
         if self.devices:
             facts["devices"] = [d.to_dict() for d in self.devices]
         if self.parameters is not None:
@@ -210,7 +216,7 @@ class Metadata:
             int(facts["constants_bytes"]), int(facts["state_bytes"]), int(facts["lower_bound"]), int(facts["macs"]),
             options["workspace"] == "caller", options["io"] == "workspace",
             Parameters.from_dict(facts["parameters"]) if "parameters" in facts else None, options, tuple(facts["notes"]),
-            tuple(map(Device.from_dict, facts.get("devices", ()))),
+            tuple(map(Device.from_dict, facts.get("devices", ()))), tuple(map(Pool.from_dict, facts.get("constant_pools", ()))),
         )  # fmt: skip
 
     @staticmethod

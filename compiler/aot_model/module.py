@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.strings import encoded
+from aot_model.ir.strings import encoded, is_text
 from aot_model.metadata import Layer, Metadata, Tensor
 from aot_model.metadata_binary import Process, decode
 
@@ -140,7 +140,7 @@ class Module:
         port, given = self.inputs[k], _array(value)
         if given.shape != port.shape:
             raise ValueError(f"input '{port.name}' has shape {list(port.shape)}, not {list(given.shape)}")
-        if port.dtype.kind == "S" and given.dtype.kind in "SUO":
+        if port.dtype.kind == "S" and is_text(given):
             given = encoded(given, port.type.dtype)
         self._arrays[k] = np.array(given.astype(port.dtype, casting="same_kind", copy=False), order="C", copy=True)
 

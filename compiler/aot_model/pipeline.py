@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot_model.emit.budgets import Budgets, check_budgets
+from aot_model.emit.contradictions import check_options
 from aot_model.emit.files import Product, own_files
 from aot_model.emit.parameters import parameters_file
 from aot_model.emit.render import header, source
 from aot_model.emit.report import report
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError, located
-from aot_model.frontends.model import read_model
+from aot_model.frontends.model import Bindings, read_model
 from aot_model.ir.expr import forget
 from aot_model.ir.graph import count_parameters
 from aot_model.lowering.lower import lower
@@ -43,6 +44,8 @@ class Request:
     budgets: Budgets = field(default_factory=Budgets)
     plugins: tuple[Path, ...] = ()
     """Python files that define further targets."""
+    constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,13 +71,15 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     forget()
     load_all()
     target = parse_target(request.target, request.options, request.plugins)
-    model = read_model(request.model, request.dims, target.option("arithmetic") if target.has_option("arithmetic") else "tflm", request.library.string_bytes)
+    check_options(request.library, request.pools, [t.name for t in (*target.before, target)])
+    arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
+    model = read_model(request.model, Bindings(request.dims, request.constants, request.bounds, request.library.string_bytes), arithmetic)
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         parts = run_passes(model.graph, target, observer)
         program = lower(model.graph, target)
     run_program_passes(program, target, "after-lowering")
-    addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm)
+    addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm, processor=target.name)
     run_program_passes(program, target, "after-planning", addresses.of.keys())
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.budgets, lambda: _alternatives(request, target))

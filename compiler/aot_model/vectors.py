@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.ir.strings import encoded
+from aot_model.ir.strings import encoded, is_text
 from aot_model.ir.types import TensorType
 
 Array = NDArray[Any]
@@ -82,7 +82,7 @@ def _problem(path: Path, message: str, hint: str = "") -> Problem:
 def _fit(stack: Array, type_: TensorType) -> Array:
     """`stack` with the dtype of the tensor, its shape checked; ValueError says what does not fit."""
     want = type_.dtype.numpy
-    if type_.dtype.is_string and stack.dtype.kind in "SUO":
+    if type_.dtype.is_string and is_text(stack):
         stack = encoded(stack, type_.dtype)
     if stack.dtype != want:
         is_bits = stack.dtype.kind == "V" or (stack.dtype.kind == "u" and type_.dtype.is_float)

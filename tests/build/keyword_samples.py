@@ -9,16 +9,20 @@ SAMPLES: dict[str, object] = {
     "workspace": "static",
     "io": "caller",
     "pools": ["fast:64k", "slow"],
+    "constant_pools": ["flash"],
     "pool_sections": {"fast": ".fast"},
+    "pool_speeds": {"fast": 1},
+    "pool_targets": {"fast": "host"},
     "planner": "greedy",
     "params": "external",
     "profile": True,
     "interfaces": ["module"],
+    "string_bytes": "128",
     "metadata_level": "full",
     "max_ram": 100000,
     "max_flash": "200k",
 }
-"""They fit together, for a model with the symbolic dimensions `batch` and `width`."""
+"""For programs that record their arguments: the compiler would refuse pools of constants with external parameters."""
 
 
 def words() -> list[str]:

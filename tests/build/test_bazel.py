@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def test_builds_again_exactly_what_hangs_on_a_change(workspace: Workspace) -> No
 
 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
-    arguments = SAMPLES | {"model_name": "net", "target": "c", "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
+    arguments = SAMPLES | {"model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"], "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
     assert spellings("bazel") == {"model", *arguments}
     own = {"deps": [], "tags": ["own"], "testonly": True, "target_compatible_with": [], "visibility": ["//visibility:public"], "copts": ["-DOWN"]}
     given = ", ".join(f"{k} = {v!r}" for k, v in (arguments | own).items())
@@ -57,13 +58,20 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     )
     write_model(workspace.folder / "arguments/m.onnx", shape=("batch", "width"))
     workspace.write("arguments/other.txt", "")
+    workspace.write("arguments/plugin.py", "TARGETS = ()\n")
     log = workspace.build("//arguments:all", "//arguments:the_report")
     call = re.search(r" compile arguments/m\.onnx (.*?)\)", log.replace("\\\n", " "))
     assert call, log
-    assert set(shlex.split(call[1])) >= {"--name=net", "--target=c", "--debug", *words()}
+    assert set(shlex.split(call[1])) >= {"--name=net", "--target=cmsis-nn,c", "--target-plugin=arguments/plugin.py", "--debug", *words()}
     assert " -DOWN " in log
     assert {path.name for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.txt"}
     assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
+
+
+def test_analysis(workspace: Workspace) -> None:
+    """The tests of bazel/tests/, which run no action."""
+    output = workspace.bazel("test", "@aot_model//bazel/tests:all")
+    assert "Executed 0 out of 4 tests: 4 tests pass" in output or len(re.findall(r"^@aot_model//bazel/tests:\w+ +PASSED", output, re.MULTILINE)) == 4
 
 
 def test_mistakes(workspace: Workspace) -> None:
@@ -119,6 +127,26 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
 
 
+def test_a_compiler_of_ones_own(workspace: Workspace) -> None:
+    """aot_model_toolchain(compiler = ...): a program with its runfiles, built for the machine that builds, is what runs."""
+    workspace.write(
+        "own/BUILD.bazel",
+        f"""{LOAD}
+load("@aot_model//bazel:defs.bzl", "aot_model_toolchain")
+sh_binary(name = "compiler", srcs = ["compiler.sh"], data = ["@aot_model//compiler:files"])
+aot_model_toolchain(name = "own_compiler", compiler = "compiler", target = "c,optimize=size")
+toolchain(name = "own", toolchain = "own_compiler", toolchain_type = "@aot_model//bazel:toolchain_type")
+aot_model_library(name = "kws", model = "m.onnx", max_stack = "64k")
+""",
+    )
+    script = f'#!/bin/sh\nexec {sys.executable} -B "$0.runfiles/aot_model/compiler/aot_model" "$@"\n'
+    workspace.write("own/compiler.sh", script).chmod(0o755)
+    write_model(workspace.folder / "own/m.onnx")
+    log = workspace.build("--extra_toolchains=//own", "//own:kws")
+    assert re.search(r"bin/own/compiler compile own/m\.onnx ", log)
+    assert json.loads(workspace.output("own/kws_sources/kws.json").read_text())["target"].startswith("c")
+
+
 def test_a_python_without_the_packages(workspace: Workspace, tmp_path: Path) -> None:
     python = tmp_path / "python3"
     python.write_text('#!/bin/sh\necho \'{"missing": ["onnx", "jinja2"]}\'\n')
@@ -138,7 +166,7 @@ def test_tables_are_those_of_cmake() -> None:
 
 @pytest.mark.skipif(not has_tools("buildifier"), reason="needs buildifier (npm install --global @bazel/buildifier)")
 def test_lint() -> None:
-    files = [f for pattern in ("bazel/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel", "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)]
+    files = [f for pattern in ("bazel/*.b*", "bazel/tests/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel", "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)]
     done = subprocess.run(["buildifier", "--mode=check", "--lint=warn", *map(str, files)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -62,6 +62,8 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         "MODEL": "m.onnx",
         "NAME": "net",
         "TARGET": "c",
+        "OFFLOAD": "cmsis-nn",
+        "TARGET_PLUGINS": "plugin.py",
         "MAX_STACK": "4k",
         "OPTIONS": '"$<$<CONFIG:None>:--dim=never=1>" --debug',
         "DEPENDS": "other.txt",
@@ -81,6 +83,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     )
     write_model(recorded.folder / "m.onnx", shape=("batch", "width"))
     (recorded.folder / "other.txt").touch()
+    recorded.write("plugin.py", "TARGETS = ()\n")
     recorded.configure()
     recorded.build()
     assert not (recorded.folder / "calls.jsonl").exists(), "EXCLUDE_FROM_ALL"
@@ -89,8 +92,8 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     folder = recorded.build_folder / "kws.aot"
     report = folder / "net.report.txt"
     call = calls(recorded)["net"]
-    assert call[:6] == ["compile", str(recorded.folder / "m.onnx"), "-o", str(folder), "--name=net", "--target=c"]
-    assert sorted(call[6:]) == sorted([*words(), "--keep-unchanged", f"--report={report}", "--debug", f"--depfile={folder / 'net.d'}"])
+    assert call[:6] == ["compile", str(recorded.folder / "m.onnx"), "-o", str(folder), "--name=net", "--target=cmsis-nn,c"]
+    assert sorted(call[6:]) == sorted([*words(), f"--target-plugin={recorded.folder}/plugin.py", "--keep-unchanged", f"--report={report}", "--debug", f"--depfile={folder / 'net.d'}"])
     assert calls(recorded)["stack"][-1] == "--max-stack=4k"
     assert {path.name for path in folder.iterdir()} == {*FILES, "net.report.txt", "net.d"}
     assert (recorded.build_folder / "paths").read_text().split() == [str(folder / "net.json"), str(report)]

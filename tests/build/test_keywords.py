@@ -102,3 +102,26 @@ def test_written_from_the_table(name: str, pytestconfig: pytest.Config) -> None:
         path.write_text(want)
     else:
         assert have == want, f"{name} is stale: pytest tests/build/test_keywords.py --update-golden"
+
+
+RULES = {"library": keywords.LIBRARY, "arena": keywords.ARENA, "test": keywords.TEST, "benchmark": keywords.BENCHMARK}
+OF_EVERY_RULE = {"name", "deps", "tags", "testonly", "visibility", "target_compatible_with"}
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_rules_have_the_keywords_of_the_table(kind: str) -> None:
+    """Parameters in the text of the rules; the compiler's options come by **kwargs, from the table itself."""
+    rows = [k for k in RULES[kind] if k not in OPTIONS]
+    bazel = "".join(path.read_text() for path in (ROOT / "bazel").glob("*.bzl"))
+    scons = (ROOT / "compiler/aot_model/scons/aot_model.py").read_text()
+    cmake = "".join(path.read_text() for path in (ROOT / "cmake").glob("*.cmake"))
+
+    found = re.search(rf"def aot_model_{kind}\((.*?)\*\*", bazel, re.DOTALL)
+    assert found and set(re.findall(r"(\w+)(?: = [^,]+)?,", found[1])) - OF_EVERY_RULE == {k.spelling("bazel") for k in rows} - {"", "tags"}
+
+    parts = re.findall(rf"def (?:_aot_model_{kind}{'|_sources' if kind == 'library' else ''})\((.*?)\*\*", scons, re.DOTALL)
+    names = {name for part in parts for name in re.findall(r"(\w+): ", part)}
+    assert names - {"env", "name", "call"} == {k.spelling("scons") for k in rows} - {""}
+
+    call = re.search(rf"function\(aot_model_{kind} target\).*?cmake_parse_arguments\((.*?)\)", cmake, re.DOTALL)
+    assert call and set(re.findall(r"[A-Z][A-Z_]+", call[1])) - {"PARSE_ARGV"} == {k.spelling("cmake") for k in rows} - {""}

@@ -42,9 +42,9 @@ def debug(folder: Path) -> str:
 def test_cmake(tmp_path: Path, generator: str, core: str) -> None:
     made = []
     for folder in checkouts(tmp_path):
-        lists = LISTS if not core else LISTS + "target_link_options(app PRIVATE --specs=rdimon.specs)\n"
-        project = Project(folder, lists, generator=generator)
-        project.configure(f"-DCMAKE_C_FLAGS={debug(folder)}", *(["--toolchain", str(ROOT / f"toolchains/{core}.cmake")] if core else []))
+        link = "add_link_options(--specs=rdimon.specs)\n" if core else ""
+        project = Project(folder, f"add_compile_options({debug(folder)})\n{link}{LISTS}", generator=generator)
+        project.configure(*(["--toolchain", str(ROOT / f"toolchains/{core}.cmake")] if core else []))
         project.build()
         made.append([project.executable(name).read_bytes() for name in ("libkws.a", "app")])
     assert made[0] == made[1]

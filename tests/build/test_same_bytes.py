@@ -10,6 +10,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -128,6 +129,10 @@ class System:
         """The log. programs: names of their libraries; the C of one is <program>.c. core: of a Cortex-M. arenas: libraries, sections."""
         raise NotImplementedError
 
+    def install(self, name: str, case: Case, prefix: Path) -> None:
+        """Puts a library into lib/ and its headers into include/ of a folder."""
+        raise NotImplementedError
+
     def compiled(self, log: str) -> set[str]:
         """Names of the models that were compiled."""
         raise NotImplementedError
@@ -170,6 +175,13 @@ class CMake(System):
         go_on = {"Unix Makefiles": ("--", "-k")}.get(self.generator, ("--", "-k0"))
         return self.project.build(*go_on, ok=ok)
 
+    def install(self, name: str, case: Case, prefix: Path) -> None:
+        lists = f'aot_model_library({name} MODEL "{case.model}")\ninstall(TARGETS {name} FILE_SET HEADERS)\n'
+        project = cmake_project.Project(self.folder, lists, generator=self.generator)
+        project.configure("-DCMAKE_INSTALL_LIBDIR=lib")
+        project.build()
+        project.run("cmake", "--install", project.build_folder, "--prefix", prefix, "--config", "Debug")
+
     def compiled(self, log: str) -> set[str]:
         return cmake_project.compiled_models(log)
 
@@ -202,6 +214,11 @@ class SCons(System):
             calls.append(f"used = [libraries[name] for name in {names!r}]\n")
             calls.append(f"env.Program({name!r}, '{name}.c', LIBS=[*used, 'm'], CPPPATH=[d for u in used for d in u.include_dirs])\n")
         return scons_project.Project(self.folder, "".join(calls)).build("-k", ok=ok)
+
+    def install(self, name: str, case: Case, prefix: Path) -> None:
+        lines = [f"made = env.AotModelLibrary({name!r}, {case.model!r})", "own, runtime = made.include_dirs", f"prefix = {str(prefix)!r}"]
+        lines += ["env.Install(prefix + '/lib', made.library)", "env.Install(prefix + '/include', [made.header, runtime.Dir('aot_model')])"]
+        scons_project.Project(self.folder, "\n".join(lines)).build(str(prefix))
 
     def compiled(self, log: str) -> set[str]:
         return scons_project.compiled_models(log)
@@ -366,6 +383,21 @@ def test_arena(make: Make) -> None:
     assert 'AOT_MODEL_SECTION(".shared")' in (system.generated("shared") / "shared.c").read_text()
     log = system.build(cases, programs={"app": ("shared",)}, arenas={"shared": (("one", "two"), {"workspace": ".shared"})})
     assert system.compiled(log) | system.objects(log) == set(), "nothing changed"
+
+
+def test_installed_libraries(make: Make, tmp_path: Path) -> None:
+    """A prefix with the library and its headers is all that others need."""
+    system = make("installed")
+    if isinstance(system, Bazel):
+        pytest.skip("Bazel installs nothing: other workspaces name the library")
+    write_models(system.folder)
+    prefix = tmp_path / "prefix"
+    system.install("plain", Case("plain.onnx", {"params": "linked"}), prefix)
+    (tmp_path / "main.c").write_text(program("plain"))
+    shutil.rmtree(system.folder)
+    command = ["cc", tmp_path / "main.c", f"-I{prefix}/include", f"-L{prefix}/lib", "-lplain", "-lm", "-o", tmp_path / "main"]
+    subprocess.run(command, check=True)
+    assert subprocess.run([tmp_path / "main"], capture_output=True, text=True).stdout == "plain 0 6 8\n"
 
 
 def test_budget_of_the_stack(make: Make) -> None:

@@ -118,7 +118,7 @@ env.AotModelSources("kws", "gen/m.onnx", depends=["gen/m.weights"])
 
 
 def test_every_argument_reaches_the_compiler(tmp_path: Path) -> None:
-    arguments = SAMPLES | {"model_name": "net", "target": "c", "options": ["--debug"], "depends": ["other.txt"], "report": True}
+    arguments = SAMPLES | {"model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"], "options": ["--debug"], "depends": ["other.txt"], "report": True}
     assert spellings("scons") == {"model", "max_stack", *arguments}
     given = ", ".join(f"{k}={v!r}" for k, v in arguments.items())
     project = Project(
@@ -132,10 +132,11 @@ print("made", made.source, made.header, made.metadata, made.params, made.report,
     )
     write_model(project.folder / "m.onnx", shape=("batch", "width"))
     project.write("other.txt", "")
+    project.write("plugin.py", "TARGETS = ()\n")
     log = project.build("kws.aot", "libkws.a")
-    assert "made kws.aot/net.c kws.aot/net.h kws.aot/net.json kws.aot/net.params kws.aot/net.report.txt libkws.a c" in log
-    call = re.search(r"compile m\.onnx -o kws\.aot --name=net --target=c (.*)$", log, re.MULTILINE)
-    assert call and sorted(shlex.split(call[1])) == sorted([*words(), "--debug", "--report=kws.aot/net.report.txt"])
+    assert "made kws.aot/net.c kws.aot/net.h kws.aot/net.json kws.aot/net.params kws.aot/net.report.txt libkws.a cmsis-nn,c" in log
+    call = re.search(r"compile m\.onnx -o kws\.aot --name=net --target=cmsis-nn,c (.*)$", log, re.MULTILINE)
+    assert call and sorted(shlex.split(call[1])) == sorted([*words(), "--target-plugin=plugin.py", "--debug", "--report=kws.aot/net.report.txt"])
     assert " stack kws.aot/net.json kws.aot/net.ci --max-stack=4k -o kws.aot/net.stack.txt" in log or "Measuring the stack of" in log
     assert {path.name for path in (project.folder / "kws.aot").iterdir()} >= {*FILES, "net.report.txt", "net.stack.txt", "net.ci"}
     assert "-DOWN" in log

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from aot_model import __version__
 from aot_model.cli import main
@@ -75,7 +76,7 @@ def test_mistyped_options_are_usage_errors(arguments: list[str], capsys: Capture
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 2
-    assert "usage: aot-model" in capsys.readouterr().err
+    assert re.match(r"aot-model( \w+)?: error: .*\n  hint: see aot-model( \w+)? --help\n$", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--include-dir"], ["--version", "--json"]])
@@ -83,6 +84,14 @@ def test_answers_import_no_packages(arguments: list[str]) -> None:
     program = "import sys; from aot_model.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\nprint([m for m in ('numpy', 'onnx', 'jinja2') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True).stdout
     assert out.strip().endswith("[]")
+
+
+def test_compiling_imports_what_the_format_needs(tmp_path: Path) -> None:
+    """Start-up is most of the time of a small model: the other formats' packages stay out."""
+    program = "import sys; from aot_model.cli import main\nassert main(sys.argv[1:]) == 0\nprint(*(m for m in ('onnx_ir', 'tflite', 'flatbuffers', 'onnxruntime') if m in sys.modules))"
+    model = Path(__file__).resolve().parents[2] / "examples/digits/digits.onnx"
+    done = subprocess.run([sys.executable, "-c", program, "compile", str(model), "-o", str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 # --- compile and check ------------------------------------------------------------------------------------------------
@@ -114,6 +123,36 @@ def test_symbolic_dimensions(tmp_path: Path, capsys: Captured) -> None:
     assert json.loads((tmp_path / "o" / "m.json").read_text())["inputs"][0]["shape"] == [1, 7]
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--dim", "width=7", "--dim", "N=3", "--dim", "depth=2"]) == 1
     assert "depth" in capsys.readouterr().err
+
+
+def test_constant_inputs(tmp_path: Path, capsys: Captured) -> None:
+    """A shape that is an input is known when --constant says it; the C function does not take it."""
+    inputs = [helper.make_tensor_value_info(n, t, s) for n, t, s in (("x", TensorProto.FLOAT, [2, 3]), ("shape", TensorProto.INT64, [2]))]
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 2])])
+    path = save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), tmp_path / "m.onnx")
+    compiling = ["compile", str(path), "-o", str(tmp_path / "o")]
+    assert main(compiling) == 1
+    assert "--constant" in capsys.readouterr().err
+    assert main([*compiling, "--constant", "shape=3,-1"]) == 0
+    facts = json.loads((tmp_path / "o" / "m.json").read_text())
+    assert [i["name"] for i in facts["inputs"]] == ["x"] and facts["outputs"][0]["shape"] == [3, 2]
+    for wrong in ("shape=1,2,3", "nothing=1"):
+        assert main([*compiling, "--constant", "shape=6", "--constant", wrong]) == 1
+        assert "[E203]" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*compiling, "--constant", "shape=a"])
+
+
+def test_bounds(tmp_path: Path, capsys: Captured) -> None:
+    """A range with limits of run time has room for as many numbers as --bound says, and its shape is an output."""
+    inputs = [tensor(n, [], TensorProto.INT32) for n in ("start", "limit", "delta")]
+    path = save(model([helper.make_node("Range", ["start", "limit", "delta"], ["r"])], inputs, [tensor("r", None, TensorProto.INT32)]), tmp_path / "m.onnx")
+    compiling = ["compile", str(path), "-o", str(tmp_path / "o")]
+    assert main([*compiling, "--bound", "r=10"]) == 0
+    assert [(o["name"], o["shape"]) for o in json.loads((tmp_path / "o" / "m.json").read_text())["outputs"]] == [("r", [10]), ("r.shape", [1])]
+    assert main(compiling) == 1 and main([*compiling, "--bound", "s=10"]) == 1
+    assert "[E203]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("option", "limit"), [("--max-ram", "1"), ("--max-flash", "10")])

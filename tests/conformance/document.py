@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 
 import onnx.defs
@@ -24,14 +25,16 @@ def page() -> str:
     load_all()
     results = json.loads(RESULTS.read_text())
     cases = results["cases"]
+    fixed = sum(c["message"] == "shape operands are constants" for c in cases.values())
     counts = Counter(c["status"] for c in cases.values())
     lines = [
         "# Operators", "",
         "Made by `tests/conformance/document.py` from the registry of operators and the conformance suite of",
         f"onnx {results['onnx']} (`tests/conformance/suite.py`); do not edit.", "",
         f"{counts['pass']} of {len(cases)} cases pass: compiled to C, built with strict warnings, run, compared with the suite's tolerances.",
-        "Where the suite feeds a shape operand (axes, pads, a target shape) at run time, it is made a constant of the model.", "",
-        "| operator | since opset | how | cases | pass |", "| --- | --- | --- | --- | --- |",
+        f"Where the suite feeds what decides a shape (axes, pads, a target shape) at run time, it is made a constant with `--constant`: {fixed} cases.",
+        "The suite's Bernoulli cases hold a draw of numpy's that no seed gives; of them type, shape and possible values are compared.", "",
+        "| operator | opset | how | cases | pass | element types of those that pass |", "| --- | --- | --- | --- | --- | --- |",
     ]  # fmt: skip
     latest = {}
     for schema in onnx.defs.get_all_schemas_with_history():
@@ -42,19 +45,28 @@ def page() -> str:
         label = f"{domain}.{name}" if domain else name
         own = [c for c in cases.values() if label in c["operators"]]
         cls = OPERATORS.get((domain, name))
-        how = _how(cls) if cls else "function of ONNX" if schema.has_function or schema.has_context_dependent_function else "import" if name in _IMPORT else "-"
+        how = _how(cls) if cls else "function of ONNX" if schema.has_function or schema.has_context_dependent_function else "import" if label in _IMPORT else "-"
         if own or how != "-":
-            lines.append(f"| {label} | {schema.since_version} | {how} | {len(own)} | {sum(c['status'] == 'pass' for c in own)} |")
+            passed = [c for c in own if c["status"] == "pass"]
+            types = sorted({t for c in passed if c["operators"] == [label] for t in c["types"]})
+            lines.append(f"| {label} | {schema.since_version} | {how} | {len(own)} | {len(passed)} | {' '.join(types)} |")
     lines += ["", "## Cases that do not pass", "", "| case | status | reason |", "| --- | --- | --- |"]
     for name, c in sorted(cases.items()):
         if c["status"] != "pass":
-            reason = " ".join(c["message"].replace("|", "/").split())[:160]
+            reason = next((why for pattern, why in _REASONS.items() if fnmatch(name, pattern)), " ".join(c["message"].replace("|", "/").split())[:160])
             lines.append(f"| {name} | {c['status']} | {reason} |")
     return "\n".join(lines) + "\n"
 
 
+_REASONS = {
+    "test_attention*_bf16*": "the suite's softmax adds up in bfloat16, rounding after every element; ours adds in float32 and rounds once: results are a unit of bfloat16 apart, and ours nearer to the exact ones",
+    "test_dft_inverse*": "where the exact result is 0 the suite has 1.9e-7, the rounding noise of numpy's float32 FFT; ours is 3e-15, beyond the tolerance of 1e-7",
+    "test_image_decoder*": "the operator decodes a file (JPEG, PNG, TIFF …), whose size and work hang on its content: decode before the network, and take the pixels as its input",
+}  # fmt: skip
+"""Why cases do not pass, where the message of the compiler or the comparison does not say it."""
+
 _IMPORT = frozenset({"Constant", "If", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-                     "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Upsample"})  # fmt: skip
+                     "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Upsample", "ai.onnx.preview.training.Gradient"})  # fmt: skip
 
 
 def _how(cls: type) -> str:

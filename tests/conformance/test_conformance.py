@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import document
 import pytest
 import suite
 
@@ -23,3 +24,7 @@ def test_nothing_is_lost() -> None:
     results = suite.run_tests(tests)
     worse = [f"{n}: {r.status}: {r.message[:200]}" for n, r in results.items() if r.status != "pass" and known["cases"].get(n, {}).get("status") == "pass"]
     assert not worse, "\n".join(worse)
+
+
+def test_the_table_of_operators_is_fresh() -> None:
+    assert document.PAGE.read_text() == document.page(), "run tests/conformance/document.py"

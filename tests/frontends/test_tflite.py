@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from aot_model.errors import CompileError
+from aot_model.frontends.model import Bindings
 from aot_model.frontends.tflite import read_tflite
 from aot_model.host_run import SANITIZE, HostProgram, scratch_folder
 from aot_model.host_run import build as build_program
@@ -110,7 +111,7 @@ def test_what_is_no_model_is_refused(tmp_path: Path, data: bytes) -> None:
 def test_another_version_and_named_dimensions_are_refused(tmp_path: Path) -> None:
     assert "version 2" in errors_of(tmp_path, build(CONVOLUTION, [CONV], [0], [3], version=2))
     with pytest.raises(CompileError, match="E203"):
-        read_tflite(save(tmp_path, conv()), {"batch": 2})
+        read_tflite(save(tmp_path, conv()), Bindings({"batch": 2}))
 
 
 def test_a_loop_of_options_is_refused(tmp_path: Path) -> None:

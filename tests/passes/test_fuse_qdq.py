@@ -158,7 +158,7 @@ def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net],
     low, high = np.iinfo(kind).min, np.iinfo(kind).max
     vectors = [[np.asarray(net.rng.integers(low, high + 1, i.shape), dtype=kind) for i in session.get_inputs()] for _ in range(3)]
 
-    graph = read_onnx(path, {}).graph
+    graph = read_onnx(path).graph
     assert fuse_qdq(graph)
     assert not {n.kind for n in graph.nodes} & {"QuantizeLinear", "DequantizeLinear"}
 
@@ -175,7 +175,7 @@ def test_what_has_no_rule_stays_literal(tmp_path: Path) -> None:
     net = Net("int8", 1)
     x = net.input(1, 3, 8, 8)
     proto = net.proto(net.quantised(net.op("LpPool", x, kernel_shape=[2, 2])))
-    graph = read_onnx(save(proto, tmp_path / "model.onnx"), {}).graph
+    graph = read_onnx(save(proto, tmp_path / "model.onnx")).graph
     fuse_qdq(graph)
     assert [n.kind for n in graph.nodes] == ["DequantizeLinear", "LpPool", "QuantizeLinear"]
 
@@ -186,6 +186,6 @@ def test_a_dequantised_result_that_is_an_output_stays(tmp_path: Path) -> None:
     q = net.quantised(y)
     proto = net.proto(q)
     proto.graph.output.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, None))
-    graph = read_onnx(save(proto, tmp_path / "model.onnx"), {}).graph
+    graph = read_onnx(save(proto, tmp_path / "model.onnx")).graph
     fuse_qdq(graph)
     assert {"Conv", "Relu"} <= {n.kind for n in graph.nodes}

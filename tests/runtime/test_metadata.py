@@ -58,7 +58,7 @@ CASES = [
 def without_what_only_json_has(facts: Metadata) -> Metadata:
     external = facts.parameters
     return replace(
-        facts, options={}, notes=(), devices=(), pools=tuple(replace(p, section=None) for p in facts.pools),
+        facts, options={}, notes=(), devices=(), pools=tuple(replace(p, section=None, speed=0, targets=()) for p in facts.pools),
         layers=tuple(replace(layer, function="", scratch_bytes=0) for layer in facts.layers),
         inputs=tuple(replace(t, pool=None, offset=None) for t in facts.inputs), outputs=tuple(replace(t, pool=None, offset=None) for t in facts.outputs),
         parameters=None if external is None else replace(external, file=None, structure=()),

@@ -146,3 +146,52 @@ def test_every_planner(request_: Request, planner: str) -> None:
 def test_three_pools_on_cortex_m4(request_: Request, expected: np.ndarray, tmp_path: Path) -> None:
     compiled = compile_model(replace(request_, target="cortex-m4", pools=THREE))
     np.testing.assert_allclose(run_firmware(compiled, "m4", [[X]], tmp_path).outputs[0][0], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_faster_pool_is_preferred(request_: Request, tmp_path: Path) -> None:
+    """Whatever the order of the options; what the library says of itself keeps that order."""
+    command = ["compile", str(request_.model), "-o", str(tmp_path), "--name", "cnn", "--target", "c", "--pool", "slow", "--pool", "fast:640", "--pool", "middle:320"]
+    assert main([*command, "--pool-speed", "fast=2", "--pool-speed", "middle=1"]) == 0
+    pools = json.loads((tmp_path / "cnn.json").read_text())["workspace"]["pools"]
+    assert [(p["name"], p["speed"]) for p in pools] == [("slow", 0), ("fast", 2), ("middle", 1)]
+    order = [p["bytes"] for p in sorted(pools, key=lambda p: -p["speed"])]
+    view = compile_model(replace(request_, pools=(Pool("fast", 640), Pool("middle", 320), Pool("slow")))).view
+    assert order == [p.size for p in view.pools] and order[0] > 0
+    assert main([*command, "--pool-speed", "none=2"]) == 1
+
+
+def test_pools_of_a_target(request_: Request, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compile", str(request_.model), "-o", str(tmp_path), "--target", "c", "--pool", "npu:64k", "--pool", "sram"]
+    assert main([*command, "--pool-targets", "npu=c+host"]) == 1
+    assert "'host' is not a target of this compilation" in capsys.readouterr().err
+    assert main([*command, "--pool-targets", "npu=c"]) == 0
+    assert json.loads((tmp_path / "cnn.json").read_text())["workspace"]["pools"][0]["targets"] == ["c"]
+
+
+def test_pools_of_constants(request_: Request, tmp_path: Path) -> None:
+    """Arrays spill to the next pool, lie in its section, aligned as it says; header, JSON and object file agree on the bytes."""
+    options = ["--constant-pool", "tcm:700:32", "--constant-pool", "flash", "--pool-section", "tcm=.rodata.tcm", "--workspace", "caller"]
+    assert main(["compile", str(request_.model), "-o", str(tmp_path), "--name", "cnn", "--target", "c", *options]) == 0
+    pools = {p["name"]: p for p in json.loads((tmp_path / "cnn.json").read_text())["constant_pools"]}
+    assert 0 < pools["tcm"]["bytes"] <= 700 and pools["flash"]["bytes"] > 0
+    assert f"#define CNN_TCM_CONSTANTS_SIZE {pools['tcm']['bytes']}u" in (tmp_path / "cnn.h").read_text()
+    subprocess.run(["cc", *STRICT, f"-I{include_dir()}", "-c", "cnn.c"], cwd=tmp_path, check=True)
+    table = subprocess.run(["objdump", "-h", "cnn.o"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    row = next(r.split() for r in table.splitlines() if " .rodata.tcm " in r)
+    assert int(row[2], 16) == pools["tcm"]["bytes"] and row[-1] == "2**5"
+    assert "READONLY" in table.splitlines()[[" .rodata.tcm " in r for r in table.splitlines()].index(True) + 1]
+
+
+def test_pools_of_constants_that_are_too_small(request_: Request) -> None:
+    with pytest.raises(CompileError, match=r"no constant pool has room for:\n(  .*: \d+ bytes\n)+  a: \d+ of 64 bytes free\n  b: \d+ of 200 bytes free") as error:
+        compile_model(replace(request_, library=Options(constant_pools=(Pool("a", 64), Pool("b", 200)))))
+    assert error.value.problems[0].code == "E401"
+    with pytest.raises(CompileError, match="with --params external"):
+        compile_model(replace(request_, library=Options(params="external", constant_pools=(Pool("a"),))))
+
+
+def test_constants_in_pools_compute_the_same(request_: Request, expected: np.ndarray, tmp_path: Path) -> None:
+    pools = (Pool("slow", 600), Pool("fast", 400, 64, speed=1), Pool("rest"))
+    compiled = compile_model(replace(request_, library=Options(constant_pools=pools, sections={"fast": ".rodata.fast"})))
+    assert all(p.size for p in compiled.view.constant_pools)
+    run_its_test(compiled, expected, tmp_path)

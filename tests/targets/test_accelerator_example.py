@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,21 @@ def test_verify_with_the_driver(tmp_path: Path, capsys: pytest.CaptureFixture[st
     glue.write_text(f'#include "{EXAMPLE}/tiny_npu.h"\n#include "digits.h"\nstatic tiny_npu npu;\nconst digits_devices digits_test_devices = {{ &npu }};\n')
     arguments = ["verify", str(DIGITS), "--vectors", str(ROOT / "examples/digits/digits.npz"), "--target=tiny-npu,c", *PLUGIN, "--sanitize"]
     assert main([*arguments, "--with", str(EXAMPLE / "tiny_npu.c"), "--with", str(glue)]) == 0, capsys.readouterr().err
+
+
+def test_an_exported_archive_says_what_it_needs(tmp_path: Path) -> None:
+    assert main(["export", str(DIGITS), "-o", str(tmp_path / "digits.tar"), "--target=tiny-npu,c", *PLUGIN]) == 0
+    with tarfile.open(tmp_path / "digits.tar") as archive:
+        file = archive.extractfile(next(n for n in archive.getnames() if n.endswith("README.md")))
+        assert file is not None and "must find `tiny_npu.h`" in file.read().decode()
+
+
+def test_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
+    for seed in ("0", "1", "7"):
+        command = [sys.executable, "-m", "aot_model", "compile", str(DIGITS), "-o", str(tmp_path / seed), "--target=tiny-npu,c", *PLUGIN]
+        subprocess.run(command, env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "compiler"), "PATH": "/usr/bin:/bin"}, check=True)
+    for file in ("digits.c", "digits.h", "digits.json"):
+        assert len({(tmp_path / seed / file).read_bytes() for seed in ("0", "1", "7")}) == 1, file
 
 
 def test_what_does_not_fit_stays_with_the_processor(capsys: pytest.CaptureFixture[str]) -> None:

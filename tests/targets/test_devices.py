@@ -16,6 +16,7 @@ from onnx import helper
 from vector_unit import compiled, elementwise, install, unit
 
 import aot_model
+from aot_model.cli.keywords import OPTIONS
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
 from aot_model.host_run import SANITIZE, STRICT
@@ -32,6 +33,7 @@ from onnx_models import model, tensor
 node = helper.make_node
 X = np.asarray([[1, 2, 3, 4], [0, -1, 2, -3]], np.float32)
 
+INTERFACES = next(k for k in OPTIONS if k.name == "interfaces").choices
 NPU = Device("npu", "npu.h", "npu_context")
 DSP = Device("dsp", "dsp.h", "struct dsp")
 
@@ -209,7 +211,7 @@ def test_with_every_kind_of_workspace(io: str, workspace: str, tmp_path: Path, m
     (tmp_path / "npu.h").write_text(DRIVER_H)
     subprocess.run(["cc", *STRICT, "-c", f"-I{include_dir()}", "m.c"], cwd=tmp_path, check=True)
     if (io, workspace) == ("caller", "static"):
-        write(compiled(chain("Relu", "Tanh"), tmp_path, "npu,c", library=Options(interfaces=("module", "tvm-ffi"), params="external")), tmp_path)
+        write(compiled(chain("Relu", "Tanh"), tmp_path, "npu,c", library=Options(interfaces=INTERFACES, params="external")), tmp_path)
         subprocess.run(["cc", *STRICT, "-c", f"-I{include_dir()}", "m.c"], cwd=tmp_path, check=True)
     (tmp_path / "m.cc").write_text('#include "m.h"\nint main() { return 0; }\n')
     subprocess.run(["c++", "-Wall", "-Wextra", "-Werror", f"-I{include_dir()}", "-c", "m.cc"], cwd=tmp_path, check=True)

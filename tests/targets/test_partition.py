@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from graphs import Maker, graph, kinds, regions, value, weights
 from vector_unit import UNIT, unit
 
@@ -10,6 +12,7 @@ from aot_model.ir.types import DType
 from aot_model.partition.partition import partition
 from aot_model.partition.pattern import constant, op
 from aot_model.partition.pattern import value as any_value
+from aot_model.partition.region import RegionCall
 from aot_model.targets.offload import Claim
 
 X, Y = value("x", 2, 4), value("y", 2, 4)
@@ -373,3 +376,51 @@ def test_many_nodes() -> None:
     g = graph(make, X)
     assert len(partition(g, [on("Add", "Mul", "Relu")]).regions) == 101
     g.verify()
+
+
+# --- random graphs ----------------------------------------------------------------------------------------------------
+
+FUNCTIONS = {"Add": np.add, "Mul": np.multiply, "Sub": np.subtract, "Relu": lambda a: np.maximum(a, 0), "Tanh": np.tanh}
+
+
+def run(g: Graph, known: dict[Value, np.ndarray]) -> list[np.ndarray]:
+    """Results of a graph, those of regions by their own graphs."""
+    known = dict(known)
+    for node in g.nodes:
+        inputs = [known[v] for v in node.inputs if v is not None]
+        if isinstance(node.op, RegionCall):
+            body = node.op.region.graph
+            results = run(body, dict(zip(body.inputs, inputs, strict=True)))
+        else:
+            results = [FUNCTIONS[node.kind](*inputs)]
+        known.update(zip(node.outputs, results, strict=True))
+    return [known[v] for v in g.outputs]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_graphs_mean_the_same(seed: int) -> None:
+    """Any graph, any patterns, merged or not: in order, each node once, with the same results."""
+    rng = np.random.default_rng(seed)
+
+    def make(m: Maker, x: Value, y: Value) -> list[Value]:
+        values = [x, y]
+        for _ in range(int(rng.integers(5, 30))):
+            kind = str(rng.choice(list(FUNCTIONS)))
+            picked = [values[max(len(values) - 1 - int(rng.integers(0, 5)), 0)] for _ in range(2 if kind in ("Add", "Mul", "Sub") else 1)]
+            values.append(getattr(m, kind)(*picked))
+        return [values[-1], *(values[k] for k in rng.integers(2, len(values), 2))]
+
+    g = graph(make, X, Y)
+    g.prune()
+    x, y = rng.normal(size=(2, 2, 4))
+    want, count = run(g, {X: x, Y: y}), len(g.nodes)
+    pairs = [Claim("pair", op("Relu", op("Add")).optional(lambda p: op("Mul", p)), lambda match, target: None if len(match.nodes) % 2 else "even")]
+    singles = [Claim(k.lower(), op(k)) for k in FUNCTIONS if rng.random() < 0.5]
+    one = unit("one", patterns=tuple(pairs + singles), merge=bool(rng.random() < 0.8))
+    two = unit("two", patterns=tuple(Claim(k.lower(), op(k)) for k in FUNCTIONS if rng.random() < 0.5))
+    result = partition(g, [one, two])
+    assert sum(len(n.op.region.nodes) if isinstance(n.op, RegionCall) else 1 for n in g.nodes) == count == len(result.assignments)
+    for region in result.regions:
+        region.graph.verify()
+        assert sorted(map(id, region.nodes)) == sorted(id(n) for m in region.matches for n in m.nodes)
+    np.testing.assert_array_equal(run(g, {X: x, Y: y}), want)

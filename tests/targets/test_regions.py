@@ -83,6 +83,27 @@ def test_scratch_and_values_between_functions_are_planned(tmp_path: Path, monkey
     np.testing.assert_array_equal(outputs(result, tmp_path, X)[0], np.maximum(4 * X, 0))
 
 
+def test_values_are_aligned_where_they_are_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that reads whole cache lines; what the caller gives is as the caller has it."""
+    granted: list[bool] = []
+
+    def lower_aligned(region: Region, build: RegionSite) -> None:
+        m = region.matches[0].result
+        x, y = m.inputs[0], m.outputs[0]
+        assert x is not None
+        granted.extend([build.align(x, 64), build.align(y, 64)])
+        body = "    if ((((uintptr_t)x | (uintptr_t)y) & 63u) != 0u) {\n        return 7;\n    }\n    memcpy(y, x, 32);\n    return 0;"
+        build.call("move", body, [Argument("x", x), written("y", y)], includes=["string.h"], fails=True)
+
+    install(monkeypatch, unit(patterns=(elementwise("Relu"),), lower=lower_aligned))
+    chain = [node("Tanh", ["x"], ["a"]), node("Relu", ["a"], ["b"]), node("Tanh", ["b"], ["y"])]
+    result = compiled(model(chain, [tensor("x", [2, 4])], [tensor("y", [2, 4])]), tmp_path, "unit,c")
+    assert granted == [True, True] and "#define M_WORKSPACE_ALIGN 64u" in result.texts["m.h"]
+    np.testing.assert_allclose(outputs(result, tmp_path, X)[0], np.tanh(np.tanh(X)), rtol=1e-5)
+    compiled(model([node("Relu", ["x"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])]), tmp_path, "unit,c")
+    assert granted[2:] == [False, False]
+
+
 def test_equal_functions_are_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, unit(patterns=(elementwise("Add"),)))
     proto = model([node("Add", ["x", "x"], ["a"]), node("Tanh", ["a"], ["b"]), node("Add", ["b", "a"], ["y"])], [tensor("x", [2, 4])], [tensor("y", [2, 4])])

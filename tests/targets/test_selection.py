@@ -167,6 +167,14 @@ def test_check_tells_who_takes_what_and_why_not(plugin: Path, sums: Path, capsys
     assert [n["target"] for n in nodes] == ["adder", "", ""] and nodes[2]["refused"] == [["adder", "add", "operands differ in shape"]]
 
 
+def test_the_partition_is_dumped_and_explained_like_a_pass(plugin: Path, sums: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--target=adder,c", "--target-plugin", str(plugin), "--dump-after=partition", "--explain=partition"]
+    assert main(["compile", str(sums), "-o", str(tmp_path / "out"), *more]) == 0
+    said = capsys.readouterr().out
+    assert "; partition: 1 regions" in said and "Add 'more': adder:add: operands differ in shape" in said
+    assert "graph adder_0(" in said and "Region(%x, %y)" in said
+
+
 def test_two_targets_that_claim_one_node(tmp_path: Path, sums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The order on the command line decides, and check tells."""
     install(monkeypatch, unit("one", patterns=(elementwise("Add"),)), unit("two", patterns=(elementwise("Add"), elementwise("Relu"))))

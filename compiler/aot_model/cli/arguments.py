@@ -6,12 +6,12 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS, known_options
 
-MODEL_OPTIONS = ("dims", "string_bytes")
+MODEL_OPTIONS = ("dims", "constants", "bounds", "string_bytes")
 """Keywords of the build rules that say how a model is read."""
 
 
@@ -26,7 +26,14 @@ class _Answer(argparse.Action):
         setattr(namespace, self.dest, self._tell)
 
 
-class _Parser(argparse.ArgumentParser):
+class _Command(argparse.ArgumentParser):
+    """Says what is wrong first, and where to read on, instead of the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\n  hint: see {self.prog} --help\n")
+
+
+class _Parser(_Command):
     """Answers `--version`, `--cmake-dir` … where no subcommand is given."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -38,7 +45,7 @@ class _Parser(argparse.ArgumentParser):
                 self.exit(1, f"error: {error} [E101]\n")
             self.exit(0)
         if getattr(arguments, "handler", None) is None:
-            self.error("a COMMAND is missing (see --help)")
+            self.error("a COMMAND is missing")
         return arguments
 
 
@@ -76,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
     for system in ("cmake", "bazel", "scons", "toolchains"):
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
-    commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser)
+    commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
     for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
@@ -93,8 +100,13 @@ def _command(commands: Commands, name: str, handler: str, help: str) -> argparse
 
 
 def _model(command: argparse.ArgumentParser, target: str = "host") -> None:
-    """What every command that compiles takes."""
+    """What every command that compiles a model takes."""
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
+    _generation(command, target)
+
+
+def _generation(command: argparse.ArgumentParser, target: str = "host") -> None:
+    """What the code is like."""
     command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target}); "
                          "targets that take over parts of the model come before it: `NAME,NAME`")  # fmt: skip
     _plugins(command)
@@ -114,12 +126,11 @@ def _plugins(command: argparse.ArgumentParser) -> None:
 
 
 def _planning(command: argparse.ArgumentParser) -> None:
-    _declare(command, "io", "pools", "planner")
+    _declare(command, "io", "pools", "pool_speeds", "pool_targets", "planner")
 
 
 def _library(command: argparse.ArgumentParser) -> None:
     """What a library is like."""
-    command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
     _declare(command, *(k.name for k in OPTIONS if k.name not in MODEL_OPTIONS))
 
 
@@ -127,6 +138,7 @@ def _compile(commands: Commands) -> None:
     command = _command(commands, "compile", "build:compile_", "compile a model to C")
     _model(command)
     command.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the generated files")
+    command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
     _library(command)
     command.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
     command.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory")
@@ -136,8 +148,10 @@ def _compile(commands: Commands) -> None:
 
 
 def _export(commands: Commands) -> None:
-    command = _command(commands, "export", "build:export", "write an archive of a compiled model with build files, for projects without this compiler")
-    _model(command)
+    command = _command(commands, "export", "build:export", "write an archive of compiled models with build files, for projects without this compiler")
+    command.add_argument("models", type=Path, nargs="+", metavar="MODEL", help="ONNX or TFLite files")
+    _generation(command)
+    command.add_argument("--name", action="append", help="name of the library, a C identifier (default: from the file's name); once for each model")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="archive to write: .tar.gz, .tgz or .tar")
     _library(command)
 
@@ -237,7 +251,7 @@ def _arena(commands: Commands) -> None:
 def _params(commands: Commands) -> None:
     command = _command(commands, "params", "parameters:params", "write the parameters of a retrained model for a library built with --params external")
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX or TFLite file")
-    _declare(command, "dims")
+    _declare(command, "dims", "constants", "bounds")
     _plugins(command)
     command.add_argument("--for", type=Path, required=True, dest="library", metavar="JSON", help="<name>.json of the library")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")

@@ -6,12 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from aot_model.emit.files import Product
     from aot_model.emit.view import Options
+    from aot_model.memory import Pool
     from aot_model.partition.partition import Assignment
     from aot_model.pipeline import Request
 
@@ -25,12 +26,12 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
     from aot_model.pipeline import Request
 
     given = vars(arguments)
-    pools = tuple(Pool(*pool) for pool in given.get("pool") or ()) or (Pool("workspace"),)
+    pools = _pools(arguments, "pool") or (Pool("workspace"),)
     return Request(
         arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
         library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"),
         Budgets(given.get("max_ram"), given.get("max_flash")),
-        tuple(arguments.target_plugin),
+        tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
     )  # fmt: skip
 
 
@@ -60,12 +61,31 @@ def _compile(arguments: argparse.Namespace) -> Product:
 def export(arguments: argparse.Namespace) -> int:
     from aot_model.emit.archive import archive
     from aot_model.emit.files import write_bytes
-    from aot_model.pipeline import compile_model
+    from aot_model.emit.names import identifier, library_name
+    from aot_model.errors import CompileError, Problem, fail
+    from aot_model.pipeline import compile_model, product
 
-    compiled = compile_model(request(arguments, _options(arguments)))
-    generated = {**{name: text.encode() for name, text in compiled.texts.items()}, **compiled.binaries}
-    write_bytes({arguments.output: archive(compiled.view, generated, arguments.output)})
-    tell_notes(compiled.notes)
+    given = arguments.name or [None] * len(arguments.models)
+    if len(given) != len(arguments.models):
+        raise fail("E501", f"--name is given {len(given)} times for {len(arguments.models)} models", hint="give it once for each model, in their order, or not at all")
+    names = [library_name(name, model) for name, model in zip(given, arguments.models, strict=True)]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise fail("E501", f"'{twice}' is the name of more than one library", hint="name them with --name, once for each model")
+    libraries, problems, notes = [], list[Problem](), list[str]()
+    for name, model in zip(names, arguments.models, strict=True):
+        one = argparse.Namespace(**{**vars(arguments), "name": name, "model": model})
+        try:
+            compiled = compile_model(request(one, _options(one)))
+        except CompileError as error:
+            problems += error.problems
+            continue
+        libraries.append((compiled.view, product(compiled).files))
+        notes += compiled.notes
+    if problems:
+        raise CompileError(problems)
+    folder = names[0] if len(names) == 1 else identifier(arguments.output.name.partition(".")[0], "models")
+    write_bytes({arguments.output: archive(folder, libraries, arguments.output)})
+    tell_notes(notes)
     return 0
 
 
@@ -73,35 +93,25 @@ def _options(arguments: argparse.Namespace) -> Options:
     from aot_model.emit.view import Options
 
     return Options(
-        arguments.workspace, arguments.io, arguments.metadata, _sections(arguments), arguments.params, _interfaces(arguments), arguments.profile,
-        int(arguments.string_bytes),
+        arguments.workspace, arguments.io, arguments.metadata, dict(arguments.pool_section), arguments.params,
+        tuple(dict.fromkeys(arguments.interface)), arguments.profile, int(arguments.string_bytes),
+        _pools(arguments, "constant_pool"),
     )  # fmt: skip
 
 
-def _sections(arguments: argparse.Namespace) -> dict[str, str]:
-    """Section by pool. CompileError E501 for a pool that there is not, or that the library does not own."""
+def _pools(arguments: argparse.Namespace, option: str) -> tuple[Pool, ...]:
+    """The pools of --pool or --constant-pool. CompileError E501 when a speed or a target is given to one that there is not."""
     from aot_model.errors import fail
+    from aot_model.memory import Pool
 
-    sections = dict(arguments.pool_section)
-    pools = [name for name, _, _ in arguments.pool] or ["workspace"]
-    for name in sections:
-        if name not in pools:
-            raise fail("E501", f"--pool-section: there is no pool '{name}'", hint=f"the pools are {', '.join(pools)}")
-    if sections and arguments.workspace == "caller":
-        raise fail("E501", "--pool-section with --workspace caller: the caller places the memory")
-    return sections
-
-
-def _interfaces(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """CompileError E501 for an interface that the other options leave no room for."""
-    from aot_model.errors import fail
-
-    asked = tuple(dict.fromkeys(arguments.interface))
-    if asked and (arguments.metadata != "full" or arguments.io != "caller"):
-        raise fail("E501", f"--interface {asked[0]} needs --metadata full and --io caller")
-    if "tvm-ffi" in asked and arguments.workspace == "caller":
-        raise fail("E501", "--interface tvm-ffi with --workspace caller: its calls have no argument for the workspace")
-    return asked
+    given = vars(arguments)
+    names = [name for name, _, _ in (*(given.get("pool") or ()), *(given.get("constant_pool") or ()))]
+    speeds, targets = dict(given.get("pool_speed") or ()), dict(given.get("pool_targets") or ())
+    unknown = sorted({*speeds, *targets} - set(names))
+    if unknown:
+        raise fail("E501", f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'", hint=f"the pools are {', '.join(names)}")
+    pools = (Pool(*pool) for pool in given.get(option) or ())
+    return tuple(replace(p, speed=speeds.get(p.name, 0), targets=tuple(targets[p.name].split("+")) if p.name in targets else ()) for p in pools)
 
 
 def check(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from aot_model.cli.build import request, tell_notes
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.ir.strings import decoded, encoded
+from aot_model.ir.strings import decoded, encoded, is_text
 from aot_model.vectors import load_vectors
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _inputs(view: ModelView, given: Mapping[str, Array], path: Path) -> tuple[li
             problems.append(Problem("E104", f"input '{keys[0]}' ({type_}) is missing", str(path), f"there are: {', '.join(sorted(given)) or 'no arrays'}"))
             continue
         array = array if stacked else array[np.newaxis]
-        if type_.dtype.is_string and array.dtype.kind in "SU":
+        if type_.dtype.is_string and is_text(array):
             try:
                 array = encoded(array, type_.dtype)
             except ValueError as error:

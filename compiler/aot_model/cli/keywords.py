@@ -59,12 +59,17 @@ OPTIONS = (
     Keyword("workspace", "static|caller", "who owns the workspace: the library, or the caller of <name>_run()", flag="--workspace"),
     Keyword("io", "caller|workspace", "where inputs and outputs are", flag="--io"),
     Keyword("pools", "<name>[:<size>[:<align>]]", "pools of the workspace, the most preferred first", "list", "--pool", type=values.pool),
+    Keyword("constant_pools", "<name>[:<size>[:<align>]]", "pools of the constants, the most preferred first", "list", "--constant-pool", type=values.pool),
     Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section", type=values.section),
+    Keyword("pool_speeds", "<pool>=<n>", "classes of speed: pools of a higher one are preferred (default: 0)", "map", "--pool-speed", type=values.speed),
+    Keyword("pool_targets", "<pool>=<target>[+<target>]", "targets that may touch a pool (default: all)", "map", "--pool-targets", type=values.pair),
     Keyword("planner", "<name>", "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's", flag="--planner"),
+    Keyword("constants", "<input>=<v>,…", "inputs as constants: one number for each element, or one for all", "map", "--constant", type=values.elements),
+    Keyword("bounds", "<value>=<n>", "room for n rows of a value whose number of rows hangs on data (Range, Loop)", "map", "--bound", type=values.dimension),
     Keyword("string_bytes", "64|16|32|128|256|512|1024", "size of an element of tensors of strings, its NUL included", flag="--string-bytes"),
     Keyword("params", "linked|external", "constants in the code, or in <name>.params, which is made beside it", flag="--params"),
     Keyword("profile", "", "count the ticks of each layer, by a clock of the program", "flag", "--profile"),
-    Keyword("interfaces", "module|tvm-ffi", "what the library offers beside its structs", "list", "--interface"),
+    Keyword("interfaces", "module|positional|packed|tvm-ffi", "what the library offers beside its structs", "list", "--interface"),
     Keyword("metadata_level", "full|size|none", "how much of the metadata is in flash", flag="--metadata"),
     Keyword("max_ram", "<bytes>", "budget of the workspace (16k, 1m): more is an error of the build, with a table by layer", flag="--max-ram", type=values.byte_count),
     Keyword("max_flash", "<bytes>", "budget of the constants", flag="--max-flash", type=values.byte_count),
@@ -89,6 +94,7 @@ LIBRARY = (
 
 ARENA = (
     Keyword("libraries", "<library>", "what aot_model_library() made, with the workspace of the caller", "list"),
+    Keyword("constant_pools", "<name>[:<size>[:<align>]]", "pools of the constants, the most preferred first", "list", "--constant-pool", type=values.pool),
     Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section"),
 )
 """aot_model_arena(), AotModelArena()."""

@@ -24,7 +24,8 @@ def params(arguments: argparse.Namespace) -> int:
     asked = library.options
     target = {k: str(v) for k, v in asked.items() if k not in NOT_OF_THE_TARGET}
     options = Options(asked["workspace"], asked["io"], params="external", string_bytes=asked["string_bytes"])
-    made = Request(arguments.model, library.name, library.target, target, dict(arguments.dim), options, plugins=tuple(arguments.target_plugin))
+    made = Request(arguments.model, library.name, library.target, target, dict(arguments.dim), options, plugins=tuple(arguments.target_plugin),
+                   constants=dict(arguments.constant), bounds=dict(arguments.bound))  # fmt: skip
     view = compile_model(made).view
     reason = difference(structure(view), library.parameters.structure)
     if reason is not None:

@@ -20,6 +20,11 @@ def section(text: str) -> tuple[str, str]:
     return pool, name
 
 
+def speed(text: str) -> tuple[str, int]:
+    name, number = pair(text)
+    return name, whole(number, 0)
+
+
 def whole(text: str, least: int = 1) -> int:
     try:
         number = int(text, 0)
@@ -39,6 +44,17 @@ def dimension(text: str) -> tuple[str, int]:
     if not equals or not key:
         raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=EXTENT")
     return key, whole(value)
+
+
+def elements(text: str) -> tuple[str, tuple[float, ...]]:
+    key, equals, given = text.rpartition("=")
+    try:
+        numbers = tuple(int(v) if v.strip().lstrip("+-").isdigit() else float(v) for v in given.split(",") if v.strip())
+    except ValueError:
+        equals = ""
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form INPUT=NUMBER,…")
+    return key, numbers
 
 
 def tolerance(text: str) -> float:

@@ -1,6 +1,6 @@
-"""A stand-alone archive of a compiled model, for projects without this compiler: C, headers, metadata, build files.
+"""A stand-alone archive of compiled models, for projects without this compiler: C, headers, metadata, build files.
 
-The same model and options give the same archive. That holds for the bytes of .tar anywhere; those of .tar.gz are the same
+The same models and options give the same archive. That holds for the bytes of .tar anywhere; those of .tar.gz are the same
 where zlib is.
 """
 
@@ -9,10 +9,11 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aot_model.emit.render import environment
+from aot_model.emit.report import report
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
 from aot_model.installation import include_dir, licence
@@ -21,20 +22,23 @@ BUILD_FILES = ("CMakeLists.txt", "BUILD.bazel", "SConscript", "README.md")
 SUFFIXES = (".tar.gz", ".tgz", ".tar")
 
 
-def archive(view: ModelView, generated: Mapping[str, bytes], path: Path) -> bytes:
-    """The content of an archive whose kind is that of `path`; everything is in a folder with the name of the library.
+def archive(folder: str, libraries: Sequence[tuple[ModelView, Mapping[str, bytes]]], path: Path) -> bytes:
+    """The content of an archive whose kind is that of `path`; everything is in `folder`.
 
-    generated: files by name. CompileError E105 for another kind of archive.
+    libraries: each with its generated files by name. CompileError E105 for another kind of archive.
     """
     if not path.name.endswith(SUFFIXES):
         raise fail("E105", f"not a kind of archive: '{path.name}'", hint=f"end it with one of: {', '.join(SUFFIXES)}")
-    files = dict(generated)
+    views = [view for view, _ in libraries]
+    files = {name: data for _, generated in libraries for name, data in generated.items()}
+    for view in views:
+        files[f"{view.name}.report.txt"] = report(view).encode("utf-8")
     for name in BUILD_FILES:
-        files[name] = environment().get_template(f"export/{name}.j2").render(view=view, headers=_headers()).encode("utf-8")
+        files[name] = environment().get_template(f"export/{name}.j2").render(folder=folder, views=views, headers=_headers()).encode("utf-8")
     for header in _headers():
         files[f"include/{header}"] = (include_dir() / header).read_bytes()
     files["LICENSE"] = licence().encode("utf-8")
-    tar = _tar({f"{view.name}/{name}": data for name, data in sorted(files.items())})
+    tar = _tar({f"{folder}/{name}": data for name, data in sorted(files.items())})
     if path.name.endswith(".tar"):
         return tar
     compressed = io.BytesIO()

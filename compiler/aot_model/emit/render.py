@@ -10,7 +10,7 @@ import jinja2
 
 from aot_model.emit import body, parameters
 from aot_model.emit.constants import initialiser
-from aot_model.emit.names import comment_text, string_literal
+from aot_model.emit.names import comment_text, identifiers, string_literal
 from aot_model.emit.view import ABI, ModelView, Port
 from aot_model.ir.types import DType, Quantisation
 from aot_model.kernels.float32.dialect import DIALECTS
@@ -41,19 +41,29 @@ def _quantised(port: Port) -> str:
 
 
 def _run_parameters(view: ModelView) -> str:
-    parameters = []
-    if view.options.io != "workspace":
-        parameters += [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"]
-    if view.workspace_parameter:
-        parameters.append(view.workspace_parameter)
-    if view.contexts:
-        parameters.append(f"const {view.name}_devices *devices")
-    return ", ".join(parameters) or "void"
+    ports = [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"] if view.options.io != "workspace" else []
+    return ", ".join([*ports, *_run_rest(view)]) or "void"
+
+
+def _run_rest(view: ModelView) -> list[str]:
+    """Parameters of a run that are not inputs or outputs."""
+    return [*([view.workspace_parameter] if view.workspace_parameter else []), *([f"const {view.name}_devices *devices"] if view.contexts else [])]
+
+
+def _positional(view: ModelView) -> list[str]:
+    """Parameters of <name>_run_positional(): inputs, outputs, and what a run takes beside them."""
+    ports = [*view.inputs, *view.outputs]
+    names = identifiers([p.c_name for p in ports], taken=("workspace", "pools", "devices"))
+    constness = ["const "] * len(view.inputs) + [""] * len(view.outputs)
+    return [*(f"{c}{p.buffer.type.dtype.c_type} *{n}" for c, p, n in zip(constness, ports, names, strict=True)), *_run_rest(view)]
 
 
 def _guards(view: ModelView) -> str:
     """Checks of the pointers that a caller gives."""
-    given = ["inputs", "outputs"] if view.options.io != "workspace" else []
+    given = []
+    if view.options.io != "workspace":
+        fields = [f"{side}->{p.c_name}" for side, ports in (("inputs", view.inputs), ("outputs", view.outputs)) for p in ports if p.buffer.nbytes]
+        given = ["inputs", "outputs", *fields]
     given += ["devices", *(f"devices->{d.name}" for d in view.contexts)] if view.contexts else []
     parameter, bases = view.workspace_parameter.rpartition("*")[2], []
     if parameter:
@@ -91,7 +101,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     if dialect.check is not None and dialect.includes & set(view.includes):
         checks.append(dialect.check)
     return environment().get_template(template).render(
-        m=view, abi=ABI, parameters=parameters, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), guards=_guards(view),
+        m=view, abi=ABI, parameters=parameters, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
         layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
         checks=list(dict.fromkeys(checks)), **more,
     )  # fmt: skip

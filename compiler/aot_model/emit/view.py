@@ -8,13 +8,15 @@ from functools import cached_property
 
 from aot_model import __version__
 from aot_model.emit import parameters
+from aot_model.emit.constant_pools import ConstantPool, place
 from aot_model.emit.functions import CFunction, collect_functions, emitted_by_targets
 from aot_model.emit.metadata import metadata
-from aot_model.emit.names import comment_text, identifier, identifiers
+from aot_model.emit.names import comment_text, identifier, identifiers, string_literal
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Buffer, Call, Device, Program, Role
 from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
+from aot_model.memory import Pool
 from aot_model.memory_plan import Addresses
 from aot_model.metadata import Metadata
 from aot_model.targets.target import Target
@@ -40,11 +42,13 @@ class Options:
     """By pool: the linker section of its array."""
     params: str = "linked"
     interfaces: tuple[str, ...] = ()
-    """Of "module" and "tvm-ffi"."""
+    """Of "module", "positional", "packed" and "tvm-ffi"."""
     profile: bool = False
     """Whether ticks of each layer are counted."""
     string_bytes: int = DEFAULT_WIDTH
     """Size of an element of tensors of strings."""
+    constant_pools: tuple[Pool, ...] = ()
+    """Where the constants of the code are; none: where the linker puts constants."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class ModelView:
 
         ins = identifiers([b.name for b in program.inputs], "input")
         outs = identifiers([b.name for b in program.outputs], "output")
-        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", "profile", *(p.macro for p in pools)))
+        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", "profile", *(p.macro for p in pools), *(f"{p.name}_constants" for p in options.constant_pools)))
         constants = program.constants()
         labels = identifiers([b.name for b in constants], "constant")
         return ModelView(
@@ -200,6 +204,11 @@ class ModelView:
         return emitted_by_targets(self.target, self.functions)
 
     @property
+    def foreign_headers(self) -> list[str]:
+        """Headers of libraries and drivers that the code includes."""
+        return [h.strip('"') for h in self.includes if h.startswith('"')]
+
+    @property
     def helpers(self) -> list[str]:
         return list(dict.fromkeys(h for f in self.functions for h in f.function.helpers))
 
@@ -207,6 +216,18 @@ class ModelView:
     def metadata(self) -> Metadata:
         """What is known of the model, for C, JSON and Python."""
         return metadata(self)
+
+    @cached_property
+    def constant_pools(self) -> tuple[ConstantPool, ...]:
+        return place(self.constants, self.options.constant_pools, self.options.sections) if self.options.constant_pools else ()
+
+    def attributes(self, constant: Buffer) -> str:
+        """C text between the declarator of an array of constants and its values."""
+        pool = next((p for p in self.constant_pools if constant in p.buffers), None)
+        asked = next((p.align for p in self.options.constant_pools if pool is not None and p.name == pool.name), 1)
+        align = max(constant.align, asked)
+        text = f"AOT_MODEL_ALIGNED({align}) " if align > constant.type.dtype.alignment else ""
+        return text + (f"AOT_MODEL_SECTION({string_literal(pool.section)}) " if pool is not None and pool.section else "")
 
     # --- external parameters ----------------------------------------------------------------------------------------
 

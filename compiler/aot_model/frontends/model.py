@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph
 from aot_model.ir.strings import DEFAULT_WIDTH
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """What the user says about sizes that the file leaves open."""
+
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Extents of symbolic dimensions."""
+    constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Inputs that are constants, and their elements."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """Values of which the first extent hangs on data, and its upper bound."""
+    string_bytes: int = DEFAULT_WIDTH
+    """Room for one string."""
 
 
 @dataclass
@@ -22,19 +36,18 @@ class Model:
     format: str = "onnx"
 
 
-def read_model(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm", string_bytes: int = DEFAULT_WIDTH) -> Model:
+def read_model(path: Path, bindings: Bindings | None = None, arithmetic: str = "tflm") -> Model:
     """Read an ONNX or TFLite file. CompileError E1xx to E3xx with everything that is wrong with it.
 
     arithmetic: whose rounding integer TFLite models have, "tflm" or "litert-ref".
-    string_bytes: size of an element of tensors of strings, one of ir.strings.WIDTHS.
     """
     if _is_tflite(path):
         from aot_model.frontends.tflite import read_tflite
 
-        return read_tflite(path, dims or {}, arithmetic)
+        return read_tflite(path, bindings, arithmetic)
     from aot_model.frontends.onnx import read_onnx
 
-    return read_onnx(path, dims or {}, string_bytes)
+    return read_onnx(path, bindings)
 
 
 def model_files(path: Path) -> tuple[Path, ...]:

@@ -8,7 +8,6 @@ Reshape asks for them. A symbolic leading dimension is bound to 1, with a note; 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +19,23 @@ import onnx.numpy_helper
 
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.frontends.model import Model
+from aot_model.frontends.model import Bindings, Model
 from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
 from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_opsets import modernise
+from aot_model.frontends.onnx_rows import Sizes
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
-from aot_model.ir.strings import DEFAULT_WIDTH, encoded, string_type
+from aot_model.ir.strings import encoded, string_type
 from aot_model.ir.types import DType
 from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
 
 
-def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_WIDTH) -> Model:
+def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
     """The model in a file. CompileError with all problems."""
     data, proto = read_proto(path)
     check_model(proto, str(path))
@@ -48,7 +48,7 @@ def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_W
     digest = hashlib.sha256(data)
     for extra in sources[1:]:
         digest.update(extra.read_bytes())
-    importer = Importer(proto, str(path), dims, string_type(string_bytes))
+    importer = Importer(proto, str(path), bindings or Bindings())
     graph = importer.run()
     return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes])
 
@@ -56,18 +56,17 @@ def read_onnx(path: Path, dims: Mapping[str, int], string_bytes: int = DEFAULT_W
 class Importer:
     """The state of one import."""
 
-    def __init__(self, proto: onnx.ModelProto, where: str, dims: Mapping[str, int], strings: DType = DType.STRING64) -> None:
+    def __init__(self, proto: onnx.ModelProto, where: str, bindings: Bindings) -> None:
         load_all()
         self.proto = proto
         self.where = where
-        self.strings = strings
-        """Element type of all tensors of strings."""
+        self.notes: list[str] = []
         self.opsets = {o.domain: o.version for o in proto.opset_import}
         self.problems: list[Problem] = []
-        self.notes: list[str] = []
-        self.binder = InputBinder(dims, self._problem, self._dtype)
-        self.actual_shapes: dict[Value, Value] = {}
-        """Values whose size depends on data, and the values that hold their shapes."""
+        self.binder = InputBinder(bindings, self._problem, self._dtype)
+        self.strings = string_type(bindings.string_bytes)
+        """Element type of all tensors of strings."""
+        self.sizes = Sizes(bindings.bounds)
 
     def run(self) -> Graph:
         self._check_operators(self.proto.graph)
@@ -85,8 +84,13 @@ class Importer:
             names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
             has = f"it has: {', '.join(map(printable, names))}" if names else "it has none"
             self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
+        if self.binder.constants:
+            self._problem("E203", f"--constant names unknown inputs: {', '.join(map(printable, sorted(self.binder.constants)))}")
         self._raise()
         self._body(self.proto.graph, graph, scope)
+        graph.outputs += [self.sizes.shapes[v] for v in graph.outputs if v in self.sizes.shapes]
+        if self.sizes.bounds and not self.problems:
+            self._problem("E203", f"--bound names values of which the size does not hang on data: {', '.join(map(printable, sorted(self.sizes.bounds)))}")
         self._raise()
         return graph
 
@@ -113,7 +117,7 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self._version(domain)):
+                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self.version(domain)):
                     missing.setdefault(printable(_label(domain, node.op_type)), []).append(printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
@@ -121,7 +125,7 @@ class Importer:
             self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
         self._raise()
 
-    def _version(self, domain: str) -> int:
+    def version(self, domain: str) -> int:
         """The opset version of a domain that holds for the nodes at hand."""
         return int(self.opsets.get(domain, self.opsets.get("ai.onnx", 1) if not domain else 1))
 
@@ -132,7 +136,6 @@ class Importer:
     def _body(self, source: onnx.GraphProto, graph: Graph, scope: Scope) -> None:
         for value in self.inline(source, graph, scope):
             graph.outputs += value.values if isinstance(value, Items) else [value]
-        graph.outputs += [self.actual_shapes[v] for v in graph.outputs if v in self.actual_shapes]
 
     def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
         """Import the nodes of a graph into `graph`; the values of its outputs. What goes wrong is in `problems`."""
@@ -157,7 +160,7 @@ class Importer:
     def _check_declared(self, info: onnx.ValueInfoProto, value: Value) -> None:
         """The type that the file declares for an output must be the one that follows from the inputs."""
         declared = info.type.tensor_type
-        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(value, Value) or value in self.actual_shapes:
+        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(value, Value) or value in self.sizes.shapes:
             return
         dims = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim]
         known = declared.HasField("shape") and not self.binder.used and not self.binder.notes
@@ -205,69 +208,69 @@ class Importer:
                 scope[proto.output[0]] = value
             return
         inputs = [scope[n] if n else None for n in proto.input]
-        sized = next((v for v in inputs if isinstance(v, Value) and v in self.actual_shapes), None)
-        if sized is not None:
-            self._problem("E203", f"reads '{sized.name}', whose size depends on data", proto, "such a value can be an output of the model only")
-            return
         while inputs and inputs[-1] is None:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
-        version = self._version(domain)
-        why = type_problem(proto, domain, version, [v.dtype if isinstance(v, Value) else None for v in inputs])
+        why = type_problem(proto, domain, self.version(domain), [v.dtype if isinstance(v, Value) else None for v in inputs])
         if why:
             self._problem("E301", why, proto)
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
             handler = HANDLERS.get(_label(domain, proto.op_type))
+            for value in self.sizes.among(inputs) if handler is not None and proto.op_type not in ("If", "Identity", "Transpose") else ():
+                raise OperatorError(f"reads '{value.name}', whose size hangs on data", "E203")
             if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:
                 self._function(proto, graph, scope, inputs)
                 return
-            attributes = self._attributes(place)
-            name, attributes, inputs = modernise(domain, proto.op_type, version, attributes, inputs, len(proto.output), place.build)
-            cls = self._class(domain, name)
-            if cls is None:
-                raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
-            op = make_operator(cls, attributes, self.element_type, self.strings)
-            types = op.infer(inputs)
-            if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
-                raise OperatorError("is not supported on strings", "E202")
+            self._add(place, domain, prefix)
         except OperatorError as error:
             self._problem(error.code, str(error), proto, error.hint)
-            return
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
             self._problem("E301", f"attributes or inputs do not fit: {printable(str(error))}", proto)
-            return
-        why = next(filter(None, (shape_problem(t.shape, t.dtype.size) for t in types)), None)
-        if why:
-            self._problem("E202", f"the result {why}", proto)
-            return
-        wanted = list(proto.output)
-        if len(wanted) > len(types) - len(op.dynamic):
-            self._problem("E202", f"has {len(wanted)} outputs; {len(types)} are supported", proto)
-            return
+
+    def _operator(self, place: Place, domain: str) -> tuple[Operator, list[Value | None]]:
+        """The operator of a node in its newest form, and its inputs. OperatorError when there is none."""
+        proto, version = place.proto, self.version(domain)
+        name, attributes, inputs = modernise(domain, proto.op_type, version, self.attributes(place), place.inputs, len(proto.output), place.build)
+        cls = self._class(domain, name)
+        if cls is None:
+            raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
+        op = self.sizes.bounded(make_operator(cls, attributes, self.element_type, self.strings), proto.output)
+        if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
+            raise OperatorError("is not supported on strings", "E202")
+        return op, inputs
+
+    def _add(self, place: Place, domain: str, prefix: str) -> None:
+        """Add a node to the graph, or its results where they are known. OperatorError when the inputs do not fit."""
+        op, inputs = self._operator(place, domain)
+        types, axes, count = op.infer(inputs), op.sized_by_data(inputs), self.sizes.row_count(op, inputs)
+        for why in filter(None, (shape_problem(t.shape, t.dtype.size) for t in types)):
+            raise OperatorError(f"the result {why}", "E202")
+        proto, wanted, most = place.proto, list(place.proto.output), len(types) - len(axes)
+        if len(wanted) > most:
+            raise OperatorError(f"has {len(wanted)} outputs; {most} are supported", "E202")
         label = f"{prefix}{'.' if prefix else ''}{proto.name or (wanted[0] if wanted else proto.op_type)}"
-        outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(wanted, types, strict=False))]
-        if op.dynamic:
-            outputs += [Value(f"{label}.{k}", types[k]) for k in range(len(wanted), len(types) - len(op.dynamic))]
-        shapes = [Value(f"{outputs[k].name}.shape", t) for k, t in zip(op.dynamic, types[len(outputs) :], strict=False)]
-        node = Node(op, inputs, [*outputs, *shapes], label)
+        names = [*wanted, *([""] * (most - len(wanted)) if axes else [])]
+        outputs = [Value(n or f"{label}.{k}", t) for k, (n, t) in enumerate(zip(names, types, strict=False))]
+        shapes = {k: Value(f"{outputs[k].name}.shape", t) for k, t in zip(axes, types[most:], strict=False)}
+        node = Node(op, inputs, [*outputs, *shapes.values()], label)
         data = folded(node)
         if data is not None:
             outputs = [constant(v.name, d) for v, d in zip(outputs, data, strict=False)]
-            shapes = []
         else:
-            graph.nodes.append(node)
-        for value, k in zip(shapes, op.dynamic, strict=data is None):
-            if k < len(wanted):
-                self.actual_shapes[outputs[k]] = value
-        scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
+            place.graph.nodes.append(node)
+            for k, shape in shapes.items():
+                self.sizes.add(outputs[k], shape, axes[k], place.build)
+            for value in outputs if count is not None else ():
+                self.sizes.add_rows(value, count, place.build)
+        place.scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
 
     def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
-        body = function_body(proto, self._version(proto.domain), inputs)
+        body = function_body(proto, self.version(proto.domain), inputs)
         if body is None:
             self._problem("E201", "the operator is not supported", proto, _nearest(proto.op_type))
             return
@@ -301,7 +304,8 @@ class Importer:
         self._problem("E202", "this form of constant is not supported", proto)
         return None
 
-    def _attributes(self, place: Place) -> dict[str, Any]:
+    def attributes(self, place: Place) -> dict[str, Any]:
+        """The attributes of a node, bodies imported."""
         result: dict[str, Any] = {}
         for a in place.proto.attribute:
             if a.type == onnx.AttributeProto.GRAPH:
@@ -322,10 +326,19 @@ class Importer:
             body.inputs = scan_formals(place, source)
         self._body(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
         self._raise()
+        for value in self.sizes.among(body.outputs):
+            raise OperatorError(f"the size of '{value.name}', a result of its body, hangs on data", "E203")
         return body
 
 
-_OF_MAPS = ("ai.onnx.ml.CastMap", "ai.onnx.ml.DictVectorizer")
+_MAPS = "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+_INSTEAD = {
+    "ai.onnx.ml.CastMap": _MAPS,
+    "ai.onnx.ml.DictVectorizer": _MAPS,
+    "com.microsoft.Tokenizer": "give the model words: a tensor of strings",
+    "ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work hang on their content; give the model the pixels",
+}
+"""Operators that are left out on purpose, and what to do without them."""
 
 
 def _label(domain: str, name: str) -> str:
@@ -335,8 +348,8 @@ def _label(domain: str, name: str) -> str:
 def _nearest(label: str) -> str:
     import difflib
 
-    if label in _OF_MAPS:
-        return "maps have no size that is known at compile time; give the model a tensor with a column for each key"
+    if label in _INSTEAD:
+        return _INSTEAD[label]
     names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
     near = difflib.get_close_matches(label, names, 1, 0.75)
     return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"

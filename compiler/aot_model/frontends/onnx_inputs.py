@@ -1,12 +1,13 @@
 """Inputs of an ONNX model: types with their dimensions bound, sequences and optionals taken apart.
 
-`--dim` is the only way to say what the file leaves open: NAME=N for a symbolic dimension (or a scalar integer input,
-which becomes a constant), INPUT:AXIS=N for one without a name, INPUT:length=N for a sequence or an optional.
+`--dim` says what the file leaves open: NAME=N for a symbolic dimension, INPUT:AXIS=N for one without a name,
+INPUT:length=N for a sequence or an optional. `--constant` makes an input a constant, so that shapes, axes and numbers of
+turns that hang on it are known when the model is compiled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import onnx
 import onnx.helper
 
 from aot_model.emit.names import printable
+from aot_model.frontends.model import Bindings
 from aot_model.frontends.onnx_checks import shape_problem
 from aot_model.frontends.onnx_structure import Items
 from aot_model.ir.graph import Value, constant
@@ -23,8 +25,9 @@ from aot_model.ir.types import DType, TensorType
 class InputBinder:
     """Makes values of a model's inputs. What is wrong goes to `problem(code, message, hint=)`."""
 
-    def __init__(self, dims: Mapping[str, int], problem: Callable[..., None], dtype: Callable[[int, str], DType | None]) -> None:
-        self.dims = dict(dims)
+    def __init__(self, bindings: Bindings, problem: Callable[..., None], dtype: Callable[[int, str], DType | None]) -> None:
+        self.dims = dict(bindings.dims)
+        self.constants = dict(bindings.constants)
         self.used: set[str] = set()
         self.notes: list[str] = []
         self._problem = problem
@@ -32,18 +35,18 @@ class InputBinder:
 
     def bind(self, info: onnx.ValueInfoProto) -> Value | Items | None:
         """The value of an input, constant where --dim says so; None when there is a problem."""
-        return self._bound(info) or self._items(info) or self._input(info)
+        value = self._items(info) or self._input(info)
+        return self._constant(value) if isinstance(value, Value) and value.name in self.constants else value
 
-    def _bound(self, info: onnx.ValueInfoProto) -> Value | None:
-        """A scalar integer input that --dim names is a constant: what hangs on it is decided now."""
-        t = info.type.tensor_type
-        scalar = t.HasField("shape") and all(d.dim_value == 1 for d in t.shape.dim)
-        if info.name not in self.dims or not scalar or t.elem_type not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
-            return None
-        self.used.add(info.name)
-        self.notes.append(f"input '{printable(info.name)}' is the constant {self.dims[info.name]}")
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(t.elem_type)
-        return constant(info.name, np.full([1] * len(t.shape.dim), self.dims[info.name], dtype=dtype))
+    def _constant(self, value: Value) -> Value:
+        """The input as the constant that --constant makes of it: a number for each element, or one for all."""
+        given = self.constants.pop(value.name)
+        if len(given) not in (1, value.type.elements):
+            self._problem("E203", f"--constant gives {len(given)} values for input '{printable(value.name)}', which is {value.type}")
+            return value
+        self.notes.append(f"input '{printable(value.name)}' is a constant")
+        array = np.full(value.shape, given[0]) if len(given) == 1 else np.reshape(given, value.shape)
+        return constant(value.name, array.astype(value.dtype.numpy))
 
     def _items(self, info: onnx.ValueInfoProto) -> Items | None:
         """A sequence or optional as so many inputs as --dim name:length=N says (an optional: 0 or 1, or its sequence's)."""

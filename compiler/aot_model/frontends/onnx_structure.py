@@ -8,7 +8,7 @@ optional is an empty one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +16,13 @@ import onnx
 import onnx.helper
 
 from aot_model.emit.names import printable
+from aot_model.frontends.onnx_gradient import gradient
 from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.control import Scan
+from aot_model.ops.dynamic import NonZero, NonZeroRows
 from aot_model.ops.elementwise import op
-from aot_model.ops.movement import Concat, Slice
+from aot_model.ops.movement import Concat, Gather, Slice
 from aot_model.ops.registry import Build, OperatorError, ints, normal_axis, static
 from aot_model.ops.views import Squeeze, Unsqueeze
 
@@ -149,6 +152,8 @@ def loop_formals(body: onnx.GraphProto, carried: Inputs) -> list[Value]:
 def scan_formals(place: Place, body: onnx.GraphProto) -> list[Value]:
     """The inputs of a scan's body: states, then slices."""
     count = int(place.attribute("num_scan_inputs"))
+    if len(place.inputs) != len(body.input):
+        raise OperatorError(f"the body takes {len(body.input)} values, not {len(place.inputs)}")
     states = place.inputs[: len(place.inputs) - count]
     axes = place.attribute("scan_input_axes") or [0] * count
     types = [v.type for v in states]
@@ -156,6 +161,23 @@ def scan_formals(place: Place, body: onnx.GraphProto) -> list[Value]:
         a = normal_axis(axis, value.type.rank)
         types.append(TensorType(value.dtype, value.shape[:a] + value.shape[a + 1 :]))
     return [Value(i.name, t) for i, t in zip(body.input, types, strict=True)]
+
+
+def _scan(place: Place) -> bool:
+    """Opset 8: one scan for each element of the batch, which is the first axis of everything. Later forms have no batch."""
+    if place.importer.version("") > 8:
+        return False
+    if place.input(0) is not None:
+        raise OperatorError("sequences of different lengths in a batch are not supported", "E202", "convert the model to opset 9 or later")
+    build, values = place.build, place.inputs[1:]
+    results: list[list[Value]] = []
+    for k in range(values[0].shape[0]):
+        one = replace(place, inputs=[build(Gather(), v, build.constant(k, DType.INT64)) for v in values])
+        attributes = place.importer.attributes(one)
+        scan = Scan(attributes["body"], attributes["num_scan_inputs"], scan_input_directions=attributes.get("directions"))
+        results.append([build(Unsqueeze(), v, build.constant([0], DType.INT64)) for v in build.many(scan, *one.inputs)])
+    place.set(*(build(Concat(0), *column) for column in zip(*results, strict=True)))
+    return True
 
 
 # --- sequences and optionals ------------------------------------------------------------------------------------------
@@ -280,6 +302,19 @@ def _identity(place: Place) -> bool:
     return False
 
 
+def _transpose(place: Place) -> bool:
+    """Of NonZero: its indices in rows, which operators can go on with."""
+    x, perm = place.input(0), place.attribute("perm")
+    node = next((n for n in place.graph.nodes if x in n.outputs), None)
+    if node is None or not isinstance(node.op, NonZero) or list(perm or (1, 0)) != [1, 0]:
+        return False
+    name, build = place.proto.output[0], place.build
+    rows, shape = build.many(NonZeroRows(), *node.inputs, outputs=(name, f"{name}.shape"))
+    place.importer.sizes.add(rows, shape, 0, build)
+    place.set(rows)
+    return True
+
+
 def _zip_map(place: Place) -> bool:
     """Scores of classes as maps, one for each sample, are the last thing that exporters of scikit-learn add: the tensor stays."""
     x, name = place.input(0), place.proto.output[0]
@@ -295,7 +330,8 @@ def _zip_map(place: Place) -> bool:
 
 HANDLERS: dict[str, Handler] = {
     "ai.onnx.ml.ZipMap": _zip_map,
-    "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
+    "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "Scan": _scan, "Transpose": _transpose, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
     "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length, "SplitToSequence": _split,
     "ConcatFromSequence": _concat, "Optional": _optional, "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
+    "ai.onnx.preview.training.Gradient": gradient,
 }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from aot_model.errors import CompileError, Problem, fail
@@ -22,7 +22,7 @@ from aot_model.frontends import (
     tflite_reduction,
     tflite_resize,
 )  # fmt: skip
-from aot_model.frontends.model import Model
+from aot_model.frontends.model import Bindings, Model
 from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, Tensor, parse, short
 from aot_model.frontends.tflite_site import RULES, FoldingBuild, Site
 from aot_model.frontends.tflite_variables import Variables
@@ -36,10 +36,12 @@ MAX_BODIES = 1000
 """Bodies are read where they are used, so a file of nested branches could grow without bounds."""
 
 
-def read_tflite(path: Path, dims: Mapping[str, int] | None = None, arithmetic: str = "tflm") -> Model:
+def read_tflite(path: Path, bindings: Bindings | None = None, arithmetic: str = "tflm") -> Model:
     """The model in a file. CompileError E1xx to E3xx with everything that is wrong with it."""
-    if dims:
-        raise fail("E203", f"--dim {next(iter(dims))}: the dimensions of a TFLite model are fixed", where=str(path), hint="convert the model with the shape that you need")
+    given = bindings or Bindings()
+    for option, names in (("dim", given.dims), ("constant", given.constants), ("bound", given.bounds)):
+        if names:
+            raise fail("E203", f"--{option} {next(iter(names))}: the shapes of a TFLite model are fixed", where=str(path), hint="convert the model with the shape that you need")
     try:
         data = path.read_bytes()
     except OSError as error:

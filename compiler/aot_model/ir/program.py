@@ -141,7 +141,10 @@ class Overlap:
 
 @dataclass(eq=False)
 class Call:
-    """One call. `arguments` are positional; layer, op, macs and shapes are for reports and comments."""
+    """One call. `arguments` are positional; layer, op, macs and shapes are for reports and comments.
+
+    target: name of the target that took it over; empty: the processor.
+    """
 
     function: Function
     arguments: tuple[Buffer, ...]
@@ -150,6 +153,7 @@ class Call:
     op: str = ""
     macs: int = 0
     shapes: str = ""
+    target: str = ""
 
     def buffers(self, *access: Access) -> Iterator[Buffer]:
         for param, argument in zip(self.function.params, self.arguments, strict=True):

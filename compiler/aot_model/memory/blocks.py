@@ -56,11 +56,17 @@ class View:
 
 @dataclass(frozen=True)
 class Pool:
-    """A memory region: at most `size` bytes (None: no limit), based at a multiple of `align`."""
+    """A memory region: at most `size` bytes (None: no limit), based at a multiple of `align`.
+
+    speed: its class; pools of a higher one are preferred, and those of one class in the order in which they are given.
+    targets: names of those that may touch it; empty: all.
+    """
 
     name: str
     size: int | None = None
     align: int = 16
+    speed: int = 0
+    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -21,15 +21,34 @@ from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, ints,
 ENDLESS = 1 << 62
 
 
-def copy_step(site: Site, source: Buffer, target: Buffer, counter: Buffer | None = None) -> Call:
-    """Copy a buffer; with a counter, to element number *counter of a larger one."""
+def copy_step(site: Site, source: Buffer, target: Buffer, counter: Buffer | None = None, room: int | None = None) -> Call:
+    """Copy a buffer; with a counter, to element number *counter of a larger one, with `room` only while it is below that."""
     t = source.type
-    place = f"y + *turn * {t.elements}" if counter is not None else "y"
     params = [Param("x", t.dtype, Access.READ), *([Param("turn", DType.INT64, Access.READ)] if counter else []), Param("y", t.dtype, Access.WRITE)]
-    body = f"    memcpy({place}, x, {t.nbytes}u);" if t.nbytes else "    (void)x;\n    (void)y;" + ("\n    (void)turn;" if counter else "")
+    lines = [f"memcpy({f'y + *turn * {t.elements}' if counter else 'y'}, x, {t.nbytes}u);"]
+    if not t.nbytes:
+        lines = [f"(void){p.name};" for p in params]
+    elif room is not None:
+        lines = [f"if (*turn < {room}) {{", f"    {lines[0]}", "}"]
     arguments = (source, *([counter] if counter else []), target)
-    function = Function("copy", tuple(params), body, frozenset({"string.h"}))
+    function = Function("copy", tuple(params), "\n".join(f"    {line}" for line in lines), frozenset({"string.h"}))
     return Call(function, arguments, (), site.node.name, site.node.kind, 0, f"{t} -> {target.type}")
+
+
+def _clear_step(site: Site, stack: Buffer, shape: Buffer) -> Call:
+    """No results yet: zeros, and a shape that says so."""
+    lines = [f"    memset(y, 0, {stack.type.nbytes}u);" if stack.type.nbytes else "    (void)y;"]
+    lines += [f"    shape[{k}] = {n};" for k, n in enumerate((0, *stack.type.shape[1:]))]
+    params = (Param("y", stack.type.dtype, Access.WRITE), Param("shape", DType.INT32, Access.WRITE))
+    function = Function("no_results", params, "\n".join(lines), frozenset({"string.h"}))
+    return Call(function, (stack, shape), (), site.node.name, site.node.kind, 0, f"-> {stack.type}")
+
+
+def _count_step(site: Site, counter: Buffer, shape: Buffer) -> Call:
+    """One result more."""
+    params = (Param("turn", DType.INT64, Access.READ), Param("shape", DType.INT32, Access.WRITE))
+    body = "    shape[0] = *turn < INT32_MAX ? (int32_t)*turn + 1 : INT32_MAX;"
+    return Call(Function("count_results", params, body), (counter, shape), (), site.node.name, site.node.kind, 0, f"-> {shape.type}")
 
 
 def _same(values: list[Value], types: list[TensorType], what: str) -> None:
@@ -69,6 +88,12 @@ class Loop(Operator):
     """
 
     body: Graph = field(default_factory=lambda: Graph("body"))
+    most: int | None = None
+    """Results that there is room for where the number of turns is known at run time only; as many as there are turns at
+    most, when that is known."""
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return dict.fromkeys(range(len(inputs) - 2, len(self.body.outputs) - 1), 0) if self._turns(inputs) is None else {}
 
     def _turns(self, inputs: Inputs) -> int | None:
         """The number of turns where it is known."""
@@ -85,6 +110,12 @@ class Loop(Operator):
             return None
         return max(ints(limit.data)[0], 0)
 
+    def _room(self, inputs: Inputs) -> int | None:
+        """The number of results that there is memory for; None where there is no bound."""
+        turns, limit = self._turns(inputs), inputs[0]
+        most = max(ints(limit.data)[0], 0) if limit is not None and limit.data is not None else None
+        return turns if turns is not None else self.most if self.most is not None else most
+
     def infer(self, inputs: Inputs) -> list[TensorType]:
         carried = [required(inputs, k) for k in range(2, len(inputs))]
         types = [v.type for v in carried]
@@ -93,16 +124,19 @@ class Loop(Operator):
             raise OperatorError(f"the body takes {len(self.body.inputs)} values and gives {len(self.body.outputs)}, for {n} that are carried")
         _same(self.body.outputs[1 : n + 1], types, "a value carried from turn to turn")
         results = self.body.outputs[n + 1 :]
-        turns = self._turns(inputs)
-        if results and turns is None:
-            raise OperatorError("results of every turn need a number of turns that is known at compile time", "E203")
-        return [*types, *(TensorType(v.dtype, (turns or 0, *v.shape)) for v in results)]
+        turns, room = self._turns(inputs), self._room(inputs)
+        if results and room is None:
+            raise OperatorError("the number of turns is not known at compile time, and every turn has results", "E203", "give a bound: --bound OUTPUT=N")
+        shapes = [TensorType(DType.INT32, (v.type.rank + 1,)) for v in results] if turns is None else []
+        return [*types, *(TensorType(v.dtype, (room or 0, *v.shape)) for v in results), *shapes]
 
     def lower(self, site: Site) -> None:
         inputs, n = site.node.inputs, len(site.node.inputs) - 2
         turns = self._turns(inputs)
         states = [site.buffer(v) for v in site.node.outputs[:n]]
-        stacks = [site.buffer(v) for v in site.node.outputs[n:]]
+        results = self.body.outputs[n + 1 :]
+        stacks = [site.buffer(v) for v in site.node.outputs[n : n + len(results)]]
+        shapes = [site.buffer(v) for v in site.node.outputs[n + len(results) :]]
         for k, state in enumerate(states):
             site.add(copy_step(site, site.buffer(required(inputs, 2 + k)), state))
         counter = Buffer(f"{site.node.name}.turn", TensorType(DType.INT64, ()), Role.WORKSPACE, align=8)
@@ -111,20 +145,24 @@ class Loop(Operator):
             condition = Buffer(f"{site.node.name}.condition", TensorType(DType.BOOL, ()), Role.WORKSPACE, align=1)
             first = inputs[1] if inputs[1] is not None else Value("always", TensorType(DType.BOOL, ()), np.asarray(True))
             site.add(copy_step(site, site.buffer(first), condition))
+            for stack, shape in zip(stacks, shapes, strict=True):
+                site.add(_clear_step(site, stack, shape))
         bindings = dict(zip(self.body.inputs, [counter, condition or counter, *states], strict=True))
         nexts = [Buffer(f"{v.name}.next", v.type, Role.WORKSPACE) for v in self.body.outputs]
         steps: list[Step] = site.body(self.body, bindings, nexts, skip=0 if turns is not None else None)
         if condition is not None:
             steps.append(copy_step(site, nexts[0], condition))
         steps += [copy_step(site, new, old) for new, old in zip(nexts[1 : n + 1], states, strict=True)]
-        steps += [copy_step(site, new, stack, counter) for new, stack in zip(nexts[n + 1 :], stacks, strict=True)]
+        room = None if turns is not None else self._room(inputs)
+        steps += [copy_step(site, new, stack, counter, room) for new, stack in zip(nexts[n + 1 :], stacks, strict=True)]
+        steps += [_count_step(site, counter, shape) for shape in shapes]
         limit = inputs[0]
         fixed = turns if turns is not None else ints(limit.data)[0] if limit is not None and limit.data is not None else ENDLESS
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
-        site.add(LoopStep(steps, fixed, limit_from, condition, counter, tuple(stacks)))
+        site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
 
 
-@operator("Scan")
+@operator("Scan", strings=True)
 class Scan(Operator):
     """A loop over slices of sequences: it becomes a Loop whose body takes its slices itself."""
 

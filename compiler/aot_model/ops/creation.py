@@ -60,7 +60,7 @@ class ConstantOfShape(Operator):
 
 @operator("Range")
 class Range(Operator):
-    """start, start + delta, …; the number of elements must be known at compile time."""
+    """start, start + delta, …; the number of elements is known at compile time (RangeUpTo: at run time)."""
 
     def _count(self, inputs: Inputs) -> int:
         start, limit, delta = (static(inputs, i, w) for i, w in enumerate(("start", "limit", "delta")))

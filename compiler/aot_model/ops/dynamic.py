@@ -1,7 +1,8 @@
-"""Operators whose number of results hangs on data: NonZero, Compress, Unique, NonMaxSuppression.
+"""Operators whose number of results hangs on data: NonZero, Compress, Unique, NonMaxSuppression, ranges of numbers.
 
 The memory of such a result is that of its upper bound; the elements lie dense at its front in the actual shape, which is
-a result of its own (int32, one element for each axis). Nothing is written beyond the bound, whatever the data.
+a result of its own (int32, one element for each axis), and zeros behind them. Nothing is written beyond the bound,
+whatever the data; where the bound was given by the user, the shape says how many elements there would have been.
 Source: ONNX operator specification.
 """
 
@@ -37,11 +38,22 @@ def put_shape(text: CText, site: Site, output: int, parts: Sequence[str]) -> lis
     return [written(f"shape{output}", value)]
 
 
+def clear_rest(text: CText, name: str, value: Value, count: str, row: int) -> None:
+    """C that sets to zero what lies behind `count` rows of `row` elements."""
+    if value.type.elements:
+        size = row * value.dtype.size
+        text.line(f"memset({name} + {count} * {row}, 0, (size_t)({value.type.elements // row} - {count}) * {size}u);")
+
+
 @operator("NonZero", alone=True)
 class NonZero(Operator):
     """Indices of the elements that are not 0, one column each."""
 
-    dynamic: ClassVar[tuple[int, ...]] = (0,)
+    rows: ClassVar[bool] = False
+    """Whether the indices of an element are a row."""
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return {0: 1}
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
@@ -58,29 +70,50 @@ class NonZero(Operator):
         x, y = site.input(0), site.node.outputs[0]
         shape = x.shape or (1,)
         text = CText()
-        text.line("int32_t count = 0;")
         text.line("int32_t n = 0;")
+        text.line("int32_t count = 0;")
         with text.loop("i", str(x.type.elements)):
             text.line("count += x[i] != 0 ? 1 : 0;")
         with text.loop("i", str(x.type.elements)), text.block("if (x[i] != 0)"):
             for d, stride in enumerate(strides_of(shape)):
-                text.line(f"y[{d} * count + n] = i / {stride} % {shape[d]};")
+                place = f"n * {len(shape)} + {d}" if self.rows else f"{d} * count + n"
+                text.line(f"y[{place}] = i / {stride} % {shape[d]};")
             text.line("++n;")
-        shapes = put_shape(text, site, 1, [str(len(shape)), "count"])
-        site.call("nonzero", block(text), [Argument("x", x), written("y", y), *shapes])
+        clear_rest(text, "y", y, "count", len(shape))
+        shapes = put_shape(text, site, 1, ["count", str(len(shape))] if self.rows else [str(len(shape)), "count"])
+        site.call("nonzero", block(text), [Argument("x", x), written("y", y), *shapes], includes={"string.h"})
 
     @classmethod
     def samples(cls) -> list[Sample]:
         return [Sample((np.asarray([[1, 0, 2], [0, 0, 3]], np.float32),), {}, frozenset({0}))]
 
 
+@operator("NonZeroRows", domain="aot", alone=True)
+class NonZeroRows(NonZero):
+    """NonZero transposed: the indices of an element are a row."""
+
+    rows: ClassVar[bool] = True
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return {0: 0}
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        columns, shape = super().infer(inputs)
+        return [TensorType(columns.dtype, columns.shape[::-1]), shape]
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        columns, shape = super().fold(arrays)
+        return [np.ascontiguousarray(columns.T), shape[::-1].copy()]
+
+
 @operator("Compress", alone=True, strings=True)
 class Compress(Operator):
     """The slices along an axis (without: the elements) at which the condition holds."""
 
-    dynamic: ClassVar[tuple[int, ...]] = (0,)
-
     axis: int | None = None
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return {0: 0 if self.axis is None else normal_axis(self.axis, required(inputs).type.rank)}
 
     def _split(self, x: Value, condition: Value) -> tuple[int, int, int, int]:
         """(outer, extent along the axis, inner, most that can be picked)."""
@@ -119,6 +152,7 @@ class Compress(Operator):
         with text.loop("o", str(outer)), text.loop("i", str(most)), text.block("if (condition[i])"):
             text.line(f"memcpy(y + n * {inner}, x + (o * {extent} + i) * {inner}, {inner * x.dtype.size}u);")
             text.line("++n;")
+        clear_rest(text, "y", y, "count", outer * inner)
         a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
         shapes = put_shape(text, site, 1, ["count" if d == a else str(n) for d, n in enumerate(y.shape)])
         site.call("compress", block(text), [Argument("x", x), Argument("condition", condition), written("y", y), *shapes], includes={"string.h"})
@@ -128,9 +162,10 @@ class Compress(Operator):
 class NonMaxSuppression(Operator):
     """The best boxes of each class that do not overlap a better one: rows (batch, class, box)."""
 
-    dynamic: ClassVar[tuple[int, ...]] = (0,)
-
     center_point_box: int = 0
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return {0: 0}
 
     def _most(self, inputs: Inputs) -> int:
         """Boxes of one class that can be chosen."""
@@ -173,11 +208,12 @@ class NonMaxSuppression(Operator):
                 text.line("gone[best] = true;")
                 with text.loop("i", str(spatial)), text.block("if (!gone[i] && nms_overlap(box + best * 4, box + i * 4) > threshold)"):
                     text.line("gone[i] = true;")
+        clear_rest(text, "y", site.node.outputs[0], "count", 3)
         shapes = put_shape(text, site, 1, ["count", "3"])
         arguments = [Argument("boxes", boxes), Argument("scores", scores), *(Argument(n, v) for n, v in present.items())]
         arguments += [Argument("gone", Scratch("gone", max(spatial, 1), 1, "bool")), written("y", site.node.outputs[0]), *shapes]
         helper = _CENTRE_OVERLAP if self.center_point_box else _CORNER_OVERLAP
-        site.call("nms", block(text), arguments, helpers=(helper + _OVERLAP,), includes={"math.h"})
+        site.call("nms", block(text), arguments, helpers=(helper + _OVERLAP,), includes={"math.h", "string.h"})
 
 
 _CORNER_OVERLAP = """\
@@ -203,14 +239,15 @@ _OVERLAP = """\
 }"""
 
 
-@operator("Unique", alone=True)
+@operator("Unique", alone=True, strings=True)
 class Unique(Operator):
     """Different elements (slices along an axis), where each was first, which one each is, how many of each."""
 
-    dynamic: ClassVar[tuple[int, ...]] = (0, 1, 3)
-
     axis: int | None = None
     sorted: int = 1
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return {0: 0 if self.axis is None else normal_axis(self.axis, required(inputs).type.rank), 1: 0, 3: 0}
 
     def _split(self, x: Value) -> tuple[int, int, int]:
         if self.axis is None:
@@ -240,7 +277,7 @@ class Unique(Operator):
                 with text.block(f"for (int32_t e = 0; e < {size} && order == 0; ++e)"):
                     text.line(f"const {x.dtype.c_type} v = x[(e / {inner} * {n} + i) * {inner} + e % {inner}];")
                     text.line(f"const {x.dtype.c_type} w = x[(e / {inner} * {n} + found[place]) * {inner} + e % {inner}];")
-                    text.line("order = (v > w) - (v < w);")
+                    text.line(f"order = {f'aot_model_string_order(v.text, w.text, {x.dtype.size})' if x.dtype.is_string else '(v > w) - (v < w)'};")
                 with text.block("if (order <= 0)" if self.sorted else "if (order == 0)"):
                     text.line("break;")
             with text.block("if (place == count || order != 0)"):
@@ -257,14 +294,49 @@ class Unique(Operator):
         if y is not None:
             with text.loop("o", str(outer)), text.loop("k", "count"), text.loop("j", str(inner)):
                 text.line(f"y[(o * count + k) * {inner} + j] = x[(o * {n} + found[k]) * {inner} + j];")
+            clear_rest(text, "y", y, "count", size)
         for value, name, source, limit in ((first, "first", "found", "count"), (inverse, "inverse", "which", str(n)), (counts, "counts", "many", "count")):
             if value is not None:
                 with text.loop("k", limit):
                     text.line(f"{name}[k] = {source}[k];")
+                if limit == "count":
+                    clear_rest(text, name, value, "count", 1)
         a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
         rank = 1 if self.axis is None else x.type.rank
         shapes = put_shape(text, site, 4, ["count" if d == a else str(x.shape[d]) for d in range(rank)])
         shapes += put_shape(text, site, 5, ["count"]) + put_shape(text, site, 6, ["count"])
         scratch = [Argument(s, Scratch(s, max(4 * n, 4), 4, "int32_t")) for s in ("found", "many", "which")]
         results = [written(name, v) for name, v in (("y", y), ("first", first), ("inverse", inverse), ("counts", counts)) if v is not None]
-        site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes])
+        includes = {"string.h"} | ({"aot_model/strings.h"} if x.dtype.is_string else set())
+        site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes], includes=includes)
+
+
+@operator("RangeUpTo", domain="aot", alone=True)
+class RangeUpTo(Operator):
+    """Range of which start, limit or delta are known at run time only: at most `most` numbers."""
+
+    most: int = 0
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return {0: 0}
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        values = [required(inputs, k) for k in range(3)]
+        if any(v.type.elements != 1 for v in values) or len({v.dtype for v in values}) > 1:
+            raise OperatorError(f"start, limit and delta are {', '.join(str(v.type) for v in values)}, they should be one number each")
+        return [TensorType(values[0].dtype, (self.most,)), shape_type(1)]
+
+    def lower(self, site: Site) -> None:
+        y = site.node.outputs[0]
+        text = CText()
+        # In doubles, which hold all 53-bit integers: the difference may be larger than the type.
+        text.line("const double turns = ceil(((double)limit[0] - (double)start[0]) / (double)delta[0]);")
+        text.line("const int32_t count = turns >= 2147483647.0 ? INT32_MAX : (turns > 0.0 ? (int32_t)turns : 0);")
+        text.line(f"const int32_t kept = count < {self.most} ? count : {self.most};")
+        with text.loop("i", "kept"):
+            to = "(uint64_t)" if y.dtype.is_integer else f"({y.dtype.c_type})"  # the product may be larger than the type
+            text.line(f"y[i] = ({y.dtype.c_type})({to}start[0] + {to}i * {to}delta[0]);")
+        clear_rest(text, "y", y, "kept", 1)
+        shapes = put_shape(text, site, 1, ["count"])
+        arguments = [Argument(n, site.input(k)) for k, n in enumerate(("start", "limit", "delta"))]
+        site.call("range", block(text), [*arguments, written("y", y), *shapes], includes={"math.h", "string.h"})

@@ -22,7 +22,7 @@ def _draw(*shape: int) -> np.ndarray:
     return np.asarray(np.random.default_rng(21).uniform(-2, 2, shape), dtype=np.float32)
 
 
-@operator("DepthToSpace")
+@operator("DepthToSpace", strings=True)
 class DepthToSpace(Operator):
     """Blocks of channels become blocks of pixels: depth-column-row order (DCR) or column-row-depth (CRD)."""
 
@@ -51,7 +51,7 @@ class DepthToSpace(Operator):
         return [Sample((_draw(1, 8, 2, 3),), {"blocksize": 2, "mode": m}) for m in ("DCR", "CRD")]
 
 
-@operator("SpaceToDepth")
+@operator("SpaceToDepth", strings=True)
 class SpaceToDepth(Operator):
     """Blocks of pixels become channels: the place in the block before the channel (DCR) or behind it (CRD)."""
 
@@ -79,7 +79,7 @@ class SpaceToDepth(Operator):
         return [Sample((_draw(1, 2, 4, 6),), {"blocksize": 2})]
 
 
-@operator("Trilu")
+@operator("Trilu", strings=True)
 class Trilu(Operator):
     """The upper (lower) triangle of matrices from diagonal k on; 0 elsewhere."""
 

@@ -16,6 +16,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -79,8 +80,6 @@ class Operator:
     """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
     stepwise: ClassVar[bool] = False
     """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
-    dynamic: ClassVar[tuple[int, ...]] = ()
-    """Outputs whose size hangs on data: their types are upper bounds, and behind all outputs come their actual shapes."""
     strings: ClassVar[bool] = False
     """Takes tensors of strings; every operator with the mark `movement` does."""
     shape_only: ClassVar[bool] = False
@@ -89,6 +88,11 @@ class Operator:
     def infer(self, inputs: Inputs) -> list[TensorType]:
         """Types of the outputs. OperatorError when the inputs do not fit."""
         raise NotImplementedError(f"{self.name}.infer")
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        """Outputs of which an extent hangs on data, and its axis. Their types are upper bounds, and behind all outputs come
+        their actual shapes."""
+        return {}
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         """The element of output number `output` at `index`; `at(value, index)` is an element of an input."""
@@ -133,7 +137,8 @@ def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]],
     """Class decorator: register the operator under (domain, name). marks: elementwise, movement, effects."""
 
     def register(cls: type[Op]) -> type[Op]:
-        cls = dataclass(frozen=True)(cls)
+        if get_annotations(cls):  # else it is the dataclass that its base is, and making another takes most of the time to load it
+            cls = dataclass(frozen=True)(cls)
         cls.name, cls.domain = name, domain
         for mark, value in marks.items():
             setattr(cls, mark, value)
@@ -189,7 +194,7 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
     if value.data is None:
         raise OperatorError(
             f"{what} ('{value.name}') is not known at compile time", "E203",
-            "make it a constant, or bind the dynamic dimensions that it comes from with --dim",
+            "make it a constant (--constant INPUT=VALUES), or bind the dynamic dimensions that it comes from (--dim)",
         )  # fmt: skip
     return value.data
 

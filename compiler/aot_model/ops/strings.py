@@ -6,7 +6,6 @@ A result that does not fit a slot ends the run with AOT_MODEL_ERROR_STRING. Sour
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from aot_model.kernels.base import Packed
 from aot_model.kernels.float32.text import CText
 from aot_model.lowering.arguments import Argument, written
 from aot_model.lowering.site import Site
-from aot_model.ops.dynamic import put_shape, shape_type
+from aot_model.ops.dynamic import clear_rest, put_shape, shape_type
 from aot_model.ops.indexing import block
 from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, broadcast, operator, required
 from aot_model.text import letter_case
@@ -88,7 +87,8 @@ class StringSplit(Operator):
     delimiter: str = ""
     maxsplit: int | None = None
 
-    dynamic: ClassVar[tuple[int, ...]] = (0,)
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return {0: required(inputs).type.rank}
 
     def _most(self, x: Value) -> int:
         """Substrings that the longest string can have."""
@@ -148,9 +148,8 @@ class StringNormalizer(Operator):
     locale: str = ""
     stopwords: tuple[str, ...] = ()
 
-    @property
-    def dynamic(self) -> tuple[int, ...]:  # type: ignore[override]
-        return (0,) if self.stopwords else ()
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        return {0: required(inputs).type.rank - 1} if self.stopwords else {}
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = strings_input(inputs)
@@ -190,12 +189,13 @@ class StringNormalizer(Operator):
             with text.block("if (count == 0)"):
                 text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
                 text.line("count = 1;")
+            clear_rest(text, "y", y, "count", 1)
         elif not x.type.elements:
             text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
         shapes = put_shape(text, site, 1, [*("1" for _ in x.shape[:-1]), "count"]) if self.stopwords else []
         helpers = (letter_case.change_case_function(),) if fold or self.case_change_action != "NONE" else ()
         arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", y), *shapes]
-        site.call("string_normalizer", block(text), arguments, includes={HEADER}, helpers=helpers)
+        site.call("string_normalizer", block(text), arguments, includes={HEADER, "string.h"}, helpers=helpers)
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -284,7 +284,10 @@ class TreeEnsembleRegressor(_Nodes):
     @classmethod
     def samples(cls) -> list[Sample]:
         tree = {**_TREES, "target_ids": (0, 0, 0, 0), "target_treeids": (0, 0, 1, 1), "target_nodeids": (1, 2, 1, 2), "target_weights": (1.0, -2.0, 0.5, 4.0)}
-        return [Sample((_SAMPLES,), {**tree, "n_targets": 1, "aggregate_function": a}) for a in ("SUM", "MIN", "MAX")]
+        gaps = np.asarray([[np.nan, 0.0], [0.6, np.nan], [np.nan, np.nan]], np.float32)
+        forms: list[dict[str, Any]] = [{**tree, "n_targets": 1, "aggregate_function": a} for a in ("SUM", "MIN", "MAX", "AVERAGE")]
+        forms.append({**tree, "n_targets": 1, "base_values": (0.5,), "nodes_missing_value_tracks_true": (1, 0, 0, 0, 0, 0)})
+        return [Sample((x,), f) for f in forms for x in (_SAMPLES, gaps)]
 
 
 _TREES = {

@@ -17,6 +17,7 @@ from aot_model.kernels.base import Packed, Scratch
 from aot_model.lowering.arguments import Argument, bound, shapes_of, written
 from aot_model.lowering.site import Site
 from aot_model.lowering.strided import Strided
+from aot_model.memory_plan import PLANNED
 from aot_model.partition.region import Match, Region
 from aot_model.targets.hooks import check_device, checked, header_of, identifier_of, wrong
 from aot_model.targets.offload import Blob, Offload, Source
@@ -66,6 +67,20 @@ class RegionSite:
             self._buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation)
         return self._buffers[value]
 
+    def align(self, value: Value, nbytes: int) -> bool:
+        """Have the memory of a value at a multiple of `nbytes`, a power of two: cache lines, bursts.
+
+        False where it is not for us to say: inputs and outputs of the caller, constants (see Packed), and pieces of a
+        larger value that begin elsewhere.
+        """
+        check_memory(0, nbytes)
+        buffer = self.buffer(value)
+        owner, offset = buffer.root()
+        if owner.role not in PLANNED or offset % nbytes:
+            return False
+        owner.align, buffer.align = max(owner.align, nbytes), max(buffer.align, nbytes)
+        return True
+
     def constant(self, value: Value) -> Value:
         """A constant of the region as it is in memory: what update_constants made of it."""
         replaced = self.region.constants.get(value, value)
@@ -102,7 +117,7 @@ class RegionSite:
         op = f"{self.target.name}:{match.pattern if match else self.region.name}"
         layer = match.result.name if match else self._site.node.name
         work = macs if macs is not None else sum(m.macs for m in ([match] if match else self.region.matches))
-        self.calls.append(Call(replace(function, params=params), buffers, overlaps, layer, op, work, shapes_of(arguments)))
+        self.calls.append(Call(replace(function, params=params), buffers, overlaps, layer, op, work, shapes_of(arguments), self.target.name))
 
     def _argument(self, argument: Argument) -> Argument:
         """The argument, a constant as update_constants left it."""

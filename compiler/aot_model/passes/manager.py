@@ -101,6 +101,11 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
         _run(graph, name, function, observer)
     result = partition(graph, target.asked())
     observer.log.append(f"partition: {len(result.regions)} regions")
+    if "partition" in observer.explain:
+        observer.write(f"; partition: {len(result.regions)} regions")
+        for node in result.assignments:
+            for who, pattern, why in node.refused:
+                observer.write(f";   {node.operator} '{node.node}': {who}{f':{pattern}' if pattern else ''}: {why}")
     if "partition" in observer.dump_after:
         observer.write("\n".join([f"; after partition\n{graph}", *(str(r.graph) for r in result.regions)]))
     for name, function in (*rest, *_of_target(target, PHASES[1], graph)):

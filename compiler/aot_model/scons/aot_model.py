@@ -18,13 +18,17 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     workspace       who owns the workspace: the library, or the caller of <name>_run(): static|caller
     io              where inputs and outputs are: caller|workspace
     pools           pools of the workspace, the most preferred first
+    constant_pools  pools of the constants, the most preferred first
     pool_sections   linker sections of the pools' arrays
+    pool_speeds     classes of speed: pools of a higher one are preferred (default: 0)
+    pool_targets    targets that may touch a pool (default: all)
     planner         memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's
+    constants       inputs as constants: one number for each element, or one for all
+    bounds          room for n rows of a value whose number of rows hangs on data (Range, Loop)
     string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
     params          constants in the code, or in <name>.params, which is made beside it: linked|external
     profile         count the ticks of each layer, by a clock of the program
-    interfaces      what the library offers beside its structs: module|tvm-ffi
-    string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
+    interfaces      what the library offers beside its structs: module|positional|packed|tvm-ffi
     metadata_level  how much of the metadata is in flash: full|size|none
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
     max_flash       budget of the constants

@@ -83,7 +83,7 @@ const float *const x0 = x;
 
 int32_t dense_run(const dense_inputs *inputs, const dense_outputs *outputs)
 {
-    if (inputs == NULL || outputs == NULL) {
+    if (inputs == NULL || outputs == NULL || inputs->features == NULL || outputs->scores == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
     /* dense */
