@@ -346,12 +346,11 @@ def _pool(build: RegionSite, match: Match) -> None:
 
 
 def _pair(build: RegionSite, match: Match, function: str, numbers: Callable[[str], str]) -> None:
-    """A call for each element of two tensors of one shape."""
+    """A call for two tensors of one shape. numbers: its arguments but the count, given those of the operands."""
     node, out = match.result, match.result.outputs[0]
     same = node.inputs[0] is node.inputs[1]
     inputs = [Argument(n, v) for n, v in zip("ab", node.inputs[: 1 if same else 2], strict=False) if v is not None]
-    text = numbers(f"x, {'x' if same else 'b'}".replace("x", "a"))
-    body = f"    return {function}({text}, {out.type.elements}) == ARM_CMSIS_NN_SUCCESS ? AOT_MODEL_OK : AOT_MODEL_ERROR_OPERATOR;"
+    body = f"    return {function}({numbers('a, a' if same else 'a, b')}, {out.type.elements}) == ARM_CMSIS_NN_SUCCESS ? AOT_MODEL_OK : AOT_MODEL_ERROR_OPERATOR;"
     _call(build, match, f"cmsis_nn_{match.pattern}", body, [*inputs, written("y", out)], True, function)
 
 
