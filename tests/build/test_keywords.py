@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from cmake_project import ROOT
+from keyword_samples import FILES, words, write_model_for_all
 
-from aot_model.cli import keywords
+from aot_model.cli import keywords, main
 from aot_model.cli.keywords import OPTIONS, Keyword
 
 SYSTEMS = ("cmake", "bazel", "scons")
@@ -77,6 +78,13 @@ def tables() -> str:
         ("`aot_model_benchmark`, `AotModelBenchmark`", keywords.BENCHMARK),
     ]
     return "\n".join(table(title, rows) for title, rows in titles)
+
+
+def test_every_option_has_a_sample_that_compiles(tmp_path: Path) -> None:
+    """A new row of the table needs one in keyword_samples.py, and is tried in each build system then."""
+    write_model_for_all(tmp_path / "m.onnx")
+    assert main(["compile", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "o"), "--name=net", "--target=cmsis-nn,c", *words()]) == 0
+    assert {path.name for path in (tmp_path / "o").iterdir()} == FILES
 
 
 GENERATED = {
