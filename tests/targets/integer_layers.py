@@ -83,10 +83,10 @@ def _convolution(layer: Layer) -> bytes:
     return _one(layer, [_x(layer), *_weights(layer, 0)], "Conv2DOptions", fields)
 
 
-def padded_convolution(top: int, left: int, bottom: int, right: int) -> bytes:
+def padded_convolution(top: int, left: int, bottom: int, right: int, kernel: int = 3) -> bytes:
     """PAD, then a convolution without padding of its own, stride 2."""
     x, z = (1, 6, 5, 3), (1, 6 + top + bottom, 5 + left + right, 3)
-    layer = Layer("padded", "CONV_2D", z, (4, 3, 3, 3), (1, (z[1] - 1) // 2, (z[2] - 1) // 2, 4), (2, 2), padding=VALID)
+    layer = Layer("padded", "CONV_2D", z, (4, kernel, kernel, 3), (1, (z[1] - kernel) // 2 + 1, (z[2] - kernel) // 2 + 1, 4), (2, 2), padding=VALID)
     quantised = ((0.05,), (-3,))
     pads = np.asarray([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
     tensors = [T("x", x, INT8, *quantised), T("pads", (4, 2), INT32, (), (), pads), T("z", z, INT8, *quantised), *_weights(layer, 0), _y(layer)]

@@ -69,6 +69,18 @@ def test_a_padding_before_a_convolution_is_part_of_it(pads: tuple[int, int, int,
     np.testing.assert_array_equal(got[0][0], build(plain.view, plain.texts, tmp_path / "plain", ("-O1",)).run(x)[0][0])
 
 
+def test_a_padded_kernel_of_one_element_is_a_copy_and_a_call(tmp_path: Path) -> None:
+    """The library's code for 1x1 takes no size of the output: what padding adds would not be written."""
+    model = tmp_path / "padded.tflite"
+    model.write_bytes(padded_convolution(0, 0, 2, 3, kernel=1))
+    compiled = compile_model(Request(model, "m", "cmsis-nn,c"))
+    assert [(a.operator, a.pattern) for a in compiled.assignments][:2] == [("Pad", ""), ("Convolution", "convolution")]
+    lib, x = library(), [[np.random.default_rng(1).integers(-128, 128, (1, 6, 5, 3), dtype=np.int8)]]
+    got = build(compiled.view, compiled.texts, tmp_path / "library", ("-O1", *lib.flags, lib.object)).run(x)
+    plain = compile_model(Request(model, "m", "c"))
+    np.testing.assert_array_equal(got[0][0], build(plain.view, plain.texts, tmp_path / "plain", ("-O1",)).run(x)[0][0])
+
+
 @pytest.mark.parametrize("extension", ["dsp", "mve"])
 @pytest.mark.parametrize("layer", [x for x in LAYERS if x.kind not in ("ADD", "MUL", "SOFTMAX", "MAX_POOL_2D")], ids=lambda x: x.name)
 def test_scratch_for_other_builds_of_the_library(layer: Layer, extension: str, tmp_path: Path) -> None:

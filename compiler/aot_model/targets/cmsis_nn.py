@@ -107,11 +107,9 @@ def _check_convolution(match: Match, target: Target) -> str | None:
         return f"{x.type.rank - 2} spatial axes; the library has two"
     if node.op.group not in (1, x.shape[-1]):
         return f"{node.op.group} groups of {x.shape[-1]} channels; not all versions of the library have grouped convolutions"
-    why = _check_pad(match, part.quant.x_zero_point) if match.has("pad") else None
-    shape = _conv_shape(match)
-    if why is None and shape.in_h == shape.kernel_h == shape.kernel_w == 1 and (shape.out_h, shape.out_w) != (1, shape.in_w):
-        return "a kernel of one element that pads or strides over a row"
-    return why
+    if set(match.value("w").shape[1:-1]) == {1} and (any(node.op.pads) or match.has("pad")):
+        return "padding of a kernel of one element, where the library expects as many pixels out as in"
+    return _check_pad(match, part.quant.x_zero_point) if match.has("pad") else None
 
 
 def _check_pad(match: Match, zero_point: int) -> str | None:
