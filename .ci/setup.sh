@@ -41,6 +41,7 @@ _missing_packages() {
     command -v ninja >/dev/null || echo ninja-build
     command -v arm-none-eabi-gcc >/dev/null || echo gcc-arm-none-eabi
     _has_newlib || echo libnewlib-arm-none-eabi
+    [ -f /usr/include/dnnl.h ] || echo libdnnl-dev
     command -v qemu-system-arm >/dev/null || echo qemu-system-arm
     command -v "${PYTHON:-python3}" >/dev/null || echo python3
     [ -n "${AOT_MODEL_VENV:-}" ] || _has_venv || echo python3-venv

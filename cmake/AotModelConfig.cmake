@@ -58,6 +58,7 @@ if (NOT TARGET aot_model_runtime)
 endif ()
 
 include("${CMAKE_CURRENT_LIST_DIR}/AotModelTarget.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/AotModelBackends.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/AotModelLibrary.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/AotModelArena.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/AotModelTest.cmake")

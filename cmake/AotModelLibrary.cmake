@@ -146,6 +146,7 @@ function(aot_model_library target)
     file(GLOB_RECURSE runtime_headers "${runtime}/*.h" "${runtime}/*.hpp")
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${dir}" "${runtime}" FILES "${header}" ${runtime_headers})
 
+    _aot_model_link_backends(${target} ${arg_OFFLOAD})
     if (DEFINED arg_MAX_STACK)
         _aot_model_check_stack(${target} "${call}" "${metadata}" "${arg_MAX_STACK}")
     endif ()

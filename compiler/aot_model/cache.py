@@ -163,7 +163,7 @@ def _plug_ins() -> Iterator[tuple[str, str]]:
 
 def _pack(product: Product) -> dict[str, Any]:
     return {
-        "files": {name: base64.b85encode(data).decode() for name, data in product.files.items()},
+        "files": {name: base64.b64encode(data).decode() for name, data in product.files.items()},
         "report": product.report,
         "notes": product.notes,
         "own": [path.relative_to(installation.PACKAGE).as_posix() for path in product.own if path.is_relative_to(installation.PACKAGE)],
@@ -173,7 +173,7 @@ def _pack(product: Product) -> dict[str, Any]:
 
 def _unpack(entry: Mapping[str, Any], model: Path) -> Product:
     return Product(
-        files={name: base64.b85decode(data) for name, data in entry["files"].items()},
+        files={name: base64.b64decode(data) for name, data in entry["files"].items()},
         report=entry["report"],
         notes=tuple(entry["notes"]),
         inputs=(model, *(model.parent / name for name in entry["external"])),

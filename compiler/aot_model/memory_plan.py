@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aot_model.errors import fail
-from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Program, Role, Step
+from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Once, Program, Role, Step
 from aot_model.ir.program import Overlap as CallOverlap
 from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, algorithm_names, plan
 
@@ -130,6 +130,8 @@ def _visit(steps: list[Step], at: int, ranges: dict[Buffer, _Range], order: list
                 _touch(ranges, buffer, at, param.access is not Access.READ)
             order.append((at, step))
             at += 1
+        elif isinstance(step, Once):
+            at = _visit([step.call], at, ranges, order)
         elif isinstance(step, Branch):
             _touch(ranges, step.condition, at, False)
             at = _visit(step.then, at + 1, ranges, order)

@@ -30,6 +30,8 @@ _ERRORS = {
 
 MAX_DEVICES = 64
 """Contexts that are not given are NULL, which the model refuses."""
+_CPU = 1
+"""DLPack's number of the memory of the CPU."""
 Array = np.ndarray
 Key = int | str
 _POINTERS = ctypes.POINTER(ctypes.c_void_p)
@@ -263,6 +265,10 @@ def _index(ports: Sequence[Tensor], key: Key) -> int:
 
 
 def _array(value: Any) -> Array:
+    """The value's memory as an array. ValueError when it is not the CPU's."""
+    device = value.__dlpack_device__() if hasattr(value, "__dlpack_device__") else (_CPU, 0)
+    if device[0] != _CPU:
+        raise ValueError(f"the tensor is on device {int(device[0])} of DLPack, not in the memory of the CPU")
     return np.from_dlpack(value) if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray) else np.asarray(value)
 
 

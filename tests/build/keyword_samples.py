@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
 from aot_model.cli.keywords import LIBRARY, OPTIONS
 
 SAMPLES: dict[str, object] = {
@@ -12,17 +18,31 @@ SAMPLES: dict[str, object] = {
     "constant_pools": ["flash"],
     "pool_sections": {"fast": ".fast"},
     "pool_speeds": {"fast": 1},
-    "pool_targets": {"fast": "host"},
+    "pool_targets": {"fast": "c"},
     "planner": "greedy",
-    "params": "external",
+    "params": "linked",
     "profile": True,
     "interfaces": ["module"],
+    "constants": {"scale": 2},
+    "bounds": {"rows": 8},
     "string_bytes": "128",
     "metadata_level": "full",
     "max_ram": 100000,
     "max_flash": "200k",
 }
-"""For programs that record their arguments: the compiler would refuse pools of constants with external parameters."""
+"""They fit together, for the model of write_model_for_all()."""
+
+
+def write_model_for_all(path: Path) -> None:
+    """y = x * scale with symbolic dimensions, scale to be a constant; rows 0, 1, … up to a limit that is an input."""
+    real, whole = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+    nodes = [helper.make_node("Mul", ["x", "scale"], ["y"], name="mul"), helper.make_node("Range", ["zero", "limit", "one"], ["rows"], name="range")]
+    inputs = [helper.make_tensor_value_info(*facts) for facts in (("x", real, ["batch", "width"]), ("scale", real, [1]), ("limit", whole, []))]
+    outputs = [helper.make_tensor_value_info(*facts) for facts in (("y", real, ["batch", "width"]), ("rows", whole, ["n"]))]
+    constants = [numpy_helper.from_array(np.array(value), name) for value, name in ((0, "zero"), (1, "one"))]
+    graph = helper.make_graph(nodes, "all", inputs, outputs, constants)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
 def words() -> list[str]:
@@ -45,5 +65,5 @@ def spellings(system: str) -> set[str]:
     return {name for keyword in LIBRARY if (name := keyword.spelling(system))}
 
 
-FILES = {"net.c", "net.h", "net.json", "net.params"}
+FILES = {"net.c", "net.h", "net.json"}
 """What a library called `net` is made of, with these values; the report comes beside them."""

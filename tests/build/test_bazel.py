@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from bazel_project import BAZEL, LOAD, REASON, Workspace, compiled_models
 from cmake_project import ROOT, has_tools, program, write_model, write_vectors
-from keyword_samples import FILES, SAMPLES, spellings, words
+from keyword_samples import FILES, SAMPLES, spellings, words, write_model_for_all
 
 pytestmark = pytest.mark.skipif(BAZEL is None or not has_tools("cc"), reason=REASON)
 
@@ -56,7 +56,7 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
 [filegroup(name = "the_" + g, srcs = ["kws_sources"], output_group = g, testonly = True) for g in ["srcs", "hdrs", "metadata", "report", "params"]]
 """,
     )
-    write_model(workspace.folder / "arguments/m.onnx", shape=("batch", "width"))
+    write_model_for_all(workspace.folder / "arguments/m.onnx")
     workspace.write("arguments/other.txt", "")
     workspace.write("arguments/plugin.py", "TARGETS = ()\n")
     log = workspace.build("//arguments:all", "//arguments:the_report")

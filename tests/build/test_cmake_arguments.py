@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from cmake_project import ROOT, Project, has_tools, program, write_model, write_vectors
-from keyword_samples import FILES, SAMPLES, spellings, words
+from keyword_samples import FILES, SAMPLES, spellings, words, write_model_for_all
 
 from aot_model.cli.keywords import TEST
 
@@ -81,7 +81,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         (recorded.folder / "CMakeLists.txt").read_text()
         + f'aot_model_library(kws\n  {arguments})\nfile(WRITE "${{CMAKE_BINARY_DIR}}/paths" "${{net_json}}\\n${{net_report}}")\n',
     )
-    write_model(recorded.folder / "m.onnx", shape=("batch", "width"))
+    write_model_for_all(recorded.folder / "m.onnx")
     (recorded.folder / "other.txt").touch()
     recorded.write("plugin.py", "TARGETS = ()\n")
     recorded.configure()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cmake_project import ROOT, has_tools, program, write_model, write_vectors
-from keyword_samples import FILES, SAMPLES, spellings, words
+from keyword_samples import FILES, SAMPLES, spellings, words, write_model_for_all
 from scons_project import TOOLCHAINS, TOOLS, Project, compiled_models, compiled_objects, has_scons
 
 pytestmark = pytest.mark.skipif(not has_scons() or not has_tools("cc"), reason="needs scons (pip install scons) and cc")
@@ -130,11 +130,11 @@ env.AotModelSources("again", "m.onnx", {given})
 print("made", made.source, made.header, made.metadata, made.params, made.report, made.library, made.target)
 """,
     )
-    write_model(project.folder / "m.onnx", shape=("batch", "width"))
+    write_model_for_all(project.folder / "m.onnx")
     project.write("other.txt", "")
     project.write("plugin.py", "TARGETS = ()\n")
     log = project.build("kws.aot", "libkws.a")
-    assert "made kws.aot/net.c kws.aot/net.h kws.aot/net.json kws.aot/net.params kws.aot/net.report.txt libkws.a cmsis-nn,c" in log
+    assert "made kws.aot/net.c kws.aot/net.h kws.aot/net.json None kws.aot/net.report.txt libkws.a cmsis-nn,c" in log
     call = re.search(r"compile m\.onnx -o kws\.aot --name=net --target=cmsis-nn,c (.*)$", log, re.MULTILINE)
     assert call and sorted(shlex.split(call[1])) == sorted([*words(), "--target-plugin=plugin.py", "--debug", "--report=kws.aot/net.report.txt"])
     assert " stack kws.aot/net.json kws.aot/net.ci --max-stack=4k -o kws.aot/net.stack.txt" in log or "Measuring the stack of" in log

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -186,6 +187,40 @@ def test_python(cnn: Request, tmp_path: Path, workspace: str, pools: int) -> Non
     loaded.set_input_zero_copy(0, samples)
     loaded.run()
     np.testing.assert_allclose(result, want, rtol=1e-4, atol=1e-6)
+
+
+class Foreign:
+    """A tensor of another framework: nothing but DLPack."""
+
+    def __init__(self, array: np.ndarray, device: int = 1) -> None:
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+
+def test_python_tensors_of_others(cnn: Request, tmp_path: Path) -> None:
+    """Used where they are, inputs and outputs, and the outputs are tensors for others; those of another device are refused."""
+    loaded = aot_model.load(shared_library(cnn, tmp_path))
+    samples, result = X.copy(), np.zeros((1, 5), np.float32)
+    loaded.set_input_zero_copy("x", Foreign(samples))
+    loaded.set_output_zero_copy("y", Foreign(result))
+    loaded.run()
+    want = onnxruntime.InferenceSession(str(cnn.model)).run(None, {"x": X})[0]
+    np.testing.assert_allclose(result, want, rtol=1e-4, atol=1e-6)
+    samples *= np.float32(0.5)
+    loaded.run()
+    assert not np.allclose(result, want, rtol=1e-3)
+    assert np.shares_memory(np.from_dlpack(loaded.get_output(0)), result)
+    for use in (loaded.set_input, loaded.set_input_zero_copy):
+        with pytest.raises(ValueError, match="not in the memory of the CPU"):
+            use("x", Foreign(samples, device=2))
+    raw = np.zeros(72 * 4 + 1, np.uint8)
+    with pytest.raises(ValueError, match="aligned"):
+        loaded.set_input_zero_copy("x", raw[1:].view(np.float32).reshape(1, 2, 6, 6))
 
 
 def test_python_refuses(cnn: Request, tmp_path: Path) -> None:

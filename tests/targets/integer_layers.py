@@ -14,7 +14,7 @@ SAME, VALID = 0, 1
 NONE, RELU, RELU6 = 0, 1, 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
     """One layer: kind, shapes and whatever differs from the usual."""
 
@@ -81,6 +81,17 @@ def _one(layer: Layer, operands: list[T], options: str, fields: dict[str, int]) 
 def _convolution(layer: Layer) -> bytes:
     fields = {**_windows(layer), "DilationHFactor": layer.dilation[0], "DilationWFactor": layer.dilation[1]}
     return _one(layer, [_x(layer), *_weights(layer, 0)], "Conv2DOptions", fields)
+
+
+def padded_convolution(top: int, left: int, bottom: int, right: int, kernel: int = 3) -> bytes:
+    """PAD, then a convolution without padding of its own, stride 2."""
+    x, z = (1, 6, 5, 3), (1, 6 + top + bottom, 5 + left + right, 3)
+    layer = Layer("padded", "CONV_2D", z, (4, kernel, kernel, 3), (1, (z[1] - kernel) // 2 + 1, (z[2] - kernel) // 2 + 1, 4), (2, 2), padding=VALID)
+    quantised = ((0.05,), (-3,))
+    pads = np.asarray([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
+    tensors = [T("x", x, INT8, *quantised), T("pads", (4, 2), INT32, (), (), pads), T("z", z, INT8, *quantised), *_weights(layer, 0), _y(layer)]
+    fields = {**_windows(layer), "DilationHFactor": 1, "DilationWFactor": 1}
+    return build(tensors, [Op("PAD", (0, 1), (2,), "PadOptions"), Op("CONV_2D", (2, 3, 4), (5,), "Conv2DOptions", fields)], [0], [5])
 
 
 def _depthwise(layer: Layer) -> bytes:

@@ -1,4 +1,4 @@
-"""The target onednn with the library itself: layers and networks against the portable kernels, and who owns what."""
+"""The target onednn with the library itself: layers and networks against the reference, and who owns what."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from float_layers import ALL, CONVOLUTIONS, NETWORKS, Case
-from vector_unit import compiled, outputs
+from vector_unit import compiled
 
 from aot_model.host_run import SANITIZE, STRICT, build
 from aot_model.installation import include_dir
@@ -45,12 +45,11 @@ LAYERS = [c for c in ALL if c.name not in ("prelu", "mean", "reshape", "transpos
 
 
 @pytest.mark.parametrize("case", LAYERS, ids=lambda c: c.name)
-def test_same_as_the_portable_kernels(case: Case, tmp_path: Path) -> None:
+def test_same_as_the_reference(case: Case, tmp_path: Path) -> None:
     result = compiled(case.proto(), tmp_path, "onednn,c")
     assert any(a.target == "onednn" for a in result.assignments)
-    expected = outputs(compiled(case.proto(), tmp_path, "c"), tmp_path / "plain", *case.inputs())
     for got in _run(result, tmp_path, case.inputs(), case.inputs()):
-        for a, b in zip(got, expected, strict=True):
+        for a, b in zip(got, case.expected(), strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aot_model.emit.names import comment_text
-from aot_model.ir.program import Branch, Call, Device, Loop, Step
+from aot_model.ir.program import Branch, Call, Device, Loop, Once, Step
 
 if TYPE_CHECKING:
     from aot_model.emit.view import ModelView
@@ -64,6 +64,9 @@ def _steps(view: ModelView, steps: list[Step], depth: int) -> list[str]:
         if isinstance(step, Call):
             lines.append(f"{pad}/* {comment_text(step.layer)} */")
             lines += [pad + line for line in _call(view, step)]
+        elif isinstance(step, Once):
+            ready = f"{view.name}_ready[{view.once.index(step)}]"
+            lines += [f"{pad}if (!{ready}) {{", *_steps(view, [step.call], depth + 1), f"{pad}    {ready} = true;", f"{pad}}}"]
         elif isinstance(step, Branch):
             lines += [f"{pad}if (*{view.argument(step.condition, 'bool')}) {{", *_steps(view, step.then, depth + 1)]
             lines += [f"{pad}}} else {{", *_steps(view, step.otherwise, depth + 1), f"{pad}}}"]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aot_model.errors import fail
-from aot_model.ir.program import Branch, Buffer, Call, Loop, Role, Step
+from aot_model.ir.program import Branch, Buffer, Call, Loop, Once, Role, Step
 
 if TYPE_CHECKING:
     from aot_model.emit.view import ModelView, Port
@@ -85,6 +85,8 @@ def structure(view: ModelView) -> list[str]:
                 f = step.function
                 text = hashlib.sha256(repr((f.params, f.body, sorted(f.includes), f.helpers, *((f.name,) if f.external else ()))).encode()).hexdigest()
                 yield f"call {step.op} ({', '.join(map(place, step.arguments))}) {text[:16]}"
+            elif isinstance(step, Once):
+                yield from ("once", *steps([step.call]))
             elif isinstance(step, Branch):
                 yield from (f"if {place(step.condition)}", *steps(step.then), "else", *steps(step.otherwise), "end")
             else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from aot_model.emit.functions import CFunction, collect_functions, emitted_by_ta
 from aot_model.emit.metadata import metadata
 from aot_model.emit.names import comment_text, identifier, identifiers, string_literal
 from aot_model.errors import fail
-from aot_model.ir.program import Access, Buffer, Call, Device, Program, Role
+from aot_model.ir.program import Access, Branch, Buffer, Call, Device, Loop, Once, Program, Role, Step
 from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
 from aot_model.memory import Pool
@@ -216,6 +216,21 @@ class ModelView:
     def metadata(self) -> Metadata:
         """What is known of the model, for C, JSON and Python."""
         return metadata(self)
+
+    @cached_property
+    def once(self) -> list[Once]:
+        """The calls that are made the first time only."""
+
+        def found(steps: list[Step]) -> Iterator[Once]:
+            for step in steps:
+                if isinstance(step, Once):
+                    yield step
+                elif isinstance(step, Loop):
+                    yield from found(step.body)
+                elif isinstance(step, Branch):
+                    yield from (*found(step.then), *found(step.otherwise))
+
+        return list(found(self.program.body))
 
     @cached_property
     def constant_pools(self) -> tuple[ConstantPool, ...]:

@@ -187,7 +187,17 @@ class Branch:
     otherwise: list[Step]
 
 
-Step = Call | Loop | Branch
+@dataclass(eq=False)
+class Once:
+    """A call that is made the first time that it is reached, and after external parameters have been replaced; its function can fail.
+
+    It hands constants to a part of the program that keeps what it makes of them.
+    """
+
+    call: Call
+
+
+Step = Call | Loop | Branch | Once
 
 
 @dataclass(eq=False)
@@ -229,6 +239,8 @@ def walk_calls(steps: list[Step]) -> Iterator[Call]:
     for step in steps:
         if isinstance(step, Call):
             yield step
+        elif isinstance(step, Once):
+            yield step.call
         elif isinstance(step, Loop):
             yield from walk_calls(step.body)
         else:

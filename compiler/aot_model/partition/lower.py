@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot_model.ir.graph import Value
-from aot_model.ir.program import Access, Buffer, Call, Device, Function, Overlap, Role
+from aot_model.ir.program import Access, Buffer, Call, Device, Function, Once, Overlap, Role
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.lowering.arguments import Argument, bound, shapes_of, written
 from aot_model.lowering.site import Site
@@ -38,6 +38,8 @@ class RegionSite:
         self._offload = _offload(region.target)
         self._buffers: dict[Value, Buffer] = {}
         self._given: set[Buffer] = set()
+        self._first: set[Call] = set()
+        """Calls that are made once."""
         if self._offload.device is not None:
             check_device(region.target, self._offload.device)
         for inner, outer in zip(region.graph.inputs, site.node.inputs, strict=True):
@@ -110,6 +112,15 @@ class RegionSite:
         headers = frozenset((header_of(self.target, f"region {self.region.name}", header),))
         self._add(Function(name, (), "", headers, external=True, fails=fails, device=self._offload.device if device else None), arguments, (), match, macs)
 
+    def once(self, name: str, arguments: Sequence[Argument], *, header: str) -> None:
+        """Have a function that `header` declares called before the calls of the region that follow, the first time that they are reached.
+
+        It gets constants (of the region, or Packed data), returns an int32_t, 0 when all is well, and is called again after an error, and
+        after external parameters have been replaced. What it makes of them is the program's to keep: one for each call of the region.
+        """
+        self.external(name, arguments, header=header, macs=0, fails=True, device=False)
+        self._first.add(self.calls[-1])
+
     def _add(self, function: Function, arguments: Sequence[Argument], overlaps: tuple[Overlap, ...], match: Match | None, macs: int | None) -> None:
         """Add a call of a function that has no parameters yet."""
         arguments = [self._argument(a) for a in arguments]
@@ -148,7 +159,7 @@ class RegionSite:
             if self._buffers[value] not in filled:
                 raise wrong(self.target, where, f"no call writes the output '{value.name}'")
         for call in self.calls:
-            self._site.add(call)
+            self._site.add(Once(call) if call in self._first else call)
 
     def _check_call(self, where: str, call: Call, filled: set[Buffer]) -> None:
         f = call.function
@@ -158,7 +169,10 @@ class RegionSite:
             names.append(f.device.name)
         if len(set(names)) != len(names):
             raise wrong(self.target, where, f"two parameters of '{f.name}' have one name: {', '.join(names)}")
-        if not any(p.access is Access.WRITE for p in f.params):
+        if call in self._first:
+            if not all(b.root()[0].role is Role.CONSTANT for b in call.arguments) or any(p.access is not Access.READ for p in f.params):
+                raise wrong(self.target, where, f"'{f.name}' is called once, and gets something else than constants")
+        elif not any(p.access is Access.WRITE for p in f.params):
             raise wrong(self.target, where, f"'{f.name}' writes nothing")
         if any(not 0 <= k < len(f.params) for o in call.overlaps for k in (o.input, o.output)):
             raise wrong(self.target, where, f"an overlap of '{f.name}' is between parameters that it does not have")

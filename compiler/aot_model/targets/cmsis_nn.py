@@ -107,11 +107,9 @@ def _check_convolution(match: Match, target: Target) -> str | None:
         return f"{x.type.rank - 2} spatial axes; the library has two"
     if node.op.group not in (1, x.shape[-1]):
         return f"{node.op.group} groups of {x.shape[-1]} channels; not all versions of the library have grouped convolutions"
-    why = _check_pad(match, part.quant.x_zero_point) if match.has("pad") else None
-    shape = _conv_shape(match)
-    if why is None and shape.in_h == shape.kernel_h == shape.kernel_w == 1 and (shape.out_h, shape.out_w) != (1, shape.in_w):
-        return "a kernel of one element that pads or strides over a row"
-    return why
+    if set(match.value("w").shape[1:-1]) == {1} and (any(node.op.pads) or match.has("pad")):
+        return "padding of a kernel of one element, where the library expects as many pixels out as in"
+    return _check_pad(match, part.quant.x_zero_point) if match.has("pad") else None
 
 
 def _check_pad(match: Match, zero_point: int) -> str | None:
@@ -346,12 +344,11 @@ def _pool(build: RegionSite, match: Match) -> None:
 
 
 def _pair(build: RegionSite, match: Match, function: str, numbers: Callable[[str], str]) -> None:
-    """A call for each element of two tensors of one shape."""
+    """A call for two tensors of one shape. numbers: its arguments but the count, given those of the operands."""
     node, out = match.result, match.result.outputs[0]
     same = node.inputs[0] is node.inputs[1]
     inputs = [Argument(n, v) for n, v in zip("ab", node.inputs[: 1 if same else 2], strict=False) if v is not None]
-    text = numbers(f"x, {'x' if same else 'b'}".replace("x", "a"))
-    body = f"    return {function}({text}, {out.type.elements}) == ARM_CMSIS_NN_SUCCESS ? AOT_MODEL_OK : AOT_MODEL_ERROR_OPERATOR;"
+    body = f"    return {function}({numbers('a, a' if same else 'a, b')}, {out.type.elements}) == ARM_CMSIS_NN_SUCCESS ? AOT_MODEL_OK : AOT_MODEL_ERROR_OPERATOR;"
     _call(build, match, f"cmsis_nn_{match.pattern}", body, [*inputs, written("y", out)], True, function)
 
 

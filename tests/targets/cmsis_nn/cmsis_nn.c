@@ -141,6 +141,10 @@ arm_cmsis_nn_status arm_convolve_wrapper_s8(const cmsis_nn_context *ctx, const c
         return ARM_CMSIS_NN_NO_IMPL_ERROR;
     }
 #endif
+    if (w_dims->h == 1 && w_dims->w == 1 && params->padding.h == 0 && params->padding.w == 0 && /* where the library looks at x only */
+        ((x_dims->h - 1) / params->stride.h + 1 != y_dims->h || (x_dims->w - 1) / params->stride.w + 1 != y_dims->w)) {
+        return ARM_CMSIS_NN_ARG_ERROR;
+    }
     if (groups == 0 || x_dims->c % w_dims->c != 0 || y_dims->c % groups != 0 ||
         take(ctx, arm_convolve_wrapper_s8_get_buffer_size(params, x_dims, w_dims, y_dims)) != ARM_CMSIS_NN_SUCCESS) {
         return ARM_CMSIS_NN_ARG_ERROR;
