@@ -17,6 +17,7 @@ import onnx.reference
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from onnx.reference.op_run import OpRun
 
 from batch import Case, run_cases
 
@@ -26,6 +27,15 @@ UNARY = ("Relu", "Neg", "Abs", "Sigmoid", "Tanh", "Floor", "Softsign", "HardSigm
 BINARY = ("Add", "Sub", "Mul", "Max", "Min")
 REDUCTIONS = ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceSumSquare")
 MOVES = ("Transpose", "Reshape", "Slice", "Concat", "Pad", "Gather", "Expand", "Tile", "Split", "Flatten", "Unsqueeze")
+
+class Softsign(OpRun):
+    """The reference evaluator's own fails on tensors without axes."""
+
+    op_domain = ""
+
+    def _run(self, x: np.ndarray) -> tuple[np.ndarray]:
+        return (np.asarray(x / (1 + np.abs(x)), x.dtype),)
+
 
 Node = onnx.NodeProto
 Shape = tuple[int, ...]
@@ -182,7 +192,7 @@ def test_random_graphs(target: str) -> None:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            expected = onnx.reference.ReferenceEvaluator(case.model).run(None, {i.name: x for i, x in zip(case.model.graph.input, case.inputs, strict=True)})
+            expected = onnx.reference.ReferenceEvaluator(case.model, new_ops=[Softsign]).run(None, {i.name: x for i, x in zip(case.model.graph.input, case.inputs, strict=True)})
         for info, got, want in zip(case.model.graph.output, outcome.outputs, expected, strict=True):
             scale = max(float(np.max(np.abs(want), initial=0.0)), 1.0)
             if got.shape != want.shape or not np.allclose(got, want, rtol=1e-4, atol=1e-5 * scale, equal_nan=True):
