@@ -1,6 +1,5 @@
 # aot_model_arena(<target>
 #     LIBRARIES <library>...                      what aot_model_library() made, with the workspace of the caller
-#     [CONSTANT_POOLS <name>[:<size>[:<align>]]...] pools of the constants, the most preferred first
 #     [POOL_SECTIONS <pool>=<section>...]         linker sections of the pools' arrays
 # )
 # Makes <target>, a STATIC library of <target>.h and <target>.c: an array for each pool, as large as the model that needs most

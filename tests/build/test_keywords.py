@@ -119,7 +119,7 @@ OF_EVERY_RULE = {"name", "deps", "tags", "testonly", "visibility", "target_compa
 @pytest.mark.parametrize("kind", RULES)
 def test_rules_have_the_keywords_of_the_table(kind: str) -> None:
     """Parameters in the text of the rules; the compiler's options come by **kwargs, from the table itself."""
-    rows = [k for k in RULES[kind] if k not in OPTIONS]
+    rows = [k for k in RULES[kind] if kind != "library" or k not in OPTIONS]
     bazel = "".join(path.read_text() for path in (ROOT / "bazel").glob("*.bzl"))
     scons = (ROOT / "compiler/aot_model/scons/aot_model.py").read_text()
     cmake = "".join(path.read_text() for path in (ROOT / "cmake").glob("*.cmake"))

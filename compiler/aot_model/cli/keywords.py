@@ -94,7 +94,6 @@ LIBRARY = (
 
 ARENA = (
     Keyword("libraries", "<library>", "what aot_model_library() made, with the workspace of the caller", "list"),
-    Keyword("constant_pools", "<name>[:<size>[:<align>]]", "pools of the constants, the most preferred first", "list", "--constant-pool", type=values.pool),
     Keyword("pool_sections", "<pool>=<section>", "linker sections of the pools' arrays", "map", "--pool-section"),
 )
 """aot_model_arena(), AotModelArena()."""
