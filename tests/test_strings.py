@@ -201,6 +201,15 @@ def _is_utf8(data: bytes) -> bool:
 
 
 @needs_cc
+@pytest.mark.parametrize("word", ["a" * 15 + "tail", "a" * 15 + "\0"])
+def test_words_that_no_slot_holds_are_found_nowhere(word: str, tmp_path: Path) -> None:
+    x = slots("a" * 15, "b")
+    proto = node_model("StringNormalizer", [tensor("x", x.shape, STRING)], stopwords=[word], is_case_sensitive=1)
+    _, shape = program(proto, tmp_path).run([(x,)])[0]
+    assert shape.tolist() == [2]
+
+
+@needs_cc
 def test_stop_words_without_regard_to_case(tmp_path: Path) -> None:
     x = slots("Monday", "tuesday", "MONDAY", "Sonntag", "sÖnntag")
     proto = node_model("StringNormalizer", [tensor("x", x.shape, STRING)], stopwords=["monday", "SÖNNTAG"])

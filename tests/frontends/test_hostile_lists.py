@@ -52,3 +52,8 @@ def test_more_skips_than_words(tmp_path: Path) -> None:
     pool = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 2, "ngram_counts": [0, 1], "ngram_indexes": [0, 1], "pool_int64s": [1, 2, 3]}
     many = compiled(tmp_path / "m.onnx", "TfIdfVectorizer", (TensorProto.INT64, [6]), (TensorProto.FLOAT, [2]), "", {**pool, "max_skip_count": 2**63 - 1})
     assert "step <= 7;" in many.texts["m.c"]
+
+
+def test_no_elements_are_not_divided_by(tmp_path: Path) -> None:
+    found = compiled(tmp_path / "m.onnx", "NonZero", (TensorProto.FLOAT, [2, 0]), (TensorProto.INT64, [2, 0]), "", {})
+    assert "/ 0" not in found.texts["m.c"] and "% 0" not in found.texts["m.c"]

@@ -77,7 +77,7 @@ class NonZero(Operator):
         with text.loop("i", str(x.type.elements)), text.block("if (x[i] != 0)"):
             for d, stride in enumerate(strides_of(shape)):
                 place = f"n * {len(shape)} + {d}" if self.rows else f"{d} * count + n"
-                text.line(f"y[{place}] = i / {stride} % {shape[d]};")
+                text.line(f"y[{place}] = i / {max(stride, 1)} % {max(shape[d], 1)};")
             text.line("++n;")
         clear_rest(text, "y", y, "count", len(shape))
         shapes = put_shape(text, site, 1, ["count", str(len(shape))] if self.rows else [str(len(shape)), "count"])
@@ -266,7 +266,7 @@ class Unique(Operator):
         x = site.input(0)
         outer, n, inner = self._split(x)
         y, first, inverse, counts = (site.wanted(k) for k in range(4))
-        size = outer * inner
+        size, row = outer * inner, max(inner, 1)
         text = CText()
         text.line("int32_t count = 0;")
         with text.loop("i", str(n)):
@@ -275,8 +275,8 @@ class Unique(Operator):
             with text.block("for (; place < count; ++place)"):
                 text.line("order = 0;")
                 with text.block(f"for (int32_t e = 0; e < {size} && order == 0; ++e)"):
-                    text.line(f"const {x.dtype.c_type} v = x[(e / {inner} * {n} + i) * {inner} + e % {inner}];")
-                    text.line(f"const {x.dtype.c_type} w = x[(e / {inner} * {n} + found[place]) * {inner} + e % {inner}];")
+                    text.line(f"const {x.dtype.c_type} v = x[(e / {row} * {n} + i) * {row} + e % {row}];")
+                    text.line(f"const {x.dtype.c_type} w = x[(e / {row} * {n} + found[place]) * {row} + e % {row}];")
                     text.line(f"order = {f'aot_model_string_order(v.text, w.text, {x.dtype.size})' if x.dtype.is_string else '(v > w) - (v < w)'};")
                 with text.block("if (order <= 0)" if self.sorted else "if (order == 0)"):
                     text.line("break;")

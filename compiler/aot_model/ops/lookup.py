@@ -22,7 +22,7 @@ from aot_model.ops.conversion import Cast
 from aot_model.ops.indexing import OneHot, block
 from aot_model.ops.movement import Gather
 from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, operator, required
-from aot_model.ops.strings import HEADER, packed_words, texts
+from aot_model.ops.strings import HEADER, packed_words, possible, texts
 
 Keys = tuple[Any, ...]
 
@@ -101,7 +101,7 @@ def mapped(build: Build, x: Value, keys: Sequence[Any], values: np.ndarray, defa
     """values[k] where an element is keys[k] (of equal keys the last counts), else the default."""
     if len(keys) != len(values):
         raise OperatorError(f"{len(keys)} keys and {len(values)} values")
-    places = {key: k for k, key in enumerate(keys) if key == key}
+    places = {key: k for k, key in enumerate(keys) if key == key and possible(key, x.dtype)}
     order = sorted(places)
     chosen = [places[key] for key in order]
     missing = [k for k, key in enumerate(keys) if key != key]
@@ -230,7 +230,7 @@ class OneHotEncoder(Operator):
         cats: list[Any] = [w.encode() for w in self.cats_strings] or list(self.cats_int64s)
         if not x.dtype.is_string and x.dtype is not DType.INT64:
             x = build(Cast(DType.INT64), x)
-        order = sorted(range(len(cats)), key=lambda k: cats[k])
+        order = sorted((k for k, cat in enumerate(cats) if possible(cat, x.dtype)), key=lambda k: cats[k])
         if len(set(cats)) != len(cats):
             raise OperatorError("a category is there twice")
         found = build(FindKey(tuple(cats[k] for k in order), not self.zeros), x)

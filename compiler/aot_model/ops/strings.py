@@ -40,6 +40,11 @@ def packed_words(words: Sequence[bytes]) -> dict[str, np.ndarray]:
     return {"words": np.frombuffer(b"".join(w + b"\0" for w in words) or b"\0", np.uint8), "begins": begins.astype(np.int32) if words else np.zeros(1, np.int32)}
 
 
+def possible(word: object, dtype: DType) -> bool:
+    """Whether an element can be this key: a longer one would be equal to the part of it that fits a slot."""
+    return not isinstance(word, bytes) or (len(word) < dtype.size and b"\0" not in word)
+
+
 def texts(*rows: str) -> np.ndarray:
     """Strings of a sample."""
     return np.asarray(rows, dtype=object)
@@ -58,7 +63,7 @@ class StringConcat(Operator):
 
         def element(name: str, value: Value) -> str:
             strides = [0] * (y.type.rank - value.type.rank) + [s if n > 1 else 0 for s, n in zip(strides_of(value.shape), value.shape, strict=True)]
-            terms = [f"i / {step} % {n} * {stride}" for step, n, stride in zip(strides_of(y.shape), y.shape, strides, strict=True) if stride]
+            terms = [f"i / {step} % {n} * {stride}" for step, n, stride in zip(strides_of(y.shape), y.shape, strides, strict=True) if stride and step and n]
             return f"{name}[{'i' if value.shape == y.shape else ' + '.join(terms) or '0'}].text"
 
         text = CText()
@@ -103,7 +108,7 @@ class StringSplit(Operator):
     def lower(self, site: Site) -> None:
         x, y, counts = site.input(0), site.node.outputs[0], site.wanted(1)
         width, size = len(self.delimiter.encode()), x.dtype.size
-        last = "false" if self.maxsplit is None or self.maxsplit < 0 else f"n == {self.maxsplit}"
+        last = "false" if self.maxsplit is None or not 0 <= self.maxsplit < size else f"n == {self.maxsplit}"
         following = f"aot_model_string_next(x[i].text, length, {bytes_literal(self.delimiter.encode())}, {width}, {last}, &at, &begin, &end)"
         text = CText()
         text.line("int32_t most = 0;")
@@ -164,7 +169,7 @@ class StringNormalizer(Operator):
         x, y = site.input(0), site.node.outputs[0]
         size = x.dtype.size
         fold = bool(self.stopwords) and not self.is_case_sensitive
-        words = sorted({(letter_case.lower(w) if fold else w).encode() for w in self.stopwords})
+        words = sorted({(letter_case.lower(w) if fold else w).encode() for w in self.stopwords if possible(w.encode(), x.dtype)})
         tables = packed_words(words) if words else {}
         text = CText()
         target = "y[count].text" if words else "y[i].text"
@@ -192,7 +197,7 @@ class StringNormalizer(Operator):
             clear_rest(text, "y", y, "count", 1)
         elif not x.type.elements:
             text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
-        shapes = put_shape(text, site, 1, [*("1" for _ in x.shape[:-1]), "count"]) if self.stopwords else []
+        shapes = put_shape(text, site, 1, [*("1" for _ in x.shape[:-1]), "count" if words else str(max(x.shape[-1], 1))]) if self.stopwords else []
         helpers = (letter_case.change_case_function(),) if fold or self.case_change_action != "NONE" else ()
         arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", y), *shapes]
         site.call("string_normalizer", block(text), arguments, includes={HEADER, "string.h"}, helpers=helpers)

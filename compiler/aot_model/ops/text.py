@@ -21,7 +21,7 @@ from aot_model.lowering.site import Site
 from aot_model.ops.indexing import block
 from aot_model.ops.lookup import FindKey
 from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, operator, required
-from aot_model.ops.strings import texts
+from aot_model.ops.strings import possible, texts
 
 Gram = tuple[tuple[int, ...], int]
 """Numbers of its words, and its place in the output."""
@@ -142,7 +142,7 @@ class TfIdfVectorizer(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, grams = required(inputs), self._grams()
         outputs = self.infer(inputs)[0].shape[-1]
-        wanted = [(words, place) for words, place, _ in grams if self.min_gram_length <= len(words) <= self.max_gram_length]
+        wanted = [(words, place) for words, place, _ in grams if all(possible(w, x.dtype) for w in words) and self.min_gram_length <= len(words) <= self.max_gram_length]
         vocabulary = sorted({word for words, _ in wanted for word in words})
         number = {word: k for k, word in enumerate(vocabulary)}
         by_length: dict[int, dict[tuple[int, ...], int]] = {}
