@@ -6,6 +6,7 @@ import itertools
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -324,7 +325,7 @@ def test_syntax_that_python_has_not(pattern: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "why"),
-    [("(", "lacks"), (")", "too many"), ("a**", "repeats"), ("*a", "nothing to repeat"), ("[a", "lacks"), ("\\", "backslash"), ("(?=a)", "group"), ("a{2,1}", "repetition"),
+    [("(", "lacks"), (")", "too many"), ("a**", "repeats"), ("*a", "nothing to repeat"), ("[a", "lacks"), ("[a-", "lacks"), ("a{" + "9" * 5000 + "}", "repetition"), ("\\", "backslash"), ("(?=a)", "group"), ("a{2,1}", "repetition"),
      (r"\p{L}", "escape"), ("(?i)é", "ASCII"), ("(?m)^a", "flag"), ("a{1001}", "repetition"), ("((a{1000}){1000})", "too large"), ("(a|b)*a(a|b){14}", "states"),
      ("[b-a]", "range"), (r"\1", "escape"), (r"\C", "escape"), ("[[:x:]]", "class"), ("(" * 200 + ")" * 200, "nested")],
 )  # fmt: skip
@@ -334,6 +335,15 @@ def test_patterns_that_are_refused(pattern: str, why: str, tmp_path: Path) -> No
     proto = node_model("RegexFullMatch", [tensor("x", [1], STRING)], pattern=pattern)
     with pytest.raises(CompileError, match=r"the pattern .* \[E202\]"):
         compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
+
+
+def test_a_long_literal_is_minimal_at_once() -> None:
+    text = "".join(chr(97 + k % 26) for k in range(1500))
+    start = time.process_time()
+    automaton = compile_pattern(text)
+    assert time.process_time() - start < 10  # one refinement for each letter takes far longer
+    assert automaton.matches(text.encode()) and not automaton.matches(text[:-1].encode())
+    assert len(automaton.accepts) == 1502
 
 
 # --- refusals, and the ways in and out ------------------------------------------------------------------------------------

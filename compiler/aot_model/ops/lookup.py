@@ -146,7 +146,9 @@ class LabelEncoder(Operator):
         if self.values_tensor is not None:
             values = self.values_tensor.reshape(-1)
             default = slots([self.default_string], self.string_type) if values.dtype.kind == "S" else np.asarray([-1 if values.dtype.kind == "i" else -0.0])
-            given = default if self.default_tensor is None else self.default_tensor.reshape(-1)[:1]
+            given = default if self.default_tensor is None else self.default_tensor.reshape(-1)
+            if given.size != 1:
+                raise OperatorError(f"{given.size} values of 'default_tensor', which takes one")
             return values, given.astype(values.dtype)
         if self.values_floats:
             return np.asarray(self.values_floats, np.float32), np.asarray([self.default_float], np.float32)

@@ -152,7 +152,8 @@ class TfIdfVectorizer(Operator):
         weights[[place for _, place, _ in grams]] = [weight for _, _, weight in grams]
         scaled = self.mode != "TF" and bool(np.any(weights != 1))
         rows = tuple(tuple(sorted(by_length[n].items())) for n in sorted(by_length))
-        counts = CountGrams(rows, outputs, max(self.max_skip_count, 0), tuple(weights.tolist()) if scaled else None, self.mode == "IDF")
+        skips = min(max(self.max_skip_count, 0), x.shape[-1])  # more do not fit a row, nor a C integer
+        counts = CountGrams(rows, outputs, skips, tuple(weights.tolist()) if scaled else None, self.mode == "IDF")
         return [build(counts, build(FindKey(tuple(vocabulary)), x))]
 
     @classmethod

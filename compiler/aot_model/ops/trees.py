@@ -59,6 +59,11 @@ class TreeSums(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, forest = matrix(inputs), self.forest
         assert forest is not None
+        # The generated code reads and writes as far as these lists go.
+        if {len(forest.threshold), len(forest.missing)} != {len(forest.mode)} or len(forest.target) != len(forest.weight):
+            raise OperatorError("the lists of nodes or of votes have different lengths")
+        if len(self.base) not in (0, self.targets):
+            raise OperatorError(f"{len(self.base)} base values for {self.targets} targets")
         if not all(0 <= f < x.shape[1] for f, mode in zip(forest.feature, forest.mode, strict=True) if mode != LEAF):
             raise OperatorError(f"a node reads a feature that {x.type} does not have")
         if not all(0 <= k < self.targets for k in forest.target):
@@ -124,8 +129,8 @@ def forest_of(node: Operator, prefix: str) -> Forest:
     """The tables of a node whose votes are in attributes `prefix`_ids, _nodeids, _treeids, _weights."""
 
     def get(name: str) -> tuple[object, ...]:
-        value = getattr(node, name)
-        return tuple(value) if value is not None else ()
+        tensor = getattr(node, f"{name}_as_tensor", None)  # in double precision
+        return tuple(getattr(node, name)) if tensor is None else tuple(tensor.reshape(-1).tolist())
 
     trees, ids, modes = get("nodes_treeids"), get("nodes_nodeids"), tuple(str(m) for m in get("nodes_modes"))
     unknown = sorted(set(modes) - {LEAF, *COMPARE})

@@ -194,6 +194,8 @@ class _Parser:
             if found[1]:
                 least, most = (1 if found[1] == "+" else 0), (1 if found[1] == "?" else None)
             else:
+                if max(len(found[2]), len(found[4] or "")) > 9:
+                    raise PatternError(f"has the repetition '{found[0][:20]}…'")
                 least = int(found[2])
                 most = least if not found[3] else int(found[4]) if found[4] else None
             if max(least, most or 0) > MAX_REPETITION or (most is not None and most < least):
@@ -244,7 +246,9 @@ class _Parser:
             if found[1].isalnum() and found[1].isascii():
                 raise PatternError(f"has the escape '{found[0]}', which is not supported")
             return ord(found[1])
-        letter = self.pattern[self.at]
+        letter = self.pattern[self.at : self.at + 1]
+        if not letter:
+            raise PatternError("lacks a ']'")
         if letter == "\\":
             raise PatternError("ends with a backslash")
         self.at += 1

@@ -178,9 +178,11 @@ def _determinise(nfa: _Nfa) -> tuple[list[int], list[list[int]], list[bool]]:
     while pending:
         nodes, before = pending.pop()
         state = known[nodes, before]
-        accepts[state] = nfa.last in nfa.reach(nodes, before, None)
+        at_end = nfa.reach(nodes, before, None)
+        accepts[state] = nfa.last in at_end
         for k, byte in enumerate(first):
-            targets = frozenset(to for n in nfa.reach(nodes, before, byte) for low, high, to in nfa.nodes[n].bytes if low <= byte <= high)
+            reached = nfa.reach(nodes, before, byte) if kinds else at_end  # only assertions ask for the byte
+            targets = frozenset(to for n in reached for low, high, to in nfa.nodes[n].bytes if low <= byte <= high)
             key = (targets, after(byte) if targets else -1)
             if key not in known:
                 if len(known) >= MAX_STATES:
@@ -193,9 +195,26 @@ def _determinise(nfa: _Nfa) -> tuple[list[int], list[list[int]], list[bool]]:
     return class_of, rows, accepts
 
 
+def _bytes_to_go(rows: list[list[int]], accepts: list[bool]) -> list[int]:
+    """Least bytes from each state to one that accepts, -1: there is none. States that differ in it are different, which
+    saves a chain of states one round of refinement for each of its links."""
+    before: list[set[int]] = [set() for _ in rows]
+    for state, row in enumerate(rows):
+        for following in row:
+            before[following].add(state)
+    distance = [0 if a else -1 for a in accepts]
+    front = [state for state, a in enumerate(accepts) if a]
+    while front:
+        step = distance[front[0]] + 1
+        front = sorted({b for state in front for b in before[state] if distance[b] < 0})
+        for state in front:
+            distance[state] = step
+    return distance
+
+
 def _minimise(class_of: list[int], rows: list[list[int]], accepts: list[bool]) -> Automaton:
     """States that no text tells apart become one, and so do bytes that no state tells apart."""
-    groups = [int(a) for a in accepts]
+    groups = _bytes_to_go(rows, accepts)
     while True:
         numbers: dict[tuple[int, ...], int] = {}
         refined = [numbers.setdefault((group, *(groups[n] for n in row)), len(numbers)) for group, row in zip(groups, rows, strict=True)]
