@@ -156,6 +156,9 @@ WRONG: dict[str, tuple[onnx.ModelProto, str, tuple[str, ...]]] = {
     "unknown attribute": (unary("Relu", foo=3), "E202", ("'foo'",)),
     "attribute of a wrong type": (unary("LeakyRelu", alpha="abc"), "E301", ("'alpha'", "'abc'")),
     "unknown element type": (unary("Cast", to=99), "E202", ("99",)),
+    "update of another rank": (
+        model([node("TensorScatter", ["x", "u"], ["y"])], [tensor("x", [1, 4, 3]), tensor("u", [4])], [tensor("y", None)], opset=24), "E301", ("axis 1",),
+    ),
     "axis out of range": (unary("Softmax", axis=99), "E301", ("axis 99",)),
     "shape known at run time": (
         model([node("Reshape", ["x", "s"], ["y"])], [tensor("x", [1, 4]), tensor("s", [2], TensorProto.INT64)], [tensor("y", None)]), "E203", ("'s'",),

@@ -24,7 +24,7 @@ def targets_(arguments: argparse.Namespace) -> int:
     for name, target in sorted(targets(tuple(arguments.target_plugin)).items()):
         options = {n: a.default for t in reversed(target.lineage()) for n, a in t.attributes.items()}
         chain = [t.name for t in target.lineage()[1:]]
-        patterns = [p.name for p in target.offloads.patterns] if target.offloads is not None else []
+        patterns = list(dict.fromkeys(p.name for p in target.offloads.patterns)) if target.offloads is not None else []
         rows.append((name, target.description, chain, [f"{n}={d}" for n, d in sorted(options.items())], list(target.c_flags), patterns))
     return _print(arguments, ("target", "description", "falls back on", "options", "compiler flags", "takes over"), rows)
 

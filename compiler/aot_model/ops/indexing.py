@@ -317,7 +317,19 @@ class TensorScatter(Operator):
     mode: str = "linear"
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
+        cache, update = required(inputs, 0), required(inputs, 1)
+        begin = inputs[2] if len(inputs) > 2 else None
+        if self.mode not in ("linear", "circular"):
+            raise OperatorError(f"mode is '{self.mode}', not linear or circular")
+        a = normal_axis(self.axis, cache.type.rank)
+        if a == 0:
+            raise OperatorError("axis is that of the batch")
+        fits = update.dtype is cache.dtype and update.type.rank == cache.type.rank and update.shape[a] <= cache.shape[a]
+        if not fits or any(u != c for k, (u, c) in enumerate(zip(update.shape, cache.shape, strict=True)) if k != a):
+            raise OperatorError(f"an update {update.type} does not fit a cache {cache.type} on axis {a}")
+        if begin is not None and begin.shape != cache.shape[:1]:
+            raise OperatorError(f"write_indices {begin.type} are not one for each of {cache.shape[0]} batches")
+        return [cache.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         cache, update = required(inputs, 0), required(inputs, 1)
