@@ -52,13 +52,20 @@ class Cache:
             entry = None if names is None else self._read(_second_key(first, arguments.model, names["external"]))
         except OSError:
             return None  # the compiler will say what is wrong with the model
-        return None if entry is None else _unpack(entry, arguments.model)
+        if entry is None or any(Path(name).name != name for name in entry["files"]):
+            return None  # another has written to the folder, who would have us write elsewhere
+        return _unpack(entry, arguments.model)
 
-    def store(self, arguments: argparse.Namespace, product: Product) -> None:
-        """Keep a result. A folder that cannot be written is a note for the user, not an error."""
+    def store(self, arguments: argparse.Namespace, product: Product, began: int) -> None:
+        """Keep a result. A folder that cannot be written is a note for the user, not an error.
+
+        began: when the compilation did, in nanoseconds. What a file that has changed since then was, nobody knows.
+        """
         model = arguments.model
         external = [os.path.relpath(path, model.parent) for path in product.inputs if path != model]
         try:
+            if any(path.stat().st_mtime_ns >= began for path in product.inputs):
+                return
             first = _first_key(arguments)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._write(first, {"external": external})
@@ -152,7 +159,10 @@ def _plug_ins() -> Iterator[tuple[str, str]]:
     """Name and content of every package that registers something with the compiler."""
     for group in PLUG_INS:
         for point in metadata.entry_points(group=group):
-            spec = util.find_spec(point.value.partition(":")[0].partition(".")[0])
+            try:
+                spec = util.find_spec(point.value.partition(":")[0].partition(".")[0])
+            except (ImportError, ValueError):
+                spec = None  # the compiler will say so
             folders = spec.submodule_search_locations if spec else None
             files = [p for folder in folders for p in Path(folder).rglob("*") if p.is_file() and p.suffix != ".pyc"] if folders else []
             if spec and spec.origin and not folders:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import hashlib
 import os
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from aot_model.cli import build, main
+from aot_model.emit.files import Product
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/build"))
@@ -106,6 +109,32 @@ def test_damaged_entries_are_made_again(tmp_path: Path, compile_model: Compile, 
         entry.write_bytes(damage(entry.read_bytes()))
         assert compile_model() and contents(tmp_path / "out") == made
         assert not compile_model()
+
+
+def test_a_model_that_changes_meanwhile_is_not_kept(tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = build._compile
+
+    def slow(arguments: argparse.Namespace) -> Product:
+        made = own(arguments)
+        write_model(tmp_path / "models/m.onnx", bias=1.0, external_data="m.weights")
+        return made
+
+    monkeypatch.setattr(build, "_compile", slow)
+    assert compile_model()
+    monkeypatch.setattr(build, "_compile", own)
+    compile_model()
+    new = contents(tmp_path / "out")["m.c"]
+    monkeypatch.delenv("AOT_MODEL_CACHE_DIR")
+    compile_model()
+    assert contents(tmp_path / "out")["m.c"] == new
+
+
+def test_entries_cannot_name_other_folders(tmp_path: Path, compile_model: Compile) -> None:
+    assert compile_model()
+    for path in entries(tmp_path):
+        data = path.read_bytes().partition(b"\n")[2].replace(b'"m.h"', b'"../m.h"')
+        path.write_bytes(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+    assert compile_model() and not (tmp_path / "m.h").exists()
 
 
 def test_those_not_used_for_longest_go_first(tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,3 +57,38 @@ def test_more_skips_than_words(tmp_path: Path) -> None:
 def test_no_elements_are_not_divided_by(tmp_path: Path) -> None:
     found = compiled(tmp_path / "m.onnx", "NonZero", (TensorProto.FLOAT, [2, 0]), (TensorProto.INT64, [2, 0]), "", {})
     assert "/ 0" not in found.texts["m.c"] and "% 0" not in found.texts["m.c"]
+
+
+def test_numbers_of_vectors_below_zero(tmp_path: Path) -> None:
+    lists = {"classlabels_ints": [0, 1], "vectors_per_class": [3, -1], "support_vectors": [1.0] * 4, "coefficients": [1.0] * 2, "rho": [0.0]}
+    node = helper.make_node("SVMClassifier", ["x"], ["label", "scores"], domain="ai.onnx.ml", kernel_type="LINEAR", **lists)
+    outputs = [helper.make_tensor_value_info("label", TensorProto.INT64, [1]), helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, 2])]
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2])], outputs)
+    (tmp_path / "m.onnx").write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 3)], ir_version=10).SerializeToString())
+    with pytest.raises(CompileError, match="negative"):
+        compile_model(Request(tmp_path / "m.onnx", "m", "c"))
+
+
+def test_keys_of_another_kind_than_the_elements(tmp_path: Path) -> None:
+    lists = {"keys_floats": [0.5, float("nan")], "values_int64s": [1, 2]}
+    with pytest.raises(CompileError, match="keys do not fit"):
+        compiled(tmp_path / "m.onnx", "LabelEncoder", (TensorProto.INT64, [2]), (TensorProto.INT64, [2]), "ai.onnx.ml", lists)
+
+
+def test_a_degree_that_is_no_number(tmp_path: Path) -> None:
+    lists = {"n_supports": 1, "support_vectors": [1.0, 1.0], "coefficients": [1.0], "rho": [0.0], "kernel_params": [1.0, 0.0, float("inf")]}
+    with pytest.raises(CompileError, match="E301"):
+        compiled(tmp_path / "m.onnx", "SVMRegressor", (TensorProto.FLOAT, [1, 2]), (TensorProto.FLOAT, [1, 1]), "ai.onnx.ml", {**lists, "kernel_type": "POLY"})
+
+
+def test_the_stack_does_not_grow_with_the_targets_of_trees(tmp_path: Path) -> None:
+    many = {"n_targets": 100_000, "aggregate_function": "MIN"}
+    node = {**TREE, **many}
+    found = compiled(tmp_path / "m.onnx", "TreeEnsembleRegressor", (TensorProto.FLOAT, [1, 2]), (TensorProto.FLOAT, [1, 100_000]), "ai.onnx.ml", node)
+    assert "seen[100000]" not in found.texts["m.c"] and found.view.workspace_size >= 100_000
+
+
+def test_patterns_that_take_long(tmp_path: Path) -> None:
+    pattern = r"(\b\w{1,40}\b ?){1,40}" + "|".join(chr(97 + k % 26) * k for k in range(1, 60))
+    with pytest.raises(CompileError, match="E202"):
+        compiled(tmp_path / "m.onnx", "RegexFullMatch", (TensorProto.STRING, [1]), (TensorProto.BOOL, [1]), "", {"pattern": pattern})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
@@ -42,9 +43,10 @@ def compile_(arguments: argparse.Namespace) -> int:
     kept = None if arguments.dump_after or arguments.explain else cache.from_environment()
     made = kept.find(arguments) if kept else None
     if made is None:
+        began = time.time_ns()
         made = _compile(arguments)
         if kept:
-            kept.store(arguments, made)
+            kept.store(arguments, made, began)
     made.write(arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
     tell_notes(made.notes)
     return 0

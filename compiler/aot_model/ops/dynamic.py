@@ -239,6 +239,15 @@ _OVERLAP = """\
 }"""
 
 
+def _order(dtype: DType) -> str:
+    """C: below, at or above 0 as v comes before, with or after w. NaN is the last, and one value."""
+    if dtype.is_string:
+        return f"aot_model_string_order(v.text, w.text, {dtype.size})"
+    if dtype.is_float:
+        return "(v > w || (v != v && w == w)) - (v < w || (v == v && w != w))"
+    return "(v > w) - (v < w)"
+
+
 @operator("Unique", alone=True, strings=True)
 class Unique(Operator):
     """Different elements (slices along an axis), where each was first, which one each is, how many of each."""
@@ -277,7 +286,7 @@ class Unique(Operator):
                 with text.block(f"for (int32_t e = 0; e < {size} && order == 0; ++e)"):
                     text.line(f"const {x.dtype.c_type} v = x[(e / {row} * {n} + i) * {row} + e % {row}];")
                     text.line(f"const {x.dtype.c_type} w = x[(e / {row} * {n} + found[place]) * {row} + e % {row}];")
-                    text.line(f"order = {f'aot_model_string_order(v.text, w.text, {x.dtype.size})' if x.dtype.is_string else '(v > w) - (v < w)'};")
+                    text.line(f"order = {_order(x.dtype)};")
                 with text.block("if (order <= 0)" if self.sorted else "if (order == 0)"):
                     text.line("break;")
             with text.block("if (place == count || order != 0)"):

@@ -158,7 +158,7 @@ class LabelEncoder(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         keys = self._keys(x)
-        if not keys or isinstance(keys[0], bytes) != x.dtype.is_string:
+        if not keys or isinstance(keys[0], bytes) != x.dtype.is_string or (isinstance(keys[0], float) and x.dtype.is_integer):
             raise OperatorError(f"the keys do not fit {x.type}")
         return [TensorType(DType.of(self._values(x)[0].dtype), x.shape)]
 

@@ -119,6 +119,8 @@ class SVMClassifier(_Machine):
         x = matrix(inputs)
         dtype = label_type(self.classlabels_ints, self.classlabels_strings, self.string_type)
         n, total = self._classes, sum(self.vectors_per_class)
+        if any(count < 0 for count in self.vectors_per_class):
+            raise OperatorError(f"vectors_per_class {list(self.vectors_per_class)} has a negative number")
         if not total:
             if len(self.coefficients) != n * x.shape[1] or not self.rho:
                 raise OperatorError(f"{len(self.coefficients)} coefficients for {n} classes of {x.type}")

@@ -14,7 +14,7 @@ import numpy as np
 from aot_model.emit.c_expr import float_literal
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
-from aot_model.kernels.base import Packed
+from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.float32.text import CText
 from aot_model.lowering.arguments import Argument, written
 from aot_model.lowering.site import Site
@@ -94,7 +94,7 @@ class TreeSums(Operator):
             text.line(f"const {c_type} *const row = x + n * {x.shape[1]};")
             text.line(f"{c_type} *const out = y + n * {self.targets};")
             if extreme:
-                text.line(f"bool seen[{self.targets}] = {{false}};")
+                text.line(f"memset(seen, 0, {self.targets}u);")
             text.line(f"memset(out, 0, {self.targets * x.dtype.size}u);")
             with text.loop("t", str(len(forest.roots))):
                 text.line("int32_t node = roots[t];")
@@ -110,8 +110,8 @@ class TreeSums(Operator):
                 with text.block("for (int32_t k = votes[node]; k < votes[node + 1]; ++k)"):
                     if extreme:
                         sign = "<" if self.aggregate == "MIN" else ">"
-                        text.line(f"out[target[k]] = (!seen[target[k]] || weight[k] {sign} out[target[k]]) ? weight[k] : out[target[k]];")
-                        text.line("seen[target[k]] = true;")
+                        text.line(f"out[target[k]] = (seen[target[k]] == 0 || weight[k] {sign} out[target[k]]) ? weight[k] : out[target[k]];")
+                        text.line("seen[target[k]] = 1;")
                     else:
                         text.line("out[target[k]] += weight[k];")
             if self.aggregate == "AVERAGE":
@@ -121,6 +121,8 @@ class TreeSums(Operator):
                 if value:
                     text.line(f"out[{k}] += {float_literal(value, x.dtype)};")
         arguments = [Argument("x", x), *(Argument(k, Packed(k, v, v.itemsize)) for k, v in tables.items()), written("y", site.node.outputs[0])]
+        if extreme:
+            arguments.append(Argument("seen", Scratch("seen", self.targets, 1, "uint8_t")))
         note = f"{len(forest.roots)} trees, {len(forest.feature)} nodes"
         site.call("trees", block(text), arguments, includes={"string.h"}, note=note)
 

@@ -20,6 +20,8 @@ from aot_model.text.pattern import Assertion, Choice, Letters, PatternError, Rep
 MAX_NODES = 20000
 """Of the nondeterministic automaton."""
 MAX_STATES = 2000
+MAX_STEPS = 5_000_000
+"""Of making the automaton: some seconds."""
 """Of the deterministic one, before it is minimised."""
 _START, _AFTER_OTHER, _AFTER_WORD = range(3)
 
@@ -175,6 +177,7 @@ def _determinise(nfa: _Nfa) -> tuple[list[int], list[list[int]], list[bool]]:
     pending = [(frozenset({nfa.first}), _START)]
     rows = [[0] * len(first), [0] * len(first)]
     accepts = [False, False]
+    steps = 0
     while pending:
         nodes, before = pending.pop()
         state = known[nodes, before]
@@ -182,6 +185,9 @@ def _determinise(nfa: _Nfa) -> tuple[list[int], list[list[int]], list[bool]]:
         accepts[state] = nfa.last in at_end
         for k, byte in enumerate(first):
             reached = nfa.reach(nodes, before, byte) if kinds else at_end  # only assertions ask for the byte
+            steps += len(reached)
+            if steps > MAX_STEPS:
+                raise PatternError("is too large: it takes too long to make an automaton of it")
             targets = frozenset(to for n in reached for low, high, to in nfa.nodes[n].bytes if low <= byte <= high)
             key = (targets, after(byte) if targets else -1)
             if key not in known:
