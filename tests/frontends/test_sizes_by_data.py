@@ -52,7 +52,8 @@ def _cases() -> list[tuple[Case, Arrays]]:
              constants: dict[str, object] | None = None, bounds: dict[str, int] | None = None) -> None:  # fmt: skip
         found.append((name, nodes, inputs, outputs, constants or {}, bounds or {}, expected))
 
-    for kind, data in (("some", x), ("none", np.zeros_like(x)), ("all", np.ones_like(x))):
+    unsettled = np.where(x > 0, np.float32(np.nan), x)
+    for kind, data in (("some", x), ("none", np.zeros_like(x)), ("all", np.ones_like(x)), ("not numbers", unsettled)):
         nodes = [N("NonZero", ["x"], ["i"]), N("Transpose", ["i"], ["p"], perm=[1, 0]), N("GatherND", ["x", "p"], ["v"]), N("Mul", ["v", "two"], ["y"])]
         case(f"elements that are not zero: {kind}", nodes, {"x": data}, ["y", "i"], [data[data != 0] * 2, np.stack(np.nonzero(data))], {"two": np.float32(2)})
         unique = [N("Unique", ["x"], ["y"])]
