@@ -63,7 +63,11 @@ class Range(Operator):
     """start, start + delta, …; the number of elements is known at compile time (RangeUpTo: at run time)."""
 
     def _count(self, inputs: Inputs) -> int:
-        start, limit, delta = (static(inputs, i, w) for i, w in enumerate(("start", "limit", "delta")))
+        names = ("start", "limit", "delta")
+        if unknown := [name for name, v in zip(names, inputs, strict=False) if v is not None and v.data is None]:
+            hint = "give its result room: --bound OUTPUT=N; or make them constants: --constant INPUT=VALUES"
+            raise OperatorError(f"{', '.join(unknown)} known at run time only", "E203", hint)
+        start, limit, delta = (static(inputs, i, w) for i, w in enumerate(names))
         if any(v is None or v.size != 1 for v in (start, limit, delta)):
             raise OperatorError("start, limit or delta is missing, or not one number")
         first, last, step = (float(np.asarray(v).reshape(-1)[0]) for v in (start, limit, delta))
