@@ -1,9 +1,8 @@
-"""Build a compiled model with the host's C compiler and run it on arrays, in a process of its own."""
+"""Build a compiled model with a C compiler of this machine and run it on arrays, in a process of its own."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
+from aot_model.host_compiler import HostCompiler
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g")
@@ -53,6 +53,8 @@ class HostProgram:
 
     view: ModelView
     executable: Path
+    runner: tuple[str, ...] = ()
+    """The command that the executable is the last argument of, such as an emulator."""
 
     def run(self, vectors: Sequence[Sequence[np.ndarray]], timeout: float = 600) -> list[list[np.ndarray]]:
         """Outputs for each vector of inputs, one after the other in one process (state carries over).
@@ -67,10 +69,15 @@ class HostProgram:
                 if array.size != expected.elements:
                     raise fail("E104", f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}")
                 stream += np.ascontiguousarray(array, dtype=expected.dtype.numpy).tobytes()
-        done = subprocess.run([str(self.executable)], input=bytes(stream), capture_output=True, timeout=timeout, check=False)
-        if done.returncode:
+        try:
+            done = subprocess.run([*self.runner, str(self.executable)], input=bytes(stream), capture_output=True, timeout=timeout, check=False)
+        except OSError as error:
+            raise fail("E602", f"the program cannot be executed here: {error.strerror}", where=self.view.source_name, hint="--runner names an emulator") from None
+        expected_bytes = len(vectors) * sum(p.buffer.nbytes for p in self.view.outputs)
+        if done.returncode or len(done.stdout) != expected_bytes:
             text = done.stderr.decode(errors="replace")[-4000:]
-            raise fail("E602", f"the program failed with status {done.returncode}\n{text}", where=self.view.source_name)
+            what = f"failed with status {done.returncode}" if done.returncode else f"wrote {len(done.stdout)} bytes of outputs, not {expected_bytes}"
+            raise fail("E602", f"the program {what}\n{text}", where=self.view.source_name)
         return self._split(done.stdout, len(vectors))
 
     def _split(self, data: bytes, count: int) -> list[list[np.ndarray]]:
@@ -110,23 +117,27 @@ def main_text(view: ModelView) -> str:
     )  # fmt: skip
 
 
-def build(view: ModelView, texts: Mapping[str, str], folder: Path, flags: Sequence[str] = ("-O2",)) -> HostProgram:
-    """Compile the generated files in a folder with $CC (default cc). CompileError E601 when that fails."""
+def build(view: ModelView, texts: Mapping[str, str], folder: Path, flags: Sequence[str] = (), compiler: HostCompiler | None = None, level: str = "-O2") -> HostProgram:
+    """Compile the generated files in a folder, by default with $CC or cc. CompileError E601 when that fails.
+
+    flags: more than those of the compiler's user, or else of the processor and the level of optimisation.
+    """
     from aot_model.installation import include_dir
 
-    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        raise fail("E601", "no C compiler found", hint="install gcc, or set CC")
+    compiler = compiler or HostCompiler.find()
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text)
     (folder / "main.c").write_text(main_text(view))
-    executable = folder / view.name
-    command = [*compiler.split(), *STRICT, *view.target.all_c_flags, *flags, "-I.", f"-I{include_dir()}", "main.c", f"{view.name}.c", *view.target.all_libraries, "-lm", "-o", executable.name]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    executable = folder.absolute() / view.name
+    sources = [str(executable.with_name(name)) for name in ("main.c", f"{view.name}.c")]
+    options = [*STRICT, *compiler.flags(view.target, level), *flags, f"-I{executable.parent}", f"-I{include_dir()}"]
+    # In the folder of the user: the flags may have relative paths.
+    command = [*compiler.command, *options, *sources, *view.target.all_libraries, "-lm", "-o", str(executable)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        raise fail("E601", f"the C compiler failed: {' '.join(command)}\n{done.stderr[-6000:]}")
-    return HostProgram(view, executable)
+        raise fail("E601", f"the C compiler failed: {shlex.join(command)}\n{done.stderr[-6000:]}")
+    return HostProgram(view, executable, compiler.runner)
 
 
 def scratch_folder() -> tempfile.TemporaryDirectory[str]:

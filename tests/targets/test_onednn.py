@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not _installed(), reason="oneDNN 2 is not instal
 
 def _run(result: Compiled, folder: Path, *vectors: list[np.ndarray]) -> list[list[np.ndarray]]:
     """Under sanitizers, so that what is not released is found."""
-    program = build(result.view, {**result.texts, "context.c": _CONTEXT}, folder / "onednn", ("-O1", *SANITIZE, "context.c", "-Wl,--no-as-needed", "-ldnnl"))
+    program = build(result.view, {**result.texts, "context.c": _CONTEXT}, folder / "onednn", ("-O1", *SANITIZE, str(folder / "onednn" / "context.c"), "-Wl,--no-as-needed", "-ldnnl"))
     return program.run(list(vectors))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,7 +38,7 @@ class _Parser(_Command):
     """Answers `--version`, `--cmake-dir` … where no subcommand is given."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        arguments = super().parse_args(args, namespace)
+        arguments = super().parse_args(_flags_joined(sys.argv[1:] if args is None else args), namespace)
         if tell := getattr(arguments, "answer", None):
             try:
                 print(tell(arguments))
@@ -47,6 +48,17 @@ class _Parser(_Command):
         if getattr(arguments, "handler", None) is None:
             self.error("a COMMAND is missing")
         return arguments
+
+
+def _flags_joined(words: Sequence[str]) -> list[str]:
+    """`--cflags -O3` as `--cflags=-O3`: argparse takes what begins with a dash for the next option."""
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1] == "--cflags":
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _version(arguments: argparse.Namespace) -> str:
@@ -175,13 +187,17 @@ def _inspect(commands: Commands) -> None:
 
 
 def _host_build(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cc", metavar="COMMAND", help="C compiler to build with, of this machine or one that crosses (default: $CC, cc or gcc)")
+    command.add_argument("--cflags", metavar="FLAGS", help="its flags, in one argument: '-O3 -flto' (default: -O2 and those of the target; "
+                         "`--target host` has the vectors that the compiler has with them)")  # fmt: skip
+    command.add_argument("--runner", metavar="COMMAND", help="what runs the program, such as an emulator: --runner 'qemu-aarch64 -L /usr/aarch64-linux-gnu'")
     command.add_argument("--sanitize", action="store_true", help="build with address and undefined-behaviour sanitizers")
     command.add_argument("--with", type=Path, action="append", default=[], dest="sources", metavar="FILE",
                          help="C file or library that the target's functions need, such as a driver; its folder is searched for headers")  # fmt: skip
 
 
 def _run(commands: Commands) -> None:
-    command = _command(commands, "run", "execute:run", "compile a model, build it with the host's C compiler and run it")
+    command = _command(commands, "run", "execute:run", "compile a model, build it with a C compiler and run it")
     _model(command)
     command.add_argument("--inputs", type=Path, required=True, metavar="NPZ", help="arrays by name of input, or in_<i> stacked on a leading axis")
     command.add_argument("--outputs", type=Path, metavar="NPZ", help="file for the outputs (default: print them)")

@@ -1,10 +1,10 @@
-"""`aot-model run` and `aot-model verify`: a model compiled, built with the host's C compiler, and run."""
+"""`aot-model run` and `aot-model verify`: a model compiled, built with a C compiler, and run."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +24,16 @@ Array = np.ndarray
 
 def _program(arguments: argparse.Namespace, folder: Path) -> HostProgram:
     from aot_model import host_run
+    from aot_model.host_compiler import HostCompiler
     from aot_model.pipeline import compile_model
 
-    compiled = compile_model(request(arguments))
+    compiler = HostCompiler.find(arguments.cc, arguments.cflags, arguments.runner)
+    asked = request(arguments)
+    compiled = compile_model(replace(asked, options=compiler.fitted(asked.target, asked.options, asked.plugins)))
     tell_notes(compiled.notes)
-    flags = ("-O1", *host_run.SANITIZE) if arguments.sanitize else ("-O2",)
     files = [file.resolve() for file in arguments.sources]
-    folders = dict.fromkeys(f"-I{file.parent}" for file in files)
-    return host_run.build(compiled.view, compiled.texts, folder, (*flags, *folders, *map(str, files)))
+    flags = [*(host_run.SANITIZE if arguments.sanitize else ()), *dict.fromkeys(f"-I{file.parent}" for file in files), *map(str, files)]
+    return host_run.build(compiled.view, compiled.texts, folder, flags, compiler, "-O1" if arguments.sanitize else "-O2")
 
 
 def _consecutive(program: HostProgram, vectors: list[list[Array]], carry_over: bool) -> list[list[Array]]:

@@ -18,7 +18,7 @@ C = Target("c", "portable C99, any processor", attributes={"optimize": _OPTIMISE
 
 HOST = Target(
     "host", "the machine that builds, with vector code for x86-64 and AArch64", C,
-    attributes={"vector": Attribute("auto", "widest float vector to write code for", ("auto", "scalar", "v4", "v8", "v16", "neon"))},
+    attributes={"vector": Attribute("auto", "widest float vector to write code for; auto: what the compiler has, where it is known (build rules, run, verify), else v8", ("auto", "scalar", "v4", "v8", "v16", "neon"))},
     kernels=int8(HOST_INT8), vector="v8", c_flags=("-march=native",),
 )  # fmt: skip
 

@@ -268,7 +268,7 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str, condit
         sum_text=sum_text,
         hold_text=f"f32x{lanes}_hold({{a}})",
         includes=frozenset({"immintrin.h"}),
-        check=(condition, f"compile with {flags} or -march=native, or pass --target host,vector=v4"),
+        check=(condition, f"compile with {flags}, or -march=native on a processor that has it; or pass --target host,vector=v4 (any processor), host,vector=neon (AArch64)"),
     )
 
 
@@ -314,6 +314,7 @@ NEON = VectorDialect(
     min_text="vminq_f32({a}, {b})",
     sum_text="vaddvq_f32({a})",
     includes=frozenset({"arm_neon.h"}),
+    check=("defined(__aarch64__) && defined(__ARM_NEON)", "compile for AArch64, or pass --target host,vector=v4 (any processor)"),
 )
 
 MVE = VectorDialect(
