@@ -58,8 +58,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Generated:
-    """The C of one case, small enough to travel between processes."""
+class Generated:
+    """The C of one case, small enough to travel between processes. outputs: (name, label of the type, shape)."""
 
     name: str
     source: str
@@ -73,9 +73,9 @@ def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True
               board: str | None = None) -> list[Outcome]:  # fmt: skip
     """The outcome of each case, in order; run on the host, or on an emulated board of qemu.BOARDS."""
     with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, ProcessPoolExecutor(JOBS) as pool:
-        arguments = [(Path(folder), k, case, target) for k, case in enumerate(cases)]
-        results: list[_Generated | Outcome] = list(pool.map(_generate, arguments, chunksize=8))
-        ready = [k for k, r in enumerate(results) if isinstance(r, _Generated)]
+        arguments = ([Path(folder)] * len(cases), range(len(cases)), cases, [target] * len(cases))
+        results: list[Generated | Outcome] = list(pool.map(generate, *arguments, chunksize=8))
+        ready = [k for k, r in enumerate(results) if isinstance(r, Generated)]
         units = [ready[i : i + per_unit] for i in range(0, len(ready), per_unit)]
         more = [*flags, *(SANITIZE if sanitize else ())]
         jobs = [(Path(folder), n, [results[k] for k in unit], [cases[k].inputs for k in unit], more, board) for n, unit in enumerate(units)]
@@ -85,8 +85,8 @@ def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True
     return [r for r in results if isinstance(r, Outcome)]
 
 
-def _generate(arguments: tuple[Path, int, Case, str]) -> _Generated | Outcome:
-    folder, number, case, target = arguments
+def generate(folder: Path, number: int, case: Case, target: str) -> Generated | Outcome:
+    """The C of a case for a target, with names of that number; or why there is none."""
     place = case.folder or folder
     path = place / f"case{number}.onnx"
     try:
@@ -104,11 +104,10 @@ def _generate(arguments: tuple[Path, int, Case, str]) -> _Generated | Outcome:
     if len(view.inputs) != len(case.inputs) or mismatch:
         return Outcome("broken", f"{case.name}: inputs {[str(p.buffer.type) for p in view.inputs]} do not fit {[a.shape for a in case.inputs]}")
     outputs = tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
-    texts = compiled.texts
-    return _Generated(view.name, texts[f"{view.name}.c"], texts[f"{view.name}.h"], _driver(view), tuple(view.helpers), outputs)
+    return Generated(view.name, compiled.texts[f"{view.name}.c"], compiled.texts[f"{view.name}.h"], driver(view), tuple(view.helpers), outputs)
 
 
-def _driver(view: ModelView) -> str:
+def driver(view: ModelView) -> str:
     """A C function that reads the inputs, runs the model and writes the outputs. Buffers are of the exact size."""
     lines = [f"static int run_{view.name}(void)", "{"]
     for kind, ports in (("in", view.inputs), ("out", view.outputs)):
@@ -129,7 +128,7 @@ def _driver(view: ModelView) -> str:
     return "\n".join([*lines, "    return 0;", "}"])
 
 
-def _unit(arguments: tuple[Path, int, list[_Generated], list[tuple[np.ndarray, ...]], list[str], str | None]) -> list[Outcome]:
+def _unit(arguments: tuple[Path, int, list[Generated], list[tuple[np.ndarray, ...]], list[str], str | None]) -> list[Outcome]:
     """Compile and run a unit; case by case when that fails."""
     folder, number, items, inputs, flags, board = arguments
     outcomes = _build_and_run(folder / f"unit{number}", items, inputs, flags, board)
@@ -143,10 +142,30 @@ def _unit(arguments: tuple[Path, int, list[_Generated], list[tuple[np.ndarray, .
     return result
 
 
-def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.ndarray, ...]], flags: list[str], board: str | None,
+def _build_and_run(folder: Path, items: list[Generated], inputs: list[tuple[np.ndarray, ...]], flags: list[str], board: str | None,
                    alone: bool = False) -> list[Outcome] | None:  # fmt: skip
     folder.mkdir()
-    parts = ["#include <stdio.h>", "#include <stdlib.h>", "static FILE *source;", "static FILE *sink;"]
+    write_unit(folder, items)
+    (folder / "in.bin").write_bytes(b"".join(given_bytes(a) for arrays in inputs for a in arrays))
+    options = [*STRICT, *flags, f"-I{include_dir()}", "-I."]
+    try:
+        if board is None:
+            subprocess.run([os.environ.get("CC", "gcc"), *options, "main.c", "unit.c", "-lm", "-o", "unit"], cwd=folder, capture_output=True, text=True, check=True)
+            subprocess.run([str(folder / "unit")], cwd=folder, capture_output=True, text=True, errors="replace", check=True, timeout=120)
+        else:
+            build_and_run(BOARDS[board], ["main.c", "unit.c"], folder, options)
+    except subprocess.TimeoutExpired:
+        return [Outcome("crash", "timeout")] if alone else None
+    except subprocess.CalledProcessError as error:
+        status = "crash" if error.cmd[0] in (str(folder / "unit"), EMULATOR) else "uncompilable"
+        return [Outcome(status, (error.stderr or "")[:3000])] if alone else None
+    return split(items, (folder / "out.bin").read_bytes())
+
+
+def write_unit(folder: Path, items: Sequence[Generated]) -> None:
+    """unit.c: the models; main.c: a program that reads the inputs of all from in.bin and writes their outputs to out.bin."""
+    parts: list[str] = []
+    drivers = ["#include <stdio.h>", "#include <stdlib.h>", *(f'#include "{item.name}.h"' for item in items), "static FILE *source;", "static FILE *sink;"]
     seen: set[str] = set()
     for item in items:
         (folder / f"{item.name}.h").write_text(item.header)
@@ -155,28 +174,16 @@ def _build_and_run(folder: Path, items: list[_Generated], inputs: list[tuple[np.
             text = text.replace(helper, "", 1) if helper in seen else text
             seen.add(helper)
         local = re.findall(r"^#define (\w+)\(type, offset\)", text, re.MULTILINE)  # places in the workspace and among the parameters
-        parts += [text, item.driver, *(f"#undef {name}" for name in local)]
+        parts += [text, *(f"#undef {name}" for name in local)]
+        drivers.append(item.driver)
     calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}" for i in items)
     files = '    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == NULL || sink == NULL) { return 1; }\n'
-    parts.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
+    drivers.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
     (folder / "unit.c").write_text("\n\n".join(parts))
-    (folder / "in.bin").write_bytes(b"".join(_bytes(a) for arrays in inputs for a in arrays))
-    options = [*STRICT, *flags, f"-I{include_dir()}", "-I."]
-    try:
-        if board is None:
-            subprocess.run([os.environ.get("CC", "gcc"), *options, "unit.c", "-lm", "-o", "unit"], cwd=folder, capture_output=True, text=True, check=True)
-            subprocess.run([str(folder / "unit")], cwd=folder, capture_output=True, text=True, errors="replace", check=True, timeout=120)
-        else:
-            build_and_run(BOARDS[board], ["unit.c"], folder, options)
-    except subprocess.TimeoutExpired:
-        return [Outcome("crash", "timeout")] if alone else None
-    except subprocess.CalledProcessError as error:
-        status = "crash" if error.cmd[0] in (str(folder / "unit"), EMULATOR) else "uncompilable"
-        return [Outcome(status, (error.stderr or "")[:3000])] if alone else None
-    return _split(items, (folder / "out.bin").read_bytes())
+    (folder / "main.c").write_text("\n\n".join(drivers))
 
 
-def _bytes(array: np.ndarray) -> bytes:
+def given_bytes(array: np.ndarray) -> bytes:
     """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are slots."""
     if is_text(array):
         return encoded(array, string_type(DEFAULT_WIDTH)).tobytes()
@@ -185,7 +192,8 @@ def _bytes(array: np.ndarray) -> bytes:
     return np.ascontiguousarray(array.astype(small[name]) if name in small else array).tobytes()
 
 
-def _split(items: list[_Generated], data: bytes) -> list[Outcome]:
+def split(items: Sequence[Generated], data: bytes) -> list[Outcome]:
+    """The outcomes of a unit from what it wrote."""
     from aot_model.ir.types import DType
 
     outcomes, at = [], 0
@@ -206,7 +214,7 @@ def _split(items: list[_Generated], data: bytes) -> list[Outcome]:
     return outcomes
 
 
-def _trimmed(item: _Generated, arrays: list[np.ndarray]) -> tuple[tuple[np.ndarray, ...], dict[str, tuple[int, ...]]]:
+def _trimmed(item: Generated, arrays: list[np.ndarray]) -> tuple[tuple[np.ndarray, ...], dict[str, tuple[int, ...]]]:
     """(outputs, shapes): those whose size depends on data are cut to the shape that the model says, unless that is larger
     than there was room for."""
     named = list(zip((n for n, _, _ in item.outputs), arrays, strict=True))
