@@ -14,18 +14,25 @@ import time
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError
+from aot_model.frontends.model import Model
 from aot_model.host_run import SANITIZE, STRICT
 from aot_model.installation import include_dir
+from aot_model.ir.graph import Graph
 from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, string_type
-from aot_model.pipeline import Request, compile_model
+from aot_model.ops.registry import load_all
+from aot_model.pipeline import Compiled, Request, compile_graph, compile_model
+from aot_model.targets.registry import parse_target
 from qemu import BOARDS, EMULATOR, build_and_run
 
 JOBS = int(os.environ.get("AOT_MODEL_TEST_JOBS", "2"))
@@ -36,7 +43,8 @@ class Case:
     """A model and the arrays for its inputs, in the order of the model's inputs."""
 
     name: str
-    model: onnx.ModelProto
+    model: onnx.ModelProto | bytes | Graph
+    """An ONNX model, the bytes of a TFLite file, or a graph as frontends make it."""
     inputs: tuple[np.ndarray, ...]
     dims: dict[str, int] = field(default_factory=dict)
     folder: Path | None = None
@@ -44,11 +52,15 @@ class Case:
     constants: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """Inputs that are constants of the model; they are not among `inputs`."""
     bounds: dict[str, int] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    """Of the target."""
+    runs: int = 1
+    """How often it runs; the outputs are those of the last run."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """status: ok, refused (E1xx to E5xx), broken (internal error), uncompilable, crash."""
+    """status: ok, refused (E1xx to E5xx), broken (internal error), uncompilable, crash; same: see `unlike`."""
 
     status: str
     message: str = ""
@@ -70,10 +82,13 @@ class Generated:
 
 
 def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True, flags: Sequence[str] = ("-O1",), per_unit: int = 24,
-              board: str | None = None) -> list[Outcome]:  # fmt: skip
-    """The outcome of each case, in order; run on the host, or on an emulated board of qemu.BOARDS."""
-    with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, ProcessPoolExecutor(JOBS) as pool:
-        arguments = ([Path(folder)] * len(cases), range(len(cases)), cases, [target] * len(cases))
+              board: str | None = None, unlike: str | None = None, jobs: int = JOBS) -> list[Outcome]:  # fmt: skip
+    """The outcome of each case, in order; run on the host, or on an emulated board of qemu.BOARDS.
+
+    unlike: a case whose C is that for this other target is not run, its status is "same". jobs: 1 for this process alone.
+    """
+    with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, _workers(jobs) as pool:
+        arguments = ([Path(folder)] * len(cases), range(len(cases)), cases, [target] * len(cases), [unlike] * len(cases))
         results: list[Generated | Outcome] = list(pool.map(generate, *arguments, chunksize=8))
         ready = [k for k, r in enumerate(results) if isinstance(r, Generated)]
         units = [ready[i : i + per_unit] for i in range(0, len(ready), per_unit)]
@@ -85,13 +100,46 @@ def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True
     return [r for r in results if isinstance(r, Outcome)]
 
 
-def generate(folder: Path, number: int, case: Case, target: str) -> Generated | Outcome:
+class _Here:
+    """An executor that computes in this process."""
+
+    map = staticmethod(lambda function, *items, chunksize=1: map(function, *items))
+
+
+def _workers(jobs: int) -> AbstractContextManager[Any]:
+    return nullcontext(_Here()) if jobs == 1 else ProcessPoolExecutor(jobs)
+
+
+def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
+    """The C of a case; its model goes into a file of that path, unless it is a graph."""
+    request = Request(path, name, target, case.options, case.dims, Options(metadata="none"), constants=case.constants, bounds=case.bounds)
+    if isinstance(case.model, Graph):
+        load_all()
+        graph = deepcopy(case.model)  # the passes change it in place
+        return compile_graph(request, Model(graph, (), ""), parse_target(target, case.options))
+    path.write_bytes(case.model if isinstance(case.model, bytes) else case.model.SerializeToString())
+    return compile_model(request)
+
+
+_ABOUT_THE_TARGET = re.compile(r"\A/\*.*?\*/|^#if [^\n]*\n#error [^\n]*\n#endif$", re.MULTILINE | re.DOTALL)
+
+
+def _substance(source: str) -> str:
+    """C without the comment and the checks that name the target."""
+    return re.sub(r"\n+", "\n", _ABOUT_THE_TARGET.sub("", source))
+
+
+def generate(folder: Path, number: int, case: Case, target: str, unlike: str | None = None) -> Generated | Outcome:
     """The C of a case for a target, with names of that number; or why there is none."""
     place = case.folder or folder
     path = place / f"case{number}.onnx"
+    name = f"m{number}"
     try:
-        path.write_bytes(case.model.SerializeToString())
-        compiled = compile_model(Request(path, f"m{number}", target, dims=case.dims, constants=case.constants, bounds=case.bounds, library=Options(metadata="none")))
+        compiled = compiled_case(case, path, name, target)
+        if unlike is not None:
+            other = compiled_case(case, path, name, unlike).texts[f"{name}.c"]
+            if _substance(other) == _substance(compiled.texts[f"{name}.c"]):
+                return Outcome("same")
     except CompileError as error:
         return Outcome("refused", str(error).replace(str(path), case.name))
     except Exception:
@@ -104,10 +152,10 @@ def generate(folder: Path, number: int, case: Case, target: str) -> Generated | 
     if len(view.inputs) != len(case.inputs) or mismatch:
         return Outcome("broken", f"{case.name}: inputs {[str(p.buffer.type) for p in view.inputs]} do not fit {[a.shape for a in case.inputs]}")
     outputs = tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
-    return Generated(view.name, compiled.texts[f"{view.name}.c"], compiled.texts[f"{view.name}.h"], driver(view), tuple(view.helpers), outputs)
+    return Generated(view.name, compiled.texts[f"{view.name}.c"], compiled.texts[f"{view.name}.h"], driver(view, case.runs), tuple(view.helpers), outputs)
 
 
-def driver(view: ModelView) -> str:
+def driver(view: ModelView, runs: int = 1) -> str:
     """A C function that reads the inputs, runs the model and writes the outputs. Buffers are of the exact size."""
     lines = [f"static int run_{view.name}(void)", "{"]
     for kind, ports in (("in", view.inputs), ("out", view.outputs)):
@@ -121,7 +169,7 @@ def driver(view: ModelView) -> str:
         if p.buffer.nbytes:
             lines.append(f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, source) != {p.buffer.nbytes}u) {{ return 2; }}")
     lines += ["    {", f"        const {view.name}_inputs inputs = {{ {ins} }};", f"        const {view.name}_outputs outputs = {{ {outs} }};"]
-    lines += [f"        status = {view.name}_run(&inputs, &outputs);", "    }"]
+    lines += [f"        status = {view.name}_run(&inputs, &outputs);"] * runs + ["    }"]
     lines.append("    if (status != 0) { return 3; }")
     lines += [f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, sink);" for k, p in enumerate(view.outputs) if p.buffer.nbytes]
     lines += [f"    free({kind}{k});" for kind, ports in (("in", view.inputs), ("out", view.outputs)) for k in range(len(ports))]

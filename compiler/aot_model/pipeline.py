@@ -16,7 +16,7 @@ from aot_model.emit.render import header, source
 from aot_model.emit.report import report
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError, located
-from aot_model.frontends.model import Bindings, read_model
+from aot_model.frontends.model import Bindings, Model, read_model
 from aot_model.ir.expr import forget
 from aot_model.ir.graph import count_parameters
 from aot_model.lowering.lower import lower
@@ -74,6 +74,11 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     check_options(request.library, request.pools, [t.name for t in (*target.before, target)])
     arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
     model = read_model(request.model, Bindings(request.dims, request.constants, request.bounds, request.library.string_bytes), arithmetic)
+    return compile_graph(request, model, target, observer)
+
+
+def compile_graph(request: Request, model: Model, target: Target, observer: Observer | None = None) -> Compiled:
+    """Compile a model that has been read."""
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         parts = run_passes(model.graph, target, observer)

@@ -21,7 +21,7 @@ from aot_model.kernels.float32.text import CText
 from aot_model.lowering.arguments import Argument, written
 from aot_model.lowering.site import Site
 from aot_model.ops.indexing import block
-from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
+from aot_model.ops.registry import Arrays, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
 
 
 def shape_type(rank: int) -> TensorType:
@@ -104,6 +104,9 @@ class NonZeroRows(NonZero):
     def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         columns, shape = super().fold(arrays)
         return [np.ascontiguousarray(columns.T), shape[::-1].copy()]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return [np.argwhere(arrays[0]).astype(np.int64)]
 
 
 @operator("Compress", alone=True, strings=True)

@@ -19,7 +19,7 @@ from aot_model.ops.indexing import ScatterElements
 from aot_model.ops.movement import Pad
 from aot_model.ops.nn import Pool
 from aot_model.ops.normalisation import reduction, scalar
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, ints, operator, required, static
+from aot_model.ops.registry import Arrays, At, Build, Index, Inputs, Operator, OperatorError, Sample, ints, operator, required, static
 from aot_model.ops.views import ReshapeTo, flatten_index
 
 Ints = tuple[int, ...]
@@ -152,9 +152,13 @@ class GlobalLpPool(_LpPooling):
         d = x.type.rank - 2
         return Pool("sum", x.shape[2:], (1,) * d, (0,) * (2 * d), (1,) * d)
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.abs(np.asarray(arrays[0]))
+        return [(x**self.p).sum(tuple(range(2, x.ndim)), keepdims=True) ** np.float32(1 / self.p)]
+
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(1, 2, 3, 4),), {"p": p}) for p in (1, 2)]
+        return [Sample((_draw(1, 2, 3, 4),), {"p": p}) for p in (1, 2, 3)] + [Sample((_draw(2, 3, 5),))]
 
 
 @operator("MaxUnpool")

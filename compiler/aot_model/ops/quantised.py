@@ -13,12 +13,13 @@ from functools import cache
 
 import numpy as np
 
+from aot_model import exact
 from aot_model.ir.expr import Expr, call, cast, const, load, select
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.index import add
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import clamp
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
+from aot_model.ops.registry import Arrays, At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
 
 ROUNDINGS = {"double": "requantise", "single": "requantise_single", "even": "requantise_even", "wide": "requantise_wide"}
 """Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits."""
@@ -110,6 +111,12 @@ class Requantise(Operator):
         y = call(ROUNDINGS[self.rounding], acc, factor, shift, dtype=DType.INT32)
         return saturated(y, self.zero_point, self.low, self.high, self.to)
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        def one(x: int, m: int, s: int) -> int:
+            return exact.clamped(exact.rescale(x - self.x_zero_point, m, s, self.rounding) + self.zero_point, self.low, self.high)
+
+        return exact.by_element(one, self.to.numpy, *arrays)
+
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(11)
@@ -120,6 +127,8 @@ class Requantise(Operator):
             Sample((acc, m, s), {"zero_point": 3}, frozenset({1, 2})),
             Sample((acc, m[:1], s[:1]), {"zero_point": -128, "low": 0, "rounding": "single"}, frozenset({1, 2})),
             Sample((acc.astype(np.int64) << 12, m >> 16, s), {"to": DType.INT16, "low": -32768, "high": 32767, "rounding": "wide"}, frozenset({1, 2})),
+            Sample((acc >> 12, m[:1] - 2**29, s[:1] + 10), {"to": DType.UINT8, "low": 0, "high": 255, "rounding": "even", "x_zero_point": -9}, frozenset({1, 2})),
+            Sample((np.arange(-640, 641, 64, dtype=np.int32), m[:1], s[:1] + 7), {"low": -1000, "high": 99}, frozenset({1, 2})),
         ]  # fmt: skip
 
 
@@ -149,6 +158,12 @@ class RequantiseFloat(Operator):
         # Clamped as a float: what is beyond int32 does not survive the conversion.
         inside = clamp(whole, const(self.low - self.zero_point, f.dtype), const(self.high - self.zero_point, f.dtype))
         return saturated(cast(inside, DType.INT32), self.zero_point, self.low, self.high, self.to)
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, factor = (np.asarray(a) for a in arrays)
+        real = x.astype(factor.dtype) * factor
+        whole = np.rint(real) if self.rounding == "rint" else np.copysign(np.floor(np.abs(real) + 0.5), real)
+        return [np.clip(whole.astype(np.float64) + self.zero_point, self.low, self.high).astype(self.to.numpy)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -228,9 +243,12 @@ class Lookup(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return self.table.at(at(required(inputs), index))
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return exact.by_element(lambda x: self.table.values[x - self.table.low], self.table.dtype.numpy, arrays[0])
+
     @classmethod
     def samples(cls) -> list[Sample]:
-        table = Table(tuple((k * k) % 251 - 120 for k in range(256)), DType.INT8, -128)
+        table = Table(tuple((k * k) % 251 - 125 for k in range(256)), DType.INT8, -128)
         return [Sample((np.asarray([[-128, 127, 0], [5, -1, 77]], dtype=np.int8),), {"table": table})]
 
 

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from aot_model import exact
 from aot_model.fixed_point import interpolated_table, scaled_differences, softmax_exponentials
 from aot_model.ir.expr import Expr, call, cast, const
 from aot_model.ir.graph import Value
@@ -13,6 +14,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import clamp, op
 from aot_model.ops.quantised import Table, saturated
 from aot_model.ops.registry import (  # fmt: skip
+    Arrays,
     At,
     Build,
     Index,
@@ -59,10 +61,16 @@ class QuantisedSoftmax(Operator):
         total = build(op("ReduceSum"), build(RoundingShift(12), exponential), axes)
         return [build(SoftmaxRatio(self.to), exponential, total, build(FixedReciprocal(), total))]
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        rows = np.moveaxis(np.asarray(arrays[0], np.int64), self.axis, -1)
+        shares = np.apply_along_axis(lambda row: exact.softmax(row.tolist(), self.beta * self.scale, self.to.bits), -1, rows)
+        return [np.moveaxis(shares, -1, self.axis).astype(self.to.numpy)]
+
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(12)
-        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11}) for s in [(1, 10), (3, 1), (2, 5, 7)]]
+        cases = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {}), ((2, 3, 4), {"axis": 1, "beta": 0.5}), ((2, 6), {"to": DType.INT16}), ((3, 9), {"scale": 0.4})]
+        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more}) for s, more in cases]
 
 
 @operator("Exponential", domain="aot", elementwise=True, movement=True)
@@ -143,6 +151,13 @@ class QuantisedLogSoftmax(Operator):
         shifted = build(RoundingShift(22), build(op("Sub"), build(Exponential(differences), most, x), log))
         low, high = x.dtype.limits
         return [build(Saturate(high, low, high, x.dtype), shifted)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        real = self.scale * np.asarray(arrays[0], np.float64)
+        difference = real - real.max(axis=-1, keepdims=True)
+        log = difference - np.log(np.exp(difference).sum(axis=-1, keepdims=True))
+        limits = np.iinfo(np.asarray(arrays[0]).dtype)
+        return [np.clip(np.rint(log * 16) + limits.max, limits.min, limits.max).astype(limits.dtype)]
 
     @classmethod
     def samples(cls) -> list[Sample]:

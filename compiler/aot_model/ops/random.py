@@ -23,7 +23,7 @@ from aot_model.ops.elementwise import Where, op
 from aot_model.ops.indexing import block
 from aot_model.ops.movement import Expand
 from aot_model.ops.ordering import CumSum
-from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import OPERATORS, Arrays, Build, Inputs, Operator, OperatorError, Sample, operator, required
 from aot_model.ops.views import ReshapeTo
 
 _WORDS = 624
@@ -250,11 +250,21 @@ class Multinomial(Operator):
         # The sum of all may be a little less than 1.
         return [build(Cast(self.dtype), build(op("Min"), count, build.constant(classes - 1, DType.INT32)))]
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0], np.float64)
+        p = np.exp(x - x.max(axis=1, keepdims=True))
+        share = p.cumsum(axis=1) / p.sum(axis=1, keepdims=True)
+        u = np.random.RandomState(int(self.seed or 0)).random_sample((x.shape[0], self.sample_size))
+        drawn = [np.searchsorted(row[:-1], draws, side="right") for row, draws in zip(share, u, strict=True)]
+        return [np.asarray(drawn, self.dtype.numpy)]
+
     @classmethod
     def samples(cls) -> list[Sample]:
         certain = np.full((3, 5), -1e9, np.float32)
         certain[[0, 1, 2], [4, 0, 2]] = 0
-        return [Sample((certain,), {"sample_size": 6, "seed": 1.0}), Sample((certain,), {"seed": 2.0, "dtype": DType.INT64})]
+        fair = np.log(np.asarray([[1, 2, 3, 4], [4, 4, 1, 1]], np.float32))
+        return [Sample((certain,), {"sample_size": 6, "seed": 1.0}), Sample((certain,), {"seed": 2.0, "dtype": DType.INT64}),
+                Sample((fair,), {"sample_size": 30, "seed": 7.0})]  # fmt: skip
 
 
 @operator("Dropout")

@@ -11,7 +11,7 @@ import numpy as np
 
 from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import At, Index, Inputs, Operator, Sample, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import Arrays, At, Index, Inputs, Operator, Sample, ints, normal_axis, operator, required, static
 
 _Map = Callable[[Expr], Expr]
 _Finish = Callable[[Expr, int], Expr]
@@ -117,6 +117,9 @@ class WideSum(Operator):
         kept = iter(i for k, i in enumerate(index) if not self.keepdims or k not in self.axes)
         source = tuple(over[d] if d in over else next(kept) for d in range(x.type.rank))
         return reduce("add", tuple(over.values()), cast(at(x, source), DType.INT32))
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return [np.sum(np.asarray(arrays[0]), self.axes, np.int32, keepdims=self.keepdims)]
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -37,6 +37,7 @@ else:
 Inputs = Sequence[Value | None]
 Index = tuple[Expr, ...]
 At = Callable[[Value, Index], Expr]
+Arrays = Sequence["np.ndarray | None"]
 
 
 class OperatorError(Exception):
@@ -57,6 +58,10 @@ class Sample:
     constants: frozenset[int] = frozenset()
     """Inputs that are constants of the model (shapes, axes, weights)."""
     outputs: int = 1
+    states: frozenset[int] = frozenset()
+    """Inputs that are states; the array is what the state holds at first."""
+    tolerance: float = 0.0
+    """How far whole numbers may be from `reference`, where that computes in real numbers."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +125,17 @@ class Operator:
 
     @classmethod
     def samples(cls) -> list[Sample]:
+        """Cases of the conformance tests; every attribute and every kind of input should be in one."""
         return []
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        """The outputs in numpy, written from the specification and not from `express`, `expand` or `lower`: what the
+        conformance tests compare with where neither ONNX nor ONNX Runtime has the operator."""
+        raise NotImplementedError(f"{self.name}.reference")
 
     @classmethod
     def has(cls, method: str) -> bool:
-        """Whether the class defines `express`, `expand` or `lower`."""
+        """Whether the class defines `express`, `expand`, `lower`, `fold` or `reference`."""
         return getattr(cls, method) is not getattr(Operator, method)
 
 

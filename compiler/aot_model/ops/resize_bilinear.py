@@ -12,7 +12,7 @@ import numpy as np
 from aot_model.ir.expr import Expr, call, cast, const, load, select
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import Arrays, At, Index, Inputs, Operator, OperatorError, Sample, operator, required
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,21 @@ class _Axis:
             return const(v.data.reshape(-1)[0].item(), v.dtype) if v.data is not None and v.data.size == 1 else load(v, (i,))
 
         return entry(self.low), entry(self.high), entry(self.weight)
+
+
+def _weights(size: int, wanted: int, unit: int, aligned: bool, centred: bool) -> np.ndarray:
+    """[wanted, size]: what each source contributes, by the definition: 1 is `unit`, integers are rounded."""
+    last = 1 if aligned and wanted > 1 else 0
+    step = (size - last) * unit / (wanted - last)
+    step = float(np.floor(step + 0.5)) if unit > 1 else step
+    result = np.zeros((wanted, size))
+    for k in range(wanted):
+        place = k * step + (step / 2 - unit / 2 if centred else 0)
+        place = float(np.floor(place)) if unit > 1 else place
+        low = max(int(place / unit), 0)
+        result[k, min(low, size - 1)] += unit - (place - low * unit)
+        result[k, min(max(-int(-place // unit), 0), size - 1)] += place - low * unit
+    return result
 
 
 @operator("ResizeBilinear", domain="aot")
@@ -88,9 +103,19 @@ class ResizeBilinear(Operator):
         up = call("lt", const(0, wide), total, dtype=DType.BOOL)
         return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), whole), x.dtype)
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0])
+        unit = 1 if x.dtype.kind == "f" else 1024
+        rows, columns = (_weights(n, to, unit, self.align_corners, self.half_pixel_centers) for n, to in zip(x.shape[1:3], (self.height, self.width), strict=True))
+        total = np.einsum("yh,xw,nhwc->nyxc", rows, columns, x.astype(np.float64)) / unit**2
+        return [(total if unit == 1 else np.copysign(np.floor(np.abs(total) + 0.5), total)).astype(x.dtype)]
+
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(4)
         x = np.asarray(rng.integers(-128, 128, (1, 3, 4, 2)), dtype=np.int8)
         sizes = [(6, 8), (5, 3), (1, 1)]
-        return [Sample((v,), {"height": h, "width": w, "half_pixel_centers": p}) for h, w in sizes for p in (False, True) for v in (x, x.astype(np.float32))]
+        return [
+            Sample((v,), {"height": h, "width": w, "align_corners": a, "half_pixel_centers": p})
+            for h, w in sizes for a, p in ((False, False), (False, True), (True, False)) for v in (x, x.astype(np.int16) * 200, x.astype(np.float32))
+        ]  # fmt: skip

@@ -1,0 +1,166 @@
+"""The rows of the conformance suite: every sample of every operator in the registry, as a model of one node.
+
+An operator that ONNX or ONNX Runtime has is a node of an ONNX file; one of our own is a graph, as frontends make it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.defs
+from onnx import helper, numpy_helper
+
+from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.strings import DEFAULT_WIDTH, encoded, is_text, string_type
+from aot_model.ir.types import DType, TensorType
+from aot_model.ops.registry import OPERATORS, Build, Operator, Sample, load_all
+from batch import Case
+
+load_all()
+OPSET = min(onnx.defs.onnx_opset_version(), 23)
+VERSIONS = {"": OPSET, "ai.onnx.ml": 5}
+"""Newest version of a domain that both references know; 1 of the others."""
+RUNTIME = "com.microsoft"
+"""The domain of ONNX Runtime's own operators, of which onnx has no schema."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample of one operator."""
+
+    label: str
+    kind: type[Operator]
+    sample: Sample
+
+    @property
+    def operator(self) -> Operator:
+        return self.kind(**self.sample.attributes)
+
+    @property
+    def in_onnx(self) -> bool:
+        return _is_onnx(self.kind)
+
+    @property
+    def fed(self) -> tuple[np.ndarray, ...]:
+        """The arrays that are inputs of the model."""
+        known = self.sample.constants | self.sample.states
+        return tuple(np.asarray(x) for k, x in enumerate(self.sample.inputs) if x is not None and k not in known)
+
+    @property
+    def case(self) -> Case:
+        model = onnx_model(self) if self.in_onnx else graph(self)
+        return Case(self.label, model, self.fed, runs=2 if self.sample.states else 1)
+
+
+def _is_onnx(kind: type[Operator]) -> bool:
+    return kind.domain == RUNTIME or (kind.domain != "aot" and onnx.defs.has(kind.name, kind.domain))
+
+
+def label_of(kind: type[Operator]) -> str:
+    return f"{kind.domain}.{kind.name}" if kind.domain else kind.name
+
+
+def rows_of(kind: type[Operator]) -> list[Row]:
+    return [Row(f"{label_of(kind)}-{k}", kind, s) for k, s in enumerate(kind.samples())]
+
+
+def registry_rows() -> Iterator[Row]:
+    for _, kind in sorted(OPERATORS.items()):
+        yield from rows_of(kind)
+
+
+# --- as a graph of ours -----------------------------------------------------------------------------------------------
+
+
+def graph(row: Row) -> Graph:
+    """The operator with inputs and constants; what it stores in a state is read in the run after."""
+    values: list[Value | None] = []
+    for k, x in enumerate(row.sample.inputs):
+        values.append(None if x is None else _value(f"x{k}", _slots(np.asarray(x)), k in row.sample.constants, k in row.sample.states))
+    result = Graph("sample", [v for v in values if v is not None and not v.is_const and not v.state])
+    build = Build(result.nodes, "node")
+    before = [build(OPERATORS["", "Identity"](), v, output=f"before_{v.name}") for v in values if v is not None and v.state]
+    operator = row.operator
+    sized = operator.sized_by_data(values)
+    count = len(operator.infer(values)) - len(sized)
+    results = build.many(operator, *values, outputs=[*(f"y{k}" for k in range(count)), *(f"y{k}.shape" for k in sized)])
+    result.outputs = before if operator.effects else results
+    return result
+
+
+def _value(name: str, array: np.ndarray, is_constant: bool, state: bool) -> Value:
+    if is_constant:
+        return constant(name, array)
+    return Value(name, TensorType(DType.of(array.dtype), array.shape), state=state, initial=array if state else None)
+
+
+def _slots(array: np.ndarray) -> np.ndarray:
+    return encoded(array, string_type(DEFAULT_WIDTH)) if is_text(array) else array
+
+
+# --- as ONNX ----------------------------------------------------------------------------------------------------------
+
+
+def onnx_model(row: Row) -> onnx.ModelProto:
+    """A model of one node, at the newest version of the operator."""
+    sample, domain, name = row.sample, row.kind.domain, row.kind.name
+    version = last_version(domain, name)
+    attributes = {k: _attribute(v) for k, v in sample.attributes.items()}
+    names = ["" if x is None else f"x{k}" for k, x in enumerate(sample.inputs)]
+    outputs = [f"y{k}" for k in range(sample.outputs)]
+    node = helper.make_node(name, names, outputs, domain=domain, name="node", **attributes)
+    inputs, constants = [], []
+    for k, x in enumerate(sample.inputs):
+        if x is None:
+            continue
+        if k in sample.constants:
+            constants.append(numpy_helper.from_array(np.asarray(x), f"x{k}"))
+        else:
+            inputs.append(helper.make_tensor_value_info(f"x{k}", helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.shape(x)))
+    graph = helper.make_graph([node], "sample", inputs, [onnx.ValueInfoProto(name=o) for o in outputs], constants)
+    opsets = [helper.make_opsetid("", version if not domain else OPSET)]
+    if domain:
+        opsets.append(helper.make_opsetid(domain, version))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def last_version(domain: str, name: str) -> int:
+    """The newest opset, if there is one not above VERSIONS, in which the operator is and is not deprecated."""
+    newest = VERSIONS.get(domain, 1)
+    for version in (*range(newest, 0, -1), *range(newest + 1, onnx.defs.onnx_opset_version() + 1)):
+        try:
+            if not onnx.defs.get_schema(name, version, domain).deprecated:
+                return version
+        except onnx.defs.SchemaError:
+            pass
+    return 1
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return numpy_helper.from_array(value)
+    if isinstance(value, Graph):
+        return _body(value)
+    return helper.np_dtype_to_tensor_dtype(value.numpy) if isinstance(value, DType) else value
+
+
+def _body(graph: Graph) -> onnx.GraphProto:
+    """The body of control flow. It consists of operators of ONNX; what it reads from outside has the name that it has there."""
+    held = {v.name: v for n in graph.nodes for v in n.inputs if v is not None and v.is_const}
+    held.update((v.name, v) for v in graph.outputs if v.is_const)
+    constants = [numpy_helper.from_array(np.asarray(v.data), name) for name, v in held.items()]
+    return helper.make_graph([_node(n) for n in graph.nodes], graph.name, _ports(graph.inputs), _ports(graph.outputs), constants)
+
+
+def _ports(values: Sequence[Value]) -> list[onnx.ValueInfoProto]:
+    return [helper.make_tensor_value_info(v.name, helper.np_dtype_to_tensor_dtype(v.dtype.numpy), v.shape) for v in values]
+
+
+def _node(node: Node) -> onnx.NodeProto:
+    given = {f.name: getattr(node.op, f.name) for f in fields(node.op) if getattr(node.op, f.name) is not None}  # type: ignore[arg-type]
+    names = ["" if v is None else v.name for v in node.inputs]
+    return helper.make_node(node.kind, names, [v.name for v in node.outputs], domain=node.op.domain, **{k: _attribute(v) for k, v in given.items()})
