@@ -28,7 +28,8 @@ def away(x: Fraction) -> int:
 
 def within(x: int, bits: int) -> int:
     """The nearest signed integer of so many bits."""
-    return sorted((-(2 ** (bits - 1)), x, 2 ** (bits - 1) - 1))[1]
+    half: int = 2 ** (bits - 1)
+    return clamped(x, -half, half - 1)
 
 
 def modulo(x: int, bits: int = 32) -> int:
@@ -47,7 +48,7 @@ def rescale(x: int, multiplier: int, shift: int, rounding: str = "double") -> in
         high = product(modulo(x * 2 ** max(shift, 0)), multiplier)
         return away(Fraction(high, 2 ** max(-shift, 0)))
     exact = Fraction(x * multiplier) * Fraction(2) ** (shift - (15 if rounding == "wide" else 31))
-    return {"single": up, "wide": up, "even": round}[rounding](exact)
+    return round(exact) if rounding == "even" else up(exact)
 
 
 def clamped(x: int, low: int, high: int) -> int:

@@ -106,7 +106,7 @@ class NonZeroRows(NonZero):
         return [np.ascontiguousarray(columns.T), shape[::-1].copy()]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        return [np.argwhere(arrays[0]).astype(np.int64)]
+        return [np.argwhere(np.asarray(arrays[0])).astype(np.int64)]
 
 
 @operator("Compress", alone=True, strings=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class QuantisedSoftmax(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(12)
-        cases = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {}), ((2, 3, 4), {"axis": 1, "beta": 0.5}), ((2, 6), {"to": DType.INT16}), ((3, 9), {"scale": 0.4})]
+        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {}), ((2, 3, 4), {"axis": 1, "beta": 0.5}), ((2, 6), {"to": DType.INT16}), ((3, 9), {"scale": 0.4})]
         return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more}) for s, more in cases]
 
 

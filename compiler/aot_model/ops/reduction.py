@@ -119,7 +119,7 @@ class WideSum(Operator):
         return reduce("add", tuple(over.values()), cast(at(x, source), DType.INT32))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        return [np.sum(np.asarray(arrays[0]), self.axes, np.int32, keepdims=self.keepdims)]
+        return [np.asarray(np.sum(np.asarray(arrays[0]), self.axes, np.int32, keepdims=self.keepdims))]
 
     @classmethod
     def samples(cls) -> list[Sample]:
