@@ -3,7 +3,7 @@
 include_guard(GLOBAL)
 
 # Sets <prefix>_PROBLEM to why there is no working compiler, or to nothing and <prefix>_COMMAND to the command that runs
-# it, <prefix>_VERSION, _CMAKE_DIR and _INCLUDE_DIR to what it says of its installation, <prefix>_OPTIONS to the keywords
+# it, <prefix>_VERSION, _CMAKE_DIR, _INCLUDE_DIR and _PROBE to what it says of its installation, <prefix>_OPTIONS to the keywords
 # that are its options, as <kind>/<KEYWORD>/<option>.
 function(_aot_model_find_compiler prefix)
     set(${prefix}_PROBLEM "" PARENT_SCOPE)
@@ -50,7 +50,7 @@ function(_aot_model_find_compiler prefix)
         set(${prefix}_PROBLEM "${problem}" PARENT_SCOPE)
         return()
     endif ()
-    foreach (key IN ITEMS cmake_dir include_dir)
+    foreach (key IN ITEMS cmake_dir include_dir probe)
         string(JSON value ERROR_VARIABLE bad GET "${answer}" ${key})
         if (bad)
             set(value "")

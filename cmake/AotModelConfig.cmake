@@ -49,6 +49,7 @@ endif ()
 # Functions are global, so what they need is global too: they work in directories that never called find_package().
 set_property(GLOBAL PROPERTY AOT_MODEL_COMMAND "${_aot_model_COMMAND}")
 set_property(GLOBAL PROPERTY AOT_MODEL_INCLUDE_DIR "${_aot_model_INCLUDE_DIR}")
+set_property(GLOBAL PROPERTY AOT_MODEL_PROBE "${_aot_model_PROBE}")
 set_property(GLOBAL PROPERTY AOT_MODEL_OPTIONS "${_aot_model_OPTIONS}")
 if (NOT TARGET aot_model_runtime)
     # For code that handles models in general and links none; a library made by aot_model_library() has the headers.

@@ -3,7 +3,10 @@
 #     [NAME <identifier>]                         prefix of the generated files and symbols; default: the library's name
 #                                                 as a C identifier
 #     [TARGET <target>]                           what to generate code for (`aot-model targets`), with its options:
-#                                                 `cortex-m4,opt=size`; default: what the toolchain compiles for
+#                                                 `cortex-m4,optimize=size`; default: what the library is compiled for,
+#                                                 which the C compiler is asked
+#     [FLAGS_FROM <target>...]                    targets whose flags the library is compiled with; default: where a
+#                                                 platform keeps them in a target (zephyr_interface), that one
 #     [OFFLOAD <target>...]                       targets that take over parts of the model first, in order of
 #                                                 preference: docs/targets.md
 #     [TARGET_PLUGINS <file>...]                  Python files that define further targets
@@ -53,7 +56,7 @@ function(aot_model_library target)
     cmake_parse_arguments(PARSE_ARGV 1 arg
         "${flag};EXCLUDE_FROM_ALL"
         "${text};MODEL;NAME;TARGET;MAX_STACK;METADATA;REPORT"
-        "${list};${map};OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
+        "${list};${map};FLAGS_FROM;OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
     if (NOT arg_MODEL)
@@ -69,16 +72,20 @@ function(aot_model_library target)
         message(FATAL_ERROR "${call}: NAME '${arg_NAME}' is not a C identifier")
     endif ()
     if (NOT DEFINED arg_TARGET)
-        _aot_model_default_target(arg_TARGET)
-    endif ()
-    if (arg_TARGET MATCHES "^(.*,)?host$")
-        set(before "${CMAKE_MATCH_1}")
-        _aot_model_host_target(host)
-        set(arg_TARGET "${before}${host}")
+        set(arg_TARGET "${AOT_MODEL_TARGET}")
+        if (NOT arg_TARGET)
+            set(arg_TARGET auto)
+        endif ()
     endif ()
     list(JOIN arg_OFFLOAD "," before)
     if (before)
         set(arg_TARGET "${before},${arg_TARGET}")
+    endif ()
+    set(probe "")
+    set(shown " for ${arg_TARGET}")
+    if (arg_TARGET MATCHES "(^|,)(auto|host)(,|$)")
+        set(probe "$<TARGET_OBJECTS:${target}.probe>")
+        string(REGEX REPLACE "^ for auto.*" "" shown "${shown}")
     endif ()
     _aot_model_find_model(model "${call}" "${arg_MODEL}" "${arg_DEPENDS}")
 
@@ -105,6 +112,9 @@ function(aot_model_library target)
             list(APPEND arguments "${option}")
         endif ()
     endforeach ()
+    if (probe)
+        list(APPEND arguments "--target-probe=${probe}")
+    endif ()
     foreach (plugin IN LISTS arg_TARGET_PLUGINS)
         cmake_path(ABSOLUTE_PATH plugin NORMALIZE)
         list(APPEND arguments "--target-plugin=${plugin}")
@@ -128,8 +138,8 @@ function(aot_model_library target)
         OUTPUT "${source}" "${header}" "${metadata}" ${report} ${parameters}
         ARGUMENTS compile "${model}" -o "${dir}" ${arguments} ${arg_OPTIONS}
         DEPFILE "${dir}/${arg_NAME}.d"
-        DEPENDS "${model}" ${arg_DEPENDS}
-        COMMENT "Compiling model ${arg_NAME} for ${arg_TARGET}"
+        DEPENDS "${model}" ${arg_DEPENDS} ${probe}
+        COMMENT "Compiling model ${arg_NAME}${shown}"
     )
 
     set(exclude "")
@@ -138,7 +148,12 @@ function(aot_model_library target)
     endif ()
     add_library(${target} STATIC ${exclude} "${source}" "${metadata}" ${report} ${parameters})
     add_library(${PROJECT_NAME}::${target} ALIAS ${target})
-    target_compile_features(${target} PRIVATE c_std_99)
+    _aot_model_require_c99(${target})
+    _aot_model_take_flags(${target} "${call}" "${arg_FLAGS_FROM}")
+    if (probe)
+        _aot_model_add_probe(${target})
+        add_dependencies(${target} ${target}.probe)
+    endif ()
     if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang)$")
         target_link_libraries(${target} PUBLIC m)
     endif ()

@@ -1,61 +1,64 @@
-# What to generate code for, when aot_model_library() has no TARGET.
+# What to generate code for: the C compiler is asked, with the flags that the library will be compiled with.
 include_guard(GLOBAL)
 
-# Sets <result> to, in this order: AOT_MODEL_TARGET (a toolchain file or -D sets it); the target of the CPU that the C
-# compiler is told with -mcpu, by CMAKE_C_FLAGS or add_compile_options(), or of CMAKE_SYSTEM_PROCESSOR; `host` in a
-# native build; else `c`, plain C for any CPU. Features (-mcpu=cortex-m55+nomve) are left to the checks in the generated C.
-function(_aot_model_default_target result)
-    set(targets_by_cpu
-        cortex-m0=cortex-m0 cortex-m0plus=cortex-m0 cortex-m1=cortex-m0 cortex-m23=cortex-m0
-        cortex-m3=cortex-m3
-        cortex-m4=cortex-m4
-        cortex-m7=cortex-m7
-        cortex-m33=cortex-m33 cortex-m35p=cortex-m33
-        cortex-m52=cortex-m55 cortex-m55=cortex-m55 cortex-m85=cortex-m55
-    )
-    if (AOT_MODEL_TARGET)
-        set(${result} "${AOT_MODEL_TARGET}" PARENT_SCOPE)
-        return()
-    endif ()
-    get_directory_property(directory_options COMPILE_OPTIONS)
-    set(cpu "${CMAKE_SYSTEM_PROCESSOR}")
-    if ("${CMAKE_C_FLAGS};${directory_options}" MATCHES "-mcpu=([^ ;+>]+)")
-        set(cpu "${CMAKE_MATCH_1}")
-    endif ()
-    string(TOLOWER "${cpu}" cpu)
-    foreach (entry IN LISTS targets_by_cpu)
-        if (entry MATCHES "^([^=]+)=(.+)$" AND cpu STREQUAL CMAKE_MATCH_1)
-            set(${result} "${CMAKE_MATCH_2}" PARENT_SCOPE)
-            return()
+# Targets that carry a platform's flags in their INTERFACE options, where CMAKE_C_FLAGS has none: Zephyr, Mbed CE.
+set_property(GLOBAL PROPERTY AOT_MODEL_FLAGS_FROM zephyr_interface mbed-core-flags)
+
+# Compiles <library> with the flags of targets: those of FLAGS_FROM, else the platform's. Programs around a library
+# (aot_model_test() …) take them from there.
+function(_aot_model_take_flags library call given)
+    if (NOT given)
+        get_property(known GLOBAL PROPERTY AOT_MODEL_FLAGS_FROM)
+        foreach (target IN LISTS known)
+            if (TARGET "${target}")
+                list(APPEND given "${target}")
+            endif ()
+        endforeach ()
+        if (COMMAND idf_build_get_property AND ESP_PLATFORM)
+            foreach (kind IN ITEMS COMPILE_OPTIONS C_COMPILE_OPTIONS)
+                idf_build_get_property(options ${kind} GENERATOR_EXPRESSION)
+                target_compile_options(${library} PRIVATE "${options}")
+            endforeach ()
         endif ()
-    endforeach ()
-    if (CMAKE_CROSSCOMPILING)
-        set(${result} c PARENT_SCOPE)
-    else ()
-        set(${result} host PARENT_SCOPE)
     endif ()
+    foreach (target IN LISTS given)
+        if (NOT TARGET "${target}")
+            message(FATAL_ERROR "${call}: FLAGS_FROM ${target}: there is no such target")
+        endif ()
+        target_link_libraries(${library} PRIVATE "$<BUILD_INTERFACE:${target}>")
+    endforeach ()
+    set_target_properties(${library} PROPERTIES AOT_MODEL_FLAGS_FROM "${given}")
 endfunction()
 
-# Sets <result> to `host` and the widest vectors that the C compiler has with the project's flags: the library is compiled
-# with those, and without -march that is the oldest processor of the family.
-function(_aot_model_host_target result)
-    set(vector scalar)
-    if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang|AppleClang)$")
-        set(vector v4)
-        get_directory_property(directory_options COMPILE_OPTIONS)
-        string(GENEX_STRIP "${directory_options}" directory_options)
-        string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
-        separate_arguments(flags NATIVE_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${build_type}}")
-        execute_process(
-            COMMAND "${CMAKE_C_COMPILER}" ${flags} ${directory_options} -dM -E -x c "${CMAKE_ROOT}/Modules/DummyCXXFile.cxx"
-            OUTPUT_VARIABLE macros
-            ERROR_QUIET
-        )
-        if (macros MATCHES "#define __AVX2__ " AND macros MATCHES "#define __FMA__ ")
-            set(vector v8)
-        elseif (macros MATCHES "#define __aarch64__ " AND macros MATCHES "#define __ARM_NEON ")
-            set(vector neon)
-        endif ()
+# Makes <library>.probe, an object that is compiled as <library> is and says in text for which processor: generator
+# expressions, options of directories, of configurations and of linked libraries count, whenever they are added.
+function(_aot_model_add_probe library)
+    get_property(source GLOBAL PROPERTY AOT_MODEL_PROBE)
+    set(probe "${library}.probe")
+    add_library(${probe} OBJECT EXCLUDE_FROM_ALL "${source}")
+    set_source_files_properties("${source}" PROPERTIES SKIP_LINTING ON)
+    foreach (kind IN ITEMS COMPILE_OPTIONS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES)
+        set_property(TARGET ${probe} PROPERTY ${kind} "$<TARGET_PROPERTY:${library},${kind}>")
+    endforeach ()
+    if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|.*Clang)$")
+        target_compile_options(${probe} PRIVATE -fno-lto -w)  # the text is in the object as it is
     endif ()
-    set(${result} "host,vector=${vector}" PARENT_SCOPE)
+    set_target_properties(${probe} PROPERTIES
+        EXPORT_COMPILE_COMMANDS OFF
+        FOLDER AotModel
+        INTERPROCEDURAL_OPTIMIZATION OFF
+    )
+    foreach (configuration IN LISTS CMAKE_CONFIGURATION_TYPES CMAKE_BUILD_TYPE)
+        string(TOUPPER "${configuration}" configuration)
+        set_property(TARGET ${probe} PROPERTY INTERPROCEDURAL_OPTIMIZATION_${configuration} OFF)
+    endforeach ()
+endfunction()
+
+# C99 or newer, also for a compiler of which CMake knows no features (CMAKE_C_COMPILER_FORCED).
+function(_aot_model_require_c99 target)
+    if (CMAKE_C_COMPILE_FEATURES)
+        target_compile_features(${target} PRIVATE c_std_99)
+    elseif (NOT CMAKE_C_STANDARD OR CMAKE_C_STANDARD EQUAL 90)
+        set_target_properties(${target} PROPERTIES C_STANDARD 99)
+    endif ()
 endfunction()

@@ -22,6 +22,7 @@ CODES: dict[str, str] = {
     "E402": "budget exceeded",
     "E501": "unknown target, option or pass, or a name that cannot be used",
     "E502": "target plug-in failed",
+    "E503": "the C compiler's flags do not say which processor they are for",
     "E601": "host compiler failed",
     "E602": "outputs differ from the reference",
     "E901": "internal error",

@@ -35,6 +35,11 @@ def include_dir() -> Path:
     return PACKAGE / "runtime" / "include"
 
 
+def probe() -> Path:
+    """The C file whose object says what the compiler's flags are for (targets/detect.py)."""
+    return PACKAGE / "runtime" / "probe.c"
+
+
 def rules_dir(system: str) -> Path:
     """The folder with the rules of a build system: `cmake`, `bazel`, `scons`; also `toolchains`.
 
@@ -113,6 +118,7 @@ def describe() -> dict[str, object]:
         "executable": sys.executable,
         "cmake_dir": cmake_dir,
         "include_dir": include_dir().as_posix(),
+        "probe": probe().as_posix(),
         "missing": missing_packages(),
         "packages": package_versions(),
         "digest": digest(),

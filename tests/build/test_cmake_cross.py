@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cmake_project import ROOT, Project, has_tools, program, write_model, write_vectors
+from cmake_project import ROOT, Project, compiled_objects, has_tools, program, write_model, write_vectors
 
 from aot_model.targets.registry import parse_target
 
@@ -22,33 +21,88 @@ pytestmark = pytest.mark.skipif(
 in_qemu = pytest.mark.skipif(not has_tools("qemu-system-arm"), reason="needs qemu-system-arm")
 
 
+ARM = """
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR arm)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+"""
+CUBE = "set(CMAKE_C_COMPILER_FORCED TRUE)\nset(CMAKE_C_COMPILER_ID GNU)\n"
+HARD = "-mthumb -mfloat-abi=hard -mfpu=auto"
+ZEPHYR = """
+add_library(zephyr_interface INTERFACE)
+target_compile_options(zephyr_interface INTERFACE $<$<COMPILE_LANGUAGE:C>:-imacros> $<$<COMPILE_LANGUAGE:C>:{folder}/autoconf.h>
+                       "SHELL: -mcpu=cortex-m3" -mthumb $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+"""
+
+
+FLAGS = [  # toolchain file, lists before and after the library, target, architecture of the object
+    (f'set(CMAKE_C_FLAGS_INIT "-O2 -mcpu=cortex-m4 {HARD}")', "", "", "cortex-m4", "v7E-M"),
+    (f'set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-m7 {HARD} -flto")', "", "", "cortex-m7", "v7E-M"),
+    (f'set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-m55 {HARD}")', "", "", "cortex-m55", "v8.1-M.mainline"),
+    (f'set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-m55+nomve {HARD}")', "", "", "cortex-m33", "v8.1-M.mainline"),
+    ('set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-m33+nodsp -mthumb")', "", "", "cortex-m3", "v8-M.mainline"),
+    ('set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-m23 -mthumb")', "", "", "cortex-m0", "v8-M.baseline"),
+    ('set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-a9")', "", "", "c", "v7"),
+    (CUBE, f'set(CMAKE_C_FLAGS "-mcpu=cortex-m4 {HARD}")', "", "cortex-m4", "v7E-M"),
+    ("", "add_compile_options(-march=armv7e-m -mthumb $<$<CONFIG:Debug>:-Og>)", "", "cortex-m4", "v7E-M"),
+    ("", ZEPHYR, "", "cortex-m3", "v7"),
+    ("", "add_library(board INTERFACE)\ntarget_compile_options(board INTERFACE -mcpu=cortex-m0plus -mthumb)", "", "cortex-m0", "v6S-M"),
+    ("", "", "target_compile_options(kws PRIVATE -mcpu=cortex-m33 -mthumb)", "cortex-m33", "v8-M.mainline"),
+    ("", "", "add_library(late INTERFACE)\ntarget_compile_options(late INTERFACE -mcpu=cortex-m0 -mthumb)\n"
+             "target_link_libraries(kws PRIVATE late)", "cortex-m0", "v6S-M"),
+    ('set(CMAKE_C_FLAGS_INIT "-mcpu=cortex-m4")\nset(AOT_MODEL_TARGET cortex-m3)', "", "", "cortex-m3", "v7E-M"),
+]  # fmt: skip
+HARDEST = [c for c in FLAGS if "zephyr" in c[1] or "late" in c[2] or "flto" in c[0]]
+
+
 @pytest.mark.parametrize(
-    ("settings", "target"),
-    [
-        ("", "host"),
-        ("set(CMAKE_SYSTEM_PROCESSOR x86_64)", "host"),
-        ("set(CMAKE_CROSSCOMPILING TRUE)", "c"),
-        ("set(CMAKE_CROSSCOMPILING TRUE)\nset(CMAKE_SYSTEM_PROCESSOR cortex-m7)", "cortex-m7"),
-        ('set(CMAKE_C_FLAGS "-O2 -mcpu=cortex-m4 -mthumb")', "cortex-m4"),
-        ('set(CMAKE_C_FLAGS "-mcpu=cortex-m55+nomve.fp")', "cortex-m55"),
-        ('set(CMAKE_C_FLAGS "-mcpu=cortex-m0plus")\nset(CMAKE_SYSTEM_PROCESSOR arm)', "cortex-m0"),
-        ("add_compile_options(-Os $<$<COMPILE_LANGUAGE:C>:-mcpu=cortex-m33>)", "cortex-m33"),
-        ("set(CMAKE_CROSSCOMPILING TRUE)\nadd_compile_options(-mcpu=cortex-a53)", "c"),
-        ("set(CMAKE_CROSSCOMPILING TRUE)\nset(CMAKE_SYSTEM_PROCESSOR Cortex-M85)", "cortex-m55"),
-        ('set(AOT_MODEL_TARGET cortex-m3)\nset(CMAKE_C_FLAGS "-mcpu=cortex-m4")', "cortex-m3"),
-    ],
+    ("generator", "toolchain", "before", "after", "target", "architecture"),
+    [("Ninja", *c) for c in FLAGS] + [(g, *c) for g in ("Unix Makefiles", "Ninja Multi-Config") for c in HARDEST],
 )
-def test_target_follows_the_c_compiler(tmp_path: Path, settings: str, target: str) -> None:
-    (tmp_path / "CMakeLists.txt").write_text(f"""
-        cmake_minimum_required(VERSION 3.25)
-        project(p LANGUAGES NONE)
-        include("{ROOT}/cmake/AotModelTarget.cmake")
-        {settings}
-        _aot_model_default_target(target)
-        message(STATUS "target: ${{target}}.")
-    """)
-    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja"]
-    assert f"target: {target}.\n" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def test_target_follows_the_flags(
+    tmp_path: Path, generator: str, toolchain: str, before: str, after: str, target: str, architecture: str
+) -> None:
+    """Wherever the flags come from, the library is made and compiled for the processor that they name."""
+    flags_from = " FLAGS_FROM board" if "board" in before else ""
+    folder = tmp_path / "p"
+    before = before.replace("{folder}", folder.as_posix())
+    project = Project(folder, f"{before}\naot_model_library(kws MODEL m.onnx{flags_from})\n{after}\n", generator=generator)
+    project.write("autoconf.h", "#define CONFIG_SOMETHING 1\n")
+    project.write("toolchain.cmake", ARM + toolchain)
+    write_model(project.folder / "m.onnx")
+    project.configure("--toolchain", "toolchain.cmake")
+    project.build()
+    assert json.loads((project.build_folder / "kws.aot/kws.json").read_text())["target"].startswith(target)
+    library = next(project.build_folder.rglob("libkws.a"))
+    attributes = project.run("arm-none-eabi-readelf", "-A", library)
+    if "flto" not in toolchain:
+        assert f"Tag_CPU_arch: {architecture}\n" in attributes
+    assert compiled_objects(project.build()) == set(), "a second build does nothing"
+
+
+def test_no_core_is_an_error(tmp_path: Path) -> None:
+    """Without any flag GCC compiles for Armv4T: code that links and hangs."""
+    project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\n")
+    project.write("toolchain.cmake", ARM)
+    write_model(project.folder / "m.onnx")
+    project.configure("--toolchain", "toolchain.cmake")
+    output = project.build(ok=False)
+    assert "the C compiler compiles for Armv4" in output and "FLAGS_FROM" in output and "[E503]" in output
+    assert not (project.build_folder / "kws.aot/kws.c").exists()
+
+
+def test_aarch64_linux_has_its_vectors(tmp_path: Path) -> None:
+    if not has_tools("aarch64-linux-gnu-gcc"):
+        pytest.skip("needs aarch64-linux-gnu-gcc")
+    project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\n")
+    project.write(
+        "toolchain.cmake", "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\nset(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)"
+    )
+    write_model(project.folder / "m.onnx")
+    project.configure("--toolchain", "toolchain.cmake")
+    project.build()
+    assert "neon" in (project.build_folder / "kws.aot/kws.json").read_text()
 
 
 def test_the_compiler_is_a_host_tool(tmp_path: Path) -> None:

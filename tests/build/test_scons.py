@@ -206,17 +206,15 @@ for core in ("cortex-m4", "cortex-m55"):
     cross = Environment(tools=tools, toolpath=[TOOLS], AOT_MODEL_CPU=core)
     kws = cross.AotModelLibrary(f"{core}/kws", "m.onnx")
     cross.AotModelTest(f"{core}/right", kws, "right.npz")
-own = env.Clone(CC="arm-none-eabi-gcc", CCFLAGS="-mcpu=cortex-m33 -mthumb")
-print("own", own.AotModelSources("own", "m.onnx").target)
-own["CCFLAGS"] = "-mcpu=arm926ej-s"
-print("other", own.AotModelSources("other", "m.onnx").target)
+for name, flags in (("own", "-mcpu=cortex-m33 -mthumb -flto"), ("plain", "-mcpu=cortex-m33+nodsp -mthumb"), ("old", "-mcpu=arm926ej-s")):
+    env.Clone(CC="arm-none-eabi-gcc", CCFLAGS=flags).AotModelSources(name, "m.onnx", model_name="kws")
 """.replace("[TOOLS]", repr([str(TOOLS), str(TOOLCHAINS)]))
     project = Project(tmp_path / "p", cross)
     write_test(project)
     log = project.build(".", "test")
-    assert "own cortex-m33" in log and "other c" in log
+    for name, target in (("own", "cortex-m33"), ("plain", "cortex-m3"), ("old", "c"), ("cortex-m4/kws", "cortex-m4"), ("cortex-m55/kws", "cortex-m55")):
+        assert json.loads((project.folder / f"{name}.aot/kws.json").read_text())["target"] == target
     for core in ("cortex-m4", "cortex-m55"):
-        assert json.loads((project.folder / core / "kws.aot/kws.json").read_text())["target"].startswith(core)
         assert f"Testing {core}/right.elf" in log
     assert json.loads((project.folder / "host_kws.aot/kws.json").read_text())["target"].startswith("host")
     attributes = subprocess.run(
@@ -226,14 +224,19 @@ print("other", own.AotModelSources("other", "m.onnx").target)
 
 
 def test_tables_are_those_of_cmake() -> None:
-    """Cores, flags and boards of the SCons toolchain; targets by -mcpu."""
+    """Cores, flags and boards of the SCons toolchain."""
     cores = runpy.run_path(str(TOOLCHAINS / "arm_none_eabi_gcc.py"))["CORES"]
     files = {path.stem: dict(re.findall(r'set\((\w+) "?(.*?)"?\)', path.read_text())) for path in (ROOT / "toolchains").glob("cortex-m*.cmake")}
     wanted = {c: (v["AOT_MODEL_FLAGS"], v["AOT_MODEL_BOARD"], v["AOT_MODEL_BOARD_LD"]) for c, v in files.items()}
     assert cores == wanted
-    tool = runpy.run_path(str(TOOLS / "aot_model.py"))
-    cmake = re.search(r"targets_by_cpu\n(.*?)\)", (ROOT / "cmake/AotModelTarget.cmake").read_text(), re.DOTALL)
-    assert cmake and dict(word.split("=") for word in cmake[1].split()) == tool["TARGETS_BY_CPU"]
+
+
+@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc"), reason="needs arm-none-eabi-gcc")
+def test_no_core_is_an_error(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", 'env.Clone(CC="arm-none-eabi-gcc").AotModelLibrary("kws", "m.onnx")\n')
+    write_model(project.folder / "m.onnx")
+    assert "the C compiler compiles for Armv4" in project.build(ok=False)
+    assert not (project.folder / "kws.aot/kws.c").exists()
 
 
 @pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm"), reason="needs arm-none-eabi-gcc and qemu-system-arm")

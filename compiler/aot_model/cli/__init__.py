@@ -31,6 +31,10 @@ def _guarded(arguments: argparse.Namespace) -> int:
     from aot_model.errors import CompileError
 
     try:
+        if hasattr(arguments, "target_probe"):
+            from aot_model.targets.detect import resolve
+
+            arguments.target = resolve(arguments.target, arguments.target_probe)
         status = _handler(arguments.handler)(arguments)
         sys.stdout.flush()
         return status

@@ -121,6 +121,9 @@ def _generation(command: argparse.ArgumentParser, target: str = "host") -> None:
     """What the code is like."""
     command.add_argument("--target", default=target, help=f"`NAME` or `NAME,key=value` (see `aot-model targets`; default: {target}); "
                          "targets that take over parts of the model come before it: `NAME,NAME`")  # fmt: skip
+    command.add_argument("--target-probe", type=Path, metavar="FILE",
+                         help="what the C compiler is for, which --target auto takes: the output of `$CC $CFLAGS -dM -E -x c /dev/null`, "
+                         "or the object of the probe that `aot-model --version --json` names")  # fmt: skip
     _plugins(command)
     command.add_argument("--option", type=values.pair, action="append", default=[], metavar="K=V", help="option of the target")
     _declare(command, *MODEL_OPTIONS)

@@ -10,8 +10,8 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
 
     model           the ONNX or TFLite file; one that the build makes, too
     model_name      prefix of the generated files and symbols; default: the library's name as a C identifier
-    target          what to generate code for (`aot-model targets`), with its options: `cortex-m4,opt=size`; default:
-                    what the toolchain compiles for
+    target          what to generate code for (`aot-model targets`), with its options: `cortex-m4,optimize=size`;
+                    default: what the library is compiled for, which the C compiler is asked
     offload         targets that take over parts of the model first, in order of preference: docs/targets.md
     target_plugins  Python files that define further targets
     dims            extents of the model's symbolic dimensions
@@ -81,16 +81,6 @@ from SCons.Scanner import Scanner
 from SCons.Util import CLVar, NodeList
 
 PACKAGE = Path(__file__).resolve().parents[1]
-
-TARGETS_BY_CPU = {
-    "cortex-m0": "cortex-m0", "cortex-m0plus": "cortex-m0", "cortex-m1": "cortex-m0", "cortex-m23": "cortex-m0",
-    "cortex-m3": "cortex-m3",
-    "cortex-m4": "cortex-m4",
-    "cortex-m7": "cortex-m7",
-    "cortex-m33": "cortex-m33", "cortex-m35p": "cortex-m33",
-    "cortex-m52": "cortex-m55", "cortex-m55": "cortex-m55", "cortex-m85": "cortex-m55",
-}  # fmt: skip
-"""The same as in cmake/AotModelTarget.cmake."""
 
 Environment = Any  # SCons has no types
 Node = Any
@@ -202,26 +192,11 @@ def _is_native(env: Environment) -> bool:
     return f"#define {system} " in macros and (f"#define __{machine}__ " in macros or machine not in ("x86_64", "aarch64"))
 
 
-def _default_target(env: Environment) -> str:
-    """AOT_MODEL_TARGET; the target of -mcpu; `host` in a native build; else `c`, plain C for any CPU."""
-    if env.get("AOT_MODEL_TARGET"):
-        return env.subst("$AOT_MODEL_TARGET")  # type: ignore[no-any-return]
-    cpu = re.search(r"-mcpu=([^ +]+)", env.subst("$CC $CCFLAGS $CFLAGS"))
-    if cpu and cpu[1].lower() in TARGETS_BY_CPU:
-        return TARGETS_BY_CPU[cpu[1].lower()]
-    return "host" if _is_native(env) else "c"
-
-
-def _host_target(env: Environment) -> str:
-    """`host` and the widest vectors that the C compiler has with the environment's flags."""
-    macros = _predefined(env)
-    if not macros:
-        return "host,vector=scalar"
-    if "#define __AVX2__ " in macros and "#define __FMA__ " in macros:
-        return "host,vector=v8"
-    if "#define __aarch64__ " in macros and "#define __ARM_NEON " in macros:
-        return "host,vector=neon"
-    return "host,vector=v4"
+def _probe(env: Environment, path: str) -> Node:
+    """The object that says what the environment's C compiler and flags are for: of the probe, compiled as the library is."""
+    source = env.File(_describe(env)["probe"])
+    flags = {name: [flag for flag in CLVar(env.subst(f"${name}")) if not flag.startswith("-flto")] for name in ("CCFLAGS", "CFLAGS")}
+    return env.Object(path, source, **flags)[0]
 
 
 # --- libraries --------------------------------------------------------------------------------------------------------
@@ -277,18 +252,18 @@ def _sources(
     model_name = _identifier(name) if model_name is None else model_name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", model_name):
         raise UserError(f"{call}: model_name '{model_name}' is not a C identifier")
-    target = target or _default_target(env)
-    *before, processor = target.split(",")
-    target = ",".join([*offload, *before, _host_target(env) if processor == "host" else processor])
+    target = ",".join([*offload, target or env.subst("$AOT_MODEL_TARGET") or "auto"])
     model = _find_model(env, call, model)
     folder = env.Dir(f"{name}.aot")
+    follows_flags = {"auto", "host"}.intersection(target.split(","))
+    probe = [_probe(env, f"{folder}/probe")] if follows_flags else []
     suffixes = [".c", ".h", ".json", *([".params"] if "--params=external" in words else []), *([".report.txt"] if report else [])]
     nodes = env._AotModelCompile(
         [folder.File(model_name + suffix) for suffix in suffixes], model,
         AOT_MODEL_ARGUMENTS=[f"--name={model_name}", f"--target={target}", *words], AOT_MODEL_REPORT=["--report=${TARGETS[-1]}"] if report else [],
-        AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target,
+        AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target, AOT_MODEL_PROBE=probe,
     )  # fmt: skip
-    env.Depends(nodes, [_identity(env), *plugins, *env.Flatten(depends)])
+    env.Depends(nodes, [_identity(env), *probe, *plugins, *env.Flatten(depends)])
     result = Generated(nodes)
     made = dict(zip(suffixes, nodes, strict=True))
     result.source, result.header, result.metadata = made[".c"], made[".h"], made[".json"]
@@ -396,7 +371,8 @@ def generate(env: Environment) -> None:
         AOT_MODEL_EMULATOR=[],
         AOT_MODEL_TEST_SOURCES=[],
         AOT_MODEL_TEST_LINKFLAGS=[],
-        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE -o $TARGET.dir $AOT_MODEL_ARGUMENTS $AOT_MODEL_REPORT",
+        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE -o $TARGET.dir $AOT_MODEL_ARGUMENTS $_AOT_MODEL_PROBE $AOT_MODEL_REPORT",
+        _AOT_MODEL_PROBE="${_concat('--target-probe=', AOT_MODEL_PROBE, '', __env__)}",
         AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
         AOT_MODEL_STACKCOM="$AOT_MODEL stack $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
         AOT_MODEL_MAINCOM="$AOT_MODEL $AOT_MODEL_SUBCOMMAND $SOURCE -o $TARGET $AOT_MODEL_ARGUMENTS",
