@@ -1,6 +1,8 @@
 """aot_model_library(): a cc_library of a model, and the rule that generates its C."""
 
 load("@rules_cc//cc:cc_library.bzl", "cc_library")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
+load(":compile.bzl", "compile_c")
 load(":info.bzl", "AotModelInfo", "identifier")
 load(":options.bzl", "OPTION_ATTRS", "OPTION_FLAGS")
 load(":stack.bzl", "aot_model_stack")
@@ -16,6 +18,21 @@ target_flag = rule(
     doc = "A flag of the command line.",
     build_setting = config.string(flag = True),
 )
+
+def _probe(ctx, target):
+    """A list with the object that says what the library is compiled for, where the target follows the flags."""
+    if "auto" not in target.split(",") and "host" not in target.split(","):
+        return []
+    object = ctx.actions.declare_file("%s/probe.o" % ctx.label.name)
+    compile_c(
+        ctx,
+        source = ctx.file._probe,
+        outputs = [object],
+        flags = ctx.attr.copts + ["-fno-lto", "-w"],
+        mnemonic = "AotModelProbe",
+        message = "Asking the C compiler what model %s is for" % ctx.attr.model_name,
+    )
+    return [object]
 
 def _sources_impl(ctx):
     name = ctx.attr.model_name
@@ -35,6 +52,8 @@ def _sources_impl(ctx):
     arguments.add("-o", source.dirname)
     arguments.add(name, format = "--name=%s")
     arguments.add(target, format = "--target=%s")
+    probe = _probe(ctx, target)
+    arguments.add_all(probe, format_each = "--target-probe=%s")
     arguments.add(report, format = "--report=%s")
     for attribute, flag in OPTION_FLAGS.items():
         arguments.add_all(_words(flag, getattr(ctx.attr, attribute)))
@@ -46,10 +65,10 @@ def _sources_impl(ctx):
     run_compiler(
         ctx,
         arguments = arguments,
-        inputs = [ctx.file.model] + ctx.files.data + ctx.files.target_plugins,
+        inputs = [ctx.file.model] + probe + ctx.files.data + ctx.files.target_plugins,
         outputs = [source, header, metadata, report] + parameters,
         mnemonic = "AotModelCompile",
-        message = "Compiling model %s for %s" % (name, target),
+        message = "Compiling model %s for %s" % (name, "what the C toolchain is for" if probe else target),
     )
     return [
         DefaultInfo(files = depset([source, header, metadata] + parameters)),
@@ -76,17 +95,21 @@ aot_model_sources = rule(
     doc = "The C of a model. Output groups: srcs, hdrs, metadata, report, params.",
     attrs = dict(
         OPTION_ATTRS,
+        copts = attr.string_list(doc = "Of the library."),
         data = attr.label_list(allow_files = True, doc = "Files that the model refers to (ONNX external data)."),
         model = attr.label(allow_single_file = True, mandatory = True, doc = "ONNX or TFLite file."),
         model_name = attr.string(mandatory = True, doc = "Prefix of the generated files and symbols."),
         offload = attr.string_list(doc = "Targets that take over parts of the model first, in order of preference."),
         options = attr.string_list(doc = "Any other arguments of `aot-model compile`."),
-        target = attr.string(doc = "What to generate code for; default: the flag //bazel:target, else the platform says."),
+        target = attr.string(doc = "What to generate code for; default: the flag //bazel:target, else what the C toolchain compiles for."),
         target_plugins = attr.label_list(allow_files = [".py"], doc = "Python files that define further targets."),
+        _cc_toolchain = attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+        _probe = attr.label(default = Label("//compiler:aot_model/runtime/probe.c"), allow_single_file = True),
         _target_flag = attr.label(default = Label("//bazel:target")),
     ),
+    fragments = ["cpp"],
     provides = [AotModelInfo],
-    toolchains = [TOOLCHAIN_TYPE],
+    toolchains = [TOOLCHAIN_TYPE] + use_cc_toolchain(),
 )
 
 def _words(flag, value):
@@ -134,7 +157,7 @@ def aot_model_library(
         data: files that the model refers to (ONNX external data).
         model_name: prefix of the generated files and symbols; default: the name as a C identifier.
         target: what to generate code for (`aot-model targets`); default: the flag --@aot_model//bazel:target, else
-            what the toolchain has for the platform.
+            what the C compiler says, with the flags of the library.
         offload: targets that take over parts of the model first, in order of preference.
         target_plugins: Python files that define further targets.
         max_stack: budget in bytes of the stack of <name>_run(), measured when the C is compiled (GCC 10 or newer).
@@ -152,6 +175,7 @@ def aot_model_library(
     given = {key: _attribute(kwargs.pop(key)) for key in OPTION_ATTRS if key in kwargs}
     aot_model_sources(
         name = sources,
+        copts = kwargs.get("copts", []),
         data = data,
         model = model,
         model_name = identifier(name) if model_name == None else model_name,

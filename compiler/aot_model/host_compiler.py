@@ -6,7 +6,6 @@ It is asked what it compiles for (the macros that it predefines with the flags),
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from aot_model.errors import fail
+from aot_model.targets.detect import parse_macros, vector_for
 from aot_model.targets.registry import parse_target
 from aot_model.targets.target import Target
 
@@ -64,7 +64,7 @@ class HostCompiler:
         target = parse_target(text, options, plugins)
         if not _is_host(target) or target.option("vector") != "auto":
             return dict(options)
-        return {**options, "vector": vectors_of(self._macros(self.flags(target)) or "")}
+        return {**options, "vector": vector_for(parse_macros(self._macros(self.flags(target)) or ""))}
 
     @cached_property
     def _seen(self) -> dict[tuple[str, ...], str | None]:
@@ -84,19 +84,6 @@ def words(text: str, source: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError as error:
         raise fail("E501", f"{source}: {error}: {text}") from None
-
-
-def vectors_of(macros: str) -> str:
-    """The float vectors of a compiler that predefines these macros. The build rules choose by the same ones."""
-
-    def has(*names: str) -> bool:
-        return all(re.search(rf"^#define {name}\b", macros, re.MULTILINE) for name in names)
-
-    if has("__AVX2__", "__FMA__"):
-        return "v8"
-    if has("__aarch64__", "__ARM_NEON"):
-        return "neon"
-    return "v4" if has("__GNUC__") else "scalar"
 
 
 def _is_host(target: Target) -> bool:

@@ -11,7 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.cli import main
-from aot_model.host_compiler import HostCompiler, vectors_of
+from aot_model.host_compiler import HostCompiler
+from aot_model.targets.detect import parse_macros, vector_for
 from aot_model.installation import rules_dir
 from aot_model.targets.registry import targets
 
@@ -111,12 +112,15 @@ def test_no_such_compiler(given: list[str], capsys: Captured, monkeypatch: pytes
 
 
 def test_vectors_are_those_of_the_compiler() -> None:
+    def vectors(text: str) -> str:
+        return vector_for(parse_macros(text))
+
     avx2 = "#define __GNUC__ 12\n#define __AVX2__ 1\n"
-    assert vectors_of(avx2 + "#define __FMA__ 1\n") == "v8"
-    assert vectors_of(avx2 + "#define __FMA4__ 1\n") == "v4"
-    assert vectors_of("#define __GNUC__ 12\n#define __ARM_NEON 1\n#define __aarch64__ 1\n") == "neon"
-    assert vectors_of("#define __GNUC__ 12\n#define __ARM_NEON 1\n") == "v4"
-    assert vectors_of("") == "scalar"
+    assert vectors(avx2 + "#define __FMA__ 1\n") == "v8"
+    assert vectors(avx2 + "#define __FMA4__ 1\n") == "v4"
+    assert vectors("#define __GNUC__ 12\n#define __ARM_NEON 1\n#define __aarch64__ 1\n") == "neon"
+    assert vectors("#define __GNUC__ 12\n#define __ARM_NEON 1\n") == "v4"
+    assert vectors("") == "scalar"
 
 
 @X86

@@ -32,11 +32,16 @@ def read_probe(path: Path) -> Macros:
     if mark:
         pairs = (pair.split("=", 1) for pair in rest.partition(b"\0")[0].decode("latin-1").split(";") if "=" in pair)
         return {name: value for name, value in pairs if name != value}
-    if found := dict(_DEFINE.findall(data.decode("latin-1"))):
+    if found := parse_macros(data.decode("latin-1")):
         return found
     raise fail("E503", "this is neither the object of the probe nor a list of predefined macros", where=str(path),
                hint="compile runtime/probe.c without link-time optimisation (-fno-lto), "
                     "or pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints")  # fmt: skip
+
+
+def parse_macros(text: str) -> Macros:
+    """The macros that `-dM -E` prints, by name."""
+    return dict(_DEFINE.findall(text))
 
 
 def target_for(macros: Macros) -> str:
@@ -74,7 +79,7 @@ def vector_for(macros: Macros) -> str:
         return "v8"
     if "__aarch64__" in macros:
         return "neon" if "__ARM_NEON" in macros else "scalar"
-    return "v4" if "__x86_64__" in macros else "scalar"
+    return "v4"
 
 
 def resolve(specification: str, probe: Path | None) -> str:
