@@ -24,8 +24,9 @@ from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
-from aot_model.frontends.onnx_inputs import InputBinder
+from aot_model.frontends.onnx_inputs import InputBinder, dimension_name
 from aot_model.frontends.onnx_opsets import modernise
+from aot_model.frontends.onnx_order import sort_nodes
 from aot_model.frontends.onnx_rows import Sizes
 from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
 from aot_model.ir.graph import Graph, Node, Value, constant
@@ -45,6 +46,7 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
             proto = onnx.inliner.inline_local_functions(proto)
         except Exception as error:
             raise fail("E102", f"the model's functions cannot be inlined: {error}", where=str(path)) from None
+    sort_nodes(proto.graph, str(path))
     digest = hashlib.sha256(data)
     for extra in sources[1:]:
         digest.update(extra.read_bytes())
@@ -81,7 +83,7 @@ class Importer:
                     scope[info.name] = value.values[0] if isinstance(value, Items) and info.type.optional_type.elem_type.HasField("tensor_type") and value.values else value
         unknown = set(self.binder.dims) - self.binder.used
         if unknown:
-            names = sorted({d.dim_param for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim if d.dim_param})
+            names = sorted({dimension_name(d) for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim} - {""})
             has = f"it has: {', '.join(map(printable, names))}" if names else "it has none"
             self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
         if self.binder.constants:

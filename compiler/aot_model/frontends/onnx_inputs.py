@@ -21,6 +21,14 @@ from aot_model.frontends.onnx_structure import Items
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType, TensorType
 
+NAMELESS = ("", "?", "-1", "None")
+"""What writers put where a dimension has no name: two of them need not be equal."""
+
+
+def dimension_name(dim: Any) -> str:
+    """The name of a symbolic dimension, empty when it has none."""
+    return "" if dim.dim_param.strip() in NAMELESS else str(dim.dim_param)
+
 
 class InputBinder:
     """Makes values of a model's inputs. What is wrong goes to `problem(code, message, hint=)`."""
@@ -98,7 +106,7 @@ class InputBinder:
             return int(dim.dim_value)
         if dim.HasField("dim_value") and dim.dim_value == 0 and not dim.dim_param:
             return 0
-        label = dim.dim_param
+        label = dimension_name(dim)
         key = label if label and label in self.dims else f"{name}:{position}"
         called = f"dimension {position} ('{printable(label)}')" if label else f"dimension {position}"
         if key in self.dims:

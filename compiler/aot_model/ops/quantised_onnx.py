@@ -1,7 +1,7 @@
-"""Quantised operators of ONNX and of ONNX Runtime (com.microsoft), as what they mean: dequantise, compute, quantise.
+"""Quantised operators of ONNX as what they mean: dequantise, compute, quantise. Those of ONNX Runtime: microsoft_quantised.py.
 
 The pass fuse_qdq makes integer arithmetic of that. ConvInteger, MatMulInteger and DynamicQuantizeLinear are integer by
-definition. Source: ONNX operator specification; ONNX Runtime's contrib operators.
+definition. Source: ONNX operator specification.
 """
 
 from __future__ import annotations
@@ -13,28 +13,22 @@ import numpy as np
 
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.activation import LeakyRelu
-from aot_model.ops.channels_first import AveragePool, Conv, GlobalAveragePool, channels_first, channels_last
+from aot_model.ops.channels_first import Conv, channels_first, channels_last
+from aot_model.ops.composition import present
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Clip, op
-from aot_model.ops.movement import Concat
 from aot_model.ops.nn import MatMul
-from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required
 
 Ints = tuple[int, ...]
 
 
-def present(inputs: Inputs, k: int) -> Value | None:
-    return inputs[k] if k < len(inputs) else None
-
-
 def _types(values: list[Value]) -> list[TensorType]:
     return [v.type for v in values]
 
 
-class _AsQdq(Operator):
+class AsQdq(Operator):
     """An operator whose meaning is an expansion; its types follow from it."""
 
     as_qdq: ClassVar[bool] = True
@@ -66,7 +60,7 @@ def quantised(build: Build, x: Value, inputs: Inputs, k: int) -> Value:
 
 
 @operator("QLinearConv")
-class QLinearConv(_AsQdq):
+class QLinearConv(AsQdq):
     """Inputs: x, its scale and zero point, w (per output channel), y's scale and zero point, int32 bias."""
 
     auto_pad: str = "NOTSET"
@@ -79,11 +73,11 @@ class QLinearConv(_AsQdq):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         conv = Conv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
         x, w = dequantised(build, inputs, 0), dequantised(build, inputs, 3)
-        bias = _integer_bias(build, present(inputs, 8), required(inputs, 1), required(inputs, 4))
+        bias = integer_bias(build, present(inputs, 8), required(inputs, 1), required(inputs, 4))
         return [quantised(build, build(conv, x, w, bias), inputs, 6)]
 
 
-def _integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Value) -> Value | None:
+def integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Value) -> Value | None:
     """A bias in units of the product of the scales."""
     if bias is None:
         return None
@@ -93,7 +87,7 @@ def _integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Val
     return build(DequantizeLinear(axis=0), bias, build.constant(product if product.size > 1 else product[0], DType.FLOAT32))
 
 
-class _Product(_AsQdq):
+class Product(AsQdq):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         b = required(inputs, 3)
         axis = max(b.type.rank - 1, 0)
@@ -101,161 +95,8 @@ class _Product(_AsQdq):
 
 
 @operator("QLinearMatMul")
-class QLinearMatMul(_Product):
+class QLinearMatMul(Product):
     """Inputs: a, scale, zero point, b, scale, zero point, y's scale and zero point."""
-
-
-@operator("QGemm", domain="com.microsoft")
-class QGemm(_AsQdq):
-    """alpha * a' * b' + c, c an int32 in units of the product of scales and alpha; a float result without y's scale."""
-
-    alpha: float = 1.0
-    transA: int = 0
-    transB: int = 0
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        a, b = dequantised(build, inputs, 0), dequantised(build, inputs, 3, 0 if self.transB else 1)
-        c = _integer_bias(build, present(inputs, 6), required(inputs, 1), required(inputs, 4))
-        y = build(Gemm(self.alpha, self.alpha, self.transA, self.transB), a, b, c)
-        return [y] if present(inputs, 7) is None else [quantised(build, y, inputs, 7)]
-
-
-class _Pair(_AsQdq):
-    function: ClassVar[str]
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return [quantised(build, build(op(self.function), dequantised(build, inputs, 0), dequantised(build, inputs, 3)), inputs, 6)]
-
-
-@operator("QLinearAdd", domain="com.microsoft")
-class QLinearAdd(_Pair):
-    """Inputs as of QLinearMatMul."""
-
-    function: ClassVar[str] = "Add"
-
-
-@operator("QLinearMul", domain="com.microsoft")
-class QLinearMul(_Pair):
-    """Inputs as of QLinearMatMul."""
-
-    function: ClassVar[str] = "Mul"
-
-
-class _One(_AsQdq):
-    """Inputs: x, scale, zero point, y's scale, zero point."""
-
-    def inner(self) -> Operator:
-        raise NotImplementedError
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return [quantised(build, build(self.inner(), dequantised(build, inputs, 0)), inputs, 3)]
-
-
-@operator("QLinearLeakyRelu", domain="com.microsoft")
-class QLinearLeakyRelu(_One):
-    """x < 0 ? alpha * x : x."""
-
-    alpha: float = 0.01
-
-    def inner(self) -> Operator:
-        return LeakyRelu(self.alpha)
-
-
-@operator("QLinearSigmoid", domain="com.microsoft")
-class QLinearSigmoid(_One):
-    """Logistic function."""
-
-    def inner(self) -> Operator:
-        return op("Sigmoid")
-
-
-@operator("QLinearSoftmax", domain="com.microsoft")
-class QLinearSoftmax(_One):
-    """Softmax over an axis; before opset 13 over all axes from it on."""
-
-    axis: int = -1
-    opset: int = 13
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        if self.opset < 13 and self.axis not in (-1, required(inputs).type.rank - 1):
-            raise OperatorError("softmax over several axes is not supported", "E202")
-        return super().expand(build, inputs)
-
-    def inner(self) -> Operator:
-        return Softmax(self.axis)
-
-
-class _ChannelsLast(_AsQdq):
-    """Pooling, of channels last where the attribute says so."""
-
-    channels_last: int
-
-    def pool(self) -> Operator:
-        raise NotImplementedError
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = dequantised(build, inputs, 0)
-        y = build(self.pool(), channels_first(build, x) if self.channels_last else x)
-        return [quantised(build, channels_last(build, y) if self.channels_last else y, inputs, 3)]
-
-
-@operator("QLinearGlobalAveragePool", domain="com.microsoft")
-class QLinearGlobalAveragePool(_ChannelsLast):
-    """Mean over all spatial positions."""
-
-    channels_last: int = 0
-
-    def pool(self) -> Operator:
-        return GlobalAveragePool()
-
-
-@operator("QLinearAveragePool", domain="com.microsoft")
-class QLinearAveragePool(_ChannelsLast):
-    """Mean over windows."""
-
-    auto_pad: str = "NOTSET"
-    ceil_mode: int = 0
-    channels_last: int = 0
-    count_include_pad: int = 0
-    kernel_shape: Ints = ()
-    pads: Ints | None = None
-    strides: Ints | None = None
-
-    def pool(self) -> Operator:
-        return AveragePool(self.kernel_shape, self.auto_pad, self.ceil_mode, self.count_include_pad, None, self.pads, self.strides)
-
-
-@operator("QLinearConcat", domain="com.microsoft")
-class QLinearConcat(_AsQdq):
-    """Inputs: y's scale and zero point, then value, scale and zero point of each piece."""
-
-    axis: int = 0
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        if len(inputs) < 5 or (len(inputs) - 2) % 3:
-            raise OperatorError(f"{len(inputs)} inputs are not two and three for each piece")
-        pieces = [dequantised(build, inputs, k) for k in range(2, len(inputs), 3)]
-        return [quantised(build, build(Concat(self.axis), *pieces), inputs, 0)]
-
-
-@operator("QuantizeLinear", domain="com.microsoft")
-class MicrosoftQuantizeLinear(_AsQdq):
-    """QuantizeLinear for types that ONNX took later."""
-
-    axis: int = 1
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return [build(QuantizeLinear(axis=self.axis), *inputs)]
-
-
-@operator("DequantizeLinear", domain="com.microsoft")
-class MicrosoftDequantizeLinear(_AsQdq):
-    """DequantizeLinear for types that ONNX took later."""
-
-    axis: int = 1
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return [build(DequantizeLinear(axis=self.axis), *inputs)]
 
 
 # --- integer by definition --------------------------------------------------------------------------------------------
