@@ -87,15 +87,3 @@ class QuickGelu(Composition):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [Sample((drawn(1, 3, 5, most=4),)), Sample((drawn(1, 3, 5, most=4),), {"alpha": 1.0})]
-
-
-@operator("ScaledSiLU", domain="com.microsoft")
-class ScaledSiLU(Composition):
-    """alpha * scale * x * sigmoid(x), the scale optional."""
-
-    alpha: float = 1.0
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        a, scale = Algebra(build), present(inputs, 1)
-        y = a.mul(build(Swish(), required(inputs)), self.alpha)
-        return [y if scale is None else a.mul(y, scale)]

@@ -19,7 +19,7 @@ from aot_model.ops.microsoft_attention import LOWEST, angles, heads, joined, rot
 from aot_model.ops.microsoft_normalisation import simplified
 from aot_model.ops.movement import bounded
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required, static
+from aot_model.ops.registry import Arrays, At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required, static
 
 
 @operator("CacheAppend", domain="aot")
@@ -41,6 +41,17 @@ class CacheAppend(Operator):
         most = const(new.shape[2] - 1)
         fresh = at(new, (b, k, call("max", call("min", behind, most), const(0)), d))
         return select(call("lt", t, length, dtype=DType.BOOL), old, fresh)
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        past, new, lengths = (np.asarray(v) for v in arrays)
+        y = np.empty((*new.shape[:2], self.room, new.shape[3]), new.dtype)
+        for b, n in enumerate(lengths.tolist()):
+            y[b] = np.concatenate([past[b, :, :n], new[b], *[new[b, :, -1:]] * self.room], axis=1)[:, : self.room]
+        return [y]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((drawn(1, 3, 2, 4, 5), drawn(2, 3, 2, s, 5), np.asarray([0, 4, 2], np.int32)), {"room": 4 + s}) for s in (1, 3)]
 
 
 @operator("GroupQueryAttention", domain="com.microsoft")
@@ -160,11 +171,10 @@ class GroupQueryAttention(Composition):
         empty = drawn(6, 2, 2, 0, 16)
         one = drawn(1, 2, 1, 64), drawn(2, 2, 1, 32), drawn(3, 2, 1, 32), drawn(6, 2, 2, 4, 16), drawn(7, 2, 2, 4, 16)
         now, five = np.asarray([4, 4], np.int32), np.asarray(5, np.int32)
-        short = np.asarray([3, 1], np.int32), np.asarray(4, np.int32)
         c, r = frozenset({6}), frozenset({6, 7, 8})
         return [
-            Sample((q, k, v, empty, empty, full, three), heads_of, c, 3), Sample((*one, now, five), heads_of, c, 3), Sample((*one, *short), heads_of, c),
-            Sample((*one, now, five, *caches), {**heads_of, "do_rotary": 1}, r, 3), Sample((*one, *short, *caches), {**heads_of, "do_rotary": 1, "rotary_interleaved": 1}, r),
+            Sample((q, k, v, empty, empty, full, three), heads_of, c, 3), Sample((*one, now, five), heads_of, c, 3),
+            Sample((*one, now, five, *caches), {**heads_of, "do_rotary": 1}, r, 3), Sample((*one, now, five, *caches), {**heads_of, "do_rotary": 1, "rotary_interleaved": 1}, r, 3),
             Sample((q, k, v, empty, empty, full, three, *caches), {**heads_of, "do_rotary": 1, "scale": 0.4}, r, 3),
             Sample((drawn(8, 2, 1, 128), None, None, *one[3:], now, five), heads_of, c, 3), Sample((*one, now, five), {**heads_of, "softcap": 2.0}, c, 3),
             Sample((*one, now, five), {**heads_of, "local_window_size": 2}, c, 3), Sample((*one, now, five), {**heads_of, "smooth_softmax": 1}, c, 3),

@@ -11,7 +11,7 @@ from aot_model.ops.channels_first import Conv, ConvTranspose, channels_first, ch
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import activated, drawn
 from aot_model.ops.normalisation import Gemm
-from aot_model.ops.registry import Build, Inputs, OperatorError, Sample, ints, operator, required, static
+from aot_model.ops.registry import Arrays, Build, Inputs, OperatorError, Sample, ints, operator, required, static
 
 Ints = tuple[int, ...]
 
@@ -147,6 +147,21 @@ class _ChannelsLastConv(Composition):
         name, numbers = self.activation_of()
         return [activated(build, Algebra(build).add(y, present(inputs, 3)), name, *numbers)]
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        """Of samples with strides of 1 and explicit pads, with a Relu if any."""
+        x, w, b, z = (None if v is None else np.asarray(v, np.float64) for v in (*arrays, None, None)[:4])
+        assert x is not None and w is not None and self.pads is not None and self.strides is None
+        top, left, bottom, right = self.pads
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0))), w.shape[1:3], (1, 2))
+        y = np.einsum("nhwcij,oijc->nhwo", windows, w) + (0 if b is None else b) + (0 if z is None else z)
+        return [(np.maximum(y, 0) if self.activation_of()[0] == "Relu" else y).astype(np.float32)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, w, b, z, pads = drawn(1, 1, 5, 4, 2), drawn(2, 3, 3, 2, 2), drawn(3, 3), drawn(4, 1, 5, 4, 3), {"pads": (1, 0, 1, 1)}
+        plain = [Sample((x, w, b), pads, frozenset({1, 2})), Sample((x, w), pads, frozenset({1}))]
+        return [Sample((x, w, b, z), {**pads, "activation": "Relu"}, frozenset({1, 2})), plain[0]] if cls.fused else plain
+
 
 @operator("NhwcConv", domain="com.microsoft")
 class NhwcConv(_ChannelsLastConv):
@@ -163,6 +178,8 @@ class NhwcConv(_ChannelsLastConv):
 @operator("NhwcFusedConv", domain="com.microsoft")
 class NhwcFusedConv(_ChannelsLastConv):
     """FusedConv, channels last."""
+
+    fused: ClassVar[bool] = True
 
     activation: str = ""
     activation_params: tuple[float, ...] = ()

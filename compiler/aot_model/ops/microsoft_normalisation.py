@@ -14,7 +14,7 @@ from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import LayerNormalization
 from aot_model.ops.quantised_linear import DequantizeLinear
-from aot_model.ops.registry import Build, Inputs, OperatorError, Sample, normal_axis, operator, required
+from aot_model.ops.registry import Arrays, Build, Inputs, OperatorError, Sample, normal_axis, operator, required
 
 
 def simplified(a: Algebra, x: Value, scale: Value, epsilon: float, axis: int = -1) -> tuple[Value, Value]:
@@ -34,6 +34,12 @@ class SimplifiedLayerNormalization(Composition):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         return list(simplified(Algebra(build), required(inputs), required(inputs, 1), self.epsilon, self.axis))
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, scale = (np.asarray(v, np.float64) for v in arrays)
+        axes = tuple(range(self.axis % x.ndim, x.ndim))
+        inverse = 1 / np.sqrt((x * x).mean(axes, keepdims=True) + self.epsilon)
+        return [(x * inverse * scale).astype(np.float32), inverse.astype(np.float32)]
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -19,7 +19,7 @@ from aot_model.ops.movement import Concat
 from aot_model.ops.normalisation import Gemm, Softmax, reduction
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.quantised_onnx import AsQdq, QLinearConv, dequantised, integer_bias, quantised
-from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import OPERATORS, Arrays, Build, Inputs, Operator, OperatorError, Sample, operator, required
 from aot_model.ops.views import Squeeze
 
 Ints = tuple[int, ...]
@@ -250,6 +250,18 @@ class QLinearReduceMean(AsQdq):
         x = dequantised(build, inputs, 0)
         y = quantised(build, reduction("ReduceMean", build, x, self.axes), inputs, 3)
         return [y if self.keepdims else build(Squeeze(), y, build.constant(np.asarray(self.axes, np.int64)))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, scale, zero, to, point = (np.asarray(v, np.float64) for v in arrays)
+        mean = ((x - zero) * scale).mean(self.axes, keepdims=bool(self.keepdims))
+        kind = np.asarray(arrays[4]).dtype
+        limits = np.iinfo(kind)
+        return [np.clip(np.rint(mean / to) + point, limits.min, limits.max).astype(kind)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        inputs, constants = (_draw(1, 2, 3, 5), *_parameters(0.0513, 120), *_parameters(0.0307, 99)), frozenset({1, 2, 3, 4})
+        return [Sample(inputs, {"axes": a, "keepdims": k}, constants) for a, k in (((1,), 1), ((0, 2), 0), ((-1,), 0))]
 
 
 @operator("QLinearConv", domain="com.microsoft")
