@@ -23,11 +23,13 @@ from aot_model.frontends import (
     tflite_resize,
 )  # fmt: skip
 from aot_model.frontends.model import Bindings, Model
-from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, Tensor, parse, short
+from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, parse
+from aot_model.frontends.tflite_inputs import TfliteInputs
 from aot_model.frontends.tflite_site import RULES, FoldingBuild, Site
+from aot_model.frontends.tflite_tensors import Tensor, short
 from aot_model.frontends.tflite_variables import Variables
 from aot_model.ir.graph import Graph, Value, constant
-from aot_model.ir.types import Quantisation, TensorType
+from aot_model.ir.types import Quantisation
 from aot_model.ops.registry import OperatorError, load_all
 
 RULE_MODULES = (tflite_control, tflite_elementwise, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
@@ -39,17 +41,17 @@ MAX_BODIES = 1000
 def read_tflite(path: Path, bindings: Bindings | None = None, arithmetic: str = "tflm") -> Model:
     """The model in a file. CompileError E1xx to E3xx with everything that is wrong with it."""
     given = bindings or Bindings()
-    for option, names in (("dim", given.dims), ("constant", given.constants), ("bound", given.bounds)):
-        if names:
-            raise fail("E203", f"--{option} {next(iter(names))}: the shapes of a TFLite model are fixed", where=str(path), hint="convert the model with the shape that you need")
+    for name in given.bounds:
+        raise fail("E203", f"--bound {name}: no size of a TFLite model can be given a bound", where=str(path))
     try:
         data = path.read_bytes()
     except OSError as error:
         raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path)) from None
     load_all()
     file = parse(data, str(path))
-    graph = Importer(file, str(path), arithmetic).run()
-    return Model(graph, (path,), hashlib.sha256(data).hexdigest(), [], "tflite")
+    importer = Importer(file, str(path), arithmetic, given)
+    graph = importer.run()
+    return Model(graph, (path,), hashlib.sha256(data).hexdigest(), importer.inputs.notes, "tflite")
 
 
 def supported_operators() -> list[str]:
@@ -60,11 +62,13 @@ def supported_operators() -> list[str]:
 class Importer:
     """The state of one import."""
 
-    def __init__(self, file: File, where: str, arithmetic: str = "tflm") -> None:
+    def __init__(self, file: File, where: str, arithmetic: str, bindings: Bindings) -> None:
         self.file = file
         self.where = where
         self.arithmetic = arithmetic
         self.problems: list[Problem] = []
+        self.inputs = TfliteInputs(bindings, lambda code, message, hint="": self._problem(code, message, hint=hint))
+        self.resized = bool(bindings.dims)
         self.variables = Variables()
         self.bodies = 0
         self.open: set[int] = set()
@@ -76,10 +80,12 @@ class Importer:
         graph = Graph(main.name)
         scope: dict[int, Value] = {}
         for i in main.inputs:
-            value = self._input(main, i)
+            value = self.inputs.bind(main.tensors[i], main.labels.get(("input", i), main.tensors[i].name))
             if value is not None:
                 scope[i] = value
-                graph.inputs.append(value)
+                if not value.is_const:
+                    graph.inputs.append(value)
+        self.inputs.finish()
         self._raise()
         self._body(main, graph, scope)
         self._raise()
@@ -110,14 +116,6 @@ class Importer:
             self._problem("E201", f"{label} is not supported (operator {listed})", hint=hint)
         self._raise()
 
-    def _input(self, graph: SubGraph, index: int) -> Value | None:
-        tensor = graph.tensors[index]
-        if tensor.dtype is None:
-            self._problem("E202", f"input '{short(tensor.name)}' has element type {tensor.kind}, which is not supported")
-            return None
-        label = graph.labels.get(("input", index), tensor.name)
-        return Value(label, TensorType(tensor.dtype, tensor.shape), quantisation=quantisation_of(tensor))
-
     # --- sub-graphs -------------------------------------------------------------------------------------------------
 
     def once(self, index: int) -> None:
@@ -136,7 +134,7 @@ class Importer:
             raise OperatorError(f"sub-graph {index} takes {len(source.inputs)} values, not {len(inputs)}")
         for i, value in zip(source.inputs, inputs, strict=True):
             tensor = source.tensors[i]
-            if tensor.dtype is not value.dtype or (tensor.shape != value.shape and not tensor.dynamic and tensor.shape):
+            if tensor.dtype is not value.dtype or (tensor.shape != value.shape and not tensor.dynamic and tensor.shape and not self.resized):
                 raise OperatorError(f"sub-graph {index} takes {tensor.kind}{list(tensor.shape)}, not {value.type}")
         self.bodies += 1
         if self.bodies > MAX_BODIES:
@@ -230,7 +228,7 @@ class Importer:
                 continue
             if value.dtype is not tensor.dtype:
                 raise OperatorError(f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}")
-            if value.shape != tensor.shape and tensor.shape and not tensor.dynamic:
+            if value.shape != tensor.shape and tensor.shape and not tensor.dynamic and not self.resized:
                 raise OperatorError(f"output '{short(tensor.name)}' is declared with shape {list(tensor.shape)}, but is {value.type}")
 
 

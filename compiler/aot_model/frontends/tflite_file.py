@@ -9,54 +9,25 @@ Source: schema.fbs of TensorFlow Lite, version 3.
 from __future__ import annotations
 
 import importlib
-import math
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import ml_dtypes
-import numpy as np
 import tflite
 from flatbuffers.table import Table
 
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.ir.types import DType, Quantisation
-
-MAX_RANK = 8
-MAX_BYTES = 2**31 - 1
-NO_QUANTISATION = Quantisation((), ())
+from aot_model.frontends.tflite_tensors import Tensor, TensorReader, short, vector
 
 _BUILTIN: dict[int, str] = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
-_TYPE: dict[int, str] = {v: k for k, v in vars(tflite.TensorType).items() if isinstance(v, int)}
 _OPTIONS: dict[int, str] = {v: k for k, v in vars(tflite.BuiltinOptions).items() if isinstance(v, int)}
 _OPTIONS2: dict[int, str] = {v: k for k, v in vars(tflite.BuiltinOptions2).items() if isinstance(v, int)}
-
-DTYPES: dict[str, DType] = {
-    "FLOAT32": DType.FLOAT32, "FLOAT16": DType.FLOAT16, "FLOAT64": DType.FLOAT64, "BFLOAT16": DType.BFLOAT16,
-    "INT64": DType.INT64, "INT32": DType.INT32, "INT16": DType.INT16, "INT8": DType.INT8, "UINT64": DType.UINT64,
-    "UINT32": DType.UINT32, "UINT16": DType.UINT16, "UINT8": DType.UINT8, "BOOL": DType.BOOL, "INT4": DType.INT8,
-}  # fmt: skip
 
 DAMAGE = (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError, KeyError, MemoryError)
 """What reading a damaged flatbuffer may raise."""
 
 _EMPTY_TABLE = Table(bytearray(b"\x04\x00\x04\x00\x04\x00\x00\x00"), 4)
-
-
-@dataclass(frozen=True, eq=False)
-class Tensor:
-    """A tensor of a sub-graph. `dtype` is None for RESOURCE, STRING and the like, `kind` is then its name."""
-
-    index: int
-    name: str
-    kind: str
-    dtype: DType | None
-    shape: tuple[int, ...]
-    dynamic: bool
-    quantisation: Quantisation
-    data: np.ndarray | None
-    variable: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +97,6 @@ def parse(data: bytes, where: str) -> File:
     return file
 
 
-def short(text: str) -> str:
-    """A text from the model, safe to show."""
-    clean = "".join(c if c.isprintable() else "?" for c in text)
-    return clean if len(clean) <= 80 else clean[:77] + "..."
-
-
 class _Reader:
     def __init__(self, data: bytes, where: str, problems: list[Problem]) -> None:
         self.data = data
@@ -154,19 +119,12 @@ class _Reader:
         for k in range(self.count(length, what)):
             yield get(k)
 
-    def vector(self, owner: Any, name: str, most: int) -> tuple[Any, ...]:
-        """A vector of numbers of at most `most` elements."""
-        length = self.count(getattr(owner, f"{name}Length")(), name)
-        if length > most:
-            raise ValueError(f"{name} has {length} elements")
-        return tuple(v.item() for v in getattr(owner, f"{name}AsNumpy")()) if length else ()
-
     def file(self) -> File:
         model = self.model
         if model.Version() != 3:
             raise fail("E102", f"version {model.Version()} of the TFLite format is not supported", where=self.where, hint="version 3 is")
         kinds = [self._kind(c) for c in self.each(model.OperatorCodesLength(), model.OperatorCodes, "operator codes")]
-        self.buffers = self.count(model.BuffersLength(), "buffers")
+        self.tensors = TensorReader(self.data, model, self.count(model.BuffersLength(), "buffers"), self.problem)
         budget = len(self.data)
         subgraphs: list[SubGraph] = []
         for g in self.each(model.SubgraphsLength(), model.Subgraphs, "sub-graphs"):
@@ -201,12 +159,12 @@ class _Reader:
     # --- sub-graphs -------------------------------------------------------------------------------------------------
 
     def _subgraph(self, g: Any, number: int, kinds: list[str]) -> SubGraph:
-        tensors = tuple(self._tensor(t, k) for k, t in enumerate(self.each(g.TensorsLength(), g.Tensors, "tensors")))
+        tensors = self.tensors.all(list(self.each(g.TensorsLength(), g.Tensors, "tensors")))
         name = (g.Name() or b"").decode("utf-8", "replace") or f"subgraph{number}"
         most = 2 * len(tensors) + 64
 
         def indices(owner: Any, field_name: str, what: str, optional: bool) -> tuple[int, ...]:
-            result = self.vector(owner, field_name, most)
+            result = vector(owner, field_name, most, len(self.data))
             for i in result:
                 if not (-1 if optional else 0) <= i < len(tensors):
                     raise ValueError(f"{what} names tensor {i} of {len(tensors)}")
@@ -230,82 +188,3 @@ class _Reader:
             if number and table is not None:
                 return Options(names.get(number, "NONE"), table)
         return Options("NONE", _EMPTY_TABLE)
-
-    # --- tensors ----------------------------------------------------------------------------------------------------
-
-    def _tensor(self, t: Any, index: int) -> Tensor:
-        text = t.Name()
-        name = text.decode("utf-8", "replace") if text else f"tensor{index}"
-        kind = _TYPE.get(t.Type(), f"type {t.Type()}")
-        dtype = DTYPES.get(kind)
-        shape = self.vector(t, "Shape", MAX_RANK)
-        signature = self.vector(t, "ShapeSignature", MAX_RANK)
-        if any(d < 0 for d in shape):
-            raise ValueError(f"tensor {index} ('{short(name)}') has shape {shape}")
-        if dtype is not None and math.prod(shape) * dtype.size > MAX_BYTES:
-            raise ValueError(f"tensor {index} ('{short(name)}') of shape {shape} is larger than 2 GB")
-        if t.Sparsity() is not None:
-            self.problem("E202", f"tensor {index} ('{short(name)}') is sparse", "convert the model without sparsity")
-        data = self._data(t.Buffer(), index, name, kind, dtype, shape)
-        quantisation = self._quantisation(t.Quantization(), index, name, dtype, shape)
-        return Tensor(index, name, kind, dtype, shape, any(d < 0 for d in signature), quantisation, data, bool(t.IsVariable()))
-
-    def _data(self, buffer: int, index: int, name: str, kind: str, dtype: DType | None, shape: tuple[int, ...]) -> np.ndarray | None:
-        if not 0 <= buffer < max(self.buffers, 1):
-            raise ValueError(f"tensor {index} ('{short(name)}') is in buffer {buffer} of {self.buffers}")
-        if self.buffers == 0:
-            return None
-        record = self.model.Buffers(buffer)
-        if record.Offset() > 1:
-            raw: np.ndarray = np.frombuffer(self.data, dtype=np.uint8, count=record.Size(), offset=record.Offset())
-        elif record.DataLength():
-            raw = record.DataAsNumpy()
-        else:
-            # No data: computed at run time, or a constant of no elements.
-            return np.zeros(shape, dtype.numpy) if dtype is not None and buffer and math.prod(shape) == 0 else None
-        if dtype is None:
-            return None
-        count = math.prod(shape)
-        wanted = (count + 1) // 2 if kind == "INT4" else count * dtype.size
-        if len(raw) < wanted:
-            self.problem("E102", f"tensor {index} ('{short(name)}', {kind}{list(shape)}) needs {wanted} bytes, its buffer has {len(raw)}")
-            return None
-        if kind == "INT4":
-            return _unpack(raw[:wanted], count).reshape(shape)
-        stored = np.dtype(ml_dtypes.bfloat16) if dtype is DType.BFLOAT16 else dtype.numpy.newbyteorder("<")
-        if dtype is DType.BOOL:
-            return np.asarray(raw[:wanted] != 0).reshape(shape)
-        return np.frombuffer(raw[:wanted].tobytes(), dtype=stored).reshape(shape).astype(dtype.numpy, copy=False)
-
-    def _quantisation(self, q: Any, index: int, name: str, dtype: DType | None, shape: tuple[int, ...]) -> Quantisation:
-        """The affine parameters of a tensor, NO_QUANTISATION where it has none."""
-        if q is None or q.ScaleLength() == 0 or dtype is None or not dtype.is_integer:
-            return NO_QUANTISATION
-        label = f"tensor {index} ('{short(name)}')"
-        most = max([*shape, 1])
-        if q.ScaleLength() > most or q.ZeroPointLength() > most:
-            self.problem("E302", f"{label} of shape {list(shape)} has {q.ScaleLength()} scales and {q.ZeroPointLength()} zero points")
-            return NO_QUANTISATION
-        scales = self.vector(q, "Scale", most)
-        zeros = self.vector(q, "ZeroPoint", most) or (0,) * len(scales)
-        axis = q.QuantizedDimension() if len(scales) > 1 else None
-        if len(zeros) == 1:
-            zeros = zeros * len(scales)
-        if axis is not None and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
-            self.problem("E302", f"{label} of shape {list(shape)} has {len(scales)} scales along axis {axis}")
-        elif len(zeros) != len(scales):
-            self.problem("E302", f"{label} has {len(scales)} scales and {len(zeros)} zero points")
-        elif not all(math.isfinite(s) and s > 0 for s in scales) and dtype is not DType.INT32:
-            bad = next(s for s in scales if not (math.isfinite(s) and s > 0))
-            self.problem("E302", f"{label} has scale {bad}", "a scale is a positive number: quantise the model again")
-        elif any(not dtype.limits[0] <= z <= dtype.limits[1] for z in zeros):
-            self.problem("E302", f"{label} has a zero point outside {dtype.label}: {next(z for z in zeros if not dtype.limits[0] <= z <= dtype.limits[1])}")
-        else:
-            return Quantisation(scales, zeros, axis)
-        return NO_QUANTISATION
-
-
-def _unpack(raw: np.ndarray, count: int) -> np.ndarray:
-    """Signed 4-bit values, the lower half of each byte first."""
-    low, high = (raw << 4).astype(np.uint8).view(np.int8) >> 4, raw.view(np.int8) >> 4
-    return np.stack([low, high], axis=1).reshape(-1)[:count]

@@ -119,7 +119,7 @@ def transpose_conv(n: Site) -> Value:
     options = "TransposeConvOptions"
     x = n.x(2)
     w = plain_weights(n, 1, x)
-    shape = n.ints(0, "the output shape") if n.x(0).is_const else n.out().shape
+    shape = n.ints(0, "the output shape") if n.x(0).is_const else n.declared_shape()
     if len(shape) != 4 or x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
         raise OperatorError(f"{x.type}, weights {w.type} and output shape {shape} are not those of a 2-D convolution")
     strides = _pair(n, options, "StrideH", "StrideW")

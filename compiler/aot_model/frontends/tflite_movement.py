@@ -34,9 +34,9 @@ def reshape(n: Site) -> Value:
     if n.has(1) and n.x(1).is_const:
         shape = list(n.ints(1, "the shape"))
     elif n.has(1):
-        shape = list(n.out().shape)
+        shape = list(n.declared_shape())
     else:
-        shape = list(n.operator.options.ints("ReshapeOptions", "NewShape")) or list(n.out().shape)
+        shape = list(n.operator.options.ints("ReshapeOptions", "NewShape")) or list(n.declared_shape())
     if shape.count(-1) == 1 and min(shape) >= -1:
         known = math.prod(d for d in shape if d != -1)
         shape[shape.index(-1)] = x.type.elements // known if known else 0

@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from aot_model.fixed_point import quantise_multiplier, round_away
-from aot_model.frontends.tflite_file import FileOperator, Tensor
+from aot_model.frontends.tflite_file import FileOperator
+from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.frontends.tflite_variables import Key, Variables
 from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import DType, Quantisation
@@ -48,6 +49,8 @@ class Host(Protocol):
     """The import that a rule is part of."""
 
     arithmetic: str
+    resized: bool
+    """Whether inputs have other shapes than the file says."""
 
     def once(self, index: int) -> None:
         """Read a sub-graph that runs once, before the first run: assignments of constants."""
@@ -120,6 +123,12 @@ class Site:
             raise OperatorError(f"output {k} is missing")
         return self.out_tensors[k]
 
+    def declared_shape(self) -> tuple[int, ...]:
+        """The shape that the file gives output 0, for operators whose inputs do not say it."""
+        if self.host.resized and (self.out().dynamic or not self.out().shape):
+            raise OperatorError("the shape of the result is computed at run time", "E203", "convert the model with fixed shapes instead of --dim")
+        return self.out().shape
+
     def out_dtype(self, k: int = 0) -> DType:
         dtype = self.out(k).dtype
         if dtype is None:
@@ -149,7 +158,7 @@ class Site:
 
     def quantised(self, k: int = 0) -> bool:
         """Whether an input is a quantised tensor."""
-        return self.x(k).dtype in QUANTISED and bool(self.tensor(k).quantisation.scale)
+        return self.x(k).dtype in QUANTISED and bool(_sound(self.tensor(k)).quantisation.scale)
 
     def q(self, k: int = 0) -> Quantisation:
         """Parameters of an input."""
@@ -188,8 +197,8 @@ class Site:
 
     def same_quantisation(self, *inputs: int) -> bool:
         """Whether inputs and output 0 have the same parameters, or none."""
-        wanted = self.out().quantisation
-        return all(self.tensor(k).quantisation == wanted for k in inputs)
+        wanted = _sound(self.out()).quantisation
+        return all(_sound(self.tensor(k)).quantisation == wanted for k in inputs)
 
     # --- building ---------------------------------------------------------------------------------------------------
 
@@ -257,8 +266,15 @@ def rescale(real: float, zero_point: int = 0) -> Rescale:
     return Rescale(zero_point, *quantise_multiplier(real))
 
 
+def _sound(t: Tensor) -> Tensor:
+    """A tensor whose quantisation, if it has one, is valid."""
+    if t.fault:
+        raise OperatorError(t.fault, "E302", "quantise the model again")
+    return t
+
+
 def _parameters(t: Tensor) -> Quantisation:
-    if not t.quantisation.scale:
+    if not _sound(t).quantisation.scale:
         raise OperatorError(f"tensor {t.index} ('{t.name[:60]}') has no quantisation parameters", "E302", "quantise the model again")
     return t.quantisation
 

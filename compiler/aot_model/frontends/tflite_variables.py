@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from aot_model.frontends.tflite_file import Tensor
+from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.ir.graph import Graph, Node, Value
 from aot_model.ir.types import TensorType
 from aot_model.ops.elementwise import op
