@@ -11,7 +11,19 @@ import flatbuffers
 import numpy as np
 import tflite
 
-INT8, INT32, FLOAT32, BOOL = (getattr(tflite.TensorType, n) for n in ("INT8", "INT32", "FLOAT32", "BOOL"))
+INT8, INT32, FLOAT32, BOOL, INT16, INT64, UINT8, INT4, COMPLEX64, FLOAT16 = (
+    getattr(tflite.TensorType, n) for n in ("INT8", "INT32", "FLOAT32", "BOOL", "INT16", "INT64", "UINT8", "INT4", "COMPLEX64", "FLOAT16")
+)
+_DTYPES = {INT8: "int8", INT32: "int32", INT16: "int16", INT64: "int64", UINT8: "uint8", BOOL: "bool"}
+
+
+@dataclass(frozen=True)
+class Sparsity:
+    """How a sparse constant is stored: levels are a size (dense) or (segments, indices)."""
+
+    order: tuple[int, ...]
+    levels: tuple[int | tuple[Sequence[int], Sequence[int]], ...]
+    blocks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -26,6 +38,10 @@ class T:
     data: np.ndarray | bytes | None = None
     axis: int = 0
     variable: bool = False
+    signature: tuple[int, ...] = ()
+    blocks: tuple[int, int, int] | None = None
+    """Numbers of the tensors with the scales and the zero points of blocks, and the size of a block."""
+    sparsity: Sparsity | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +53,18 @@ class Op:
     outputs: tuple[int, ...]
     options: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)
+    custom: bytes = b""
+
+
+def floats(name: str, *shape: int, data: np.ndarray | None = None) -> T:
+    """A tensor of floats."""
+    return T(name, shape, FLOAT32, scale=(), data=data)
+
+
+def ints(name: str, data: object, type: int = INT32) -> T:
+    """A constant of whole numbers."""
+    array = np.asarray(data, dtype=_DTYPES[type])
+    return T(name, array.shape, type, scale=(), data=array)
 
 
 def _vector(b: flatbuffers.Builder, start: Callable[..., Any], items: Sequence[int], prepend: Callable[[int], Any]) -> int:
@@ -94,8 +122,20 @@ def _buffer(b: flatbuffers.Builder, data: np.ndarray | bytes | None) -> int:
 
 def _tensor(b: flatbuffers.Builder, t: T, buffer: int) -> int:
     name, shape = b.CreateString(t.name), _numbers(b, t.shape, "int32")
-    quantisation = None
-    if t.scale:
+    quantisation = sparsity = None
+    signature = _numbers(b, t.signature, "int32") if t.signature else None
+    if t.sparsity is not None:
+        sparsity = _sparsity(b, t.sparsity)
+    if t.blocks is not None:
+        b.StartObject(3)  # BlockwiseQuantization
+        for slot, number in enumerate(t.blocks):
+            b.PrependInt32Slot(slot, number, 0)
+        details = b.EndObject()
+        tflite.QuantizationParametersStart(b)
+        tflite.QuantizationParametersAddDetailsType(b, 2)
+        tflite.QuantizationParametersAddDetails(b, details)
+        quantisation = tflite.QuantizationParametersEnd(b)
+    elif t.scale:
         scale, zero = _numbers(b, t.scale, "float32"), _numbers(b, t.zero, "int64")
         tflite.QuantizationParametersStart(b)
         tflite.QuantizationParametersAddScale(b, scale)
@@ -108,9 +148,45 @@ def _tensor(b: flatbuffers.Builder, t: T, buffer: int) -> int:
     tflite.TensorAddType(b, t.type)
     tflite.TensorAddBuffer(b, buffer)
     tflite.TensorAddIsVariable(b, t.variable)
+    if signature is not None:
+        tflite.TensorAddShapeSignature(b, signature)
+    if sparsity is not None:
+        tflite.TensorAddSparsity(b, sparsity)
     if quantisation is not None:
         tflite.TensorAddQuantization(b, quantisation)
     return int(tflite.TensorEnd(b))
+
+
+def _sparsity(b: flatbuffers.Builder, s: Sparsity) -> int:
+    made = []
+    for level in s.levels:
+        pair = None
+        if not isinstance(level, int):
+            pair = []
+            for numbers in level:
+                values = _numbers(b, numbers, "int32")
+                tflite.Int32VectorStart(b)
+                tflite.Int32VectorAddValues(b, values)
+                pair.append(tflite.Int32VectorEnd(b))
+        tflite.DimensionMetadataStart(b)
+        if pair is None:
+            tflite.DimensionMetadataAddDenseSize(b, level)
+        else:
+            tflite.DimensionMetadataAddFormat(b, 1)
+            tflite.DimensionMetadataAddArraySegmentsType(b, 1)
+            tflite.DimensionMetadataAddArraySegments(b, pair[0])
+            tflite.DimensionMetadataAddArrayIndicesType(b, 1)
+            tflite.DimensionMetadataAddArrayIndices(b, pair[1])
+        made.append(tflite.DimensionMetadataEnd(b))
+    metadata = _vector(b, tflite.SparsityParametersStartDimMetadataVector, made, b.PrependUOffsetTRelative)
+    order = _numbers(b, s.order, "int32")
+    blocks = _numbers(b, s.blocks, "int32") if s.blocks else None
+    tflite.SparsityParametersStart(b)
+    tflite.SparsityParametersAddTraversalOrder(b, order)
+    tflite.SparsityParametersAddDimMetadata(b, metadata)
+    if blocks is not None:
+        tflite.SparsityParametersAddBlockMap(b, blocks)
+    return int(tflite.SparsityParametersEnd(b))
 
 
 def _graph(b: flatbuffers.Builder, g: G, first_buffer: int, kinds: Sequence[str]) -> int:
@@ -131,17 +207,24 @@ def _operator(b: flatbuffers.Builder, o: Op, code: int) -> int:
     options = None
     if o.options is not None:
         module = importlib.import_module(f"tflite.{o.options}")
-        vectors = {k: _numbers(b, v, "int32") for k, v in o.fields.items() if isinstance(v, (list, tuple))}
+        vectors = {k: _numbers(b, v, "float32" if any(isinstance(e, float) for e in v) else "int32") for k, v in o.fields.items() if isinstance(v, (list, tuple))}
+        vectors |= {k: b.CreateString(v) for k, v in o.fields.items() if isinstance(v, str)}
         getattr(module, f"{o.options}Start")(b)
         for name, value in o.fields.items():
             getattr(module, f"{o.options}Add{name}")(b, vectors.get(name, value))
         options = getattr(module, f"{o.options}End")(b)
     ins, outs = _numbers(b, o.inputs, "int32"), _numbers(b, o.outputs, "int32")
+    custom = _numbers(b, list(o.custom), "uint8") if o.custom else None
     tflite.OperatorStart(b)
     tflite.OperatorAddOpcodeIndex(b, code)
     tflite.OperatorAddInputs(b, ins)
     tflite.OperatorAddOutputs(b, outs)
-    if options is not None:
+    if custom is not None:
+        tflite.OperatorAddCustomOptions(b, custom)
+    if options is not None and not hasattr(tflite.BuiltinOptions, str(o.options)):
+        tflite.OperatorAddBuiltinOptions2Type(b, getattr(tflite.BuiltinOptions2, str(o.options)))
+        tflite.OperatorAddBuiltinOptions2(b, options)
+    elif options is not None:
         tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, o.options))
         tflite.OperatorAddBuiltinOptions(b, options)
     return int(tflite.OperatorEnd(b))

@@ -18,7 +18,7 @@ from aot_model.frontends.tflite import read_tflite
 from aot_model.host_run import SANITIZE, HostProgram, scratch_folder
 from aot_model.host_run import build as build_program
 from aot_model.pipeline import Request, compile_model
-from tflite_models import BOOL, FLOAT32, INT32, G, Op, T, build
+from tflite_models import BOOL, FLOAT32, INT32, G, Op, Sparsity, T, build, floats
 
 MODELS = Path(os.environ.get("AOT_MODEL_MODELS", Path(__file__).parents[3] / "shared" / "models"))
 FUZZ_CASES = int(os.environ.get("AOT_MODEL_FUZZ_CASES", "300"))
@@ -81,6 +81,67 @@ def errors_of(folder: Path, data: bytes) -> str:
 def test_contradictions_are_named(tmp_path: Path, changed: dict[str, Any], code: str, words: str) -> None:
     text = errors_of(tmp_path, conv(**changed))
     assert f"[{code}]" in text and words in text
+
+
+def test_the_quantisation_of_a_bias_is_that_of_nobody(tmp_path: Path) -> None:
+    """Older converters give it the axis of the weights, 3 for depthwise ones, or one scale too many; nothing reads it."""
+    for bias in ({"axis": 3}, {"scale": (0.1,) * 3}, {"scale": (0.0,) * 4}, {"scale": (0.1,) * 4, "zero": (0,) * 3}):
+        model = read_tflite(save(tmp_path, conv(b={"scale": (0.1,) * 4, "zero": (0,) * 4, **bias})))
+        assert [n.kind for n in model.graph.nodes] == ["Convolution", "Add", "Requantise"]
+
+
+def test_what_a_shape_signature_leaves_open_is_bound(tmp_path: Path) -> None:
+    """-1 in the signature: the file's extent, or that of --dim; the shapes of the operators follow."""
+    two = [replace(CONVOLUTION[0], signature=(-1, 5, -1, 2)), *CONVOLUTION[1:3], replace(CONVOLUTION[3], signature=(-1, 5, -1, 4))]
+    path = save(tmp_path, build(two, [CONV], [0], [3]))
+    assert read_tflite(path).graph.outputs[0].shape == (1, 5, 6, 4)
+    assert "--dim x:2=N" in " ".join(read_tflite(path).notes)
+    model = read_tflite(path, Bindings({"x:0": 3, "x:2": 9}))
+    assert (model.graph.inputs[0].shape, model.graph.outputs[0].shape) == ((3, 5, 9, 2), (3, 5, 9, 4))
+    with pytest.raises(CompileError, match=r"--dim x:1.*leaves no such.*\[E203\]\n.*x:0, x:2"):
+        read_tflite(path, Bindings({"x:1": 3}))
+
+
+def test_an_input_can_be_a_constant(tmp_path: Path) -> None:
+    model = read_tflite(save(tmp_path, conv()), Bindings(constants={"x": [3.0]}))
+    assert not model.graph.inputs
+    with pytest.raises(CompileError, match="no such input"):
+        read_tflite(save(tmp_path, conv()), Bindings(constants={"z": [3.0]}))
+
+
+SPARSE = {  # the same tensor, in several orders and with blocks
+    "rows": Sparsity((0, 1), (4, ([0, 2, 2, 3, 5], [0, 3, 1, 0, 2]))),
+    "columns": Sparsity((1, 0), (4, ([0, 2, 3, 4, 5], [0, 3, 2, 3, 0]))),
+    "both": Sparsity((0, 1), (([0, 3], [0, 2, 3]), ([0, 2, 3, 5], [0, 3, 1, 0, 2]))),
+    "blocks": Sparsity((0, 1, 2, 3), (2, ([0, 2, 4], [0, 1, 0, 1]), 2, 2), (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_a_sparse_constant_is_densified(tmp_path: Path, name: str) -> None:
+    whole = np.asarray([[1, 0, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0], [4, 0, 5, 0]], np.float32)
+    stored = {"columns": whole.T[whole.T != 0], "blocks": whole.reshape(2, 2, 2, 2).swapaxes(1, 2)}.get(name, whole[whole != 0])
+    weights = T("w", (4, 4), FLOAT32, scale=(), data=np.ascontiguousarray(stored), sparsity=SPARSE[name])
+    tensors = [floats("x", 1, 4), weights, floats("d", 4, 4), floats("y", 1, 4)]
+    operators = [Op("DENSIFY", (1,), (2,), "DensifyOptions"), Op("FULLY_CONNECTED", (0, 2), (3,), "FullyConnectedOptions")]
+    graph = read_tflite(save(tmp_path, build(tensors, operators, [0], [3]))).graph
+    assert np.array_equal(np.asarray(graph.nodes[0].inputs[1].data).T, whole)
+
+
+@pytest.mark.parametrize("broken", [
+    Sparsity((0, 0), (4, 4)), Sparsity((0, 1), (4, ([0, 2, 1, 3, 5], [0, 3, 1, 0, 2]))), Sparsity((0, 1), (4, ([0, 2, 2, 3, 5], [0, 3, 1, 0, 4]))),
+    Sparsity((0, 1, 2), (4, 4, 4)), Sparsity((0, 1, 2, 3), (2, 2, 3, 2), (0, 1)), Sparsity((0,), (4,)),
+])  # fmt: skip
+def test_a_broken_sparse_constant_is_refused(tmp_path: Path, broken: Sparsity) -> None:
+    weights = T("w", (4, 4), FLOAT32, scale=(), data=np.zeros(16, np.float32), sparsity=broken)
+    assert "[E102]" in errors_of(tmp_path, build([floats("x", 1, 4), weights, floats("y", 1, 4)], [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions")], [0], [2]))
+
+
+@pytest.mark.parametrize("kind", ["EXP", "LOG", "TANH", "LOGISTIC", "SQRT", "RSQRT", "SIN", "FLOOR", "ELU", "GELU", "HARD_SWISH", "SOFTMAX", "LOGICAL_NOT", "LOGICAL_AND"])
+def test_functions_of_real_numbers_refuse_integers(tmp_path: Path, kind: str) -> None:
+    x, y = T("x", (4,), INT32, scale=()), T("y", (4,), INT32, scale=())
+    text = errors_of(tmp_path, build([x, y], [Op(kind, (0, 0) if kind == "LOGICAL_AND" else (0,), (1,))], [0], [1]))
+    assert "[E202]" in text and "int32[4]" in text
 
 
 @pytest.mark.parametrize("index", [99, -7])

@@ -16,6 +16,7 @@ from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends import (
     tflite_control,
     tflite_elementwise,
+    tflite_indexing,
     tflite_layers,
     tflite_movement,
     tflite_recurrent,
@@ -25,6 +26,7 @@ from aot_model.frontends import (
 from aot_model.frontends.model import Bindings, Model
 from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, parse
 from aot_model.frontends.tflite_inputs import TfliteInputs
+from aot_model.frontends.tflite_pieces import OPEN, Piece
 from aot_model.frontends.tflite_site import RULES, FoldingBuild, Site
 from aot_model.frontends.tflite_tensors import Tensor, short
 from aot_model.frontends.tflite_variables import Variables
@@ -32,7 +34,7 @@ from aot_model.ir.graph import Graph, Value, constant
 from aot_model.ir.types import Quantisation
 from aot_model.ops.registry import OperatorError, load_all
 
-RULE_MODULES = (tflite_control, tflite_elementwise, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
+RULE_MODULES = (tflite_control, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
 
 MAX_BODIES = 1000
 """Bodies are read where they are used, so a file of nested branches could grow without bounds."""
@@ -70,6 +72,7 @@ class Importer:
         self.inputs = TfliteInputs(bindings, lambda code, message, hint="": self._problem(code, message, hint=hint))
         self.resized = bool(bindings.dims)
         self.variables = Variables()
+        self.pieces: dict[Value, Piece] = {}
         self.bodies = 0
         self.open: set[int] = set()
         """Sub-graphs that are being read: none may contain itself."""
@@ -167,9 +170,9 @@ class Importer:
         self.open.discard(number)
         for i in source.outputs:
             value = self._value(source, i, scope)
-            if value is None:
+            if value is None or value in self.pieces:
                 if not self.problems:
-                    self._problem("E102", f"output '{short(source.tensors[i].name)}' is not computed by any operator")
+                    self._problem("E102", f"output '{short(source.tensors[i].name)}' is not computed by any operator, or its size is not known")
                 continue
             label = source.labels.get(("output", i))
             if label and value not in graph.inputs and not value.is_const:
@@ -203,6 +206,8 @@ class Importer:
         tensors = tuple(None if i < 0 else source.tensors[i] for i in operator.inputs)
         site = Site(operator, tuple(inputs), tensors, outs, FoldingBuild(graph.nodes, label), self.variables, self, self.file.subgraphs.index(source))
         try:
+            if operator.kind != "CONCATENATION" and any(v in self.pieces for v in inputs if v is not None):
+                raise OperatorError(f"reads a slice, and {OPEN}", "E203", "convert the model with fixed shapes")
             found = RULES[operator.kind](site)
             results = [found] if isinstance(found, Value) else list(found)
             self._check(results, outs)
@@ -224,7 +229,7 @@ class Importer:
         if len(results) != len(tensors):
             raise OperatorError(f"has {len(tensors)} outputs, {len(results)} expected")
         for value, tensor in zip(results, tensors, strict=True):
-            if tensor.kind == "RESOURCE":
+            if tensor.kind == "RESOURCE" or value in self.pieces:
                 continue
             if value.dtype is not tensor.dtype:
                 raise OperatorError(f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}")

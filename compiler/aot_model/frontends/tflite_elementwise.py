@@ -337,6 +337,12 @@ def hard_swish(n: Site) -> Value:
 # --- types ------------------------------------------------------------------------------------------------------------
 
 
+@rule("DENSIFY")
+def densify(n: Site) -> Value:
+    """Sparse constants are dense from the moment that they are read."""
+    return n.x()
+
+
 @rule("CAST")
 def cast(n: Site) -> Value:
     return n.build(Cast(n.out_dtype()), n.x())

@@ -46,13 +46,17 @@ class Options:
         return getattr(reader, field_name)()
 
     def ints(self, kind: str, field_name: str) -> tuple[int, ...]:
-        """A field that is a vector of numbers; () when it is absent."""
+        """A field that is a vector of whole numbers; () when it is absent."""
+        return tuple(int(v) for v in self.floats(kind, field_name, 64))
+
+    def floats(self, kind: str, field_name: str, most: int = 1 << 16) -> tuple[float, ...]:
+        """A field that is a vector of at most so many numbers; () when it is absent."""
         if self.get(kind, f"{field_name}Length") == 0:
             return ()
         found = self.get(kind, f"{field_name}AsNumpy")
-        if len(found) > 64:
+        if len(found) > most:
             raise ValueError(f"{field_name} has {len(found)} elements")
-        return tuple(int(v) for v in found)
+        return tuple(v.item() for v in found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,26 @@ import numpy as np
 
 from aot_model.frontends.tflite_reduction import reduction
 from aot_model.frontends.tflite_site import Site
-from aot_model.ir.graph import Value
+from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType
 from aot_model.ops.conversion import Cast
 from aot_model.ops.quantised_linear import rounded
+from aot_model.ops.registry import OperatorError
 
 
 def is_hybrid(n: Site, x: int, w: int) -> bool:
     """Whether a layer multiplies floats by 8-bit constants."""
-    return n.x(x).dtype is DType.FLOAT32 and n.x(w).dtype in (DType.INT8, DType.UINT8) and n.x(w).is_const
+    return n.x(x).dtype is DType.FLOAT32 and n.x(w).dtype in (DType.INT8, DType.UINT8) and n.x(w).is_const and n.tensor(w).blocks is None
+
+
+def signed_weights(n: Site, k: int) -> Value:
+    """8-bit weights of a layer on floats. They are signed: old converters say uint8 and store int8."""
+    w = n.x(k)
+    if w.dtype is not DType.UINT8 or w.data is None:
+        return w
+    if any(n.q(k).zero_point):
+        raise OperatorError(f"weights {w.type} of a layer on floats have a zero point", "E302", "quantise the model again, with signed weights")
+    return constant(w.name, w.data.view(np.int8), w.quantisation)
 
 
 def quantised_input(n: Site, x: Value, asymmetric: bool) -> tuple[Value, Value]:

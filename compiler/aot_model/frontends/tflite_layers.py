@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result
+from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result, signed_weights
 from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
 from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType
@@ -70,19 +70,23 @@ def weight_parameters(n: Site, k: int, axis: int, channels: int) -> tuple[tuple[
     return q.scale, q.zero_point[0]
 
 
-def plain_weights(n: Site, k: int, x: Value) -> Value:
-    """Weights in the type of the input: those of a hybrid layer (floats times integers) are dequantised at compile time."""
+def plain_weights(n: Site, k: int, to: DType) -> Value:
+    """Weights for inputs of a type: those of a hybrid layer (floats times integers) are dequantised at compile time."""
     w = n.x(k)
-    if x.dtype.is_float and w.dtype.is_integer and w.data is not None:
-        q = n.q(k)
+    if to.is_float and w.dtype.is_integer and w.data is not None:
+        blocks = n.tensor(k).blocks
+        if blocks is not None:
+            return constant(w.name, blocks.dequantised(w.data))
+        q, integers = n.q(k), signed_weights(n, k).data
+        assert integers is not None
         shape = [1] * w.type.rank
         if q.axis is not None:
             shape[q.axis] = -1
         scale = np.asarray(q.scale, dtype=np.float32).reshape(shape)
         zero = np.asarray(q.zero_point, dtype=np.float32).reshape(shape)
-        return constant(w.name, ((w.data.astype(np.float32) - zero) * scale).astype(np.float32))
-    if x.dtype.is_float != w.dtype.is_float or (x.dtype.is_integer and x.dtype not in QUANTISED):
-        raise OperatorError(f"{x.type} and weights {w.type} do not go together", "E202")
+        return constant(w.name, ((integers.astype(np.float32) - zero) * scale).astype(np.float32))
+    if to.is_float != w.dtype.is_float or (to.is_integer and to not in QUANTISED):
+        raise OperatorError(f"{to.label} and weights {w.type} do not go together", "E202")
     return w
 
 
@@ -92,7 +96,7 @@ def convolution(n: Site) -> Value:
     options = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
     x = n.x()
     hybrid = is_hybrid(n, 0, 1)
-    w = n.x(1) if hybrid else plain_weights(n, 1, x)
+    w = signed_weights(n, 1) if hybrid else plain_weights(n, 1, x.dtype)
     if x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
         raise OperatorError(f"{x.type} and weights {w.type} are not those of a 2-D convolution")
     if depthwise and (w.shape[0] != 1 or w.shape[3] % x.shape[3]):
@@ -118,7 +122,7 @@ def transpose_conv(n: Site) -> Value:
     """Inputs: output shape, weights (O, H, W, I), x, bias. The output shape is also that of the output tensor."""
     options = "TransposeConvOptions"
     x = n.x(2)
-    w = plain_weights(n, 1, x)
+    w = plain_weights(n, 1, x.dtype)
     shape = n.ints(0, "the output shape") if n.x(0).is_const else n.declared_shape()
     if len(shape) != 4 or x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
         raise OperatorError(f"{x.type}, weights {w.type} and output shape {shape} are not those of a 2-D convolution")
@@ -145,7 +149,7 @@ def fully_connected(n: Site) -> Value:
     options = "FullyConnectedOptions"
     x = n.x()
     hybrid = is_hybrid(n, 0, 1)
-    w = n.x(1) if hybrid else plain_weights(n, 1, x)
+    w = signed_weights(n, 1) if hybrid else plain_weights(n, 1, x.dtype)
     if n.operator.options.get(options, "WeightsFormat") != 0:
         raise OperatorError("shuffled weights are not supported", "E202")
     if w.type.rank != 2 or 0 in w.shape or x.type.elements % w.shape[1]:
@@ -169,7 +173,7 @@ def batch_matmul(n: Site) -> Value:
     a, b = n.x(0), n.x(1)
     if min(a.type.rank, b.type.rank) < 2:
         raise OperatorError(f"{a.type} and {b.type} are not matrices")
-    hybrid = plain_weights(n, 1, a) if a.dtype.is_float else b
+    hybrid = plain_weights(n, 1, a.dtype) if a.dtype.is_float else b
     for k, name in enumerate(("AdjX", "AdjY")):
         if n.operator.options.get("BatchMatMulOptions", name):
             value = (a, hybrid)[k]

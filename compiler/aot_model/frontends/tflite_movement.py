@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from aot_model.frontends.tflite_pieces import computed_slice, joined
 from aot_model.frontends.tflite_site import Site, activation, rule
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
@@ -69,6 +70,8 @@ def transpose(n: Site) -> Value:
 
 @rule("CONCATENATION")
 def concatenation(n: Site) -> Value:
+    if any(n.x(k) in n.host.pieces for k in range(len(n.inputs))):
+        return joined(n, n.operator.options.get("ConcatenationOptions", "Axis"))
     y = n.build(Concat(n.operator.options.get("ConcatenationOptions", "Axis")), *(rescaled(n, k) for k in range(len(n.inputs))))
     act = activation(n, "ConcatenationOptions")
     if y.dtype.is_float or act == "NONE":
@@ -109,7 +112,10 @@ def split(n: Site) -> list[Value]:
 
 @rule("SLICE")
 def slice_(n: Site) -> Value:
+    """At places that may be computed; the sizes are constant, or those of the declared result."""
     x = n.x()
+    if not n.x(1).is_const or not n.x(2).is_const:
+        return computed_slice(n)
     begins, sizes = n.ints(1, "begin"), n.ints(2, "size")
     if len(begins) != x.type.rank or len(sizes) != x.type.rank:
         raise OperatorError(f"{len(begins)} begins and {len(sizes)} sizes for {x.type}")
@@ -213,16 +219,6 @@ def broadcast_to(n: Site) -> Value:
 @rule("BROADCAST_ARGS")
 def broadcast_args(n: Site) -> Value:
     return n.constant(broadcast(n.ints(0, "a shape"), n.ints(1, "a shape")), n.out_dtype())
-
-
-@rule("GATHER")
-def gather(n: Site) -> Value:
-    x, indices = n.x(0), n.x(1)
-    axis = normal_axis(n.operator.options.get("GatherOptions", "Axis"), x.type.rank)
-    batch = int(n.operator.options.get("GatherOptions", "BatchDims"))
-    if batch:
-        raise OperatorError("batch_dims is not supported", "E202")
-    return n.build(Gather(axis), x, indices)
 
 
 @rule("REVERSE_V2")

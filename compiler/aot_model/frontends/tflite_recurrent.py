@@ -36,7 +36,7 @@ def _stacked(n: Site, inputs: tuple[int, ...], x: Value, what: str) -> Value | N
         if value is None:
             arrays.append(None)
             continue
-        data = plain_weights(n, k, x).data if value.dtype.is_integer and x.dtype.is_float else value.data
+        data = plain_weights(n, k, x.dtype).data if value.dtype.is_integer and x.dtype.is_float else value.data
         if data is None:
             raise OperatorError(f"{what} are computed at run time", "E202")
         arrays.append(data)
@@ -62,7 +62,7 @@ def sequence_lstm(n: Site) -> Value:
     if n.has(_PEEPHOLE[1]):
         peephole = _stacked(n, _PEEPHOLE, x, "peepholes")
     norm = _stacked(n, _NORM, x, "normalisation weights") if n.has(_NORM[1]) else None
-    projection = plain_weights(n, _PROJECTION, x) if n.has(_PROJECTION) else None
+    projection = plain_weights(n, _PROJECTION, x.dtype) if n.has(_PROJECTION) else None
     code = n.operator.options.get(options, "FusedActivationFunction")
     act = ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else str(code)
     cell_clip = finite(float(n.operator.options.get(options, "CellClip")), "cell_clip")
@@ -104,7 +104,7 @@ def _scales(n: Site, cell_clip: float) -> LstmScales:
 @rule("SVDF")
 def svdf(n: Site) -> Value:
     """Each filter's newest feature enters its memory; outputs are weighted sums over memory and over the filters' rank."""
-    x, features, times = n.x(0), plain_weights(n, 1, n.x(0)), plain_weights(n, 2, n.x(0))
+    x, features, times = n.x(0), plain_weights(n, 1, n.x(0).dtype), plain_weights(n, 2, n.x(0).dtype)
     state = n.variable(4)
     rank = int(n.operator.options.get("SVDFOptions", "Rank"))
     if x.type.rank != 2 or features.type.rank != 2 or times.type.rank != 2 or rank < 1 or features.shape[0] % rank:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class Host(Protocol):
     arithmetic: str
     resized: bool
     """Whether inputs have other shapes than the file says."""
+    pieces: dict[Value, Any]
+    """Placeholders of slices whose size is computed -> what they are pieces of (tflite_pieces.py)."""
 
     def once(self, index: int) -> None:
         """Read a sub-graph that runs once, before the first run: assignments of constants."""

@@ -114,6 +114,15 @@ _TABLE: list[tuple[str, int, _T, DType | None]] = [
 ]  # fmt: skip
 
 
+_REAL = frozenset((
+    "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Floor",
+    "Ceil", "Round", "Sigmoid", "Reciprocal", "Softplus", "Softsign", "HardSwish", "Mish", "IsNaN", "Mean",
+))  # fmt: skip
+"""Functions of real numbers: no integer has one as its result."""
+
+_LOGICAL = frozenset(("And", "Or", "Xor", "Not"))
+
+
 class Elementwise(Operator):
     """A row of the table."""
 
@@ -128,6 +137,9 @@ class Elementwise(Operator):
         values = [required(inputs, i) for i in range(len(inputs))]
         if self.name != "Pow" and len({v.dtype for v in values}) != 1:
             raise OperatorError(f"inputs have different types: {', '.join(str(v.type) for v in values)}")
+        x = values[0].dtype
+        if (self.name in _REAL and not x.is_float) or (self.name in _LOGICAL and x is not DType.BOOL):
+            raise OperatorError(f"{self.name} of {values[0].type} is not supported", "E202")
         return [TensorType(self.result or values[0].dtype, broadcast(*(v.shape for v in values)))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:

@@ -1,0 +1,68 @@
+"""One operator (or a few) of TFLite as a model with inputs, and who says what its outputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tflite_models import FLOAT32, INT32, G, Op, T, build
+
+RNG = np.random.default_rng(5)
+
+
+@dataclass(frozen=True)
+class OpCase:
+    """tolerance: of floats, relative to the largest number of the output; integers are equal."""
+
+    name: str
+    model: bytes
+    inputs: tuple[np.ndarray, ...]
+    oracle: str = "litert"
+    """litert (its reference kernels), litert-all (its others), tflm, or numpy: `expected` has the outputs."""
+    tolerance: float = 1e-6
+    expected: tuple[np.ndarray, ...] = ()
+    arithmetic: str = "litert-ref"
+    dims: dict[str, int] = field(default_factory=dict)
+
+
+def draw(*shape: int, low: float = -2, high: float = 2) -> np.ndarray:
+    """Random floats."""
+    return np.asarray(RNG.uniform(low, high, shape), np.float32)
+
+
+def whole(low: int, high: int, *shape: int, dtype: str = "int32") -> np.ndarray:
+    """Random integers from low to high."""
+    return np.asarray(RNG.integers(low, high, shape, endpoint=True), dtype)
+
+
+def one(name: str, kind: str, inputs: Sequence[np.ndarray | T], outputs: Sequence[T], options: str | None = None,
+        fields: dict[str, object] | None = None, **more: object) -> OpCase:  # fmt: skip
+    """A case of one operator. Arrays become inputs of the model, tensors are constants (or inputs, with values in `given`)."""
+    tensors: list[T] = []
+    fed: list[np.ndarray] = []
+    places: list[int] = []
+    given = list(more.pop("given", ()))  # type: ignore[call-overload]
+    for k, x in enumerate(inputs):
+        if isinstance(x, T):
+            tensors.append(x)
+            if x.data is None:
+                places.append(k)
+                fed.append(given.pop(0))
+        else:
+            kind_of = {"float32": FLOAT32, "int32": INT32, "int64": 4, "bool": 6, "int8": 9, "uint8": 3, "int16": 7}[str(x.dtype)]
+            tensors.append(T(f"x{k}", x.shape, kind_of, scale=()))
+            places.append(k)
+            fed.append(x)
+    first = len(tensors)
+    tensors += outputs
+    op = Op(kind, tuple(range(first)), tuple(range(first, len(tensors))), options, dict(fields or {}))
+    model = build(tensors, [op], places, list(op.outputs))
+    return OpCase(name, model, tuple(fed), **more)  # type: ignore[arg-type]
+
+
+def network(name: str, tensors: Sequence[T], operators: Sequence[Op], inputs: Sequence[int], outputs: Sequence[int], fed: Sequence[np.ndarray],
+            *others: G, **more: object) -> OpCase:  # fmt: skip
+    """A case of several operators."""
+    return OpCase(name, build(tensors, operators, inputs, outputs, *others), tuple(fed), **more)  # type: ignore[arg-type]
