@@ -4,7 +4,8 @@ Keys are content: the model's bytes and those of its external data, every option
 of the packages that it uses and the files of its plug-ins. Two steps, because what else belongs to a model is known only when
 it has been read: the entry of (compiler, options, model) names its external data; with their content that is the key of
 the entry that has the generated files. Entries are written beside their place and moved there, so that builds may
-share the folder; each begins with its SHA-256, and one that is damaged is not there.
+share the folder; each begins with its SHA-256, and one that is damaged, or has another structure than what is written here, is
+not there. Who can write to the folder decides what is built from it: see docs/build-systems.md.
 """
 
 from __future__ import annotations
@@ -49,12 +50,13 @@ class Cache:
         try:
             first = _first_key(arguments)
             names = self._read(first)
-            entry = None if names is None else self._read(_second_key(first, arguments.model, names["external"]))
-        except OSError:
+            external = None if names is None else _texts(names.get("external"))
+            entry = None if external is None else self._read(_second_key(first, arguments.model, external))
+        except (OSError, UnicodeError):
             return None  # the compiler will say what is wrong with the model
-        if entry is None or any(Path(name).name != name for name in entry["files"]):
-            return None  # another has written to the folder, who would have us write elsewhere
-        return _unpack(entry, arguments.model)
+        except ValueError:
+            return None  # names that no file can have
+        return None if entry is None or external is None else _unpack(entry, arguments, external)
 
     def store(self, arguments: argparse.Namespace, product: Product, began: int) -> None:
         """Keep a result. A folder that cannot be written is a note for the user, not an error.
@@ -84,8 +86,11 @@ class Cache:
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
-        entry: dict[str, Any] = json.loads(data)
-        return entry
+        try:
+            entry = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+        return entry if isinstance(entry, dict) else None
 
     def _write(self, key: str, entry: Mapping[str, Any]) -> None:
         data = json.dumps(entry).encode()
@@ -181,11 +186,40 @@ def _pack(product: Product) -> dict[str, Any]:
     }
 
 
-def _unpack(entry: Mapping[str, Any], model: Path) -> Product:
-    return Product(
-        files={name: base64.b64decode(data) for name, data in entry["files"].items()},
-        report=entry["report"],
-        notes=tuple(entry["notes"]),
-        inputs=(model, *(model.parent / name for name in entry["external"])),
-        own=tuple(installation.PACKAGE / name for name in entry["own"]),
-    )
+def _unpack(entry: Mapping[str, Any], arguments: argparse.Namespace, external: Sequence[str]) -> Product | None:
+    """None for an entry that another than _pack() wrote: it may have any structure, and name any file."""
+    encoded, report = entry.get("files"), _texts([entry.get("report")])
+    notes, own = _texts(entry.get("notes")), _texts(entry.get("own"))
+    if not isinstance(encoded, dict) or report is None or notes is None or own is None or entry.get("external") != list(external):
+        return None
+    if set(encoded) != {f"{_library(arguments)}{suffix}" for suffix in _suffixes(arguments)}:
+        return None  # it would have us write elsewhere
+    try:
+        files = {name: base64.b64decode(encoded[name], validate=True) for name in sorted(encoded)}
+    except (TypeError, ValueError):
+        return None
+    own_files = tuple(installation.PACKAGE / name for name in own)
+    if any("\0" in name or ".." in Path(name).parts or Path(name).is_absolute() or not (installation.PACKAGE / name).is_file() for name in own):
+        return None  # a build would wait for files that nobody makes
+    return Product(files, report[0], notes, (arguments.model, *(arguments.model.parent / name for name in external)), own_files)
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    """A list of strings that can be written; None for anything else."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        return None
+    try:
+        "".join(value).encode()
+    except UnicodeError:
+        return None
+    return tuple(value)
+
+
+def _library(arguments: argparse.Namespace) -> str:
+    from aot_model.emit.names import library_name
+
+    return library_name(arguments.name, arguments.model)
+
+
+def _suffixes(arguments: argparse.Namespace) -> tuple[str, ...]:
+    return (".c", ".h", ".json", *((".params",) if arguments.params == "external" else ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -111,6 +112,62 @@ def test_damaged_entries_are_made_again(tmp_path: Path, compile_model: Compile, 
         assert not compile_model()
 
 
+WRONG = [
+    "", "null", "0", "[]", "{}", '"text"', "[" * 100_000, "nonsense", '{"external": null}', '{"external": [1]}', '{"external": ["a\\u0000b"]}', '{"external": ["."]}',
+    '{"external": ["\\ud800"]}', '{"files": null}', '{"files": {}}', '{"files": {"m.c": 1}}', '{"files": {"..": ""}}', '{"files": {"": ""}}', '{"files": {"m.h": "", "m.c": "", "m.json": ""}}',
+]  # fmt: skip
+"""What a whole entry may be instead of what it should be."""
+FIELDS: list[tuple[str, object]] = [
+    *((key, value) for key in ("files", "report", "notes", "own", "external") for value in (None, 7, {}, [7], [[]], ["\ud800"], "\ud800")),
+    ("files", {"m.c": "AAAA"}), ("files", dict.fromkeys(("m.c", "m.h", "m.json"), "no base64")), ("files", dict.fromkeys(("m.c", "m.h", "m.json"), 7)),
+    ("files", dict.fromkeys(("m.c", "m.h", "../m.json"), "")), ("own", ["gone.py"]), ("own", ["../aot_model/cache.py"]), ("own", ["/etc/passwd"]),
+    ("own", ["a\0b"]), ("external", ["other"]), ("external", []),
+]  # fmt: skip
+"""What a field of the entry with the files may be."""
+
+
+def forge(path: Path, data: bytes) -> None:
+    """An entry whose checksum is right."""
+    path.write_bytes(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+
+
+def test_entries_of_another_structure_are_not_there(tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is in them: the model is compiled, the files are right, and the entry is replaced."""
+    assert compile_model()
+    made = contents(tmp_path / "out")
+    kept = {path: path.read_bytes() for path in entries(tmp_path)}
+    [whole] = [path for path in kept if b'"files"' in kept[path]]
+    product = compiled_once(monkeypatch)
+    cases = [(path, text.encode()) for path in kept for text in WRONG]
+    for key, value in FIELDS:
+        entry = json.loads(kept[whole].partition(b"\n")[2])
+        if entry[key] != value:
+            cases.append((whole, json.dumps({**entry, key: value}).encode()))
+            cases.append((whole, json.dumps({k: v for k, v in entry.items() if k != key}).encode()))
+    for path, data in cases:
+        forge(path, data)
+        product.clear()
+        assert compile_model() or product, data[-300:]
+        assert contents(tmp_path / "out") == made, data[:100]
+        assert {p: p.read_bytes() for p in entries(tmp_path)} == kept, data[:100]
+
+
+def compiled_once(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """From now on the compiler gives what it gave the first time; what is added to the list says that it was asked."""
+    asked: list[object] = []
+    known: list[Product] = []
+    own = build._compile
+
+    def compile_(arguments: argparse.Namespace) -> Product:
+        asked.append(arguments)
+        if not known:
+            known.append(own(arguments))
+        return known[0]
+
+    monkeypatch.setattr(build, "_compile", compile_)
+    return asked
+
+
 def test_a_model_that_changes_meanwhile_is_not_kept(tmp_path: Path, compile_model: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     own = build._compile
 
@@ -132,8 +189,7 @@ def test_a_model_that_changes_meanwhile_is_not_kept(tmp_path: Path, compile_mode
 def test_entries_cannot_name_other_folders(tmp_path: Path, compile_model: Compile) -> None:
     assert compile_model()
     for path in entries(tmp_path):
-        data = path.read_bytes().partition(b"\n")[2].replace(b'"m.h"', b'"../m.h"')
-        path.write_bytes(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+        forge(path, path.read_bytes().partition(b"\n")[2].replace(b'"m.h"', b'"../m.h"'))
     assert compile_model() and not (tmp_path / "m.h").exists()
 
 
