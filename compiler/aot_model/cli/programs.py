@@ -31,10 +31,8 @@ def arena(arguments: argparse.Namespace) -> int:
 
 
 def _write(arguments: argparse.Namespace, text: str, sources: tuple[Path, ...]) -> int:
-    from aot_model.emit.files import depfile, write_files
+    from aot_model.emit.files import depfile, write_bytes
 
-    texts = {arguments.output: text}
-    if arguments.depfile is not None:
-        texts[arguments.depfile] = depfile([arguments.output], sources)
-    write_files(texts)
+    contents = {} if arguments.depfile is None else {arguments.depfile: depfile([arguments.output], sources)}
+    write_bytes({**contents, arguments.output: text.encode()})
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cache
 from typing import Any
@@ -108,10 +109,20 @@ def render(template: str, view: ModelView, **more: Any) -> str:
 
 
 def source(view: ModelView) -> str:
-    """The C file."""
-    return render("model.c.j2", view)
+    """The C file, which insists on the header of the same build."""
+    return render("model.c.j2", view, build=_build(view))
 
 
 def header(view: ModelView) -> str:
     """The header."""
-    return render("model.h.j2", view)
+    return render("model.h.j2", view, build=_build(view))
+
+
+def _build(view: ModelView) -> str:
+    """A number that says which header this is: part of the SHA-256 of all else that is in it.
+
+    Whatever the C and its users must agree on is in the header. So a C file of another build that has the same header fits
+    it, and users of a library whose weights alone have changed are not compiled again.
+    """
+    text = render("model.h.j2", view, build="")
+    return f"0x{hashlib.sha256(text.encode('utf-8')).hexdigest()[:16]}u"

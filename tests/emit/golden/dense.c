@@ -1,6 +1,10 @@
 /* dense: dense.onnx, compiled by aot-model 0.1.0 for c. Do not edit. */
 #include "dense.h"
 
+#if DENSE_BUILD != 0xde0445171265172fu
+#error "dense.c and dense.h are of different builds: make both again, or copy both"
+#endif
+
 #include "aot_model/scalar.h"
 
 /* ---- constants: 60 bytes ---- */

@@ -1,6 +1,10 @@
 /* movement: movement.onnx, compiled by aot-model 0.1.0 for c. Do not edit. */
 #include "movement.h"
 
+#if MOVEMENT_BUILD != 0xf472d982ebcbf19bu
+#error "movement.c and movement.h are of different builds: make both again, or copy both"
+#endif
+
 #include <math.h>
 #include "aot_model/scalar.h"
 
