@@ -25,6 +25,7 @@ CODES: dict[str, str] = {
     "E503": "the C compiler's flags do not say which processor they are for",
     "E601": "host compiler failed",
     "E602": "outputs differ from the reference",
+    "E603": "the reference cannot run the model",
     "E901": "internal error",
     "E902": "a Python package is missing",
     "E903": "out of memory",

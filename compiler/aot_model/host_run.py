@@ -13,6 +13,7 @@ import numpy as np
 
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
+from aot_model.ir.program import Buffer
 from aot_model.host_compiler import HostCompiler
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
@@ -25,7 +26,7 @@ _MAIN = """#include <stdio.h>
 /* Reads all inputs of a run from standard input, runs, writes all outputs to standard output, until the end. */
 {statics}
 int main(void)
-{{
+{{{listen}
     const {name}_inputs inputs = {{ {inputs} }};
     const {name}_outputs outputs = {{ {outputs} }};
     for (;;) {{
@@ -47,9 +48,22 @@ int main(void)
 """
 
 
+_LISTENER = """
+static void tell(uint32_t tensor, const void *data, uint32_t bytes)
+{
+    (void)tensor;
+    if (fwrite(data, 1, bytes, stdout) != bytes) {
+        exit(4);
+    }
+}"""
+
+
 @dataclass(frozen=True)
 class HostProgram:
-    """A built model. `run` takes and returns arrays in the order of the model's inputs and outputs."""
+    """A built model. `run` takes and returns arrays in the order of the model's inputs and outputs.
+
+    Of a library with Options.trace what it tells comes before the outputs.
+    """
 
     view: ModelView
     executable: Path
@@ -73,19 +87,24 @@ class HostProgram:
             done = subprocess.run([*self.runner, str(self.executable)], input=bytes(stream), capture_output=True, timeout=timeout, check=False)
         except OSError as error:
             raise fail("E602", f"the program cannot be executed here: {error.strerror}", where=self.view.source_name, hint="--runner names an emulator") from None
-        expected_bytes = len(vectors) * sum(p.buffer.nbytes for p in self.view.outputs)
+        expected_bytes = len(vectors) * sum(b.nbytes for b in self._written)
         if done.returncode or len(done.stdout) != expected_bytes:
             text = done.stderr.decode(errors="replace")[-4000:]
             what = f"failed with status {done.returncode}" if done.returncode else f"wrote {len(done.stdout)} bytes of outputs, not {expected_bytes}"
             raise fail("E602", f"the program {what}\n{text}", where=self.view.source_name)
         return self._split(done.stdout, len(vectors))
 
+    @property
+    def _written(self) -> list[Buffer]:
+        """What a run writes, in order."""
+        told = [t.buffer for t in self.view.traced] if self.view.options.trace else []
+        return [*told, *(p.buffer for p in self.view.outputs)]
+
     def _split(self, data: bytes, count: int) -> list[list[np.ndarray]]:
         result, at = [], 0
         for _ in range(count):
             row = []
-            for port in self.view.outputs:
-                t = port.buffer.type
+            for t in (b.type for b in self._written):
                 row.append(np.frombuffer(data, dtype=t.dtype.numpy, count=t.elements, offset=at).reshape(t.shape).copy())
                 at += t.nbytes
             result.append(row)
@@ -110,7 +129,10 @@ def main_text(view: ModelView) -> str:
     ]  # fmt: skip
     if view.contexts:
         statics.append(f"extern const {view.name}_devices {view.name}_test_devices; /* of whoever knows the drivers */")
+    if view.options.trace:
+        statics.append(_LISTENER)
     return _MAIN.format(
+        listen=f"\n    {view.name}_trace = tell;" if view.options.trace else "",
         name=view.name, devices=f", &{view.name}_test_devices" if view.contexts else "", statics="\n".join(statics), reads="\n".join(reads), writes="\n".join(writes),
         inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
         outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",

@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from aot_model.emit.budgets import Budgets, check_budgets
 from aot_model.emit.contradictions import check_options
 from aot_model.emit.files import Product, own_files
@@ -62,6 +64,8 @@ class Compiled:
     """Elements of all its constants."""
     binaries: Mapping[str, bytes] = field(default_factory=dict)
     """Files that are not text: external parameters."""
+    constants: Mapping[str | int, np.ndarray] = field(default_factory=dict)
+    """Inputs of the file that Request.constants made constants."""
     assignments: tuple[Assignment, ...] = ()
     """Where each node went, when other targets were asked before the processor."""
 
@@ -90,7 +94,7 @@ def compile_graph(request: Request, model: Model, target: Target, observer: Obse
     check_budgets(view, request.budgets, lambda: _alternatives(request, target))
     texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": view.metadata.to_json()}
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
-    return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes), operators, parameters, binaries, tuple(parts.assignments) if target.asked() else ())
+    return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes), operators, parameters, binaries, model.constants, tuple(parts.assignments) if target.asked() else ())
 
 
 def _alternatives(request: Request, target: Target) -> dict[str, ModelView]:

@@ -217,8 +217,17 @@ def _tolerances(command: argparse.ArgumentParser, atol: float | None, rtol: floa
 def _verify(commands: Commands) -> None:
     command = _command(commands, "verify", "execute:verify", "run a model on test vectors and compare its outputs with theirs")
     _model(command)
-    command.add_argument("--vectors", type=Path, required=True, metavar="FILE|FOLDER", help=".npz with in_<i>, out_<i>, or a folder of ONNX test data")
+    command.add_argument("--vectors", type=Path, metavar="FILE|FOLDER", help=".npz with in_<i>, out_<i>, or a folder of ONNX test data; "
+                         "with --layers they may be left out: the inputs are random then")  # fmt: skip
     _tolerances(command, None, 1e-3)
+    layers = command.add_argument_group("by layer", "compare every tensor that the program and the model file both have, with what a reference implementation gives")
+    layers.add_argument("--layers", action="store_true", help="say which layer is the first that is off, by how much, and what it was fused with")
+    layers.add_argument("--reference", choices=("onnxruntime", "onnx", "litert"), help="the implementation (default: ONNX Runtime if it is installed, "
+                        "else onnx's reference evaluator; LiteRT for TFLite)")  # fmt: skip
+    layers.add_argument("--random", type=values.whole, default=3, metavar="N", help="vectors of random inputs, without --vectors (default: 3)")
+    layers.add_argument("--seed", type=values.not_negative, default=0, metavar="N", help="of the random inputs (default: 0)")
+    layers.add_argument("--all", action="store_true", help="list all tensors, not only those that differ")
+    layers.add_argument("--json", action="store_true", help="as JSON")
     command.add_argument("--sequence", action="store_true", help="the vectors are consecutive runs: state carries over (default: each starts afresh)")
     _host_build(command)
 

@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aot_model.cli.build import request, tell_notes
+from aot_model.comparison import Comparison, Tolerance, compare
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.ir.strings import decoded, encoded, is_text
-from aot_model.vectors import load_vectors
+from aot_model.vectors import Vectors, load_vectors
 
 if TYPE_CHECKING:
-    from aot_model.emit.view import ModelView, Port
+    from aot_model.emit.view import ModelView, Options, Port
     from aot_model.host_run import HostProgram
+    from aot_model.pipeline import Compiled
 
 Array = np.ndarray
 
 
-def _program(arguments: argparse.Namespace, folder: Path) -> HostProgram:
+def built(arguments: argparse.Namespace, folder: Path, library: Options | None = None) -> tuple[HostProgram, Compiled]:
+    """The model compiled, and built in a folder."""
     from aot_model import host_run
     from aot_model.host_compiler import HostCompiler
     from aot_model.pipeline import compile_model
 
     compiler = HostCompiler.find(arguments.cc, arguments.cflags, arguments.runner)
-    asked = request(arguments)
+    asked = request(arguments, library)
     compiled = compile_model(replace(asked, options=compiler.fitted(asked.target, asked.options, asked.plugins)))
     tell_notes(compiled.notes)
     files = [file.resolve() for file in arguments.sources]
     flags = [*(host_run.SANITIZE if arguments.sanitize else ()), *dict.fromkeys(f"-I{file.parent}" for file in files), *map(str, files)]
-    return host_run.build(compiled.view, compiled.texts, folder, flags, compiler, "-O1" if arguments.sanitize else "-O2")
+    return host_run.build(compiled.view, compiled.texts, folder, flags, compiler, "-O1" if arguments.sanitize else "-O2"), compiled
 
 
-def _consecutive(program: HostProgram, vectors: list[list[Array]], carry_over: bool) -> list[list[Array]]:
+def consecutive(program: HostProgram, vectors: list[list[Array]], carry_over: bool) -> list[list[Array]]:
     """Outputs of all vectors; a model with state starts afresh for each, unless the state carries over."""
     if carry_over or not program.view.program.states:
         return program.run(vectors)
@@ -53,9 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     given = _read_arrays(arguments.inputs)
     with scratch_folder() as folder:
-        program = _program(arguments, Path(folder))
+        program, _ = built(arguments, Path(folder))
         vectors, stacked = _inputs(program.view, given, arguments.inputs)
-        results = _consecutive(program, vectors, carry_over=True)
+        results = consecutive(program, vectors, carry_over=True)
     outputs = _named_outputs(program.view, results, stacked)
     if arguments.outputs is not None:
         write_bytes({arguments.outputs: _npz(outputs)})
@@ -131,59 +134,35 @@ def _npz(arrays: Mapping[str, Array]) -> bytes:
 # --- verify ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One output against its vectors: `worst` is the largest |got - want|, `extent` the largest |want|."""
-
-    name: str
-    type: str
-    elements: int
-    differing: int
-    worst: float
-    extent: float
-
-
-def compare(name: str, type_: str, got: Array, want: Array, atol: float | None, rtol: float, max_lsb: int) -> Comparison:
-    """Floats: |got - want| <= atol + rtol * |want|, NaN equal to NaN; integers: |got - want| <= max_lsb.
-
-    atol None: 1e-4 of the largest finite |want|.
-    """
-    if want.dtype.kind == "S":
-        return Comparison(name, type_, want.size, int((decoded(got) != decoded(want)).sum()), 0.0, 0.0)
-    if want.dtype.kind in "iub":
-        difference = np.abs(got.astype(object) - want.astype(object)) if want.dtype.itemsize == 8 else np.abs(got.astype(np.int64) - want.astype(np.int64))
-        wide = np.asarray(difference, dtype=np.float64)
-        extent = float(np.max(np.abs(want.astype(np.float64)), initial=0.0))
-        return Comparison(name, type_, want.size, int((wide > max_lsb).sum()), float(wide.max(initial=0.0)), extent)
-    a, b = got.astype(np.float64), want.astype(np.float64)
-    finite = np.isfinite(b)
-    extent = float(np.max(np.abs(b[finite]), initial=0.0))
-    tolerance = (1e-4 * extent if atol is None else atol) + rtol * np.abs(np.where(finite, b, 0.0))
-    with np.errstate(invalid="ignore"):
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        error = np.where(same, 0.0, np.abs(a - b))
-    error = np.where(np.isnan(error), np.inf, error)
-    return Comparison(name, type_, want.size, int((error > tolerance).sum()), float(error.max(initial=0.0)), extent)
-
-
 def verify(arguments: argparse.Namespace) -> int:
     """Exit status 1 when an output differs by more than the tolerance."""
+    if arguments.layers:
+        from aot_model.cli.layers import verify_layers
+
+        return verify_layers(arguments)
+    if arguments.vectors is None:
+        raise fail("E501", "--vectors is missing", hint="only --layers does without, on random inputs")
     from aot_model.host_run import scratch_folder
 
     with scratch_folder() as folder:
-        program = _program(arguments, Path(folder))
+        program, _ = built(arguments, Path(folder))
         ports = program.view.outputs
         vectors = load_vectors(arguments.vectors, [p.buffer.type for p in program.view.inputs], [p.buffer.type for p in ports])
         inputs = [[array[k] for array in vectors.inputs] for k in range(vectors.count)]
-        results = _consecutive(program, inputs, carry_over=arguments.sequence)
-    rows = [
-        compare(_title(p), str(p.buffer.type), np.stack([r[k] for r in results]), vectors.outputs[k], arguments.atol, arguments.rtol, arguments.max_lsb)
-        for k, p in enumerate(ports)
-    ]
-    print(_table(rows, vectors.count))
+        results = consecutive(program, inputs, carry_over=arguments.sequence)
+    rows = output_rows(program.view, results, vectors, Tolerance(arguments.atol, arguments.rtol, arguments.max_lsb))
+    print(outputs_table(rows, vectors.count))
     if any(row.differing for row in rows):
         raise fail("E602", "the outputs differ from the vectors by more than the tolerance", where=str(arguments.model))
     return 0
+
+
+def output_rows(view: ModelView, results: list[list[Array]], vectors: Vectors, tolerance: Tolerance) -> list[Comparison]:
+    """Each output of all runs against the vectors."""
+    return [
+        compare(_title(p), str(p.buffer.type), np.stack([r[k] for r in results]), vectors.outputs[k], tolerance)
+        for k, p in enumerate(view.outputs)
+    ]  # fmt: skip
 
 
 def _title(port: Port) -> str:
@@ -192,7 +171,7 @@ def _title(port: Port) -> str:
     return printable(port.buffer.name) or port.c_name
 
 
-def _table(rows: list[Comparison], count: int) -> str:
+def outputs_table(rows: list[Comparison], count: int) -> str:
     from aot_model.cli.table import table
 
     head = ("output", "type", "elements", "max |difference|", "of its range", "differing", "")

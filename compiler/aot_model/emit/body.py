@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aot_model.emit import trace
 from aot_model.emit.names import comment_text
 from aot_model.ir.program import Branch, Call, Device, Loop, Once, Step
 
@@ -26,7 +27,9 @@ def _opens(call: Call) -> bool:
 def layers(view: ModelView) -> str:
     """All calls of a run."""
     declared = [f"{_INDENT}int32_t status;", ""] if any(c.function.fails or _opens(c) for c in view.program.calls()) else []
-    return "\n".join([*declared, *_steps(view, view.program.body, 1)])
+    if not view.options.trace:
+        return "\n".join([*declared, *_steps(view, view.program.body, 1)])
+    return "\n".join([*declared, *(line for step in view.program.body for line in (*_steps(view, [step], 1), *trace.statements(view, step)))])
 
 
 def bracket(view: ModelView, call: str) -> str:

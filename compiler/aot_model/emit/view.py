@@ -12,6 +12,7 @@ from aot_model.emit.constant_pools import ConstantPool, place
 from aot_model.emit.functions import CFunction, collect_functions, emitted_by_targets
 from aot_model.emit.metadata import metadata
 from aot_model.emit.names import comment_text, identifier, identifiers, string_literal
+from aot_model.emit.trace import Traced, traced
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Device, Loop, Once, Program, Role, Step
 from aot_model.ir.strings import DEFAULT_WIDTH
@@ -45,6 +46,8 @@ class Options:
     """Of "module", "positional", "packed" and "tvm-ffi"."""
     profile: bool = False
     """Whether ticks of each layer are counted."""
+    trace: bool = False
+    """Whether each tensor is told to the program as soon as it is complete."""
     string_bytes: int = DEFAULT_WIDTH
     """Size of an element of tensors of strings."""
     constant_pools: tuple[Pool, ...] = ()
@@ -125,7 +128,7 @@ class ModelView:
 
         ins = identifiers([b.name for b in program.inputs], "input")
         outs = identifiers([b.name for b in program.outputs], "output")
-        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", "profile", *(p.macro for p in pools), *(f"{p.name}_constants" for p in options.constant_pools)))
+        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", "profile", "trace", *(p.macro for p in pools), *(f"{p.name}_constants" for p in options.constant_pools)))
         constants = program.constants()
         labels = identifiers([b.name for b in constants], "constant")
         return ModelView(
@@ -216,6 +219,11 @@ class ModelView:
     def metadata(self) -> Metadata:
         """What is known of the model, for C, JSON and Python."""
         return metadata(self)
+
+    @cached_property
+    def traced(self) -> tuple[Traced, ...]:
+        """What is told of a run with Options.trace, in the order of the run."""
+        return traced(self.program)
 
     @cached_property
     def once(self) -> list[Once]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from aot_model.errors import fail
-from aot_model.ir.graph import Graph
+from aot_model.ir.graph import Graph, ModelTensor, Value
 from aot_model.ir.strings import DEFAULT_WIDTH
 
 
@@ -34,6 +36,20 @@ class Model:
     sha256: str
     notes: list[str] = field(default_factory=list)
     format: str = "onnx"
+    constants: Mapping[str | int, np.ndarray] = field(default_factory=dict)
+    """Inputs of the file that are constants because the user says so, by name (TFLite: number) of the tensor."""
+
+
+def name_tensors(found: Iterable[tuple[str | int, str, Value]]) -> None:
+    """Note which value each tensor of the file has become: (key, name, value)."""
+    for key, name, value in found:
+        if not value.is_const and not value.state:
+            value.stands_for += (ModelTensor(key, name),)
+
+
+def model_format(path: Path) -> str:
+    """"tflite" or "onnx", from the file's content. CompileError E101."""
+    return "tflite" if _is_tflite(path) else "onnx"
 
 
 def read_model(path: Path, bindings: Bindings | None = None, arithmetic: str = "tflm") -> Model:

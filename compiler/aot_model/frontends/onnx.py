@@ -19,7 +19,7 @@ import onnx.numpy_helper
 
 from aot_model.emit.names import printable
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.frontends.model import Bindings, Model
+from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
@@ -36,8 +36,9 @@ from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
 from aot_model.passes.fold_constants import folded
 
 
-def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
-    """The model in a file. CompileError with all problems."""
+def complete_proto(path: Path) -> tuple[bytes, onnx.ModelProto, list[Path]]:
+    """The bytes of a file; the model in it, checked, with its external data and its functions in place of their calls;
+    all files that it is made of. CompileError E1xx."""
     data, proto = read_proto(path)
     check_model(proto, str(path))
     sources = [path, *load_external(proto, path)]
@@ -47,12 +48,18 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
         except Exception as error:
             raise fail("E102", f"the model's functions cannot be inlined: {error}", where=str(path)) from None
     sort_nodes(proto.graph, str(path))
+    return data, proto, sources
+
+
+def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
+    """The model in a file. CompileError with all problems."""
+    data, proto, sources = complete_proto(path)
     digest = hashlib.sha256(data)
     for extra in sources[1:]:
         digest.update(extra.read_bytes())
     importer = Importer(proto, str(path), bindings or Bindings())
     graph = importer.run()
-    return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes])
+    return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes], constants=importer.given)
 
 
 class Importer:
@@ -68,6 +75,8 @@ class Importer:
         self.binder = InputBinder(bindings, self._problem, self._dtype)
         self.strings = string_type(bindings.string_bytes)
         """Element type of all tensors of strings."""
+        self.given: dict[str | int, np.ndarray] = {}
+        """Inputs that the user made constants."""
         self.sizes = Sizes(bindings.bounds)
 
     def run(self) -> Graph:
@@ -78,6 +87,8 @@ class Importer:
         for info in self.proto.graph.input:
             if info.name not in initial:
                 value = self.binder.bind(info)
+                if isinstance(value, Value) and value.data is not None:
+                    self.given[info.name] = value.data
                 if value is not None:
                     graph.inputs += list(value.values) if isinstance(value, Items) else [] if value.is_const else [value]
                     scope[info.name] = value.values[0] if isinstance(value, Items) and info.type.optional_type.elem_type.HasField("tensor_type") and value.values else value
@@ -94,6 +105,7 @@ class Importer:
         if self.sizes.bounds and not self.problems:
             self._problem("E203", f"--bound names values of which the size does not hang on data: {', '.join(map(printable, sorted(self.sizes.bounds)))}")
         self._raise()
+        name_tensors((name, name, value) for name, value in scope.items() if isinstance(value, Value) and value not in self.sizes.shapes)
         return graph
 
     def _raise(self) -> None:

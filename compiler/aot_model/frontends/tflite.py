@@ -12,6 +12,8 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends import (
     tflite_control,
@@ -23,7 +25,7 @@ from aot_model.frontends import (
     tflite_reduction,
     tflite_resize,
 )  # fmt: skip
-from aot_model.frontends.model import Bindings, Model
+from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, parse
 from aot_model.frontends.tflite_inputs import TfliteInputs
 from aot_model.frontends.tflite_pieces import OPEN, Piece
@@ -53,7 +55,7 @@ def read_tflite(path: Path, bindings: Bindings | None = None, arithmetic: str = 
     file = parse(data, str(path))
     importer = Importer(file, str(path), arithmetic, given)
     graph = importer.run()
-    return Model(graph, (path,), hashlib.sha256(data).hexdigest(), importer.inputs.notes, "tflite")
+    return Model(graph, (path,), hashlib.sha256(data).hexdigest(), importer.inputs.notes, "tflite", importer.given)
 
 
 def supported_operators() -> list[str]:
@@ -71,6 +73,8 @@ class Importer:
         self.problems: list[Problem] = []
         self.inputs = TfliteInputs(bindings, lambda code, message, hint="": self._problem(code, message, hint=hint))
         self.resized = bool(bindings.dims)
+        self.given: dict[str | int, np.ndarray] = {}
+        """Inputs that the user made constants."""
         self.variables = Variables()
         self.pieces: dict[Value, Piece] = {}
         self.bodies = 0
@@ -86,12 +90,15 @@ class Importer:
             value = self.inputs.bind(main.tensors[i], main.labels.get(("input", i), main.tensors[i].name))
             if value is not None:
                 scope[i] = value
-                if not value.is_const:
+                if value.data is None:
                     graph.inputs.append(value)
+                else:
+                    self.given[i] = value.data
         self.inputs.finish()
         self._raise()
         self._body(main, graph, scope)
         self._raise()
+        name_tensors((i, main.tensors[i].name, value) for i, value in scope.items())
         self.variables.finish(graph)
         return graph
 

@@ -22,10 +22,27 @@ if TYPE_CHECKING:
     from aot_model.ops.registry import Operator
 
 
+@dataclass(frozen=True)
+class ModelTensor:
+    """A tensor of the model's file, as it can be found again in what was made of it.
+
+    key: what the file calls it: the name in ONNX, the number of the tensor in TFLite. through: nodes that move elements,
+    first to last, which make the tensor of the value that stands for it.
+    """
+
+    key: str | int
+    name: str
+    through: tuple[Node, ...] = ()
+
+
 @dataclass(eq=False)
 class Value:
     """A tensor. `data` makes it a constant; `state` makes it memory that lasts between runs, first filled with
-    `initial` (zeros when None)."""
+    `initial` (zeros when None).
+
+    stands_for: tensors of the model's file that have the same elements. Graph.replace_all and Graph.prune keep it up; a pass
+    that gives a value other elements must empty it.
+    """
 
     name: str
     type: TensorType
@@ -33,6 +50,7 @@ class Value:
     quantisation: Quantisation | None = None
     state: bool = False
     initial: np.ndarray | None = None
+    stands_for: tuple[ModelTensor, ...] = ()
 
     @property
     def dtype(self) -> DType:
@@ -45,6 +63,11 @@ class Value:
     @property
     def is_const(self) -> bool:
         return self.data is not None
+
+    def take_over(self, other: Value) -> None:
+        """Stand for what another value stood for that is replaced by this one."""
+        if other.type == self.type:
+            self.stands_for = tuple(dict.fromkeys((*self.stands_for, *other.stands_for)))
 
     def __str__(self) -> str:
         kind = "const " if self.is_const else ""
@@ -121,7 +144,14 @@ class Graph:
         """replace() for many values in one walk. A new value may itself be replaced."""
         if not new:
             return
+        for old in new:
+            target = old
+            while target in new:
+                target = new[target]
+            target.take_over(old)
+        self._rewire(new)
 
+    def _rewire(self, new: Mapping[Value, Value]) -> None:
         def final(value: Value | None) -> Value | None:
             while value is not None and value in new:
                 value = new[value]
@@ -130,7 +160,7 @@ class Graph:
         for node in self.nodes:
             node.inputs = [final(v) for v in node.inputs]
             for body in subgraphs(node):
-                body.replace_all(new)
+                body._rewire(new)
         self.outputs = [final(v) or v for v in self.outputs]
 
     def prune(self) -> bool:
@@ -141,6 +171,8 @@ class Graph:
             if any(v in live for v in node.outputs) or node.op.effects:
                 kept.append(node)
                 live.update(read_values(node))
+            else:
+                hand_down(node)
         kept.reverse()
         changed = len(kept) != len(self.nodes)
         self.nodes = kept
@@ -176,6 +208,19 @@ def subgraphs(node: Node) -> Iterator[Graph]:
 def _body_names(operator: type[Operator]) -> tuple[str, ...]:
     """The attributes that are declared as graphs."""
     return tuple(f.name for f in fields(operator) if "Graph" in str(f.type))
+
+
+def hand_down(node: Node) -> None:
+    """What the result of a node stands for, its input stands for through the node, if it only moves elements: a
+    transpose that nobody needs any more still says where the tensor of the file is."""
+    if not node.op.movement or len(node.outputs) != 1 or not node.inputs or node.inputs[0] is None or node.inputs[0].is_const:
+        return
+    if any(v is not None and not v.is_const for v in node.inputs[1:]):
+        return
+    source, out = node.inputs[0], node.outputs[0]
+    step = Node(node.op, list(node.inputs), [out], node.name)
+    found = {t.key for t in source.stands_for}
+    source.stands_for += tuple(ModelTensor(t.key, t.name, (step, *t.through)) for t in out.stands_for if t.key not in found)
 
 
 def count_parameters(graph: Graph) -> int:

@@ -15,6 +15,7 @@ from enum import Enum
 
 import numpy as np
 
+from aot_model.ir.graph import ModelTensor
 from aot_model.ir.types import DType, Quantisation, TensorType
 
 
@@ -200,6 +201,14 @@ class Once:
 Step = Call | Loop | Branch | Once
 
 
+@dataclass(frozen=True)
+class Held:
+    """Memory that holds tensors of the model's file once a run has come so far."""
+
+    buffer: Buffer
+    tensors: tuple[ModelTensor, ...]
+
+
 @dataclass(eq=False)
 class Program:
     """What is emitted: see the module's docstring. `notes` are told to the user."""
@@ -210,6 +219,7 @@ class Program:
     body: list[Step]
     states: list[Buffer] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
 
     def calls(self) -> Iterator[Call]:
         yield from walk_calls(self.body)

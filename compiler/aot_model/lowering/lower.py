@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from aot_model.ir.expr import Cell, Const, Expr, const, load
-from aot_model.ir.graph import Graph, Node, Value, read_values
+from aot_model.ir.graph import Graph, Node, Value, hand_down, read_values
 from aot_model.ir.index import add, flatten, mul, sub
-from aot_model.ir.program import Buffer, Call, Program, Role, Step
+from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.lowering.loops import LoopNest, dense_position, index_variables, loop_nest
 from aot_model.lowering.site import Site
@@ -31,7 +31,7 @@ def lower(graph: Graph, target: Target) -> Program:
     lowering.run()
     states = [lowering.buffers[v] for v in lowering.states]
     inputs = [lowering.buffers[v] for v in graph.inputs]
-    return Program(graph.name, inputs, lowering.outputs, lowering.steps, states)
+    return Program(graph.name, inputs, lowering.outputs, lowering.steps, states, held=lowering.held())
 
 
 class Lowering:
@@ -148,6 +148,15 @@ class Lowering:
 
     def add(self, step: Step) -> None:
         self.steps.append(step)
+
+    def held(self) -> list[Held]:
+        """Tensors of the model's file that are in memory, or are moved elements of what is."""
+        for node in reversed(self.graph.nodes):
+            if all(v not in self.buffers for v in node.outputs):
+                hand_down(node)
+        kept = {v: b for v, b in self.buffers.items() if v.stands_for and not v.state and v not in self.graph.inputs}
+        direct = {t.key for v in kept for t in v.stands_for if not t.through}
+        return [Held(b, tensors) for v, b in kept.items() if (tensors := tuple(t for t in v.stands_for if not t.through or t.key not in direct))]
 
     # --- the walk ---------------------------------------------------------------------------------------------------
 

@@ -149,6 +149,7 @@ def _shrink(graph: Graph, strand: _Strand, ranges: Ranges, uses: dict[Value, lis
                 _fold_into_bias(graph, reader, value, strand.keep, ranges)
     for value in strand.values:
         value.type = TensorType(value.dtype, (*value.shape[:-1], keep.size))
+        value.stands_for = ()
 
 
 def _picked(value: Value, keep: np.ndarray, channels: int, axis: int) -> Value:
@@ -200,6 +201,7 @@ def _fold_into_bias(graph: Graph, node: Node, value: Value, keep: np.ndarray, ra
         bias = readers[0].inputs[place]
         if bias is not None and bias.data is not None and (bias.data.size == 1 or bias.shape[-1] == share.size):
             readers[0].inputs[place] = constant(bias.name, (bias.data.astype(np.int64) + share).astype(np.int32))
+            out.stands_for = ()  # its share of the dropped channels is in the bias
             return
     inner = Value(f"{out.name}.live", out.type)
     node.outputs = [inner]

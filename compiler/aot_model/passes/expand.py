@@ -63,3 +63,4 @@ def _rename(old: Value, new: Value, inner: list[Node], renamed: dict[Value, Valu
                 other.inputs = [old if v is new else v for v in other.inputs]
             return
     renamed[old] = new
+    new.take_over(old)

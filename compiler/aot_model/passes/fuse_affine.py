@@ -53,6 +53,7 @@ def _fold_multiplication(graph: Graph, node: Node, producer: dict[Value, Node], 
             return True
         if isinstance(before.op, (Convolution, ConvolutionTranspose, MatMul)) and _scale_weights(before, scale):
             graph.nodes.remove(node)
+            x.stands_for = ()  # it is the scaled sum now
             graph.replace(out, x)
             return True
     return False

@@ -330,6 +330,7 @@ def _into_weights(sweep: _Sweep, node: Node, source: Value, perm: Perm) -> list[
         weights = reader.inputs[1]
         assert weights is not None and weights.data is not None
         reader.inputs[1] = constant(weights.name, weights.data[order], weights.quantisation)
+    out.stands_for = ()  # its rows are in another order now
     return [Node(ReshapeTo(out.shape), [source], [out], node.name)]
 
 

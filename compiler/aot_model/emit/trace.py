@@ -1,0 +1,69 @@
+"""Where a run with Options.trace tells its tensors: behind the step that completes each, before its memory is used again.
+
+    step 1: conv(…)                       tensor 0 'relu1' is complete
+            <name>_trace(0, AT(…), 4096)
+    step 2: concat(…) of two pieces       …
+
+The steps are those of the whole run: what a loop or branch computes inside is told once, behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aot_model.ir.graph import ModelTensor
+from aot_model.ir.program import Access, Buffer, Call, Program, Role, Step, walk_calls
+from aot_model.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from aot_model.emit.view import ModelView
+
+_INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A buffer that is told behind a step, the tensors of the model's file that it holds, and the calls that wrote it."""
+
+    buffer: Buffer
+    tensors: tuple[ModelTensor, ...]
+    step: Step
+    calls: tuple[Call, ...]
+
+    @property
+    def type(self) -> TensorType:
+        return self.buffer.type
+
+
+def traced(program: Program) -> tuple[Traced, ...]:
+    """What a run tells, in its order. Tensors that lie in inputs or in states, which nothing computes, are left out."""
+    written = [(step, call, span) for step in program.body for call in walk_calls([step]) for b in call.buffers(Access.WRITE) if (span := _span(b))[2]]
+    order = {id(step): k for k, step in enumerate(program.body)}
+    found = []
+    for held in program.held:
+        owner, begin, size = _span(held.buffer)
+        if owner.role not in (Role.WORKSPACE, Role.OUTPUT) or not size:
+            continue
+        hits = [(step, call) for step, call, (other, at, length) in written if other is owner and at < begin + size and begin < at + length]
+        if hits:
+            found.append(Traced(held.buffer, held.tensors, hits[-1][0], tuple(dict.fromkeys(call for _, call in hits))))
+    return tuple(sorted(found, key=lambda t: order[id(t.step)]))
+
+
+def _span(buffer: Buffer) -> tuple[Buffer, int, int]:
+    owner, offset = buffer.root()
+    return owner, offset, buffer.nbytes
+
+
+def statements(view: ModelView, step: Step) -> list[str]:
+    """C statements behind a step of the run."""
+    return [f"{_INDENT}{view.name}_tell({k}u, {_address(view, t.buffer)}, {t.buffer.nbytes}u);" for k, t in enumerate(view.traced) if t.step is step]
+
+
+def _address(view: ModelView, buffer: Buffer) -> str:
+    """A buffer that no call has as an argument has no address of its own: the memory that it is a window of has."""
+    owner, offset = buffer.root()
+    if owner not in view.addresses.of:
+        return view.argument(buffer, "uint8_t")
+    return view.address(owner, "uint8_t") + (f" + {offset}" if offset else "")

@@ -1,0 +1,1 @@
+"""The tensors of a model as the generated program computes them, beside those of a reference implementation."""

@@ -1,0 +1,64 @@
+"""LiteRT's reference kernels as a reference by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from aot_model.errors import fail
+from aot_model.frontends.tflite_file import parse
+from aot_model.layers.reference import FileNode, Key, Tensors, missing
+
+
+class LiteRT:
+    """The interpreter of ai-edge-litert with reference kernels; it keeps all tensors of a run."""
+
+    def __init__(self, path: Path, constants: Tensors) -> None:
+        try:
+            from ai_edge_litert import interpreter
+        except ImportError:
+            raise missing("ai-edge-litert", "a reference for TFLite files") from None
+        from importlib.metadata import version
+
+        self.path = path
+        self.constants = constants
+        self.title = f"LiteRT {version('ai-edge-litert')}, reference kernels"
+        self._module = interpreter
+        data = path.read_bytes()
+        main = parse(data, str(path)).subgraphs[0]
+        self.nodes = tuple(
+            FileNode(main.tensors[o.outputs[0]].name if o.outputs else "", o.kind, tuple(i for i in o.inputs if i >= 0), tuple(o.outputs)) for o in main.operators
+        )
+        self.outputs = tuple(main.outputs)
+        self._data = data
+        self._kinds = {i: t for i, t in enumerate(main.tensors)}
+
+    def run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
+        try:
+            # An interpreter of its own for each vector: variables start afresh.
+            run = self._module.Interpreter(
+                model_content=self._data, experimental_op_resolver_type=self._module.OpResolverType.BUILTIN_REF, experimental_preserve_all_tensors=True, num_threads=1
+            )
+            given = iter(inputs)
+            feeds = {d["index"]: (d["shape"], self.constants[d["index"]] if d["index"] in self.constants else next(given)) for d in run.get_input_details()}
+            for index, (shape, array) in feeds.items():
+                if tuple(shape) != array.shape:
+                    run.resize_tensor_input(index, array.shape)
+            run.allocate_tensors()
+            for index, (_, array) in feeds.items():
+                run.set_tensor(index, array)
+            run.invoke()
+        except (RuntimeError, ValueError) as error:
+            raise fail("E603", f"{self.title}: {str(error)[:500]}", where=str(self.path)) from None
+        found = {}
+        for key in wanted:
+            try:
+                found[key] = np.array(run.get_tensor(key))
+            except ValueError:  # it has no data: unused, or of a delegate
+                continue
+        return found
+
+    def run_apart(self, inputs: Sequence[np.ndarray], given: Tensors) -> Tensors | None:
+        return None

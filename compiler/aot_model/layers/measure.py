@@ -1,0 +1,144 @@
+"""The tensors of a traced run beside those of a reference, layer by layer, in the order of the model's file.
+
+For each tensor that exists in both:
+
+* inherited: how far it is from the reference's, with all that went wrong before it;
+* own: how far it is from what the reference makes of the *program's* tensors before it, so that a layer answers for
+  itself only. A network of integers grows one rounding the other way into large differences; its layers are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot_model.comparison import Comparison, Tolerance, compare
+from aot_model.emit.names import printable
+from aot_model.emit.trace import Traced
+from aot_model.host_run import HostProgram
+from aot_model.ir.graph import ModelTensor, Node, Value, constant
+from aot_model.layers.reference import FileNode, Key, Reference, Tensors
+from aot_model.passes.fold_constants import compute
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One tensor of the model's file that the program has too."""
+
+    key: Key
+    name: str
+    type: str
+    nodes: tuple[FileNode, ...]
+    """Of the file: what lies between the tensors that exist in both, which the compiler made one of; the last makes the tensor."""
+    functions: tuple[str, ...]
+    """Of the generated code: what writes it."""
+    layers: tuple[str, ...]
+    """Names of the program's calls."""
+    steps: bool
+    """Whether differences are whole steps: an integer tensor."""
+    inherited: Comparison
+    own: Comparison | None
+
+    @property
+    def status(self) -> str:
+        """"off": the layer itself is; "rounding": by one step of an integer; "inherited": only its inputs are."""
+        judged = self.own or self.inherited
+        if judged.differing:
+            return "rounding" if self.steps and judged.worst <= 1 else "off"
+        return "inherited" if self.inherited.differing else "ok"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All layers in the order of the file, and what was not compared."""
+
+    reference: str
+    vectors: int
+    layers: tuple[Layer, ...]
+    fused: int
+    """Tensors of the file that the program does not have: it fused what makes them with what reads them."""
+    refused: tuple[str, ...]
+    """Tensors that both have, but the reference gives in another shape or type."""
+
+    @property
+    def first_off(self) -> Layer | None:
+        return next((layer for layer in self.layers if layer.status == "off"), None)
+
+
+def traced_tensors(program: HostProgram, row: Sequence[Array]) -> dict[Key, Array]:
+    """Tensors of the file, by key, of one run of a traced program."""
+    found: dict[Key, Array] = {}
+    for traced, array in zip(program.view.traced, row, strict=False):
+        for tensor in traced.tensors:
+            found[tensor.key] = _moved(tensor, array)
+    return found
+
+
+def _moved(tensor: ModelTensor, array: Array) -> Array:
+    """The elements as the file has them."""
+    for node in tensor.through:
+        inputs: list[Value | None] = [constant("x", array), *node.inputs[1:]]
+        result = compute(Node(node.op, inputs, node.outputs, node.name))
+        assert result is not None
+        array = result[0]
+    return array
+
+
+def measure(program: HostProgram, rows: Sequence[Sequence[Array]], inputs: Sequence[Sequence[Array]], reference: Reference, tolerance: Tolerance) -> Measured:
+    """Compare the runs of a traced program on some vectors of inputs with a reference."""
+    by_key = {t.key: (t, traced) for traced in program.view.traced for t in traced.tensors}
+    ours = [{k: v for k, v in traced_tensors(program, row).items() if v.dtype.kind in "biuf"} for row in rows]
+    produced = [k for node in reference.nodes for k in node.outputs]
+    keys = [k for k in produced if ours and k in ours[0]]
+    theirs: list[Tensors] = [reference.run(vector, keys) for vector in inputs]
+    fits = {k for k in keys if all(_alike(o[k], t.get(k)) for o, t in zip(ours, theirs, strict=True))}
+    keys_fit = [k for k in keys if k in fits]
+    apart = [reference.run_apart(vector, {k: o[k] for k in keys_fit}) for vector, o in zip(inputs, ours, strict=True)] if keys_fit else []
+    groups = fused_nodes(reference.nodes, set(keys_fit))
+    layers = []
+    for key in keys_fit:
+        tensor, traced = by_key[key]
+        got = np.stack([o[key] for o in ours])
+        want = np.stack([t[key] for t in theirs])
+        alone = [a[key] for a in apart if a is not None and _alike(got[0], a.get(key))]
+        label = printable(tensor.name)
+        own = compare(label, str(traced.type), got, np.stack(alone), tolerance) if len(alone) == len(got) else None
+        functions, calls = _calls(program, traced)
+        layers.append(Layer(key, label, _type(got), groups[key], functions, calls, got.dtype.kind in "iu", compare(label, str(traced.type), got, want, tolerance), own))
+    refused = tuple(printable(by_key[k][0].name) for k in keys if k not in fits)
+    return Measured(reference.title, len(rows), tuple(layers), len(set(produced)) - len(keys), refused)
+
+
+def _type(stack: Array) -> str:
+    return f"{stack.dtype}[{','.join(map(str, stack.shape[1:]))}]"
+
+
+def _alike(ours: Array, theirs: Array | None) -> bool:
+    return theirs is not None and ours.shape == theirs.shape and ours.dtype == theirs.dtype
+
+
+def _calls(program: HostProgram, traced: Traced) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    functions = dict.fromkeys(program.view.calls[c].name for c in traced.calls)
+    return tuple(functions), tuple(dict.fromkeys(printable(c.layer) for c in traced.calls))
+
+
+def fused_nodes(nodes: Sequence[FileNode], known: set[Key]) -> Mapping[Key, tuple[FileNode, ...]]:
+    """For each known tensor the nodes that lie between it and the known tensors before it, in the order of the file."""
+    producer = {k: n for n in nodes for k in n.outputs}
+    place = {id(n): i for i, n in enumerate(nodes)}
+
+    def behind(key: Key) -> Iterator[FileNode]:
+        pending, seen = [producer[key]], set[int]()
+        while pending:
+            node = pending.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            yield node
+            pending += [producer[k] for k in node.inputs if k in producer and k not in known]
+
+    return {k: tuple(sorted(behind(k), key=lambda n: place[id(n)])) for k in known}
