@@ -46,12 +46,12 @@ class Options:
     """Of "module", "positional", "packed" and "tvm-ffi"."""
     profile: bool = False
     """Whether ticks of each layer are counted."""
-    trace: bool = False
-    """Whether each tensor is told to the program as soon as it is complete."""
     string_bytes: int = DEFAULT_WIDTH
     """Size of an element of tensors of strings."""
     constant_pools: tuple[Pool, ...] = ()
     """Where the constants of the code are; none: where the linker puts constants."""
+    trace: bool = False
+    """Whether each tensor is told to the program as soon as it is complete."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ MAX_FUSED_DEPTH = 32
 """Of movements within movements, which cost nothing but the compiler's stack."""
 INDEXED_COST = 4
 """How often an index that is read from memory is written out: its range is checked where it is used."""
+_PRODUCTS = frozenset(("MatMul", "Convolution", "ConvolutionTranspose"))
 _INDEXED = frozenset(("Gather", "GatherND", "GatherElements"))
 
 
@@ -75,4 +76,6 @@ def reads_once(reader: Node, value: Value) -> bool:
         return all(v.type.elements == value.type.elements for v in reader.outputs)
     if reader.op.name in ("Expand", "Tile", "Gather", "GatherND", "GatherElements", "NearestSample", "Interpolation", "Pad"):
         return sum(v.type.elements for v in reader.outputs) <= value.type.elements
+    if reader.op.name in _PRODUCTS:  # each row meets each column, each pixel every window around it
+        return False
     return reader.op.movement or reader.op.reducing

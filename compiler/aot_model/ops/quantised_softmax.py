@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -12,8 +13,9 @@ from aot_model.fixed_point import interpolated_table, scaled_differences, softma
 from aot_model.ir.expr import Expr, call, cast, const
 from aot_model.ir.graph import Value
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import clamp, op
-from aot_model.ops.quantised import Table, saturated
+from aot_model.ops.quantised import Requantise, Table, saturated
 from aot_model.ops.registry import (  # fmt: skip
     Arrays,
     At,
@@ -71,6 +73,54 @@ class QuantisedSoftmax(Operator):
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(12)
         cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {}), ((2, 3, 4), {"axis": 1, "beta": 0.5}), ((2, 6), {"to": DType.INT16}), ((3, 9), {"scale": 0.4})]
+        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more}) for s, more in cases]
+
+
+@operator("RoundedSoftmax", domain="aot")
+class RoundedSoftmax(Operator):
+    """round(exp(scale * (x - max)) / sum / to_scale) + zero_point, clamped: rounded once, ties to even, as
+    QuantizeLinear(Softmax(DequantizeLinear(x))) is. x has 8 bits.
+
+    Exponentials come from a table in Q1.30 and are summed in 64 bits. One division for each sum gives
+    2^bits / (sum * to_scale), 2^-bits of a unit exact at most: the result is that of real numbers but where it is within
+    2^-20 units of a tie.
+    """
+
+    scale: float = 1.0
+    to_scale: float = 1.0 / 256
+    axis: int = -1
+    zero_point: int = 0
+    low: int = 0
+    high: int = 255
+    to: DType = DType.UINT8
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype.bits != 8:
+            raise OperatorError(f"softmax of {x.type} is not supported", "E202")
+        normal_axis(self.axis, x.type.rank)
+        return [TensorType(self.to, x.shape)]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        one, steps = 1 << 30, 1.0 / self.to_scale
+        bits = 30 - max(math.frexp(steps)[1], 0)  # the factor of a sum of one is below 2^30
+        if bits < 1:
+            raise OperatorError(f"a softmax in steps of {self.to_scale} is not supported", "E202")
+        axes = build.constant([normal_axis(self.axis, x.type.rank)], DType.INT64)
+        table = Table(tuple(round(math.exp(-self.scale * k) * one) for k in range(256)), DType.INT32, 0)
+        exponential = build(Exponential(table), build(op("ReduceMax"), x, axes), x)
+        total = build(op("ReduceSum"), build(Cast(DType.INT64), exponential), axes)
+        half = build(op("Div"), total, build.constant([2], DType.INT64))
+        wanted = build(op("Add"), half, build.constant([round(steps * 2.0 ** (30 + bits))], DType.INT64))
+        factor = build(Cast(DType.INT32), build(op("Div"), wanted, total))
+        shift = build.constant([31 - 30 - bits], DType.INT32)
+        return [build(Requantise(self.zero_point, self.low, self.high, self.to, "even"), exponential, factor, shift)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(14)
+        cases = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {"axis": 1, "to": DType.INT8, "zero_point": -128, "low": -128, "high": 127})]
         return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more}) for s, more in cases]
 
 

@@ -22,7 +22,7 @@ from aot_model.ops.movement import Concat
 from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Rescale, lookup
-from aot_model.ops.quantised_softmax import QuantisedSoftmax
+from aot_model.ops.quantised_softmax import RoundedSoftmax
 from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import Index, ints, normal_axis
 from aot_model.passes.qdq_site import NARROW, Scaled, Site
@@ -223,13 +223,12 @@ def _window_mean(n: Site, x: Scaled, pool: Pool) -> Value:
 
 
 def softmax(n: Site, node: Node) -> Answer:
-    """In fixed point with 16-bit results, rescaled to the wanted 8 bits."""
+    """In fixed point, rounded once: what reads a softmax multiplies it by large numbers as often as not."""
     assert isinstance(node.op, Softmax)
     x = n.tensor(node.inputs[0])
     if x is None or x.value.dtype.bits != 8 or n.to.dtype.bits != 8:
         return "not from 8 to 8 bits"
-    fine = n.build(QuantisedSoftmax(x.s, 1.0, node.op.axis, DType.INT16), x.value)
-    return n.requantised(fine, [2.0**-16 / n.to.s], -32768)
+    return n.build(RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype), x.value)
 
 
 def movement(n: Site, node: Node) -> Answer:
