@@ -171,6 +171,33 @@ def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net],
             assert np.abs(got.astype(np.int64) - expected.astype(np.int64)).max(initial=0) <= 1
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("keys, scale", [(5, 0.2), (64, 0.05), (512, 0.21)])
+def test_softmax_is_rounded_once(kind: str, keys: int, scale: float, tmp_path: Path) -> None:
+    """What multiplies a softmax by large numbers sees every unit: none but those at a tie may differ. Rows of equal keys
+    are ties for powers of two, which go to even."""
+    zero, to = (0, np.float32(1 / 256)) if kind == "uint8" else (-128, np.float32(0.0038751268))
+    rng = np.random.default_rng(keys)
+    x = np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, (40, keys)), kind)
+    x[0], x[1, : keys // 2] = 7, 9
+    constants = {"xs": np.float32(scale), "xz": np.asarray(3, kind), "ys": to, "yz": np.asarray(zero, kind)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]), helper.make_node("Softmax", ["xf"], ["p"], axis=-1),
+        helper.make_node("QuantizeLinear", ["p", "ys", "yz"], ["y"]),
+    ]  # fmt: skip
+    type_ = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    path = save(model(nodes, [helper.make_tensor_value_info("x", type_, x.shape)], [helper.make_tensor_value_info("y", type_, x.shape)], constants), tmp_path / "m.onnx")
+    compiled = compile_model(Request(path, "m", "c"))
+    (got,) = build(compiled.view, compiled.texts, tmp_path, ["-O1", *SANITIZE]).run([[x]])[0]
+    e = np.exp(float(np.float32(scale)) * (x.astype(np.float64) - x.max(axis=-1, keepdims=True).astype(np.float64)))
+    real = e / e.sum(axis=-1, keepdims=True) / float(to)
+    want = np.clip(np.rint(real) + zero, np.iinfo(kind).min, np.iinfo(kind).max)
+    tie = np.abs(real - np.floor(real) - 0.5) < 1e-5
+    np.testing.assert_array_equal(got[~tie], want[~tie])
+    if kind == "uint8" and keys == 512:  # 256 / 512 is a tie, exactly
+        assert not got[0].any()
+
+
 def test_what_has_no_rule_stays_literal(tmp_path: Path) -> None:
     net = Net("int8", 1)
     x = net.input(1, 3, 8, 8)

@@ -33,7 +33,6 @@ class LiteRT:
         )
         self.outputs = tuple(main.outputs)
         self._data = data
-        self._kinds = {i: t for i, t in enumerate(main.tensors)}
 
     def run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
         try:
