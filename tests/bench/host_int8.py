@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests"), str(ROOT / "tests" / "kernels"), str(ROOT / "tests" / "bench")]
 
 from host_latency import litert, once, ours  # noqa: E402
-from kernel_program import _array, function  # noqa: E402
+from kernel_program import ATTRIBUTES, _array, function  # noqa: E402
 from kernels_int8 import Layer, expected, layers, some_input  # noqa: E402
 
 from aot_model.host_run import STRICT  # noqa: E402
@@ -44,7 +44,7 @@ def kernel(layer: Layer) -> KernelCode:
 def source(codes: list[KernelCode]) -> str:
     """C of all kernels, each as layer<i>(x, y)."""
     includes = {"stdint.h", "stddef.h", "string.h"}.union(*(c.includes for c in codes))
-    out = [f"#include <{i}>" for i in sorted(includes)]
+    out = [f"#include <{i}>" for i in sorted(includes)] + [ATTRIBUTES]
     out += dict.fromkeys(h for c in codes for h in c.helpers)
     for i, code in enumerate(codes):
         out.append(function(code, f"kernel{i}", "int8_t", "int8_t"))

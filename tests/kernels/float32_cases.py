@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from kernel_program import ATTRIBUTES
 
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.float32.dialect import VectorDialect
@@ -52,7 +53,7 @@ def function(case: Case, name: str) -> str:
     parameters += [f"{s.ctype} *{s.name}" for s in case.code.scratch]
     body = "\n".join("    " + line if line else "" for line in case.code.body.split("\n"))
     note = f"/* {case.name}: {case.code.note} */\n"
-    return f"{note}void {name}({', '.join(parameters)}, float *y);\nvoid {name}({', '.join(parameters)}, float *y)\n{{\n{body}}}\n"
+    return f"{note}AOT_MODEL_OPAQUE void {name}({', '.join(parameters)}, float *y);\nvoid {name}({', '.join(parameters)}, float *y)\n{{\n{body}}}\n"
 
 
 def unit(cases: list[Case]) -> str:
@@ -61,7 +62,7 @@ def unit(cases: list[Case]) -> str:
     helpers: list[str] = []
     for c in cases:
         helpers += [h for h in c.code.helpers if h not in helpers]
-    parts = [HEAD] + [f"#include <{i}>\n" for i in includes] + helpers
+    parts = [HEAD] + [f"#include <{i}>\n" for i in includes] + [ATTRIBUTES, *helpers]
     return "\n".join(parts + [function(c, f"k{i}") for i, c in enumerate(cases)])
 
 

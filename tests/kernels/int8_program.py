@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from kernel_program import ATTRIBUTES
 
 from aot_model.kernels.base import KernelCode
 from qemu import DTCM_END
@@ -39,7 +40,7 @@ def program(cases: list[Case], device: bool, count: bool = False) -> str:
     """
     includes = sorted({i for c in cases for i in c.code.includes} | {"<stdint.h>", "<string.h>", "<stdlib.h>"})
     text = "".join(f"#include {i}\n" for i in includes)
-    text += DEVICE if device else HOST
+    text += ATTRIBUTES + (DEVICE if device else HOST)
     seen: set[str] = set()
     for case in cases:
         for helper in case.code.helpers:
@@ -55,7 +56,7 @@ def program(cases: list[Case], device: bool, count: bool = False) -> str:
         for scratch in case.code.scratch:
             text += f"static {scratch.ctype} s{i}_{scratch.name}[{scratch.nbytes} / sizeof({scratch.ctype})] "
             text += f"__attribute__((aligned({scratch.align})));\n"
-        text += f"__attribute__((noinline)) static void k{i}(const int8_t *x, int8_t *y)\n{{\n"
+        text += f"AOT_MODEL_OPAQUE static void k{i}(const int8_t *x, int8_t *y)\n{{\n"
         for packed in case.code.constants:
             text += f"    const {_c_type(packed.data)} *const {packed.name} = const{i}_{packed.name};\n"
         for scratch in case.code.scratch:

@@ -13,8 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from aot_model.host_run import STRICT
+from aot_model.installation import include_dir
 from aot_model.kernels.base import KernelCode
 from qemu import BOARDS, COMPILER, build_and_run
+
+ATTRIBUTES = (include_dir() / "aot_model" / "attributes.h").read_text()
+"""What the text of kernels and helpers takes for granted."""
 
 _MAIN = r"""
 #include <stdio.h>
@@ -59,12 +63,12 @@ def function(code: KernelCode, name: str, x_type: str, y_type: str) -> str:
     parameters += [f"const {np.dtype(c.data.dtype).name}_t *{c.name}" for c in code.constants]
     parameters += [f"{s.ctype} *{s.name}" for s in code.scratch]
     body = "".join(f"    {line}\n" if line else "\n" for line in code.body.splitlines())
-    return f"/* {code.note} */\nstatic void {name}({', '.join(parameters)})\n{{\n{body}}}\n"
+    return f"/* {code.note} */\nAOT_MODEL_OPAQUE static void {name}({', '.join(parameters)})\n{{\n{body}}}\n"
 
 
 def program(cases: list[Case]) -> str:
     """C text of a program that checks all cases."""
-    out = ["#include <stdint.h>", "#include <stddef.h>", "#include <string.h>"]
+    out = ["#include <stdint.h>", "#include <stddef.h>", "#include <string.h>", ATTRIBUTES]
     seen: set[str] = set()
     for case in cases:
         for include in sorted(case.code.includes):

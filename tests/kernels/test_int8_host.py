@@ -10,7 +10,7 @@ from pathlib import Path
 import arithmetic
 import numpy as np
 import pytest
-from kernel_program import Case, run_host
+from kernel_program import ATTRIBUTES, Case, run_host
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input, some_weights
 
 from aot_model.host_run import STRICT
@@ -152,7 +152,7 @@ def test_sum(tmp_path: Path) -> None:
         form = sum_mve.affine(a, b, y, 20, low, high)
         assert form is not None
         forms.append((form, sum_mve.sum_table(a, b, y, 20, low, high)))
-    text = "#include <immintrin.h>\n#include <stdint.h>\n"
+    text = "#include <immintrin.h>\n#include <stdint.h>\n" + ATTRIBUTES
     main = ""
     for i, (form, table) in enumerate(forms):
         name, helpers = sum_host.row_kernel(form)

@@ -53,7 +53,7 @@ class CFunction:
         params = [self._declare(k, self.function.params[k]) for k in self.kept]
         if self.context is not None:
             params.append(f"{self.context.context} *{self.context.name}")
-        return f"static {'int32_t' if self.function.fails else 'void'} {self.name}({', '.join(params)})"
+        return f"AOT_MODEL_OPAQUE static {'int32_t' if self.function.fails else 'void'} {self.name}({', '.join(params)})"
 
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""

@@ -205,7 +205,7 @@ class PairwiseCoupling(Operator):
 
 _COUPLE = """\
 /* Minimise the sum over pairs of (r_ji p_i - r_ij p_j)^2, sum of p = 1; pairs: r_ij for i < j. q: n * n, qp: n values of work. */
-static void couple_pairs(const float *pairs, int32_t n, float *q, float *qp, float *p)
+AOT_MODEL_OPAQUE static void couple_pairs(const float *pairs, int32_t n, float *q, float *qp, float *p)
 {
     int32_t pair = 0;
 

@@ -106,7 +106,7 @@ static inline bool {name}_worse(const {t} *row, int32_t stride, int32_t a, int32
 }}
 
 /* Put an element in the place of the root of a heap of `size` elements whose root is the worst. */
-static inline void {name}_sift(const {t} *row, int32_t stride, int32_t *heap, int32_t size, int32_t element)
+AOT_MODEL_INLINE void {name}_sift(const {t} *row, int32_t stride, int32_t *heap, int32_t size, int32_t element)
 {{
     int32_t place = 0;
     for (int32_t child = 1; child < size; child = 2 * place + 1) {{

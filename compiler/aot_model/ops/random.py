@@ -29,7 +29,7 @@ from aot_model.ops.views import ReshapeTo
 _WORDS = 624
 _GENERATOR = """\
 /* MT19937: the next 32 bits. mt: 624 words of state, then the position of the next one; 0 when it is not seeded. */
-static inline uint32_t mt19937_next(uint32_t *mt, uint32_t seed)
+AOT_MODEL_OPAQUE static uint32_t mt19937_next(uint32_t *mt, uint32_t seed)
 {
     if (mt[624] == 0u) {
         for (uint32_t i = 0; i < 624u; ++i) {

@@ -156,7 +156,7 @@ def _indent(text: str, pad: str) -> str:
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 _NORMALISE = """/* Mean 0 and variance 1; a constant row stays finite. */
-static inline void aot_model_normalise(float *x, int32_t n)
+AOT_MODEL_OPAQUE static void aot_model_normalise(float *x, int32_t n)
 {
     float mean = 0.0f;
     float square = 0.0f;

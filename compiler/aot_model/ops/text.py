@@ -77,7 +77,7 @@ class CountGrams(Operator):
 
 _FIND_GRAM = """\
 /* Place of the n words row[0], row[step] … among the sorted rows of n words, -1 when they are none of them. */
-static int32_t find_gram(const int32_t *row, int32_t step, const int32_t *grams, int32_t count, int32_t n)
+AOT_MODEL_OPAQUE static int32_t find_gram(const int32_t *row, int32_t step, const int32_t *grams, int32_t count, int32_t n)
 {
     int32_t low = 0;
     int32_t high = count;

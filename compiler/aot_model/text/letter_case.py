@@ -31,7 +31,7 @@ def upper(text: str) -> str:
 _FUNCTION = """\
 /* Change the letters of `length` bytes of UTF-8 to capitals or to small ones; bytes that are not UTF-8 stay. Rows: first and
  * last capital, step, distance to the small letter. */
-static void aot_model_change_case(char *text, int32_t length, bool to_capitals)
+AOT_MODEL_OPAQUE static void aot_model_change_case(char *text, int32_t length, bool to_capitals)
 {
     static const int32_t pairs[COUNT][4] = {
 ROWS

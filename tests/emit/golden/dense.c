@@ -28,7 +28,7 @@ static inline float f32_fma(float a, float b, float acc)
 
 /* 1 pixels x 3 channels in registers
  * dense (MatMul): float32[1,4] * float32[4,3] -> float32[1,3], 12 MACs */
-static void dense_00_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
+AOT_MODEL_OPAQUE static void dense_00_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
 {
 const float *const x0 = x;
 {
@@ -85,7 +85,7 @@ const float *const x0 = x;
 
 /* ---- the model ---- */
 
-int32_t dense_run(const dense_inputs *inputs, const dense_outputs *outputs)
+AOT_MODEL_OPAQUE int32_t dense_run(const dense_inputs *inputs, const dense_outputs *outputs)
 {
     if (inputs == NULL || outputs == NULL || inputs->features == NULL || outputs->scores == NULL) {
         return AOT_MODEL_ERROR_NULL;

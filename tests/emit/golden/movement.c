@@ -11,7 +11,7 @@
 /* ---- layers ---- */
 
 /* mean (ReduceMean): float32[1,2,4] -> float32[1,2] */
-static void movement_00_reducemean(const float *restrict x, float *restrict y)
+AOT_MODEL_OPAQUE static void movement_00_reducemean(const float *restrict x, float *restrict y)
 {
     for (int32_t i = 0; i < 2; ++i) {
         float t0 = 0.0f;
@@ -26,21 +26,21 @@ static void movement_00_reducemean(const float *restrict x, float *restrict y)
 
 #define AT(type, offset) ((type *)(void *)((uint8_t *)workspace + (offset)))
 
-movement_inputs movement_map_inputs(void *workspace)
+AOT_MODEL_OPAQUE movement_inputs movement_map_inputs(void *workspace)
 {
     movement_inputs result;
     result.x = AT(float, 0);
     return result;
 }
 
-movement_outputs movement_map_outputs(void *workspace)
+AOT_MODEL_OPAQUE movement_outputs movement_map_outputs(void *workspace)
 {
     movement_outputs result;
     result.y = AT(float, 32);
     return result;
 }
 
-int32_t movement_run(void *workspace)
+AOT_MODEL_OPAQUE int32_t movement_run(void *workspace)
 {
     if (workspace == NULL) {
         return AOT_MODEL_ERROR_NULL;

@@ -26,7 +26,7 @@ typedef void aot_mve_dot_kernel(const int8_t *x0, const int8_t *x1, const int8_t
                                 int8_t *y1);
 
 /* All pixels of a 1x1 convolution, two at a time through a copy of depth >= in_c bytes each. */
-static void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t pixels, int32_t in_c, int32_t depth, int32_t out_c,
+AOT_MODEL_OPAQUE static void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t pixels, int32_t in_c, int32_t depth, int32_t out_c,
                               int8_t *patch, const int8_t *x, const int8_t *w, int8_t *y)
 {
     for (; pixels > 0; pixels -= 2, x += 2 * in_c, y += 2 * out_c) {

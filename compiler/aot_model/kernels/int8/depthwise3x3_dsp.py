@@ -138,7 +138,7 @@ __attribute__((naked, noinline, used)) static void {name}(
     );
 }}
 #else
-static void {name}(const int16_t *plane, {out} *y, const int32_t *constants)
+AOT_MODEL_OPAQUE static void {name}(const int16_t *plane, {out} *y, const int32_t *constants)
 {{
 {twin}
 }}

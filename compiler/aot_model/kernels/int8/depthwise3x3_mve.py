@@ -26,7 +26,7 @@ from .spec import QuantSpec
 
 INTERLEAVE_C = """\
 /* to[2 i] = a[i], to[2 i + 1] = b[i] for i < n; a row outside of the image is null and gives `fill`. */
-static void aot_mve_interleave(int8_t *to, const int8_t *a, const int8_t *b, int8_t fill, int32_t n)
+AOT_MODEL_OPAQUE static void aot_mve_interleave(int8_t *to, const int8_t *a, const int8_t *b, int8_t fill, int32_t n)
 {
 #if AOT_MODEL_MVE
     int8_t outside[16];
@@ -84,7 +84,7 @@ static void aot_mve_depthwise3x3_step(const aot_mve_depthwise_shape *s, int32_t 
 
 PLAIN_C = """\
 /* The whole layer. */
-static void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, aot_mve_depthwise_kernel *rows, int8_t *pairs,
+AOT_MODEL_OPAQUE static void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, aot_mve_depthwise_kernel *rows, int8_t *pairs,
                                  const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
                                  const uint16_t *offsets, int8_t *y)
 {

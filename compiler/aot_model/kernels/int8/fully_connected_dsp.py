@@ -155,7 +155,7 @@ __attribute__((naked, noinline, used)) static void {name}(
     );
 }}
 #else
-static void {name}(const {source} *x, const int32_t *stream, {out} *y, uint32_t quads, const int32_t *end{", const int32_t *shared" if shared else ""})
+AOT_MODEL_OPAQUE static void {name}(const {source} *x, const int32_t *stream, {out} *y, uint32_t quads, const int32_t *end{", const int32_t *shared" if shared else ""})
 {{
 {body}
 }}
@@ -169,7 +169,7 @@ def widen_helper(dtype: str) -> tuple[str, str]:
     ext = "sxtb16" if dtype == "int8" else "uxtb16"
     name, cast = f"widen_{dtype}", f"{dtype}_t"
     return name, f"""/* {dtype} to int16, in the order 0, 2, 1, 3 of each four. */
-static void {name}(uint32_t *to, const {cast} *from, uint32_t quads)
+AOT_MODEL_OPAQUE static void {name}(uint32_t *to, const {cast} *from, uint32_t quads)
 {{
     for (const uint32_t *end = to + 2 * quads; to != end; to += 2, from += 4) {{
 {DSP}

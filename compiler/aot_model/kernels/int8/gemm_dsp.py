@@ -227,7 +227,7 @@ __attribute__((naked, noinline, used)) static void {name}(
     );
 }}
 #else
-static void {name}(
+AOT_MODEL_OPAQUE static void {name}(
     const uint32_t *columns, const int32_t *stream, {out} *y0, {out} *y2, uint32_t next,
     uint32_t half_taps, const int32_t *end)
 {{

@@ -167,7 +167,7 @@ def tile_helpers(v: View, x_dtype: str, dialect: HostDialect) -> list[str]:
     text = f"""\
 /* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left elements of
  * padding, {comment}, and right elements of padding. */
-static void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
+AOT_MODEL_OPAQUE static void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
                         int32_t left, {parameters}, int32_t right, {element} zero)
 {{
     for (int32_t row = first; row < first + rows; row++) {{

@@ -94,7 +94,7 @@ def _fill(element: str) -> str:
     cast = "" if element == "int16_t" else "(char)"
     return f"""\
 /* `count` times the value; returns what is behind. */
-static {element} *q8_fill({element} *to, {element} value, int32_t count)
+AOT_MODEL_OPAQUE static {element} *q8_fill({element} *to, {element} value, int32_t count)
 {{
     const __m256i values = _mm256_set1_epi{bits}({cast}value);
     {element} *const end = to + count;
@@ -113,7 +113,7 @@ def _widen(dtype: str) -> str:
     sign = "i" if dtype == "int8" else "u"
     return f"""\
 /* Activations to int16, sixteen at a time; the last ones of them again where the count is no multiple. */
-static void q8_widen_{dtype}(int16_t *to, const {dtype}_t *from, int32_t count)
+AOT_MODEL_OPAQUE static void q8_widen_{dtype}(int16_t *to, const {dtype}_t *from, int32_t count)
 {{
     int32_t i = 0;
     while (i < count && count >= 16) {{
@@ -259,14 +259,14 @@ INLINE q8_acc q8_dot(q8_acc acc, q8_weights w, q8_inputs x)
 def _vnni_widen(dtype: str) -> str:
     if dtype == "uint8":
         return """\
-static void q8_widen_uint8(uint8_t *to, const uint8_t *from, int32_t count)
+AOT_MODEL_OPAQUE static void q8_widen_uint8(uint8_t *to, const uint8_t *from, int32_t count)
 {
     memcpy(to, from, (size_t)count);
 }
 """
     return """\
 /* int8 to uint8 by adding 128. */
-static void q8_widen_int8(uint8_t *to, const int8_t *from, int32_t count)
+AOT_MODEL_OPAQUE static void q8_widen_int8(uint8_t *to, const int8_t *from, int32_t count)
 {
     const __m256i flip = _mm256_set1_epi8((char)-128);
     int32_t i = 0;

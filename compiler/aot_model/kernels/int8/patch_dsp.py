@@ -94,7 +94,7 @@ __attribute__((naked, noinline, used)) static uint32_t *{name}(
     );
 }}
 #else
-static uint32_t *{name}(
+AOT_MODEL_OPAQUE static uint32_t *{name}(
     uint32_t *columns, const {cast} *p0, const {cast} *p1, const {cast} *p2, const {cast} *p3, uint32_t quads)
 {{
     const {cast} *const runs[4] = {{p0, p1, p2, p3}};
@@ -145,7 +145,7 @@ def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
     }}
     return slot;"""
     text = f"""/* {kw} x {c} adjacent taps at (row, column); outside of the image: the zero point. */
-static const {cast} *{name}(const {cast} *x, int32_t row, int32_t column, {cast} *slot)
+AOT_MODEL_OPAQUE static const {cast} *{name}(const {cast} *x, int32_t row, int32_t column, {cast} *slot)
 {{
 {body}
 }}

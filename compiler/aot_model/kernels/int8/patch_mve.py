@@ -133,7 +133,7 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
         body += f"    const int8_t *from = x + iy * {row} + ix * {s.in_c};\n" + inside.replace("        ", "    ") + "}\n"
     name = f"aot_mve_patch_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
     comment = f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox). */\n"
-    text = f"{comment}static inline void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t ox)\n{body}"
+    text = f"{comment}AOT_MODEL_INLINE void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t ox)\n{body}"
     return Patch(name, (COPY_C, text), 16 - run if over else 0)
 
 

@@ -31,7 +31,7 @@ def _average(dtype: str) -> tuple[str, str]:
     name = f"q8_average_{dtype}"
     return name, f"""\
 /* Means of a window, ties away from zero, clamped to [low, high]; a pixel is `channels` elements. */
-static void {name}(const {dtype}_t *x, int32_t height, int32_t width, int32_t pitch, int32_t channels, int32_t low, int32_t high,
+AOT_MODEL_OPAQUE static void {name}(const {dtype}_t *x, int32_t height, int32_t width, int32_t pitch, int32_t channels, int32_t low, int32_t high,
                    {dtype}_t *y)
 {{
     const int32_t count = height * width;
@@ -77,7 +77,7 @@ def _maximum(dtype: str) -> tuple[str, str]:
     name = f"q8_maximum_{dtype}"
     return name, f"""\
 /* Maxima of a window, clamped to [low, high]; a pixel is `channels` elements. */
-static void {name}(const {dtype}_t *x, int32_t height, int32_t width, int32_t pitch, int32_t channels, int32_t low, int32_t high,
+AOT_MODEL_OPAQUE static void {name}(const {dtype}_t *x, int32_t height, int32_t width, int32_t pitch, int32_t channels, int32_t low, int32_t high,
                    {dtype}_t *y)
 {{
     int32_t c = 0;

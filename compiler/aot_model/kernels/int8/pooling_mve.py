@@ -156,7 +156,7 @@ def _pool(s: ConvShape, kind: str, window: str, helpers: tuple[str, ...], tail: 
     name = f"aot_mve_{kind}_c{s.in_c}_{digest}"
     text = f"""\
 /* The {kind} of rows x columns pixels of {s.in_c} channels. */
-static void {name}(const int8_t *x, int32_t rows, int32_t columns, int8_t *y)
+AOT_MODEL_OPAQUE static void {name}(const int8_t *x, int32_t rows, int32_t columns, int8_t *y)
 {{
 {indent(window, 1)}}}
 """

@@ -193,13 +193,13 @@ HELPERS = (
 #endif
 
 #if !AOT_MODEL_MVE
-#define AOT_MODEL_NOINLINE
+#define AOT_MODEL_NOINLINE AOT_MODEL_OPAQUE
 #elif defined(__clang__)
 #include <arm_mve.h>
 #define AOT_MODEL_NOINLINE __attribute__((noinline)) /* the assembly takes all registers */
 #else
 #include <arm_mve.h>
-#define AOT_MODEL_NOINLINE __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
+#define AOT_MODEL_NOINLINE AOT_MODEL_OPAQUE __attribute__((optimize("omit-frame-pointer")))
 #endif
 
 #if !AOT_MODEL_MVE

@@ -41,4 +41,4 @@ def row_kernel(form: Affine) -> tuple[str, tuple[str, ...]]:
 """
     name = f"q8_sum_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
     comment = "/* The sum of two rows of quantised values; the factors are proven on all pairs. */\n"
-    return name, (f"{comment}static void {name}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{body}",)
+    return name, (f"{comment}AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{body}",)

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "aot_model/attributes.h"
+
 typedef struct {
     const char *at;
     const char *end;
@@ -42,7 +44,7 @@ static inline bool aot_model_json_same(aot_model_json_text text, const char *wan
     return text.size == strlen(wanted) && memcmp(text.at, wanted, text.size) == 0;
 }
 
-static inline void aot_model_json_space(aot_model_json *json)
+AOT_MODEL_FUNCTION void aot_model_json_space(aot_model_json *json)
 {
     while (json->at != json->end && (*json->at == ' ' || *json->at == '\n' || *json->at == '\t' || *json->at == '\r')) {
         ++json->at;
@@ -65,7 +67,7 @@ static inline bool aot_model_json_expect(aot_model_json *json, char wanted)
     return aot_model_json_accept(json, wanted) || aot_model_json_fail(json);
 }
 
-static inline bool aot_model_json_string(aot_model_json *json, aot_model_json_text *text)
+AOT_MODEL_FUNCTION bool aot_model_json_string(aot_model_json *json, aot_model_json_text *text)
 {
     if (!aot_model_json_expect(json, '"')) {
         return false;
@@ -81,7 +83,7 @@ static inline bool aot_model_json_string(aot_model_json *json, aot_model_json_te
     return aot_model_json_expect(json, '"');
 }
 
-static inline bool aot_model_json_integer(aot_model_json *json, int32_t *value)
+AOT_MODEL_FUNCTION bool aot_model_json_integer(aot_model_json *json, int32_t *value)
 {
     const bool negative = aot_model_json_accept(json, '-');
     const char *const first = json->at;
@@ -120,7 +122,7 @@ static inline bool aot_model_json_member(aot_model_json *json, bool *first, aot_
 }
 
 /* An array of at most `limit` whole numbers; `count` says how many there are. */
-static inline bool aot_model_json_integers(aot_model_json *json, int32_t *values, int32_t limit, int32_t *count)
+AOT_MODEL_FUNCTION bool aot_model_json_integers(aot_model_json *json, int32_t *values, int32_t limit, int32_t *count)
 {
     bool first = true;
     *count = 0;
@@ -139,7 +141,7 @@ static inline bool aot_model_json_integers(aot_model_json *json, int32_t *values
 }
 
 /* Pass over one value of any kind; inside of arrays and objects only strings and brackets are looked at. */
-static inline bool aot_model_json_skip(aot_model_json *json)
+AOT_MODEL_FUNCTION bool aot_model_json_skip(aot_model_json *json)
 {
     uint32_t depth = 0;
     do {

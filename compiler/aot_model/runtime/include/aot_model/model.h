@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aot_model/attributes.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,19 +31,6 @@ extern "C" {
 #define AOT_MODEL_ERROR_VERSION (-11)   /* a descriptor of another version of these headers */
 #define AOT_MODEL_ERROR_STRING (-12)    /* a string is longer than an element of the model's tensors of strings */
 #define AOT_MODEL_ERROR_CATEGORY (-13)  /* an element is none of the categories that the model knows */
-
-#if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
-#define AOT_MODEL_ALIGNED(n) __attribute__((aligned(n)))
-#elif defined(_MSC_VER)
-#define AOT_MODEL_ALIGNED(n) __declspec(align(n))
-#else
-#define AOT_MODEL_ALIGNED(n)
-#endif
-
-/* Linker section of a pool that the user gave one; -DAOT_MODEL_SECTION(name)=... brings another compiler's spelling. */
-#if !defined(AOT_MODEL_SECTION) && (defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION))
-#define AOT_MODEL_SECTION(name) __attribute__((section(name)))
-#endif
 
 /* Element types, as in aot_model_tensor.dtype. */
 typedef enum {

@@ -51,7 +51,7 @@ static inline uint32_t aot_model_num_outputs(const aot_model_module *module)
 }
 
 /* The model of that name among several; NULL: there is none. */
-static inline const aot_model_module *aot_model_find(const aot_model_module *const *modules, uint32_t count, const char *name)
+AOT_MODEL_FUNCTION const aot_model_module *aot_model_find(const aot_model_module *const *modules, uint32_t count, const char *name)
 {
     for (uint32_t k = 0; name != NULL && k < count; ++k) {
         if (strcmp(modules[k]->metadata->name, name) == 0) {
@@ -61,7 +61,7 @@ static inline const aot_model_module *aot_model_find(const aot_model_module *con
     return NULL;
 }
 
-static inline int32_t aot_model_index(const aot_model_tensor *tensors, uint32_t count, const char *name)
+AOT_MODEL_FUNCTION int32_t aot_model_index(const aot_model_tensor *tensors, uint32_t count, const char *name)
 {
     for (uint32_t k = 0; name != NULL && k < count; ++k) {
         if (strcmp(tensors[k].name, name) == 0) {
@@ -88,7 +88,7 @@ static inline int32_t aot_model_get_output_index(const aot_model_module *module,
 }
 
 /* Alignment that the storage of a session needs, bytes. */
-static inline uint32_t aot_model_storage_align(const aot_model_module *module)
+AOT_MODEL_FUNCTION uint32_t aot_model_storage_align(const aot_model_module *module)
 {
     uint32_t align = 16;
     for (uint32_t k = 0; module->caller_pools != 0u && k < module->metadata->num_pools; ++k) {
@@ -104,7 +104,7 @@ static inline uint64_t aot_model_round_up(uint64_t bytes, uint32_t align)
 
 /* Bytes of storage for a session; copies: with memory for all inputs and outputs, which set_input() and outputs that
  * are not set need. */
-static inline uint64_t aot_model_storage_bytes(const aot_model_module *module, bool copies)
+AOT_MODEL_FUNCTION uint64_t aot_model_storage_bytes(const aot_model_module *module, bool copies)
 {
     const aot_model_metadata *const m = module->metadata;
     const uint32_t ports = (uint32_t)m->num_inputs + m->num_outputs;
@@ -122,7 +122,7 @@ static inline uint64_t aot_model_storage_bytes(const aot_model_module *module, b
 
 /* Begin to use a model, with state as before the first run. The storage belongs to the session until it is given up.
  * AOT_MODEL_ERROR_NULL, _ALIGNMENT, _MEMORY (storage too small), or _VERSION (headers and model do not fit). */
-static inline int32_t aot_model_open(aot_model_session *session, const aot_model_module *module, void *storage, uint64_t bytes, bool copies)
+AOT_MODEL_FUNCTION int32_t aot_model_open(aot_model_session *session, const aot_model_module *module, void *storage, uint64_t bytes, bool copies)
 {
     uint32_t ports;
     uint64_t at;
@@ -167,7 +167,7 @@ static inline int32_t aot_model_open(aot_model_session *session, const aot_model
 }
 
 /* Address of the session's own memory for a tensor. */
-static inline uint8_t *aot_model_own(const aot_model_session *session, uint32_t slot)
+AOT_MODEL_FUNCTION uint8_t *aot_model_own(const aot_model_session *session, uint32_t slot)
 {
     uint8_t *at = session->copies;
     for (uint32_t k = 0; k < slot; ++k) {
@@ -218,7 +218,7 @@ static inline int32_t aot_model_set_output_zero_copy(aot_model_session *session,
 }
 
 /* Run once. AOT_MODEL_ERROR_NULL: an input or output is not set; else what the model returns. */
-static inline int32_t aot_model_run(const aot_model_session *session)
+AOT_MODEL_FUNCTION int32_t aot_model_run(const aot_model_session *session)
 {
     const aot_model_module *const module = session->module;
     const uint32_t ports = (uint32_t)module->metadata->num_inputs + module->metadata->num_outputs;
@@ -231,7 +231,7 @@ static inline int32_t aot_model_run(const aot_model_session *session)
 }
 
 /* A view of an output; `shape` has room for `capacity` extents. AOT_MODEL_ERROR_INDEX, _NULL (not set), _SHAPE (no room). */
-static inline int32_t aot_model_get_output(const aot_model_session *session, int32_t index, aot_model_dl_tensor *tensor, int64_t *shape, int32_t capacity)
+AOT_MODEL_FUNCTION int32_t aot_model_get_output(const aot_model_session *session, int32_t index, aot_model_dl_tensor *tensor, int64_t *shape, int32_t capacity)
 {
     const aot_model_metadata *const m = session->module->metadata;
     const aot_model_tensor *port;

@@ -80,7 +80,7 @@ static inline int32_t aot_model_onednn_activate(struct aot_model_onednn *context
     return aot_model_onednn_status(status);
 }
 
-static inline void aot_model_onednn_drop(aot_model_onednn_entry *entry)
+AOT_MODEL_FUNCTION void aot_model_onednn_drop(aot_model_onednn_entry *entry)
 {
     for (int32_t k = 0; k < 4; ++k) {
         if (entry->memories[k] != NULL) {
@@ -94,7 +94,7 @@ static inline void aot_model_onednn_drop(aot_model_onednn_entry *entry)
 }
 
 /* Gives back all that runs with this context have created; it can be used again afterwards. */
-static inline void aot_model_onednn_release(struct aot_model_onednn *context)
+AOT_MODEL_FUNCTION void aot_model_onednn_release(struct aot_model_onednn *context)
 {
     while (context->entries != NULL) {
         aot_model_onednn_entry *const entry = context->entries;
@@ -236,7 +236,7 @@ static inline dnnl_status_t aot_model_onednn_reorder(const struct aot_model_oned
 }
 
 /* Fills an entry that is all zeros but for its key. */
-static inline dnnl_status_t aot_model_onednn_create(const struct aot_model_onednn *context, aot_model_onednn_entry *entry)
+AOT_MODEL_FUNCTION dnnl_status_t aot_model_onednn_create(const struct aot_model_onednn *context, aot_model_onednn_entry *entry)
 {
     const aot_model_onednn_layer *const layer = entry->layer;
     dnnl_primitive_attr_t attributes = NULL;
@@ -273,7 +273,7 @@ static inline dnnl_status_t aot_model_onednn_create(const struct aot_model_onedn
 }
 
 /* The entry of a layer with these weights, created when it is asked for first. NULL and a status when that fails. */
-static inline aot_model_onednn_entry *aot_model_onednn_find(struct aot_model_onednn *context, const aot_model_onednn_layer *layer,
+AOT_MODEL_FUNCTION aot_model_onednn_entry *aot_model_onednn_find(struct aot_model_onednn *context, const aot_model_onednn_layer *layer,
                                                             const void *weights, dnnl_status_t *status)
 {
     aot_model_onednn_entry *entry = context->entries;
@@ -305,7 +305,7 @@ static inline aot_model_onednn_entry *aot_model_onednn_find(struct aot_model_one
 /* --- what generated code calls ------------------------------------------------------------------------------------- */
 
 /* Runs a layer. w, bias: NULL when it has none. AOT_MODEL_OK, or AOT_MODEL_ERROR_MEMORY, _OPERATOR. */
-static inline int32_t aot_model_onednn_run(struct aot_model_onednn *context, const aot_model_onednn_layer *layer, const float *x, const float *w,
+AOT_MODEL_FUNCTION int32_t aot_model_onednn_run(struct aot_model_onednn *context, const aot_model_onednn_layer *layer, const float *x, const float *w,
                                            const float *bias, float *y)
 {
     static const int names[2][4] = { { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST },

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* CRC-32 of IEEE 802.3, half a byte at a time: a table of 64 bytes instead of 1024. */
-static inline uint32_t aot_model_crc32(uint32_t crc, const uint8_t *data, uint32_t bytes)
+AOT_MODEL_FUNCTION uint32_t aot_model_crc32(uint32_t crc, const uint8_t *data, uint32_t bytes)
 {
     static const uint32_t table[16] = {
         0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u, 0x4db26158u, 0x5005713cu,

@@ -119,7 +119,7 @@ static inline bool aot_model_region_inside(int32_t offset, int32_t elements, uin
 }
 
 /* {"name": …, "shape": [1, 8], and one of "temporary", "constant": offset, "input", "output": number} */
-static inline bool aot_model_region_read_tensor(const aot_model_region *region, aot_model_json *json, aot_model_region_tensor *tensor)
+AOT_MODEL_FUNCTION bool aot_model_region_read_tensor(const aot_model_region *region, aot_model_json *json, aot_model_region_tensor *tensor)
 {
     static const char *const kinds[] = { "temporary", "constant", "input", "output" };
     aot_model_json_text key;
@@ -168,7 +168,7 @@ static inline bool aot_model_region_read_tensor(const aot_model_region *region, 
     }
 }
 
-static inline bool aot_model_region_read_tensors(const aot_model_region *region, aot_model_json *json)
+AOT_MODEL_FUNCTION bool aot_model_region_read_tensors(const aot_model_region *region, aot_model_json *json)
 {
     bool first = true;
     uint32_t count = 0;
@@ -230,7 +230,7 @@ typedef struct {
 } aot_model_region_wiring;
 
 /* An attribute of a node by its name; unknown ones are passed over. */
-static inline void aot_model_region_read_attribute(aot_model_json *json, aot_model_json_text key, aot_model_region_node *node)
+AOT_MODEL_FUNCTION void aot_model_region_read_attribute(aot_model_json *json, aot_model_json_text key, aot_model_region_node *node)
 {
     struct {
         const char *name;
@@ -267,7 +267,7 @@ static inline void aot_model_region_read_attribute(aot_model_json *json, aot_mod
 }
 
 /* {"op": …, "inputs": [1, -1], "output": 2, attributes}; -1: an operand that is absent */
-static inline bool aot_model_region_read_node(aot_model_json *json, aot_model_region_node *node, aot_model_region_wiring *wiring)
+AOT_MODEL_FUNCTION bool aot_model_region_read_node(aot_model_json *json, aot_model_region_node *node, aot_model_region_wiring *wiring)
 {
     aot_model_json_text key, name = { "", 0 };
     bool first = true;
@@ -299,7 +299,7 @@ static inline bool aot_model_region_read_node(aot_model_json *json, aot_model_re
 }
 
 /* Checks one node, and computes it when tensors are given. */
-static inline bool aot_model_region_step(const aot_model_region *region, const aot_model_region_tensors *given, aot_model_region_node *node,
+AOT_MODEL_FUNCTION bool aot_model_region_step(const aot_model_region *region, const aot_model_region_tensors *given, aot_model_region_node *node,
                                          const aot_model_region_wiring *wiring)
 {
     aot_model_region_tensor x[AOT_MODEL_REGION_OPERANDS], y;
@@ -334,7 +334,7 @@ static inline bool aot_model_region_step(const aot_model_region *region, const a
 }
 
 /* The whole text: {…, "tensors": […], "nodes": […]}; tensors must come first. */
-static inline int32_t aot_model_region_walk(const aot_model_region *region, const aot_model_region_tensors *given)
+AOT_MODEL_FUNCTION int32_t aot_model_region_walk(const aot_model_region *region, const aot_model_region_tensors *given)
 {
     aot_model_json json = aot_model_json_open(region->text, region->text_bytes);
     aot_model_json_text key;
@@ -367,7 +367,7 @@ static inline int32_t aot_model_region_walk(const aot_model_region *region, cons
 /* --- what programs call -------------------------------------------------------------------------------------------- */
 
 /* Reads the text of an opened region and checks every tensor and node. `memory` stays in use by the region. */
-static inline int32_t aot_model_region_prepare(aot_model_region *region, void *memory, uint32_t bytes)
+AOT_MODEL_FUNCTION int32_t aot_model_region_prepare(aot_model_region *region, void *memory, uint32_t bytes)
 {
     const aot_model_region_tensors nothing = { NULL, NULL };
     int32_t status;
@@ -389,7 +389,7 @@ static inline int32_t aot_model_region_prepare(aot_model_region *region, void *m
 }
 
 /* How many inputs (kind AOT_MODEL_REGION_INPUT) or outputs a prepared region has: the lengths of the arrays for run(). */
-static inline int32_t aot_model_region_count(const aot_model_region *region, aot_model_region_kind kind)
+AOT_MODEL_FUNCTION int32_t aot_model_region_count(const aot_model_region *region, aot_model_region_kind kind)
 {
     int32_t count = 0;
     for (uint32_t k = 0; k < region->tensors; ++k) {
@@ -400,7 +400,7 @@ static inline int32_t aot_model_region_count(const aot_model_region *region, aot
 }
 
 /* Elements of input (kind AOT_MODEL_REGION_INPUT) or output number `number` of a prepared region; 0 when there is none. */
-static inline int32_t aot_model_region_elements(const aot_model_region *region, aot_model_region_kind kind, int32_t number)
+AOT_MODEL_FUNCTION int32_t aot_model_region_elements(const aot_model_region *region, aot_model_region_kind kind, int32_t number)
 {
     int32_t most = 0;
     for (uint32_t k = 0; k < region->tensors; ++k) {

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "aot_model/attributes.h"
+
 #define AOT_MODEL_REGION_RANK 6
 #define AOT_MODEL_REGION_OPERANDS 16
 
@@ -58,7 +60,7 @@ static inline bool aot_model_region_same(const aot_model_region_view *a, const a
 /* --- element by element -------------------------------------------------------------------------------------------- */
 
 /* Element distances of x along the axes of y, 0 where x is repeated. False when x cannot be broadcast to y. */
-static inline bool aot_model_region_broadcast(const aot_model_region_view *x, const aot_model_region_view *y, int32_t *steps)
+AOT_MODEL_FUNCTION bool aot_model_region_broadcast(const aot_model_region_view *x, const aot_model_region_view *y, int32_t *steps)
 {
     int32_t step = 1;
     if (x->rank > y->rank) {
@@ -76,7 +78,7 @@ static inline bool aot_model_region_broadcast(const aot_model_region_view *x, co
 }
 
 /* The next index in row-major order, and the place in each of up to three operands. */
-static inline void aot_model_region_next(const aot_model_region_view *y, int32_t *index, int32_t count, int32_t (*steps)[AOT_MODEL_REGION_RANK],
+AOT_MODEL_FUNCTION void aot_model_region_next(const aot_model_region_view *y, int32_t *index, int32_t count, int32_t (*steps)[AOT_MODEL_REGION_RANK],
                                          int32_t *places)
 {
     for (int32_t k = y->rank - 1; k >= 0; --k) {
@@ -96,7 +98,7 @@ static inline void aot_model_region_next(const aot_model_region_view *y, int32_t
 typedef float aot_model_region_function(float a, float b, float c);
 
 /* y = f(a, b, c) with broadcasting; f does not look at operands that are absent. */
-static inline bool aot_model_region_map(const aot_model_region_node *n, int32_t least, int32_t most, aot_model_region_function *f)
+AOT_MODEL_FUNCTION bool aot_model_region_map(const aot_model_region_node *n, int32_t least, int32_t most, aot_model_region_function *f)
 {
     int32_t steps[3][AOT_MODEL_REGION_RANK] = { { 0 } };
     int32_t index[AOT_MODEL_REGION_RANK] = { 0 };
@@ -178,7 +180,7 @@ static inline bool aot_model_region_windows(const aot_model_region_node *n, int3
 }
 
 /* x (N, H, W, C), w (O, KH, KW, C / groups), bias (O) or absent */
-static inline bool aot_model_region_conv2d(const aot_model_region_node *n)
+AOT_MODEL_FUNCTION bool aot_model_region_conv2d(const aot_model_region_node *n)
 {
     const aot_model_region_view *const x = &n->x[0], *const w = &n->x[1], *const bias = &n->x[2], *const y = &n->y;
     int32_t per_group, at = 0;
@@ -216,7 +218,7 @@ static inline bool aot_model_region_conv2d(const aot_model_region_node *n)
 }
 
 /* x (…, K), w (K, N), bias (N) or absent */
-static inline bool aot_model_region_dense(const aot_model_region_node *n)
+AOT_MODEL_FUNCTION bool aot_model_region_dense(const aot_model_region_node *n)
 {
     const aot_model_region_view *const x = &n->x[0], *const w = &n->x[1], *const bias = &n->x[2], *const y = &n->y;
     int32_t rows;
@@ -241,7 +243,7 @@ static inline bool aot_model_region_dense(const aot_model_region_node *n)
     return true;
 }
 
-static inline bool aot_model_region_pool(const aot_model_region_node *n, bool maximum)
+AOT_MODEL_FUNCTION bool aot_model_region_pool(const aot_model_region_node *n, bool maximum)
 {
     const aot_model_region_view *const x = &n->x[0], *const y = &n->y;
     int32_t at = 0;
@@ -286,7 +288,7 @@ static inline bool aot_model_region_avg_pool2d(const aot_model_region_node *n)
 }
 
 /* exp(x - max) / sum along an axis */
-static inline bool aot_model_region_softmax(const aot_model_region_node *n)
+AOT_MODEL_FUNCTION bool aot_model_region_softmax(const aot_model_region_node *n)
 {
     const aot_model_region_view *const x = &n->x[0], *const y = &n->y;
     int32_t inner = 1, extent;
@@ -319,7 +321,7 @@ static inline bool aot_model_region_softmax(const aot_model_region_node *n)
 }
 
 /* The mean over some axes, which are gone or of extent 1 in y. */
-static inline bool aot_model_region_mean(const aot_model_region_node *n)
+AOT_MODEL_FUNCTION bool aot_model_region_mean(const aot_model_region_node *n)
 {
     const aot_model_region_view *const x = &n->x[0], *const y = &n->y;
     int32_t index[AOT_MODEL_REGION_RANK] = { 0 }, steps[1][AOT_MODEL_REGION_RANK] = { { 0 } };
@@ -375,7 +377,7 @@ static inline bool aot_model_region_reshape(const aot_model_region_node *n)
 }
 
 /* y.dims[k] = x.dims[axes[k]] */
-static inline bool aot_model_region_transpose(const aot_model_region_node *n)
+AOT_MODEL_FUNCTION bool aot_model_region_transpose(const aot_model_region_node *n)
 {
     const aot_model_region_view *const x = &n->x[0], *const y = &n->y;
     int32_t index[AOT_MODEL_REGION_RANK] = { 0 }, steps[1][AOT_MODEL_REGION_RANK] = { { 0 } };
@@ -404,7 +406,7 @@ static inline bool aot_model_region_transpose(const aot_model_region_node *n)
 }
 
 /* Operands one after the other along an axis. */
-static inline bool aot_model_region_concatenate(const aot_model_region_node *n)
+AOT_MODEL_FUNCTION bool aot_model_region_concatenate(const aot_model_region_node *n)
 {
     const aot_model_region_view *const y = &n->y;
     int32_t outer = 1, inner = 1, total = 0, offset = 0;

@@ -7,11 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#if defined(__GNUC__) || defined(__clang__)
-#define AOT_MODEL_INLINE static inline __attribute__((always_inline, unused))
-#else
-#define AOT_MODEL_INLINE static inline
-#endif
+#include "aot_model/attributes.h"
 
 /* Minimum and maximum; a NaN operand is the result, as the standards of the model formats say. With a constant as
  * the second operand one comparison is left. */

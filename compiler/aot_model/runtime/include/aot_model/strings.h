@@ -6,7 +6,7 @@
 #include "aot_model/model.h"
 
 /* Bytes of the text in a slot of `size` bytes. */
-static inline int32_t aot_model_string_length(const char *text, int32_t size)
+AOT_MODEL_FUNCTION int32_t aot_model_string_length(const char *text, int32_t size)
 {
     int32_t n = 0;
 
@@ -18,7 +18,7 @@ static inline int32_t aot_model_string_length(const char *text, int32_t size)
 
 /* Order of two texts by their bytes: negative, 0 where they are equal, positive. Each is in a slot of `size` bytes, or
  * ends with a NUL before. */
-static inline int32_t aot_model_string_order(const char *a, const char *b, int32_t size)
+AOT_MODEL_FUNCTION int32_t aot_model_string_order(const char *a, const char *b, int32_t size)
 {
     for (int32_t k = 0; k < size - 1; ++k) {
         const int32_t order = (int32_t)(unsigned char)a[k] - (int32_t)(unsigned char)b[k];
@@ -30,7 +30,7 @@ static inline int32_t aot_model_string_order(const char *a, const char *b, int32
 }
 
 /* Fill a slot of `size` bytes with the `count` bytes at `from`, and zeros behind them; count < size. */
-static inline void aot_model_string_put(char *slot, const char *from, int32_t count, int32_t size)
+AOT_MODEL_FUNCTION void aot_model_string_put(char *slot, const char *from, int32_t count, int32_t size)
 {
     for (int32_t k = 0; k < size; ++k) {
         slot[k] = k < count ? from[k] : '\0';
@@ -39,7 +39,7 @@ static inline void aot_model_string_put(char *slot, const char *from, int32_t co
 
 /* Place of a text among `count` sorted words, -1 when it is none of them. Word k begins at words[begins[k]], with a NUL
  * behind it. */
-static inline int32_t aot_model_string_find(const uint8_t *words, const int32_t *begins, int32_t count, const char *text, int32_t size)
+AOT_MODEL_FUNCTION int32_t aot_model_string_find(const uint8_t *words, const int32_t *begins, int32_t count, const char *text, int32_t size)
 {
     int32_t low = 0;
     int32_t high = count;
@@ -66,7 +66,7 @@ static inline bool aot_model_string_is_space(char c)
 
 /* The next substring of text[*at .. length): text[*begin .. *end); false when there is no more. `width` is the length of
  * the delimiter, 0: any number of white-space characters. `last`: the rest is one substring. */
-static inline bool aot_model_string_next(const char *text, int32_t length, const char *delimiter, int32_t width, bool last, int32_t *at,
+AOT_MODEL_FUNCTION bool aot_model_string_next(const char *text, int32_t length, const char *delimiter, int32_t width, bool last, int32_t *at,
                                          int32_t *begin, int32_t *end)
 {
     int32_t k = *at;

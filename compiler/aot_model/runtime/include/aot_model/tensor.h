@@ -57,7 +57,7 @@ static inline aot_model_dl_dtype aot_model_dl_dtype_of(uint8_t dtype)
 
 /* Whether a tensor is what a model wants; *data is then the address of its first element. Checked in this order:
  * AOT_MODEL_ERROR_NULL, _DEVICE, _DTYPE, _SHAPE, _STRIDES, _ALIGNMENT. */
-static inline int32_t aot_model_check_tensor(const aot_model_dl_tensor *tensor, const aot_model_tensor *want, void **data)
+AOT_MODEL_FUNCTION int32_t aot_model_check_tensor(const aot_model_dl_tensor *tensor, const aot_model_tensor *want, void **data)
 {
     const aot_model_dl_dtype dtype = aot_model_dl_dtype_of(want->dtype);
     int64_t compact = 1;

@@ -1,0 +1,48 @@
+/* How compilers are told what generated code needs of them. Part of aot-model. C99 and C++.
+ *
+ * AOT_MODEL_OPAQUE, AOT_MODEL_FUNCTION: nothing that a compiler finds out about the body of such a function may be used
+ * where it is called, and nothing of the call in the body. All that we generate has the same shape: many pointers into
+ * one workspace, and loops over them. GCC 12.1-12.3 and 13.1-13.2 (bug 110702) compute such addresses as integers where
+ * they see that two pointers have one origin or that one pointer is walked in two strides (-3 * w + 4 * p instead of
+ * w + p), take the access for one through NULL, skip what follows it, and conclude that the function reads or writes
+ * less than it does; its callers then drop the call, or the stores before it. docs/compilers.md tells the whole story.
+ * Every function with a loop over memory is therefore opaque, or inlined (AOT_MODEL_INLINE) into one that is. */
+#ifndef AOT_MODEL_ATTRIBUTES_H
+#define AOT_MODEL_ATTRIBUTES_H
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define AOT_MODEL_OPAQUE __attribute__((noipa))
+#elif defined(__GNUC__) && !defined(__clang__)
+#define AOT_MODEL_OPAQUE __attribute__((noinline, noclone))
+#else
+#define AOT_MODEL_OPAQUE
+#endif
+
+/* A function in a header that is too large for every call. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define AOT_MODEL_FUNCTION AOT_MODEL_OPAQUE static __attribute__((unused))
+#else
+#define AOT_MODEL_FUNCTION static inline
+#endif
+
+/* A function that is part of those that call it. */
+#if defined(__GNUC__) || defined(__clang__)
+#define AOT_MODEL_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define AOT_MODEL_INLINE static inline
+#endif
+
+#if defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION)
+#define AOT_MODEL_ALIGNED(n) __attribute__((aligned(n)))
+#elif defined(_MSC_VER)
+#define AOT_MODEL_ALIGNED(n) __declspec(align(n))
+#else
+#define AOT_MODEL_ALIGNED(n)
+#endif
+
+/* Linker section of a pool that the user gave one; -DAOT_MODEL_SECTION(name)=... brings another compiler's spelling. */
+#if !defined(AOT_MODEL_SECTION) && (defined(__GNUC__) || defined(__clang__) || defined(__ARMCC_VERSION))
+#define AOT_MODEL_SECTION(name) __attribute__((section(name)))
+#endif
+
+#endif

@@ -1,0 +1,227 @@
+"""No compiler looks across the calls of generated code (docs/compilers.md: a bug of GCC that made numbers wrong).
+
+Networks that GCC 12.1-12.3 and 13.1-13.2 get wrong without AOT_MODEL_OPAQUE are right with it at every level, and every
+function with a loop over memory, of the headers and of what is generated, is opaque or part of one that is.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from aot_model.emit.view import Options
+from aot_model.errors import CompileError
+from aot_model.host_run import STRICT, build
+from aot_model.installation import include_dir
+from aot_model.pipeline import Compiled, Request, compile_model
+from corpus import MODELS, REASON
+from test_ops import all_samples, model_of
+
+sys.path.insert(0, str(Path(__file__).parent / "emit"))
+from c_functions import CDefinition, definitions, exposed
+
+FLAGS = ["-O1", "-O2", "-O3", "-Os", "-O2 -flto", "-O3 -flto -fwhole-program", "-O2 -fwhole-program -fipa-pta"]
+MACHINES = {"x86-64-v3": {"avx2", "bmi2", "fma"}, "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "native": set()}
+NARROW, WIDE = 4, 16
+"""Extents with which the bug shows at plain -O2, and with AVX-512."""
+
+
+def attention(k: int) -> onnx.ModelProto:
+    """The movement of heads in an attention, twice: with the same places in memory, GCC specialises its function."""
+    nodes, x = [], "x"
+    rng = np.random.default_rng(k)
+    constants = {"first": [2], "last": [3], "heads": [17, 4, k], "three": [3, 4, 17, k], "rows": [3, 17, 4 * k]}
+    initialisers = [numpy_helper.from_array(np.asarray(v, np.int64), n) for n, v in constants.items()]
+    initialisers.append(numpy_helper.from_array(rng.normal(size=(k, k)).astype(np.float32), "w"))
+    for b in range(2):
+        a, s, r, t, m, z, o = (f"{n}{b}" for n in "asrtmzo")
+        nodes += [
+            helper.make_node("Softmax", [x], [a], axis=-1), helper.make_node("Slice", [a, "first", "last"], [s]), helper.make_node("Reshape", [s, "heads"], [r]),
+            helper.make_node("Transpose", [r], [t], perm=[1, 0, 2]), helper.make_node("MatMul", [t, "w"], [m]), helper.make_node("Expand", [m, "three"], [z]),
+            helper.make_node("Reshape", [z, "rows"], [o]),
+        ]  # fmt: skip
+        x = o
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [3, 17, 4 * k]) for n in ("x", x)]
+    graph = helper.make_graph(nodes, "attention", ports[:1], ports[1:], initialisers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+Network = tuple[Compiled, np.ndarray, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Network]:
+    """(compiled, input, expected output) by extent."""
+
+    @cache
+    def made(k: int) -> Network:
+        model, path = attention(k), tmp_path_factory.mktemp("attention") / f"attention{k}.onnx"
+        onnx.save(model, path)
+        x = np.random.default_rng(1).normal(size=(3, 17, 4 * k)).astype(np.float32)
+        (y,) = ReferenceEvaluator(model).run(None, {"x": x})
+        return compile_model(Request(path, f"attention{k}", "c")), x, np.asarray(y)
+
+    return made
+
+
+def runs(machine: str) -> bool:
+    """Whether this machine has the instructions."""
+    cpuinfo = Path("/proc/cpuinfo")
+    return cpuinfo.exists() and set(cpuinfo.read_text().split()) >= MACHINES[machine]
+
+
+@cache
+def gcc() -> tuple[int, ...]:
+    """The version of gcc; () without one."""
+    try:
+        done = subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ()
+    return tuple(int(n) for n in done.stdout.strip().split("."))
+
+
+def affected() -> bool:
+    """Whether this is a GCC for x86-64 that has the bug."""
+    machine = subprocess.run(["gcc", "-dumpmachine"], capture_output=True, text=True, check=True).stdout if gcc() else ""
+    return machine.startswith("x86_64") and ((12,) <= gcc() < (12, 4) or (13,) <= gcc() < (13, 3))
+
+
+def difference(network: Network, texts: dict[str, str], flags: str, folder: Path) -> float:
+    compiled, x, want = network
+    return float(np.max(np.abs(build(compiled.view, texts, folder, flags.split()).run([[x]])[0][0] - want)))
+
+
+@pytest.mark.skipif(not gcc(), reason="gcc is not installed")
+@pytest.mark.parametrize("k", [NARROW, WIDE])
+@pytest.mark.parametrize("machine", ["", *MACHINES])
+def test_reduced_networks(k: int, machine: str, network: Callable[[int], Network], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if machine and not runs(machine):
+        pytest.skip(f"this processor is no {machine}")
+    monkeypatch.setenv("CC", "gcc")
+    given = network(k)
+    for flags in [f"{level} -march={machine}" for level in FLAGS[:3]] if machine else FLAGS:
+        assert difference(given, dict(given[0].texts), flags, tmp_path) < 1e-5, flags
+
+
+@pytest.mark.skipif(not affected(), reason="this gcc does not have the bug")
+@pytest.mark.parametrize(("k", "machine"), [(NARROW, ""), (WIDE, "x86-64-v4")])
+def test_they_show_the_bug(k: int, machine: str, network: Callable[[int], Network], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the attribute the reduced networks are wrong: the tests above can fail."""
+    if machine and not runs(machine):
+        pytest.skip(f"this processor is no {machine}")
+    monkeypatch.setenv("CC", "gcc")
+    given = network(k)
+    texts = {n: re.sub(r"\bAOT_MODEL_OPAQUE\b", "", t) for n, t in given[0].texts.items()}
+    assert difference(given, texts, f"-O2 -march={machine}" if machine else "-O2", tmp_path) > 1
+
+
+@pytest.mark.skipif(not gcc(), reason="gcc is not installed")
+def test_two_models_as_one_program(network: Callable[[int], Network], tmp_path: Path) -> None:
+    """Link-time optimisation sees the models and their caller together."""
+    numbers, calls, names = [], [], []
+    for k in (NARROW, 8):
+        compiled, x, want = network(k)
+        for name, text in compiled.texts.items():
+            (tmp_path / name).write_text(text)
+        n = compiled.view.name
+        port_in, port_out = compiled.view.inputs[0].c_name, compiled.view.outputs[0].c_name
+        for what, data in (("in", x), ("want", want)):
+            numbers.append(f"static const float {what}{k}[] = {{ {', '.join(f'{float(v)!r}f' for v in data.reshape(-1))} }};")
+        numbers.append(f"static float out{k}[{want.size}];")
+        calls.append(f"    if ({n}_run(&({n}_inputs){{.{port_in} = in{k}}}, &({n}_outputs){{.{port_out} = out{k}}}) != 0) {{ return 2; }}")
+        calls.append(f"    for (int i = 0; i < {want.size}; ++i) {{ bad += fabsf(out{k}[i] - want{k}[i]) > 1e-5f; }}")
+        names.append(n)
+    includes = "\n".join(f'#include "{n}.h"' for n in names)
+    lines = ["#include <math.h>", includes, *numbers, "int main(void)", "{", "    int bad = 0;", *calls, "    return bad != 0;", "}"]
+    (tmp_path / "main.c").write_text("\n".join(lines) + "\n")
+    sources = ["main.c", *(f"{n}.c" for n in names)]
+    for flags in (["-O2", "-flto", "-flto-partition=one"], ["-O3", "-flto"], ["-O2", "-fwhole-program", "-flto"]):
+        subprocess.run(["gcc", *STRICT, *flags, "-I.", f"-I{include_dir()}", *sources, "-lm", "-o", "both"], cwd=tmp_path, check=True)
+        assert subprocess.run([str(tmp_path / "both")], check=False).returncode == 0, flags
+
+
+# --- every function ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def header_functions() -> dict[str, CDefinition]:
+    return {d.name: d for p in sorted(include_dir().rglob("*.h*")) for d in definitions(p.read_text())}
+
+
+def test_headers() -> None:
+    assert len(header_functions()) > 100
+    found = {p.name: exposed(p.read_text(), header_functions()) for p in sorted(include_dir().rglob("*.h*"))}
+    assert not {n: f for n, f in found.items() if f}
+
+
+def emitted(path: Path, target: str, **options: object) -> tuple[str, list[str]] | None:
+    """(C text, functions that a compiler could look into); None where the model is refused."""
+    try:
+        compiled = compile_model(Request(path, "model", target, library=Options(**options)))  # type: ignore[arg-type]
+    except CompileError:
+        return None
+    text = compiled.texts["model.c"]
+    return text, exposed(text, header_functions())
+
+
+@pytest.mark.parametrize("target", ["c", "host", "cortex-m55"])
+def test_samples_of_operators(target: str, tmp_path: Path) -> None:
+    path, seen, bad = tmp_path / "sample.onnx", 0, {}
+    last = None
+    for domain, name, number, sample in all_samples():
+        if target != "c" and (domain, name) == last:
+            continue  # the plain kernels are the same on all targets; one sample shows a target's own
+        last = (domain, name)
+        onnx.save(model_of(domain, name, sample), path)
+        found = emitted(path, target)
+        seen += found is not None
+        if found is not None and found[1]:
+            bad[f"{name} {number}"] = found[1]
+    assert seen > 100
+    assert not bad
+
+
+TARGETS = ["c", "host", "cortex-m0", "cortex-m4", "cortex-m55"]
+
+
+@pytest.mark.skipif(MODELS is None, reason=REASON)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("model", ["kws_int8.tflite", "resnet8_int8.tflite", "digits_mbv3_qdq.onnx", "sww_f32.onnx", "k_lstm_int8.tflite", "tfm_mnist_lstm_int8.tflite", "k_har2_i16x8.tflite"])
+def test_models(model: str, target: str) -> None:
+    assert MODELS is not None
+    found = emitted(MODELS / model, target)
+    assert found is not None
+    assert not found[1]
+
+
+def test_interfaces(tmp_path: Path) -> None:
+    """What options add to a library."""
+    path = tmp_path / "model.onnx"
+    onnx.save(attention(NARROW), path)
+    for options in ({"interfaces": ("positional", "packed", "module", "tvm-ffi")}, {"params": "external"}, {"workspace": "caller"}, {"io": "workspace"}, {"profile": True}):
+        found = emitted(path, "c", **options)
+        assert found is not None
+        assert not found[1], options
+        public = [d for d in definitions(found[0]) if "static" not in d.head and not d.name.endswith("_metadata")]
+        assert public
+        assert all(d.opaque for d in public), [d.name for d in public if not d.opaque]
+
+
+def test_the_check_finds_them() -> None:
+    """A loop in a function that its callers see, its own and one that is inlined into it."""
+    bare = "static void f(int *x)\n{\n    for (int i = 0; i < 4; ++i) {\n        x[i] = 1;\n    }\n}\n"
+    inlined = bare.replace("static", "AOT_MODEL_INLINE") + "static void g(int *x)\n{\n    f(x);\n}\n"
+    assert exposed(bare, {}) == ["f"]
+    assert exposed(inlined, {}) == ["g"]
+    assert exposed(bare.replace("static", "AOT_MODEL_OPAQUE static"), {}) == []
+    assert exposed(inlined.replace("AOT_MODEL_INLINE", "AOT_MODEL_OPAQUE static"), {}) == []
