@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+
+from aot_model.installation import include_dir
 
 OPAQUE = ("AOT_MODEL_OPAQUE", "AOT_MODEL_FUNCTION", "AOT_MODEL_NOINLINE", "noipa", "naked")
 """What makes that a compiler looks neither into a function from its callers nor the other way round."""
@@ -35,7 +38,7 @@ def definitions(text: str) -> Iterator[CDefinition]:
     """All functions that a text defines, those of all branches of #if."""
     text = _NOISE.sub(" ", text)
     text = re.sub(r"(?m)^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text)
-    text = re.sub(r'extern\s+\{', "", text)
+    text = re.sub(r"extern\s+\{", "", text)
     start, at = 0, 0
     while (at := text.find("{", at)) >= 0:
         head, end = text[start:at], _close(text, at)
@@ -69,3 +72,9 @@ def exposed(text: str, known: dict[str, CDefinition]) -> list[str]:
         return any(loops(c, seen | {c.name}) for c in called if not c.opaque)
 
     return sorted({d.name for d in own if d.name != "main" and not d.opaque and not d.inlined and loops(d, frozenset({d.name}))})
+
+
+@cache
+def header_functions() -> dict[str, CDefinition]:
+    """What the runtime headers define."""
+    return {d.name: d for p in sorted(include_dir().rglob("*.h*")) for d in definitions(p.read_text())}
