@@ -26,7 +26,7 @@ import onnx
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError
 from aot_model.frontends.model import Model
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.ir.graph import Graph
 from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, string_type

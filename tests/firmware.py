@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot_model.host_run import STRICT
+from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.pipeline import Compiled
 from qemu import BOARDS, build_and_run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aot_model.emit.view import Options
-from aot_model.host_run import STRICT
+from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import save, small_cnn

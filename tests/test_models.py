@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aot_model import host_run
+from aot_model.host import program as host_run
 from aot_model.pipeline import Compiled, Request, compile_model
 from corpus import MODELS, REASON, index, vectors
 

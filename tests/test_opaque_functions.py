@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from aot_model.emit.view import Options
-from aot_model.host_run import STRICT, build
+from aot_model.host.program import STRICT, build
 from aot_model.installation import include_dir
 from aot_model.pipeline import Compiled, Request, compile_model
 from c_functions import definitions, exposed, header_functions

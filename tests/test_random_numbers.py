@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from aot_model.host_run import build
+from aot_model.host.program import build
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor
 

@@ -15,7 +15,8 @@ from aot_model.emit.runner import test_main as make_test_main
 from aot_model.errors import CompileError
 from aot_model.installation import include_dir
 from aot_model.ir.types import DType, TensorType
-from aot_model.metadata import Metadata, Pool, Tensor
+from aot_model.library.facts import Pool, Tensor
+from aot_model.library.metadata import Metadata
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs cc")
 

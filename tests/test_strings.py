@@ -19,11 +19,11 @@ from aot_model.cli import main
 from aot_model.cli.arguments import parser
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host_run import SANITIZE, STRICT, HostProgram, build
+from aot_model.host.program import SANITIZE, STRICT, HostProgram, build
 from aot_model.installation import include_dir
 from aot_model.ir.strings import WIDTHS, decoded, encoded, string_type
 from aot_model.ir.types import DType
-from aot_model.module import ModelError, load
+from aot_model.library.module import ModelError, load
 from aot_model.pipeline import Request, compile_model
 from aot_model.text import letter_case
 from aot_model.text.pattern import PatternError

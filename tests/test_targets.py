@@ -12,11 +12,11 @@ from onnx import helper
 from aot_model.errors import CompileError
 from aot_model.ir.graph import Graph
 from aot_model.ir.program import Program
+from aot_model.kernels.target import Attribute, Target
 from aot_model.pipeline import Request, compile_model
 from aot_model.targets import registry
 from aot_model.targets.builtin import BUILTIN, CORTEX_M4, CORTEX_M55
 from aot_model.targets.registry import parse_target
-from aot_model.targets.target import Attribute, Target
 from onnx_models import model, save, tensor
 
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import numpy_helper
 
 from aot_model.errors import CompileError
+from aot_model.frontends.vectors import load_vectors
 from aot_model.ir.types import DType, TensorType
-from aot_model.vectors import load_vectors
 
 FLOAT = TensorType(DType.FLOAT32, (1, 4))
 INTEGER = TensorType(DType.INT64, ())

@@ -6,13 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aot_model.metadata import Metadata
-    from aot_model.module import load, models
+    from aot_model.library.metadata import Metadata
+    from aot_model.library.module import load, models
 
 __all__ = ["Metadata", "load", "models"]
 __version__ = "0.1.0"
 
-_PLACES = {"Metadata": "aot_model.metadata", "load": "aot_model.module", "models": "aot_model.module"}
+_PLACES = {"Metadata": "aot_model.library.metadata", "load": "aot_model.library.module", "models": "aot_model.library.module"}
 
 
 def __getattr__(name: str) -> Any:

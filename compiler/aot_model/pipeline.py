@@ -13,22 +13,24 @@ import numpy as np
 from aot_model.emit.budgets import Budgets, check_budgets
 from aot_model.emit.contradictions import check_options
 from aot_model.emit.files import Product, own_files
-from aot_model.emit.parameters import parameters_file
+from aot_model.emit.metadata import metadata_of
+from aot_model.emit.parameters_file import parameters_file
 from aot_model.emit.render import header, source
 from aot_model.emit.report import report
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError, located
-from aot_model.frontends.model import Bindings, Model, read_model
+from aot_model.frontends.model import Bindings, Model
+from aot_model.frontends.read import read_model
 from aot_model.ir.expr import forget
 from aot_model.ir.graph import count_parameters
+from aot_model.kernels.target import Target
 from aot_model.lowering.lower import lower
+from aot_model.lowering.memory_plan import plan_memory
 from aot_model.memory import Pool
-from aot_model.memory_plan import plan_memory
 from aot_model.ops.registry import load_all
 from aot_model.partition.partition import Assignment
 from aot_model.passes.manager import Observer, run_passes, run_program_passes
 from aot_model.targets.registry import parse_target, plugin_sources
-from aot_model.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def compile_graph(request: Request, model: Model, target: Target, observer: Obse
     run_program_passes(program, target, "after-planning", addresses.of.keys())
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.budgets, lambda: _alternatives(request, target))
-    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": view.metadata.to_json()}
+    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_of(view).to_json()}
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
     return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes), operators, parameters, binaries, model.constants, tuple(parts.assignments) if target.asked() else ())
 

@@ -27,7 +27,7 @@ from host_latency import litert, once, ours  # noqa: E402
 from kernel_program import ATTRIBUTES, _array, function  # noqa: E402
 from kernels_int8 import Layer, expected, layers, some_input  # noqa: E402
 
-from aot_model.host_run import STRICT  # noqa: E402
+from aot_model.host.program import STRICT  # noqa: E402
 from aot_model.kernels.base import KernelCode  # noqa: E402
 from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_host  # noqa: E402
 from aot_model.pipeline import Request, compile_model  # noqa: E402

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.cli import main
-from aot_model.host_compiler import HostCompiler
+from aot_model.host.compiler import HostCompiler
 from aot_model.installation import rules_dir
 from aot_model.targets.detect import parse_macros, vector_for
 from aot_model.targets.registry import targets

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from aot_model import host_run
 from aot_model.cli import main
-from aot_model.comparison import Tolerance
 from aot_model.emit.view import Options
+from aot_model.host import program as host_run
+from aot_model.host.comparison import Tolerance
+from aot_model.layers.choice import open_reference
 from aot_model.layers.measure import Measured, measure
-from aot_model.layers.reference import Reference, open_reference
+from aot_model.layers.reference import Reference
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, small_cnn, tensor
 from tflite_models import FLOAT32, Op, T

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import qemu
-from aot_model.host_run import STRICT
+from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 
 from .columns import Column

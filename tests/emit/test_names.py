@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aot_model.emit.names import comment_text, identifier, identifiers, library_name, string_literal
+from aot_model.c.names import comment_text, identifier, identifiers, library_name, string_literal
 from aot_model.errors import CompileError
 
 NASTY = ["a/b:0", "int", "*/", "*\\", "/\\*", "??/", "???/", "????", "\\\n", "a\0b", "é", "", " ", "x" * 5000, "*" * 90 + "/", "//", "/*/", '"', "%d", "\x7f", "\ud800"]

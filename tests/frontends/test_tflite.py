@@ -15,8 +15,8 @@ import pytest
 from aot_model.errors import CompileError
 from aot_model.frontends.model import Bindings
 from aot_model.frontends.tflite import read_tflite
-from aot_model.host_run import SANITIZE, HostProgram, scratch_folder
-from aot_model.host_run import build as build_program
+from aot_model.host.program import SANITIZE, HostProgram, scratch_folder
+from aot_model.host.program import build as build_program
 from aot_model.pipeline import Request, compile_model
 from tflite_models import BOOL, FLOAT32, INT32, G, Op, Sparsity, T, build, floats
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aot_model.ir.graph import Graph, Node, Value, constant, count_parameters
+from aot_model.ir.graph import Graph, Node, count_parameters
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.registry import Build, load_all
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot_model.host_run import STRICT
+from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.base import KernelCode
 from qemu import BOARDS, COMPILER, build_and_run

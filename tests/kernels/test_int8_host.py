@@ -13,7 +13,7 @@ import pytest
 from kernel_program import ATTRIBUTES, Case, run_host
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input, some_weights
 
-from aot_model.host_run import STRICT
+from aot_model.host.program import STRICT
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_host, requantise, requantise_host, sum_host, sum_mve
 from aot_model.kernels.int8.host_dialect import AVX2, AVX_VNNI, HostDialect

@@ -14,10 +14,12 @@ import onnx
 import onnx.defs
 from onnx import helper, numpy_helper
 
-from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import Operator, Sample
 from aot_model.ir.strings import DEFAULT_WIDTH, encoded, is_text, string_type
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import OPERATORS, Build, Operator, Sample, load_all
+from aot_model.ir.values import Value, constant
+from aot_model.ops.registry import OPERATORS, Build, load_all
 from batch import Case
 
 load_all()

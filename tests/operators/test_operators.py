@@ -15,7 +15,8 @@ from oracles import Expected, expected
 from rows import label_of, registry_rows
 from verdict import verdict
 
-from aot_model.ops.registry import OPERATORS, Operator
+from aot_model.ir.operator import Operator
+from aot_model.ops.registry import OPERATORS
 from batch import Outcome, run_cases
 from qemu import available
 

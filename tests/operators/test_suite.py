@@ -10,9 +10,10 @@ from oracles import expected
 from rows import rows_of
 from verdict import verdict
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Arrays, Inputs, Operator, Sample
 from aot_model.ir.types import TensorType
-from aot_model.ops.registry import OPERATORS, Arrays, Build, Inputs, Operator, Sample, operator, required
+from aot_model.ir.values import Value
+from aot_model.ops.registry import OPERATORS, Build, operator, required
 from batch import run_cases
 
 X = np.linspace(-2, 3, 12, dtype=np.float32).reshape(3, 4)

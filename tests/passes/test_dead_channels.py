@@ -9,17 +9,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aot_model import host_run
 from aot_model.emit.render import header, source
 from aot_model.emit.view import ModelView, Options
-from aot_model.ir.graph import Graph, Value
-from aot_model.ir.ranges import channel_ranges
+from aot_model.host import program as host_run
+from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.lowering.lower import lower
-from aot_model.memory_plan import plan_memory
+from aot_model.lowering.memory_plan import plan_memory
 from aot_model.ops.elementwise import op
 from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.quantised import Requantise
+from aot_model.ops.ranges import channel_ranges
 from aot_model.ops.registry import Build, load_all
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.targets.registry import parse_target

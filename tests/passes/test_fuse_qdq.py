@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from aot_model.frontends.onnx import read_onnx
-from aot_model.host_run import SANITIZE, build, scratch_folder
+from aot_model.host.program import SANITIZE, build, scratch_folder
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor

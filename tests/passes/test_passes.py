@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aot_model.errors import CompileError
-from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import Operator
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
 from aot_model.ops.nn import MatMul
-from aot_model.ops.registry import OPERATORS, Build, Operator, load_all
+from aot_model.ops.registry import OPERATORS, Build, load_all
 from aot_model.ops.views import ReshapeTo
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons

@@ -14,7 +14,7 @@ from onnx import helper
 
 from aot_model.cli import main
 from aot_model.emit.view import Options
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.memory import Pool
 from aot_model.pipeline import Compiled, Request, compile_model, write

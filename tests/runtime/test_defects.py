@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from aot_model.emit.metadata import metadata_of
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host_run import SANITIZE, STRICT, build
+from aot_model.host.program import SANITIZE, STRICT, build
 from aot_model.installation import include_dir
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import model, save, small_cnn, tensor
@@ -76,7 +77,7 @@ def _dense(folder: Path) -> Path:
 @pytest.mark.parametrize("target", ["c", "cortex-m4", "cortex-m55"])
 def test_int8_takes_a_byte(tmp_path: Path, target: str) -> None:
     """Weights and activations of integer layers: a byte each, and a few words for each channel; no input is widened as a whole."""
-    facts = compile_model(Request(_dense(tmp_path), "m", target)).view.metadata
+    facts = metadata_of(compile_model(Request(_dense(tmp_path), "m", target)).view)
     weights, channels = 64 * 256 + 64 * 64, 128
     assert weights <= facts.constant_bytes <= 1.1 * weights + 16 * channels
     assert 10 * 64 <= facts.workspace_size < 2 * 10 * 256
@@ -84,7 +85,7 @@ def test_int8_takes_a_byte(tmp_path: Path, target: str) -> None:
 
 def test_reported_input_and_output_bytes_are_those_of_the_tensors(tmp_path: Path) -> None:
     """Not a sum over all calls."""
-    facts = compile_model(Request(_dense(tmp_path), "m", "c")).view.metadata
+    facts = metadata_of(compile_model(Request(_dense(tmp_path), "m", "c")).view)
     assert [t.type.nbytes for t in (*facts.inputs, *facts.outputs)] == [2560, 640]
     assert [t["bytes"] for t in (*facts.to_dict()["inputs"], *facts.to_dict()["outputs"])] == [2560, 640]
 

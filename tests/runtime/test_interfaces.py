@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.memory import Pool
 from aot_model.pipeline import Request, compile_model, write

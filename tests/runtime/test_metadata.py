@@ -14,13 +14,14 @@ from onnx import helper
 
 import aot_model
 from aot_model.cli import main
+from aot_model.emit.metadata import metadata_of
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host_run import STRICT
+from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
+from aot_model.library.binary import find
+from aot_model.library.metadata import Metadata
 from aot_model.memory import Pool
-from aot_model.metadata import Metadata
-from aot_model.metadata_binary import find
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import model, save, small_cnn, tensor
 from qemu import BOARDS, COMPILER, available, build
@@ -68,7 +69,7 @@ def without_what_only_json_has(facts: Metadata) -> Metadata:
 def compiled(folder: Path, make: object, options: Options, pools: tuple[Pool, ...], target: str = "c", name: str = "m") -> Metadata:
     made = compile_model(Request(make(folder), name, target, library=options, pools=pools))  # type: ignore[operator]
     write(made, folder)
-    return made.view.metadata
+    return metadata_of(made.view)
 
 
 def shared(folder: Path, *names: str, flags: Sequence[str] = ()) -> Path:

@@ -15,10 +15,10 @@ from onnx import TensorProto, helper
 import aot_model
 from aot_model.cli import main
 from aot_model.emit.view import Options
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
+from aot_model.library.module import ModelError, Module
 from aot_model.memory import Pool
-from aot_model.module import ModelError, Module
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import model, save, small_cnn, tensor
 from qemu import BOARDS, available, build_and_run

@@ -11,6 +11,7 @@ import pytest
 from test_parameters import retrained
 
 from aot_model.cli import main
+from aot_model.emit.metadata import metadata_of
 from aot_model.emit.view import Options
 from aot_model.installation import include_dir
 from aot_model.memory import Pool
@@ -164,7 +165,7 @@ def test_layers_by_instructions(tmp_path: Path) -> None:
     compiled = made(tmp_path, Options(profile=True))
     (tmp_path / "main.c").write_text(PROFILED % numbers(X))
     whole, *layers = map(int, build_and_run(BOARDS["m4"], ["main.c", "m.c"], tmp_path, FLAGS).split())
-    assert len(layers) == len(compiled.view.metadata.layers)
+    assert len(layers) == len(metadata_of(compiled.view).layers)
     assert 0.9 * whole < sum(layers) <= whole
-    busiest = compiled.view.metadata.layers[layers.index(max(layers))]
-    assert busiest.macs == max(layer.macs for layer in compiled.view.metadata.layers)
+    busiest = metadata_of(compiled.view).layers[layers.index(max(layers))]
+    assert busiest.macs == max(layer.macs for layer in metadata_of(compiled.view).layers)

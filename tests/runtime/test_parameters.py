@@ -14,9 +14,9 @@ from onnx import numpy_helper
 
 from aot_model.cli import main
 from aot_model.emit import runner
-from aot_model.emit.parameters import structure
+from aot_model.emit.parameters_file import structure
 from aot_model.emit.view import Options
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import save, small_cnn

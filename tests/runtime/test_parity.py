@@ -13,7 +13,7 @@ import pytest
 from onnx import helper
 
 from aot_model.emit.view import Options
-from aot_model.host_run import SANITIZE, STRICT, build
+from aot_model.host.program import SANITIZE, STRICT, build
 from aot_model.installation import include_dir
 from aot_model.memory import Pool
 from aot_model.pipeline import Request, compile_model, write

@@ -14,7 +14,7 @@ from aot_model.cli import main
 from aot_model.emit import runner
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host_run import SANITIZE, STRICT, build
+from aot_model.host.program import SANITIZE, STRICT, build
 from aot_model.installation import include_dir
 from aot_model.memory import Pool, algorithm_names
 from aot_model.pipeline import Compiled, Request, compile_model, write

@@ -12,9 +12,9 @@ import pytest
 
 import aot_model
 from aot_model.cli import main
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.module import Module
+from aot_model.library.module import Module
 from onnx_models import save, small_cnn
 
 PROGRAM = """#include <stdio.h>

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.registry import OPERATORS, Build, load_all
-from aot_model.partition.region import Region, RegionCall
+from aot_model.partition.lower import RegionCall
+from aot_model.partition.region import Region
 
 load_all()
 

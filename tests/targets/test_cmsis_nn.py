@@ -15,7 +15,7 @@ import pytest
 from cmsis_nn_library import HERE, NAME, REAL, library
 from integer_layers import CONVOLUTIONS, OTHERS, SAME, Layer, padded_convolution
 
-from aot_model.host_run import SANITIZE, build, scratch_folder
+from aot_model.host.program import SANITIZE, build, scratch_folder
 from aot_model.installation import rules_dir
 from aot_model.kernels.base import ConvShape
 from aot_model.pipeline import Compiled, Request, compile_model

@@ -19,15 +19,15 @@ import aot_model
 from aot_model.cli.keywords import OPTIONS
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.ir.program import Device
-from aot_model.lowering.arguments import Argument, written
-from aot_model.module import ModelError
+from aot_model.kernels.arguments import Argument, written
+from aot_model.kernels.target import Target
+from aot_model.library.module import ModelError
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.region import Region
 from aot_model.pipeline import write
-from aot_model.targets.target import Target
 from onnx_models import model, tensor
 
 node = helper.make_node

@@ -18,9 +18,9 @@ from float_layers import ALL, NETWORKS, Case
 from graphs import Maker, graph, value, weights
 from vector_unit import compiled, outputs
 
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.ir.graph import Value, constant
+from aot_model.ir.values import Value, constant
 from aot_model.pipeline import Request, compile_model
 from aot_model.targets.json_region import MAGIC, serialise
 from corpus import MODELS, REASON, vectors

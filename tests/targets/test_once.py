@@ -13,9 +13,9 @@ from vector_unit import compiled, install, unit
 
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.lowering.arguments import Argument, written
+from aot_model.kernels.arguments import Argument, written
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.region import Region
 from aot_model.pipeline import write

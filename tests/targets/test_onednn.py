@@ -11,7 +11,7 @@ import pytest
 from float_layers import ALL, CONVOLUTIONS, NETWORKS, Case
 from vector_unit import compiled
 
-from aot_model.host_run import SANITIZE, STRICT, build
+from aot_model.host.program import SANITIZE, STRICT, build
 from aot_model.installation import include_dir
 from aot_model.pipeline import Compiled, Request, compile_model
 from corpus import MODELS, REASON, vectors

@@ -7,13 +7,14 @@ import pytest
 from graphs import Maker, graph, kinds, regions, value, weights
 from vector_unit import UNIT, unit
 
-from aot_model.ir.graph import Graph, Value
+from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+from aot_model.partition.lower import RegionCall
+from aot_model.partition.offload import Claim
 from aot_model.partition.partition import partition
 from aot_model.partition.pattern import constant, op
 from aot_model.partition.pattern import value as any_value
-from aot_model.partition.region import RegionCall
-from aot_model.targets.offload import Claim
 
 X, Y = value("x", 2, 4), value("y", 2, 4)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from graphs import graph, kinds, value, weights
 
-from aot_model.ir.graph import Graph, Value
+from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.partition.pattern import Bindings, Pattern, absent, constant, op, sequence
 from aot_model.partition.pattern import value as any_value
 

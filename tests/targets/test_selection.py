@@ -25,10 +25,10 @@ node = helper.make_node
 
 PLUGIN = '''"""A target in one file: it adds."""
 
-from aot_model.lowering.arguments import Argument, written
+from aot_model.kernels.arguments import Argument, written
 from aot_model.partition.pattern import op, value
-from aot_model.targets.offload import Claim, Offload
-from aot_model.targets.target import Attribute, Target
+from aot_model.partition.offload import Claim, Offload
+from aot_model.kernels.target import Attribute, Target
 
 
 def lower(region, build):
@@ -119,8 +119,8 @@ def test_a_plug_in_file(plugin: Path, sums: Path, tmp_path: Path, capsys: pytest
 
 @pytest.mark.parametrize(("text", "said"), [
     ("TARGETS = 5", "TypeError"), ("x = 1", "AttributeError"), ("TARGETS = [5]", "has a int, not a Target"), ("def", "SyntaxError"), ("1 / 0", "ZeroDivisionError"),
-    ("from aot_model.targets.target import Target\nTARGETS = [Target('c', '')]", "there is a target 'c' already"),
-    ("from aot_model.targets.target import Target\nTARGETS = [Target('a b', '')]", "'a b' cannot be the name of a target"),
+    ("from aot_model.kernels.target import Target\nTARGETS = [Target('c', '')]", "there is a target 'c' already"),
+    ("from aot_model.kernels.target import Target\nTARGETS = [Target('a b', '')]", "'a b' cannot be the name of a target"),
 ])  # fmt: skip
 def test_wrong_plug_ins(text: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.py"
@@ -190,8 +190,8 @@ def test_two_targets_that_claim_one_node(tmp_path: Path, sums: Path, monkeypatch
 @pytest.mark.parametrize("name", ["kws_int8.tflite", "kws_qdq.onnx", "kws_tfqdq.onnx"])
 def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """TFLite and QDQ networks: every convolution is a Convolution, its bias and a Requantise with constant parameters."""
+    from aot_model.partition.offload import Claim
     from aot_model.partition.pattern import constant, op, value
-    from aot_model.targets.offload import Claim
 
     assert MODELS is not None
     biased = op("Add", op("Convolution", value("x"), constant("weights"), name="conv"), constant("bias"))
@@ -204,8 +204,8 @@ def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: P
 
 
 def test_float_convolutions_of_onnx_are_channels_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from aot_model.partition.offload import Claim
     from aot_model.partition.pattern import constant, op, value
-    from aot_model.targets.offload import Claim
     from onnx_models import small_cnn
 
     shapes = []

@@ -16,21 +16,22 @@ from graphs import weights
 from onnx import helper
 from vector_unit import UNIT, compiled, elementwise, install, lower, outputs, unit
 
-from aot_model.emit.functions import CFunction
+from aot_model.c.function import CFunction
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host_run import SANITIZE, STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.ir.graph import Graph, Value, constant
+from aot_model.ir.graph import Graph
 from aot_model.ir.program import Buffer, Overlap, Program, Role
+from aot_model.ir.values import Value, constant
+from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
-from aot_model.lowering.arguments import Argument, written
 from aot_model.partition.lower import RegionSite
+from aot_model.partition.offload import Blob, Claim, Source
 from aot_model.partition.pattern import constant as any_constant
 from aot_model.partition.pattern import op, value
 from aot_model.partition.region import Region
 from aot_model.pipeline import write
-from aot_model.targets.offload import Blob, Claim, Source
 from onnx_models import model, tensor
 
 node = helper.make_node
@@ -469,7 +470,7 @@ def test_scratch_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_lower_of_the_unit_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A target derives from another and takes its hooks."""
-    from aot_model.targets.target import Target
+    from aot_model.kernels.target import Target
 
     install(monkeypatch, UNIT, Target("unit2", "the next generation", UNIT))
     assert lower is not None

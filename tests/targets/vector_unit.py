@@ -11,19 +11,19 @@ import numpy as np
 import onnx
 import pytest
 
-from aot_model.host_run import SANITIZE, build
+from aot_model.host.program import SANITIZE, build
 from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType
-from aot_model.lowering.arguments import Argument, written
+from aot_model.kernels.arguments import Argument, written
+from aot_model.kernels.target import Attribute, Target
 from aot_model.partition.lower import RegionSite
+from aot_model.partition.offload import Claim, Offload
 from aot_model.partition.partition import Partition, partition
 from aot_model.partition.pattern import constant, op, value
 from aot_model.partition.region import Match, Region
 from aot_model.pipeline import Compiled, Request, compile_model
 from aot_model.targets import registry
 from aot_model.targets.builtin import BUILTIN
-from aot_model.targets.offload import Claim, Offload
-from aot_model.targets.target import Attribute, Target
 from onnx_models import save
 
 _BODIES = {"Add": "a[i] + b[i]", "Sub": "a[i] - b[i]", "Mul": "a[i] * b[i]", "Relu": "a[i] > 0.0f ? a[i] : 0.0f"}

@@ -215,7 +215,7 @@ def _tolerances(command: argparse.ArgumentParser, atol: float | None, rtol: floa
 
 
 def _verify(commands: Commands) -> None:
-    command = _command(commands, "verify", "execute:verify", "run a model on test vectors and compare its outputs with theirs")
+    command = _command(commands, "verify", "layers:verify", "run a model on test vectors and compare its outputs with theirs")
     _model(command)
     command.add_argument("--vectors", type=Path, metavar="FILE|FOLDER", help=".npz with in_<i>, out_<i>, or a folder of ONNX test data; "
                          "with --layers they may be left out: the inputs are random then")  # fmt: skip

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def request(arguments: argparse.Namespace, library: Options | None = None) -> Request:
     """The compilation that a command line asks for; options that a command does not have are at their defaults."""
+    from aot_model.c.names import library_name
     from aot_model.emit.budgets import Budgets
-    from aot_model.emit.names import library_name
     from aot_model.emit.view import Options
     from aot_model.memory import Pool
     from aot_model.pipeline import Request
@@ -37,7 +37,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
 
 
 def compile_(arguments: argparse.Namespace) -> int:
-    from aot_model import cache
+    from aot_model.cli import cache
 
     # What is printed on the way is not in the cache.
     kept = None if arguments.dump_after or arguments.explain else cache.from_environment()
@@ -61,9 +61,9 @@ def _compile(arguments: argparse.Namespace) -> Product:
 
 
 def export(arguments: argparse.Namespace) -> int:
+    from aot_model.c.names import identifier, library_name
     from aot_model.emit.archive import archive
     from aot_model.emit.files import write_bytes
-    from aot_model.emit.names import identifier, library_name
     from aot_model.errors import CompileError, Problem, fail
     from aot_model.pipeline import compile_model, product
 
@@ -145,8 +145,8 @@ def check(arguments: argparse.Namespace) -> int:
 
 def _placement(nodes: Sequence[Assignment]) -> str:
     """Where every node goes, and why the patterns that fit did not take it."""
+    from aot_model.c.names import printable
     from aot_model.cli.table import table
-    from aot_model.emit.names import printable
 
     rows = []
     for n in nodes:
@@ -157,7 +157,7 @@ def _placement(nodes: Sequence[Assignment]) -> str:
 
 
 def inputs(arguments: argparse.Namespace) -> int:
-    from aot_model.frontends.model import model_files
+    from aot_model.frontends.read import model_files
 
     for path in model_files(arguments.model):
         print(path.as_posix())

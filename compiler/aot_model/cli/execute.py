@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aot_model.cli.build import request, tell_notes
-from aot_model.comparison import Comparison, Tolerance, compare
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.frontends.vectors import Vectors, load_vectors
+from aot_model.host.comparison import Comparison, Tolerance, compare
 from aot_model.ir.strings import decoded, encoded, is_text
-from aot_model.vectors import Vectors, load_vectors
 
 if TYPE_CHECKING:
     from aot_model.emit.view import ModelView, Options, Port
-    from aot_model.host_run import HostProgram
+    from aot_model.host.program import HostProgram
     from aot_model.pipeline import Compiled
 
 Array = np.ndarray
@@ -26,8 +26,8 @@ Array = np.ndarray
 
 def built(arguments: argparse.Namespace, folder: Path, library: Options | None = None) -> tuple[HostProgram, Compiled]:
     """The model compiled, and built in a folder."""
-    from aot_model import host_run
-    from aot_model.host_compiler import HostCompiler
+    from aot_model.host import program as host_run
+    from aot_model.host.compiler import HostCompiler
     from aot_model.pipeline import compile_model
 
     compiler = HostCompiler.find(arguments.cc, arguments.cflags, arguments.runner)
@@ -52,7 +52,7 @@ def consecutive(program: HostProgram, vectors: list[list[Array]], carry_over: bo
 def run(arguments: argparse.Namespace) -> int:
     """Run on arrays of a file; write or print the outputs."""
     from aot_model.emit.files import write_bytes
-    from aot_model.host_run import scratch_folder
+    from aot_model.host.program import scratch_folder
 
     given = _read_arrays(arguments.inputs)
     with scratch_folder() as folder:
@@ -136,13 +136,9 @@ def _npz(arrays: Mapping[str, Array]) -> bytes:
 
 def verify(arguments: argparse.Namespace) -> int:
     """Exit status 1 when an output differs by more than the tolerance."""
-    if arguments.layers:
-        from aot_model.cli.layers import verify_layers
-
-        return verify_layers(arguments)
     if arguments.vectors is None:
         raise fail("E501", "--vectors is missing", hint="only --layers does without, on random inputs")
-    from aot_model.host_run import scratch_folder
+    from aot_model.host.program import scratch_folder
 
     with scratch_folder() as folder:
         program, _ = built(arguments, Path(folder))
@@ -166,7 +162,7 @@ def output_rows(view: ModelView, results: list[list[Array]], vectors: Vectors, t
 
 
 def _title(port: Port) -> str:
-    from aot_model.emit.names import printable
+    from aot_model.c.names import printable
 
     return printable(port.buffer.name) or port.c_name
 

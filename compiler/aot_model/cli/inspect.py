@@ -7,10 +7,11 @@ import json
 from collections import Counter
 from typing import Any
 
+from aot_model.c.names import printable
 from aot_model.cli.build import request, tell_notes
 from aot_model.cli.table import table
-from aot_model.emit.names import printable
-from aot_model.metadata import Metadata
+from aot_model.emit.metadata import metadata_of
+from aot_model.library.metadata import Metadata
 from aot_model.pipeline import Compiled, compile_model
 
 CHART_WIDTH = 60
@@ -35,7 +36,7 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def describe(compiled: Compiled) -> dict[str, Any]:
     """The metadata of the library, and what only people ask for: operators as in the file, memory at each step."""
-    facts = library(compiled.view.metadata)
+    facts = library(metadata_of(compiled.view))
     facts["operators"] = dict(sorted(compiled.operators.items()))
     facts["parameters"] = compiled.parameters
     facts["notes"] = list(compiled.notes)

@@ -11,26 +11,32 @@ from typing import Any
 
 import numpy as np
 
+from aot_model.cli import execute
 from aot_model.cli.build import request
 from aot_model.cli.execute import built, consecutive, output_rows, outputs_table
-from aot_model.comparison import Comparison, Tolerance
 from aot_model.errors import fail
+from aot_model.frontends.vectors import load_vectors
+from aot_model.host.comparison import Comparison, Tolerance
 from aot_model.ir.types import TensorType
 from aot_model.layers.measure import Layer, Measured
 from aot_model.layers.reference import FileNode
-from aot_model.vectors import load_vectors
 
 SHOWN = 40
 """Lines of the table."""
 SHOWN_NODES = 8
 
 
+def verify(arguments: argparse.Namespace) -> int:
+    """The outputs alone, or with --layers every tensor."""
+    return verify_layers(arguments) if arguments.layers else execute.verify(arguments)
+
+
 def verify_layers(arguments: argparse.Namespace) -> int:
     """Exit status 1 when a layer is off, or an output differs from the vectors."""
-    from aot_model.frontends.model import model_format
-    from aot_model.host_run import scratch_folder
+    from aot_model.frontends.read import model_format
+    from aot_model.host.program import scratch_folder
+    from aot_model.layers.choice import open_reference
     from aot_model.layers.measure import measure
-    from aot_model.layers.reference import open_reference
 
     tolerance = Tolerance(arguments.atol, arguments.rtol, arguments.max_lsb)
     with scratch_folder() as folder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from aot_model.errors import fail
-from aot_model.metadata import Metadata
+from aot_model.library.metadata import Metadata
 
 NOT_OF_THE_TARGET = ("workspace", "io", "metadata", "params", "interfaces", "profile", "string_bytes")
 
@@ -13,7 +13,7 @@ NOT_OF_THE_TARGET = ("workspace", "io", "metadata", "params", "interfaces", "pro
 def params(arguments: argparse.Namespace) -> int:
     """CompileError E303 with the reason when the library's code does not fit the model."""
     from aot_model.emit.files import write_bytes
-    from aot_model.emit.parameters import difference, parameters_file, structure
+    from aot_model.emit.parameters_file import difference, parameters_file, structure
     from aot_model.emit.view import Options
     from aot_model.pipeline import Request, compile_model
 

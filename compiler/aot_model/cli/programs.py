@@ -20,9 +20,9 @@ def benchmark_main(arguments: argparse.Namespace) -> int:
 
 
 def arena(arguments: argparse.Namespace) -> int:
+    from aot_model.c.names import library_name
     from aot_model.emit.arena import arena_files
     from aot_model.emit.files import write_files
-    from aot_model.emit.names import library_name
 
     name = library_name(arguments.name, arguments.output)
     texts = arena_files(name, arguments.libraries, dict(arguments.pool_section))

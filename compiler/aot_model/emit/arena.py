@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aot_model import __version__
-from aot_model.emit.names import identifiers
+from aot_model.c.names import identifiers
 from aot_model.emit.render import environment
 from aot_model.errors import CompileError, Problem, fail
-from aot_model.metadata import Metadata
+from aot_model.library.metadata import Metadata
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aot_model.emit import trace
-from aot_model.emit.names import comment_text
+from aot_model.c.names import comment_text
+from aot_model.emit.trace_text import statements
 from aot_model.ir.program import Branch, Call, Device, Loop, Once, Step
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def layers(view: ModelView) -> str:
     declared = [f"{_INDENT}int32_t status;", ""] if any(c.function.fails or _opens(c) for c in view.program.calls()) else []
     if not view.options.trace:
         return "\n".join([*declared, *_steps(view, view.program.body, 1)])
-    return "\n".join([*declared, *(line for step in view.program.body for line in (*_steps(view, [step], 1), *trace.statements(view, step)))])
+    return "\n".join([*declared, *(line for step in view.program.body for line in (*_steps(view, [step], 1), *statements(view, step)))])
 
 
 def bracket(view: ModelView, call: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.emit.names import bytes_literal
+from aot_model.c.names import bytes_literal
 
 WIDTH = 118
 

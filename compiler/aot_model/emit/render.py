@@ -9,9 +9,11 @@ from typing import Any
 
 import jinja2
 
+from aot_model.c.names import comment_text, identifiers, string_literal
 from aot_model.emit import body, parameters
 from aot_model.emit.constants import initialiser
-from aot_model.emit.names import comment_text, identifiers, string_literal
+from aot_model.emit.metadata import metadata_of
+from aot_model.emit.parameters_file import structure_hash
 from aot_model.emit.view import ABI, ModelView, Port
 from aot_model.ir.types import DType, Quantisation
 from aot_model.kernels.float32.dialect import DIALECTS
@@ -29,7 +31,7 @@ def environment() -> jinja2.Environment:
 
 
 def _float_list(quantisation: Quantisation) -> str:
-    from aot_model.emit.c_expr import float_literal
+    from aot_model.c.expr import float_literal
     return ", ".join(float_literal(s, DType.FLOAT32) for s in quantisation.scale)
 
 
@@ -102,7 +104,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     if dialect.check is not None and dialect.includes & set(view.includes):
         checks.append(dialect.check)
     return environment().get_template(template).render(
-        m=view, abi=ABI, parameters=parameters, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
+        m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
         layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
         checks=list(dict.fromkeys(checks)), **more,
     )  # fmt: skip

@@ -12,14 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aot_model.ir.graph import ModelTensor
 from aot_model.ir.program import Access, Buffer, Call, Program, Role, Step, walk_calls
 from aot_model.ir.types import TensorType
+from aot_model.ir.values import ModelTensor
 
 if TYPE_CHECKING:
-    from aot_model.emit.view import ModelView
-
-_INDENT = "    "
+    pass
 
 
 @dataclass(frozen=True)
@@ -56,14 +54,3 @@ def _span(buffer: Buffer) -> tuple[Buffer, int, int]:
     return owner, offset, buffer.nbytes
 
 
-def statements(view: ModelView, step: Step) -> list[str]:
-    """C statements behind a step of the run."""
-    return [f"{_INDENT}{view.name}_tell({k}u, {_address(view, t.buffer)}, {t.buffer.nbytes}u);" for k, t in enumerate(view.traced) if t.step is step]
-
-
-def _address(view: ModelView, buffer: Buffer) -> str:
-    """A buffer that no call has as an argument has no address of its own: the memory that it is a window of has."""
-    owner, offset = buffer.root()
-    if owner not in view.addresses.of:
-        return view.argument(buffer, "uint8_t")
-    return view.address(owner, "uint8_t") + (f" + {offset}" if offset else "")

@@ -7,20 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from aot_model import __version__
+from aot_model.c.function import CFunction
+from aot_model.c.names import comment_text, identifier, identifiers, string_literal
 from aot_model.emit import parameters
 from aot_model.emit.constant_pools import ConstantPool, place
-from aot_model.emit.functions import CFunction, collect_functions, emitted_by_targets
-from aot_model.emit.metadata import metadata
-from aot_model.emit.names import comment_text, identifier, identifiers, string_literal
+from aot_model.emit.functions import collect_functions, emitted_by_targets
 from aot_model.emit.trace import Traced, traced
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Device, Loop, Once, Program, Role, Step
 from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
+from aot_model.kernels.target import Target
+from aot_model.lowering.memory_plan import Addresses
 from aot_model.memory import Pool
-from aot_model.memory_plan import Addresses
-from aot_model.metadata import Metadata
-from aot_model.targets.target import Target
 
 ABI = 1
 """AOT_MODEL_ABI of runtime/include/aot_model/model.h."""
@@ -214,11 +213,6 @@ class ModelView:
     @property
     def helpers(self) -> list[str]:
         return list(dict.fromkeys(h for f in self.functions for h in f.function.helpers))
-
-    @cached_property
-    def metadata(self) -> Metadata:
-        """What is known of the model, for C, JSON and Python."""
-        return metadata(self)
 
     @cached_property
     def traced(self) -> tuple[Traced, ...]:

@@ -17,22 +17,25 @@ import onnx.checker
 import onnx.inliner
 import onnx.numpy_helper
 
-from aot_model.emit.names import printable
+from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function
+from aot_model.frontends.onnx_gradient import gradient
 from aot_model.frontends.onnx_inputs import InputBinder, dimension_name
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_order import sort_nodes
 from aot_model.frontends.onnx_rows import Sizes
-from aot_model.frontends.onnx_structure import HANDLERS, Items, Place, Scope, loop_formals, scan_formals
-from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.frontends.onnx_structure import STRUCTURES, Items, Place, Scope, loop_formals, scan_formals
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.strings import encoded, string_type
 from aot_model.ir.types import DType
-from aot_model.ops.registry import OPERATORS, Operator, OperatorError, load_all
+from aot_model.ir.values import Value, constant
+from aot_model.ops.registry import OPERATORS, load_all
 from aot_model.passes.fold_constants import folded
 
 
@@ -60,6 +63,9 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
     importer = Importer(proto, str(path), bindings or Bindings())
     graph = importer.run()
     return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes], constants=importer.given)
+
+
+HANDLERS = {**STRUCTURES, "ai.onnx.preview.training.Gradient": gradient}
 
 
 class Importer:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
 
-from aot_model.emit.names import printable
+from aot_model.c.names import printable
+from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.types import DType
-from aot_model.ops.registry import Operator, OperatorError
 
 
 def plain(raw: Any) -> Any:

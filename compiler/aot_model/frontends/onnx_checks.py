@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import onnx
 import onnx.defs
 
-from aot_model.emit.names import printable
+from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
 from aot_model.ir.types import DType
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
-from aot_model.emit.names import printable
+from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem, fail
 
 

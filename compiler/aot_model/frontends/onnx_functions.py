@@ -12,7 +12,7 @@ import onnx
 import onnx.defs
 import onnx.helper
 
-from aot_model.ir.graph import Value
+from aot_model.ir.values import Value
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aot_model.ir.graph import Node, Value
+from aot_model.frontends.onnx_structure import Place
+from aot_model.ir.graph import Node
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.movement import Expand, Transpose
 from aot_model.ops.normalisation import reduction
 from aot_model.ops.reduction import Reduction
-from aot_model.ops.registry import OPERATORS, Build, OperatorError, required
+from aot_model.ops.registry import OPERATORS, Build, required
 from aot_model.ops.views import ReshapeTo, View
-
-if TYPE_CHECKING:
-    from aot_model.frontends.onnx_structure import Place
 
 
 @dataclass(frozen=True)

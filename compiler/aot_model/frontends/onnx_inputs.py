@@ -14,12 +14,12 @@ import numpy as np
 import onnx
 import onnx.helper
 
-from aot_model.emit.names import printable
+from aot_model.c.names import printable
 from aot_model.frontends.model import Bindings
 from aot_model.frontends.onnx_checks import shape_problem
 from aot_model.frontends.onnx_structure import Items
-from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
 
 NAMELESS = ("", "?", "-1", "None")
 """What writers put where a dimension has no name: two of them need not be equal."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import Build
 from aot_model.ops.views import ReshapeTo
 

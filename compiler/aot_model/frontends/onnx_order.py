@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import onnx
 
-from aot_model.emit.names import printable
+from aot_model.c.names import printable
 from aot_model.errors import fail
 from aot_model.frontends.onnx_checks import graphs
 

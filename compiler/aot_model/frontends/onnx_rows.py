@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from aot_model.ir.expr import Expr, load
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, load
+from aot_model.ir.index import index_variables
+from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
-from aot_model.lowering.loops import index_variables
+from aot_model.ir.values import Value
 from aot_model.ops.control import Loop
 from aot_model.ops.creation import Range
 from aot_model.ops.dynamic import RangeUpTo
 from aot_model.ops.movement import Concat, Slice
-from aot_model.ops.registry import Build, Index, Inputs, Operator, OperatorError
+from aot_model.ops.registry import Build
 
 
 class Sizes:

@@ -9,25 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
 import onnx.helper
 
-from aot_model.emit.names import printable
-from aot_model.frontends.onnx_gradient import gradient
-from aot_model.ir.graph import Graph, Value, constant
+from aot_model.c.names import printable
+from aot_model.errors import Problem
+from aot_model.frontends.onnx_rows import Sizes
+from aot_model.ir.graph import Graph
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.control import Scan
 from aot_model.ops.dynamic import NonZero, NonZeroRows
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Concat, Gather, Slice
-from aot_model.ops.registry import Build, OperatorError, ints, normal_axis, static
+from aot_model.ops.registry import Build, ints, normal_axis, static
 from aot_model.ops.views import Squeeze, Unsqueeze
 
-if TYPE_CHECKING:
-    from aot_model.frontends.onnx import Importer
+
+class Importer(Protocol):
+    """What imports the graphs around and in a node: frontends/onnx.py."""
+
+    problems: list[Problem]
+    notes: list[str]
+    sizes: Sizes
+
+    def version(self, domain: str) -> int: ...
+
+    def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]: ...
+
+    def attributes(self, place: Any) -> dict[str, Any]: ...
 
 MAX_UNROLLED = 20000
 """Nodes that unrolling a loop may make."""
@@ -328,10 +342,9 @@ def _zip_map(place: Place) -> bool:
     return True
 
 
-HANDLERS: dict[str, Handler] = {
+STRUCTURES: dict[str, Handler] = {
     "ai.onnx.ml.ZipMap": _zip_map,
     "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "Scan": _scan, "Transpose": _transpose, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
     "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length, "SplitToSequence": _split,
     "ConcatFromSequence": _concat, "Optional": _optional, "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
-    "ai.onnx.preview.training.Gradient": gradient,
 }  # fmt: skip

@@ -32,9 +32,11 @@ from aot_model.frontends.tflite_pieces import OPEN, Piece
 from aot_model.frontends.tflite_site import RULES, FoldingBuild, Site
 from aot_model.frontends.tflite_tensors import Tensor, short
 from aot_model.frontends.tflite_variables import Variables
-from aot_model.ir.graph import Graph, Value, constant
+from aot_model.ir.graph import Graph
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import Quantisation
-from aot_model.ops.registry import OperatorError, load_all
+from aot_model.ir.values import Value, constant
+from aot_model.ops.registry import load_all
 
 RULE_MODULES = (tflite_control, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
 

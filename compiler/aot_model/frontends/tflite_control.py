@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from aot_model.frontends.tflite_site import Site, rule
 from aot_model.frontends.tflite_variables import Key
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.control import If, Loop
 from aot_model.ops.elementwise import op
-from aot_model.ops.registry import Build, OperatorError
+from aot_model.ops.registry import Build
 from aot_model.ops.views import ReshapeTo
 
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from aot_model import fixed_point
+from aot_model.arithmetic import fixed_point
 from aot_model.frontends.tflite_site import ACTIVATION_RANGES, QUANTISED, Site, activation, finite, rescale, rule
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.activation import Elu, Gelu, LeakyRelu
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Mod
 from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum, SigmoidInt16, lookup
 from aot_model.ops.quantised_linear import DequantizeLinear, Quantise
-from aot_model.ops.registry import OperatorError
 
 f32 = np.float32
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from aot_model.frontends.tflite_reduction import reduction
 from aot_model.frontends.tflite_site import Site
-from aot_model.ir.graph import Value, constant
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.conversion import Cast
 from aot_model.ops.quantised_linear import rounded
-from aot_model.ops.registry import OperatorError
 
 
 def is_hybrid(n: Site, x: int, w: int) -> bool:

@@ -8,13 +8,14 @@ import numpy as np
 
 from aot_model.frontends.tflite_layers import plain_weights
 from aot_model.frontends.tflite_site import Site, rule
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.indexing import GatherElements, GatherND, ScatterND
 from aot_model.ops.movement import Expand, Gather
 from aot_model.ops.ordering import TopK
-from aot_model.ops.registry import OPERATORS, OperatorError, normal_axis
+from aot_model.ops.registry import OPERATORS, normal_axis
 from aot_model.ops.slices import UpdateAt
 
 _INDICES = (DType.INT32, DType.INT64)

@@ -11,8 +11,8 @@ import numpy as np
 
 from aot_model.frontends.model import Bindings
 from aot_model.frontends.tflite_tensors import MAX_BYTES, Tensor, short
-from aot_model.ir.graph import Value, constant
 from aot_model.ir.types import Quantisation, TensorType
+from aot_model.ir.values import Value, constant
 
 
 class TfliteInputs:

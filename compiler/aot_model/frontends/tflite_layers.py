@@ -11,12 +11,12 @@ import numpy as np
 
 from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result, signed_weights
 from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
-from aot_model.ir.graph import Value, constant
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.channels_first import resolved_pads
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool, accumulator
 from aot_model.ops.quantised import RequantiseFloat
-from aot_model.ops.registry import OperatorError
 
 _PADDING = {0: "SAME_UPPER", 1: "VALID"}
 

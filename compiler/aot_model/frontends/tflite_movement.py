@@ -8,10 +8,11 @@ import numpy as np
 
 from aot_model.frontends.tflite_pieces import computed_slice, joined
 from aot_model.frontends.tflite_site import Site, activation, rule
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.movement import Concat, Expand, Gather, Pad, Slice, Split, Tile
-from aot_model.ops.registry import OperatorError, broadcast, normal_axis
+from aot_model.ops.registry import broadcast, normal_axis
 
 
 def rescaled(n: Site, k: int) -> Value:

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.frontends.tflite_site import Site
-from aot_model.ir.graph import Node, Value
+from aot_model.ir.graph import Node
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.movement import Concat
-from aot_model.ops.registry import OperatorError, normal_axis
+from aot_model.ops.registry import normal_axis
 from aot_model.ops.slices import SliceAt, UpdateAt
 
 OPEN = "its size is computed at run time"

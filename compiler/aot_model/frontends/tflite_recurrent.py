@@ -6,17 +6,18 @@ import math
 
 import numpy as np
 
-from aot_model.fixed_point import quantise_multiplier
+from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.frontends.tflite_layers import plain_weights
 from aot_model.frontends.tflite_movement import slices
 from aot_model.frontends.tflite_site import ACTIVATIONS, Site, finite, rescale, rule
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.movement import Concat
 from aot_model.ops.nn import MatMul
 from aot_model.ops.quantised import Rescale
-from aot_model.ops.registry import OPERATORS, OperatorError
+from aot_model.ops.registry import OPERATORS
 from aot_model.ops.sequence_lstm import LstmScales, SequenceLstm
 
 f32 = np.float32

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 
-from aot_model.fixed_point import quantise_multiplier
+from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.frontends.tflite_site import QUANTISED, Site, finite, rule
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
 from aot_model.ops.quantised import Requantise
 from aot_model.ops.quantised_softmax import L2Normalise, QuantisedLogSoftmax, QuantisedSoftmax, SoftmaxInt16
 from aot_model.ops.reduction import WideSum
-from aot_model.ops.registry import OPERATORS, Operator, OperatorError, normal_axis
+from aot_model.ops.registry import OPERATORS, normal_axis
 
 _REDUCTIONS = {
     "MEAN": "ReduceMean", "SUM": "ReduceSum", "REDUCE_MAX": "ReduceMax", "REDUCE_MIN": "ReduceMin", "REDUCE_PROD": "ReduceProd",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.fixed_point import round_away
+from aot_model.arithmetic.fixed_point import round_away
 from aot_model.frontends.tflite_site import Site, rule
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.movement import Gather
-from aot_model.ops.registry import OperatorError
 from aot_model.ops.resize_bilinear import ResizeBilinear
 
 

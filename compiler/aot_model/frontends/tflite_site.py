@@ -12,16 +12,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from aot_model.fixed_point import quantise_multiplier, round_away
+from aot_model.arithmetic.fixed_point import quantise_multiplier, round_away
 from aot_model.frontends.tflite_file import FileOperator
 from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.frontends.tflite_variables import Key, Variables
-from aot_model.ir.graph import Graph, Value, constant
+from aot_model.ir.graph import Graph
+from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.types import DType, Quantisation
+from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
 from aot_model.ops.quantised import Requantise, Rescale
-from aot_model.ops.registry import Build, Operator, OperatorError
+from aot_model.ops.registry import Build
 from aot_model.ops.views import ReshapeTo
 from aot_model.passes.fold_constants import folded
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aot_model.frontends.tflite_tensors import Tensor
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
-from aot_model.ops.registry import Build, OperatorError
+from aot_model.ops.registry import Build
 from aot_model.ops.state import Assign
 
 Key = tuple[str, object]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Load, Var
-from aot_model.ir.graph import Value
+from aot_model.ir.values import Value
 
 
 def bounds(x: Expr) -> tuple[int | None, int | None]:

@@ -10,12 +10,22 @@ read from memory. That form is what makes reshapes, transposes and slices cost n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
-from aot_model.ir.graph import Value
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+
+else:
+
+    def dataclass_transform(**_: object) -> Callable[[Any], Any]:
+        """PEP 681, for type checkers alone."""
+        return lambda function: function
 
 Number = int | float | bool | bytes
 
@@ -233,3 +243,6 @@ def _index_text(x: Expr) -> str:
         return f"{x.op}({','.join(map(index_text, x.args))})"
     assert isinstance(x, Reduce)
     return f"{x.op}{{{index_text(x.body)}}}"
+
+
+Index = tuple[Expr, ...]

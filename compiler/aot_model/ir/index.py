@@ -6,9 +6,10 @@ An index is a sum of `coefficient * atom` plus a constant; see ir/expr.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from aot_model.ir.bounds import bounds
-from aot_model.ir.expr import Call, Cell, Const, Expr, Load, Reduce, call, cell, const, index_text, load, logical_and, reduce, select, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Index, Load, Reduce, call, cell, const, index_text, load, logical_and, reduce, select, var, walk
 from aot_model.ir.types import DType, strides_of
 
 
@@ -197,3 +198,31 @@ def _rebuild(node: Expr, done: dict[Expr, Expr]) -> Expr:
     if node.op == "lt" and args[0].dtype is DType.INT32 and isinstance(args[1], Const):
         return less(args[0], int(args[1].value))
     return call(node.op, *args, dtype=node.dtype)
+
+
+def flatten_index(index: Index, shape: tuple[int, ...]) -> Expr:
+    """Position of an index in a dense tensor."""
+    total: Expr = const(0)
+    for i, stride in zip(index, strides_of(shape), strict=True):
+        total = add(total, mul(i, stride))
+    return total
+
+
+def unflatten(position: Expr, shape: tuple[int, ...]) -> Index:
+    """Index in a dense tensor of the element at a position."""
+    result: list[Expr] = []
+    for extent, stride in zip(shape, strides_of(shape), strict=True):
+        result.append(const(0) if extent <= 1 else mod(floordiv(position, max(stride, 1)), extent))
+    return tuple(result)
+
+
+def index_variables(shape: Sequence[int], prefix: str = "d") -> tuple[Expr, ...]:
+    """One loop index for each dimension."""
+    return tuple(var(f"{prefix}{k}", n) for k, n in enumerate(shape))
+
+
+def dense_position(index: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
+    """Position of the element at an index in a dense tensor."""
+    from aot_model.ir.index import flatten_index
+
+    return flatten_index(index, shape)

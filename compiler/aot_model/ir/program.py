@@ -15,8 +15,8 @@ from enum import Enum
 
 import numpy as np
 
-from aot_model.ir.graph import ModelTensor
 from aot_model.ir.types import DType, Quantisation, TensorType
+from aot_model.ir.values import ModelTensor
 
 
 class Role(Enum):

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from aot_model import fixed_point
+from aot_model.arithmetic import fixed_point
 
 Array = Any
 
 
 @dataclass(frozen=True)
 class ScalarOp:
-    """numpy meaning; C text for floats and integers; precedence of the text (see emit/c_expr.py); helper it needs."""
+    """numpy meaning; C text for floats and integers; precedence of the text (see c/expr.py); helper it needs."""
 
     numpy: Callable[..., Array]
     c_float: str | None = None

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.comparison import Comparison, Tolerance, compare
-from aot_model.emit.names import printable
+from aot_model.c.names import printable
 from aot_model.emit.trace import Traced
-from aot_model.host_run import HostProgram
-from aot_model.ir.graph import ModelTensor, Node, Value, constant
+from aot_model.host.comparison import Comparison, Tolerance, compare
+from aot_model.host.program import HostProgram
+from aot_model.ir.graph import Node
+from aot_model.ir.values import ModelTensor, Value, constant
 from aot_model.layers.reference import FileNode, Key, Reference, Tensors
 from aot_model.passes.fold_constants import compute
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -47,31 +46,6 @@ class Reference(Protocol):
     def run_apart(self, inputs: Sequence[np.ndarray], given: Tensors) -> Tensors | None:
         """The tensors of `given`, each computed from the others in it rather than from what the reference itself has for
         them: what each layer should make of the inputs that it got. None where the implementation cannot."""
-
-
-NAMES = ("onnxruntime", "onnx", "litert")
-
-
-def open_reference(path: Path, format_: str, name: str | None, constants: Tensors) -> Reference:
-    """A reference implementation for a model file; `name` of NAMES, or the best that is installed.
-
-    CompileError E902 when it is not installed, E501 when it is for another format.
-    """
-    if (name == "litert") != (format_ == "tflite") and name is not None:
-        raise fail("E501", f"--reference {name} does not read {'TFLite' if format_ == 'tflite' else 'ONNX'} files", where=str(path))
-    if format_ == "tflite":
-        from aot_model.layers.litert import LiteRT
-
-        return LiteRT(path, constants)
-    from aot_model.layers.onnx_reference import OnnxEvaluator, OnnxRuntime
-
-    if name != "onnx":
-        try:
-            return OnnxRuntime(path, constants)
-        except CompileError:
-            if name is not None:
-                raise
-    return OnnxEvaluator(path, constants)
 
 
 def missing(package: str, why: str) -> CompileError:

@@ -7,14 +7,13 @@ loop over its elements.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aot_model.emit.c_expr import CWriter
+from aot_model.c.expr import CWriter
 from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, var, walk
-from aot_model.ir.graph import Value
 from aot_model.ir.index import flatten, floordiv, mod, substitute
 from aot_model.ir.program import Access, Function, Overlap, Param
+from aot_model.ir.values import Value
 
 INDEX_NAMES = ("i", "j", "k", "l", "m", "n")
 
@@ -27,11 +26,6 @@ class LoopNest:
     reads: tuple[Value, ...]
     overlaps: tuple[Overlap, ...]
     macs: int = 0
-
-
-def index_variables(shape: Sequence[int], prefix: str = "d") -> tuple[Expr, ...]:
-    """One loop index for each dimension."""
-    return tuple(var(f"{prefix}{k}", n) for k, n in enumerate(shape))
 
 
 def loop_nest(name: str, out: Value, index: tuple[Expr, ...], position: Expr, element: Expr, note: str = "") -> LoopNest:
@@ -123,12 +117,5 @@ def _overlaps(reads: tuple[Value, ...], element: Expr, position: Expr, out: Valu
             slack = min(0, (value.dtype.size - out.dtype.size) * out.type.elements)
             result.append(Overlap(k, len(reads), slack))
     return result
-
-
-def dense_position(index: tuple[Expr, ...], shape: tuple[int, ...]) -> Expr:
-    """Position of the element at an index in a dense tensor."""
-    from aot_model.ops.views import flatten_index
-
-    return flatten_index(index, shape)
 
 

@@ -6,20 +6,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from aot_model.ir.expr import Cell, Const, Expr, const, load
-from aot_model.ir.graph import Graph, Node, Value, hand_down, read_values
-from aot_model.ir.index import add, flatten, mul, sub
+from aot_model.ir.expr import Cell, Const, Expr, Index, const, load
+from aot_model.ir.graph import Graph, Node, hand_down, read_values
+from aot_model.ir.index import add, dense_position, flatten, index_variables, mul, sub
 from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step
+from aot_model.ir.strided import Strided, dense, strided
 from aot_model.ir.types import DType, TensorType, strides_of
-from aot_model.lowering.loops import LoopNest, dense_position, index_variables, loop_nest
-from aot_model.lowering.site import Site
+from aot_model.ir.values import Value
+from aot_model.kernels.site import Site
+from aot_model.kernels.tail import Chain, find_chain
+from aot_model.kernels.target import Kernel, Target
+from aot_model.lowering.loops import LoopNest, loop_nest
 from aot_model.lowering.storage import stored_values
-from aot_model.lowering.strided import Strided, dense, strided
-from aot_model.lowering.tail import Chain, find_chain
 from aot_model.ops.movement import Concat
-from aot_model.ops.registry import Index, normal_axis
+from aot_model.ops.registry import normal_axis
 from aot_model.ops.views import View
-from aot_model.targets.target import Kernel, Target
 
 PIECE_ALIGNMENT = 4
 """Bytes: pieces of a concatenation that begin elsewhere are copied, because kernels read words."""

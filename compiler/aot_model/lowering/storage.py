@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.values import Value
 
 MAX_FUSED_OPERATIONS = 48
 """Longer expressions are cut: C compilers spill, and readers get lost."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 
-from aot_model.ir.expr import Expr, call, select
+from aot_model.ir.expr import Expr, Index, call, select
+from aot_model.ir.operator import At, Inputs, Operator
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import Unary, clamp, one, relu
-from aot_model.ops.registry import At, Index, Inputs, Operator, broadcast_index, operator, required
+from aot_model.ops.registry import broadcast_index, operator, required
 
 
 @operator("LeakyRelu", elementwise=True)

@@ -5,12 +5,13 @@ Source: ONNX operator specification.
 
 from __future__ import annotations
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, operator, required  # fmt: skip
+from aot_model.ops.registry import Build, operator, required
 from aot_model.ops.views import ReshapeTo
 
 Ints = tuple[int, ...]

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Concat, Gather, Slice, Transpose
 from aot_model.ops.nn import MatMul
 from aot_model.ops.normalisation import Softmax, scalar
-from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator
+from aot_model.ops.registry import OPERATORS, Build
 from aot_model.ops.views import ReshapeTo
 
 

@@ -10,13 +10,15 @@ from dataclasses import field
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step
 from aot_model.ir.program import Loop as LoopStep
 from aot_model.ir.types import DType, TensorType
-from aot_model.lowering.site import Site
+from aot_model.ir.values import Value
+from aot_model.kernels.site import Site
 from aot_model.ops.movement import Gather, Slice, Transpose
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, ints, normal_axis, operator, required
+from aot_model.ops.registry import Build, ints, normal_axis, operator, required
 
 ENDLESS = 1 << 62
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast
+from aot_model.ir.expr import Expr, Index, call, cast
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import operator, required
 
 
 def narrow(x: Expr, to: DType, saturate: bool) -> Expr:

@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, cast, const
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, ints, operator, required, static  # fmt: skip
+from aot_model.ir.values import Value
+from aot_model.ops.registry import Build, ints, operator, required, static
 
 
 @operator("Shape", shape_only=True, strings=True)

@@ -14,14 +14,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType, strides_of
+from aot_model.ir.values import Value
+from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.arguments import Argument, written
-from aot_model.lowering.site import Site
+from aot_model.kernels.site import Site
 from aot_model.ops.indexing import block
-from aot_model.ops.registry import Arrays, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
+from aot_model.ops.registry import normal_axis, operator, required
 
 
 def shape_type(rank: int) -> TensorType:

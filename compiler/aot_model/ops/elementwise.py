@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, select
+from aot_model.ir.expr import Expr, Index, call, cast, const, select
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import OPERATORS, At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
+from aot_model.ops.registry import OPERATORS, broadcast, broadcast_index, operator, required
 
 
 def one(x: Expr, value: float) -> Expr:

@@ -9,15 +9,16 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, select
+from aot_model.ir.expr import Expr, Index, call, cast, const, select
 from aot_model.ir.index import sub
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType, strides_of
+from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.arguments import Argument, written
-from aot_model.lowering.site import Site
+from aot_model.kernels.site import Site
 from aot_model.ops.movement import bounded
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required, static
+from aot_model.ops.registry import normal_axis, operator, required, static
 
 
 def _ramp(*shape: int) -> np.ndarray:

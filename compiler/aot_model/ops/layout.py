@@ -9,12 +9,13 @@ import re
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce, select
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, reduce, select
 from aot_model.ir.index import add, sub
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.movement import Transpose
-from aot_model.ops.registry import OPERATORS, At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required  # fmt: skip
+from aot_model.ops.registry import OPERATORS, Build, operator, required
 from aot_model.ops.views import ReshapeTo
 
 

@@ -6,13 +6,14 @@ from dataclasses import fields
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
+from aot_model.ir.values import Value
 from aot_model.ops.activation import Elu, HardSigmoid, LeakyRelu, Selu, Swish, ThresholdedRelu
 from aot_model.ops.activation import Gelu as OnnxGelu
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.elementwise import Clip, op
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import Build, operator, required
 
 
 def drawn(seed: int, *shape: int, most: float = 2) -> np.ndarray:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, OperatorError, Sample
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import Build, Inputs, OperatorError, Sample, operator, required
+from aot_model.ops.registry import Build, operator, required
 
 LOWEST = float(np.finfo(np.float32).min)
 

@@ -9,9 +9,10 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, const, select
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, const, select
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.elementwise import op
 from aot_model.ops.microsoft_activation import drawn
@@ -19,7 +20,7 @@ from aot_model.ops.microsoft_attention import LOWEST, angles, heads, joined, rot
 from aot_model.ops.microsoft_normalisation import simplified
 from aot_model.ops.movement import bounded
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import Arrays, At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required, static
+from aot_model.ops.registry import Build, operator, required, static
 
 
 @operator("CacheAppend", domain="aot")

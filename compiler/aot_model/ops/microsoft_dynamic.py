@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.microsoft_attention import Projected
 from aot_model.ops.quantised_onnx import DynamicQuantizeLinear, MatMulInteger
-from aot_model.ops.registry import Build, Inputs, OperatorError, Sample, operator, required
+from aot_model.ops.registry import Build, operator, required
 
 
 def scaled_product(a: Algebra, x: Value, w: Value, x_scale: Value, w_scale: Value, x_zero: Value | None, w_zero: Value | None) -> Value:

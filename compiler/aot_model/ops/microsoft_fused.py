@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Arrays, Inputs, OperatorError, Sample
+from aot_model.ir.values import Value
 from aot_model.ops.channels_first import Conv, ConvTranspose, channels_first, channels_last
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import activated, drawn
 from aot_model.ops.normalisation import Gemm
-from aot_model.ops.registry import Arrays, Build, Inputs, OperatorError, Sample, ints, operator, required, static
+from aot_model.ops.registry import Build, ints, operator, required, static
 
 Ints = tuple[int, ...]
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Value
+from aot_model.ir.graph import Graph
+from aot_model.ir.operator import Inputs, OperatorError, Sample
+from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.control import Scan
 from aot_model.ops.elementwise import Clip
@@ -16,7 +18,7 @@ from aot_model.ops.microsoft_activation import activated, drawn
 from aot_model.ops.microsoft_dynamic import scaled_product
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.quantised_onnx import DynamicQuantizeLinear
-from aot_model.ops.registry import Build, Inputs, OperatorError, Sample, operator, required
+from aot_model.ops.registry import Build, operator, required
 
 _DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, OperatorError, Sample
+from aot_model.ir.values import Value
 from aot_model.ops.channels_first import channels_first, channels_last
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.movement import Pad
-from aot_model.ops.registry import OPERATORS, Build, Inputs, OperatorError, Sample, ints, operator, required, static
+from aot_model.ops.registry import OPERATORS, Build, ints, operator, required, static
 
 Ints = tuple[int, ...]
 

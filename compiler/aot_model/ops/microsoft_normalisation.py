@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Arrays, Inputs, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import LayerNormalization
 from aot_model.ops.quantised_linear import DequantizeLinear
-from aot_model.ops.registry import Arrays, Build, Inputs, OperatorError, Sample, normal_axis, operator, required
+from aot_model.ops.registry import Build, normal_axis, operator, required
 
 
 def simplified(a: Algebra, x: Value, scale: Value, epsilon: float, axis: int = -1) -> tuple[Value, Value]:

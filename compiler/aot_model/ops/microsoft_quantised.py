@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.values import Value
 from aot_model.ops.activation import LeakyRelu
 from aot_model.ops.channels_first import AveragePool, GlobalAveragePool, channels_first, channels_last
 from aot_model.ops.composition import present
@@ -19,7 +20,7 @@ from aot_model.ops.movement import Concat
 from aot_model.ops.normalisation import Gemm, Softmax, reduction
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.quantised_onnx import AsQdq, QLinearConv, dequantised, integer_bias, quantised
-from aot_model.ops.registry import OPERATORS, Arrays, Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import OPERATORS, Build, operator, required
 from aot_model.ops.views import Squeeze
 
 Ints = tuple[int, ...]

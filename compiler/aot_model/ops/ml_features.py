@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, cast, const
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.ml_scores import as_float
 from aot_model.ops.movement import Concat, Gather
 from aot_model.ops.normalisation import reduction
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import Build, operator, required
 from aot_model.ops.views import ReshapeTo
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
 from aot_model.ops.ml_scores import as_float, label_type, labels, matrix, transformed
 from aot_model.ops.movement import Concat
-from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import OPERATORS, Build, operator, required
 
 
 def affine(build: Build, x: Value, rows: np.ndarray, offsets: Sequence[float]) -> Value:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from aot_model.ir.expr import Expr, call, const, select
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, const, select
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.lookup import slots
 from aot_model.ops.movement import Gather
 from aot_model.ops.normalisation import Softmax, reduction
 from aot_model.ops.ordering import ArgMax
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, operator, required
+from aot_model.ops.registry import Build, operator, required
 
 
 def as_float(build: Build, x: Value) -> Value:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.ir.bounds import bounds
-from aot_model.ir.expr import Expr, call, cast, const, logical_and, select
+from aot_model.ir.expr import Expr, Index, call, cast, const, logical_and, select
 from aot_model.ir.index import add, less, mod, mul, sub
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import broadcast, broadcast_index, ints, normal_axis, operator, required, static
 from aot_model.ops.views import ramp
 
 

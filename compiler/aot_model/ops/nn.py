@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, fresh, logical_and, reduce, select
+from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, logical_and, reduce, select
 from aot_model.ir.index import add, floordiv, less, mod, mul, sub
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.lowering.site import Site
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, broadcast, operator, required  # fmt: skip
+from aot_model.kernels.site import Site
+from aot_model.ops.registry import broadcast, operator, required
 
 Ints = tuple[int, ...]
 

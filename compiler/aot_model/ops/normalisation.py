@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
-from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, broadcast, normal_axis, operator, required
+from aot_model.ops.registry import OPERATORS, Build, broadcast, normal_axis, operator, required
 from aot_model.ops.views import Flatten, ReshapeTo
 
 

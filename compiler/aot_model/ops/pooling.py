@@ -9,18 +9,19 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, fresh, logical_and, reduce, select
-from aot_model.ir.graph import Value
-from aot_model.ir.index import add, floordiv, less, mod, mul, sub
+from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, logical_and, reduce, select
+from aot_model.ir.index import add, flatten_index, floordiv, less, mod, mul, sub
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.channels_first import Pooling, channels_first, channels_last, resolved_pads, spatial
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.indexing import ScatterElements
 from aot_model.ops.movement import Pad
 from aot_model.ops.nn import Pool
 from aot_model.ops.normalisation import reduction, scalar
-from aot_model.ops.registry import Arrays, At, Build, Index, Inputs, Operator, OperatorError, Sample, ints, operator, required, static
-from aot_model.ops.views import ReshapeTo, flatten_index
+from aot_model.ops.registry import Build, ints, operator, required, static
+from aot_model.ops.views import ReshapeTo
 
 Ints = tuple[int, ...]
 

@@ -1,7 +1,7 @@
 """Quantised arithmetic, integer only: requantisation, sums and products of quantised tensors, tables, softmax.
 
 A quantised value q stands for scale * (q - zero_point). Every rescaling is by a fixed-point multiplier, see
-fixed_point.py; "double" rounding is that of TensorFlow Lite Micro.
+arithmetic/fixed_point.py; "double" rounding is that of TensorFlow Lite Micro.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from functools import cache
 
 import numpy as np
 
-from aot_model import exact
-from aot_model.ir.expr import Expr, call, cast, const, load, select
-from aot_model.ir.graph import Value, constant
+from aot_model.arithmetic import exact
+from aot_model.ir.expr import Expr, Index, call, cast, const, load, select
 from aot_model.ir.index import add
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import clamp
-from aot_model.ops.registry import Arrays, At, Index, Inputs, Operator, OperatorError, Sample, broadcast, broadcast_index, operator, required  # fmt: skip
+from aot_model.ops.registry import broadcast, broadcast_index, operator, required
 
 ROUNDINGS = {"double": "requantise", "single": "requantise_single", "even": "requantise_even", "wide": "requantise_wide"}
 """Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits."""

@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.index import floordiv
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import narrow
 from aot_model.ops.elementwise import clamp
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, normal_axis, operator, required
+from aot_model.ops.registry import Build, normal_axis, operator, required
 
 _ONNX_TYPES: dict[int, DType] = {
     0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 17: DType.FLOAT8E4M3FN, 18: DType.FLOAT8E4M3FNUZ,

@@ -11,15 +11,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.channels_first import Conv, channels_first, channels_last
 from aot_model.ops.composition import present
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Clip, op
 from aot_model.ops.nn import MatMul
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
-from aot_model.ops.registry import OPERATORS, Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import OPERATORS, Build, operator, required
 
 Ints = tuple[int, ...]
 

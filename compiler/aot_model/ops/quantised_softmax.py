@@ -8,29 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from aot_model import exact
-from aot_model.fixed_point import interpolated_table, scaled_differences, softmax_exponentials
-from aot_model.ir.expr import Expr, call, cast, const
-from aot_model.ir.graph import Value
+from aot_model.arithmetic import exact
+from aot_model.arithmetic.fixed_point import interpolated_table, scaled_differences, softmax_exponentials
+from aot_model.ir.expr import Expr, Index, call, cast, const
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import clamp, op
 from aot_model.ops.quantised import Requantise, Table, saturated
-from aot_model.ops.registry import (  # fmt: skip
-    Arrays,
-    At,
-    Build,
-    Index,
-    Inputs,
-    Operator,
-    OperatorError,
-    Sample,
-    broadcast,
-    broadcast_index,
-    normal_axis,
-    operator,
-    required,
-)
+from aot_model.ops.registry import Build, broadcast, broadcast_index, normal_axis, operator, required
 
 # --- softmax ----------------------------------------------------------------------------------------------------------
 

@@ -11,20 +11,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aot_model.emit.c_expr import CWriter
+from aot_model.c.expr import CWriter
 from aot_model.ir.expr import Expr, call, leaf
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Access
+from aot_model.ir.strided import dense
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.float32.dialect import DIALECTS
 from aot_model.kernels.recurrent import PASSES, Panels, Recurrent, pack_bias, pack_weights, packing_text, panels_for, recurrent_text, scratch_rows  # fmt: skip
-from aot_model.lowering.arguments import Argument, written
-from aot_model.lowering.site import Site
-from aot_model.lowering.strided import dense
+from aot_model.kernels.site import Site
 from aot_model.ops.activation import Elu, HardSigmoid, LeakyRelu, ThresholdedRelu
 from aot_model.ops.elementwise import one, op, relu
-from aot_model.ops.registry import Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import operator, required
 
 _Scalar = Callable[[Expr, float, float], Expr]
 

@@ -9,9 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce
+from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, reduce
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import Arrays, At, Index, Inputs, Operator, Sample, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import ints, normal_axis, operator, required, static
 
 _Map = Callable[[Expr], Expr]
 _Finish = Callable[[Expr, int], Expr]

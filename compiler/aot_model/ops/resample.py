@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, fresh, reduce
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, fresh, reduce
 from aot_model.ir.index import floordiv, mul
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Where
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import Build, ints, normal_axis, operator, required, static
 
 Array = np.ndarray
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, load, select
-from aot_model.ir.graph import Value, constant
+from aot_model.ir.expr import Expr, Index, call, cast, const, load, select
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import Arrays, At, Index, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ir.values import Value, constant
+from aot_model.ops.registry import operator, required
 
 
 @dataclass(frozen=True)

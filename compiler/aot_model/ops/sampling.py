@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const, fresh, reduce, select
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, reduce, select
 from aot_model.ir.index import add, floordiv, mul
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.movement import bounded
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import operator, required
 
 FAR = float(1 << 22)
 """Places further out than this are as good as at it; it is exact in float32."""

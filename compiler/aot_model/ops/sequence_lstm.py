@@ -14,16 +14,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.emit.c_expr import CWriter, float_literal
-from aot_model.ir.expr import Expr, leaf
-from aot_model.ir.graph import Value
+from aot_model.c.expr import CWriter, float_literal
+from aot_model.ir.expr import Expr, Index, leaf
 from aot_model.ir.index import flatten
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
-from aot_model.lowering.arguments import Argument, written
-from aot_model.lowering.site import Site
+from aot_model.kernels.site import Site
 from aot_model.ops.quantised import Rescale, SigmoidInt16, sigmoid_table
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, operator, required
+from aot_model.ops.registry import operator, required
 
 GATES = ("input", "forget", "cell", "output")
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, const, fresh, reduce, select
-from aot_model.ir.graph import Value
+from aot_model.ir.expr import Expr, Index, call, const, fresh, reduce, select
 from aot_model.ir.index import add, less, mod, mul
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
-from aot_model.ops.registry import At, Build, Index, Inputs, Operator, OperatorError, Sample, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import Build, ints, normal_axis, operator, required, static
 from aot_model.ops.views import ReshapeTo
 
 

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, call, cast, const
+from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.index import add
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType, strides_of
+from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.arguments import Argument, written
-from aot_model.lowering.site import Site
+from aot_model.kernels.site import Site
 from aot_model.ops.indexing import block
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import operator, required
 
 
 def _check(x: TensorType, begins: TensorType, sizes: tuple[int, ...]) -> None:

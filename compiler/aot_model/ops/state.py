@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import TensorType
-from aot_model.lowering.arguments import Argument, written
-from aot_model.lowering.site import Site
-from aot_model.ops.registry import Inputs, Operator, OperatorError, operator, required
+from aot_model.kernels.arguments import Argument, written
+from aot_model.kernels.site import Site
+from aot_model.ops.registry import operator, required
 
 
 @operator("Assign", domain="aot", effects=True)

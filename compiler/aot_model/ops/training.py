@@ -6,12 +6,13 @@ Source: ONNX preview training operator specification, version 1.
 
 from __future__ import annotations
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, operator, required
+from aot_model.ops.registry import Build, operator, required
 
 
 class _Math:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.ml_scores import matrix, transformed
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import Build, operator, required
 from aot_model.ops.trees import AGGREGATES, COMPARE, LEAF, Forest, TreeSums, check_acyclic
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")

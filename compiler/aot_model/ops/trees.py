@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.emit.c_expr import float_literal
-from aot_model.ir.graph import Value
+from aot_model.c.expr import float_literal
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.float32.text import CText
-from aot_model.lowering.arguments import Argument, written
-from aot_model.lowering.site import Site
+from aot_model.kernels.site import Site
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.indexing import block
 from aot_model.ops.ml_scores import label_type, labels, matrix, transformed
 from aot_model.ops.movement import Concat
-from aot_model.ops.registry import Build, Inputs, Operator, OperatorError, Sample, operator, required
+from aot_model.ops.registry import Build, operator, required
 
 LEAF = "LEAF"
 COMPARE = {"BRANCH_LEQ": "<=", "BRANCH_LT": "<", "BRANCH_GTE": ">=", "BRANCH_GT": ">", "BRANCH_EQ": "==", "BRANCH_NEQ": "!="}

@@ -9,26 +9,11 @@ import math
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, const
-from aot_model.ir.index import add, floordiv, mod, mul
-from aot_model.ir.types import TensorType, strides_of
-from aot_model.ops.registry import At, Index, Inputs, Operator, OperatorError, Sample, ints, normal_axis, operator, required, static
-
-
-def flatten_index(index: Index, shape: tuple[int, ...]) -> Expr:
-    """Position of an index in a dense tensor."""
-    total: Expr = const(0)
-    for i, stride in zip(index, strides_of(shape), strict=True):
-        total = add(total, mul(i, stride))
-    return total
-
-
-def unflatten(position: Expr, shape: tuple[int, ...]) -> Index:
-    """Index in a dense tensor of the element at a position."""
-    result: list[Expr] = []
-    for extent, stride in zip(shape, strides_of(shape), strict=True):
-        result.append(const(0) if extent <= 1 else mod(floordiv(position, max(stride, 1)), extent))
-    return tuple(result)
+from aot_model.ir.expr import Expr, Index, const
+from aot_model.ir.index import flatten_index, unflatten
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.types import TensorType
+from aot_model.ops.registry import ints, normal_axis, operator, required, static
 
 
 def ramp(*shape: int) -> np.ndarray:

@@ -8,20 +8,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aot_model.ir.graph import Value
+from aot_model.ir.operator import Inputs, Operator
 from aot_model.ir.program import Access, Buffer, Call, Device, Function, Once, Overlap, Role
+from aot_model.ir.strided import Strided
+from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value
+from aot_model.kernels.arguments import Argument, bound, shapes_of, written
 from aot_model.kernels.base import Packed, Scratch
-from aot_model.lowering.arguments import Argument, bound, shapes_of, written
-from aot_model.lowering.site import Site
-from aot_model.lowering.strided import Strided
-from aot_model.memory_plan import PLANNED
+from aot_model.kernels.site import Site
+from aot_model.kernels.target import Target
+from aot_model.lowering.memory_plan import PLANNED
+from aot_model.ops.registry import operator
+from aot_model.partition.hooks import check_device, checked, header_of, identifier_of, wrong
+from aot_model.partition.offload import Blob, Offload, Source
 from aot_model.partition.region import Match, Region
-from aot_model.targets.hooks import check_device, checked, header_of, identifier_of, wrong
-from aot_model.targets.offload import Blob, Offload, Source
-from aot_model.targets.target import Target
+
+if TYPE_CHECKING:
+    from aot_model.kernels.site import Site
+    from aot_model.kernels.target import Target
 
 
 class RegionSite:
@@ -206,7 +214,7 @@ def lower_region(site: Site, region: Region) -> None:
 
 
 def _offload(target: Target) -> Offload:
-    found = target.offloads
+    found: Offload | None = target.offloads
     assert found is not None
     return found
 
@@ -276,3 +284,16 @@ def update_constants(region: Region) -> None:
         if new is not None and (not isinstance(new, Value) or new.data is None):
             raise wrong(region.target, where, f"gives {new!r} for '{old.name}', which is not a constant")
     region.constants.update(answer)
+
+
+@operator("Region", domain="aot", alone=True)
+class RegionCall(Operator):
+    """Outputs of a region for its inputs."""
+
+    region: Region
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [v.type for v in self.region.graph.outputs]
+
+    def lower(self, site: Site) -> None:
+        lower_region(site, self.region)

@@ -17,14 +17,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
-from aot_model.emit.names import identifier
-from aot_model.ir.graph import Graph, Node, Value, read_values, subgraphs
+from aot_model.c.names import identifier
+from aot_model.ir.graph import Graph, Node, read_values, subgraphs
+from aot_model.ir.values import Value
+from aot_model.kernels.target import Target
 from aot_model.partition.dependence import Dependence, is_ordered
+from aot_model.partition.hooks import checked
+from aot_model.partition.lower import RegionCall
+from aot_model.partition.offload import Claim
 from aot_model.partition.pattern import Bindings, Pattern
-from aot_model.partition.region import Match, Region, RegionCall
-from aot_model.targets.hooks import checked
-from aot_model.targets.offload import Claim
-from aot_model.targets.target import Target
+from aot_model.partition.region import Match, Region
 
 MAX_CANDIDATES = 32
 """Ways in which one pattern may end at one value that are looked at: operands in both orders multiply."""

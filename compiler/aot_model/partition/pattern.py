@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from aot_model.ir.graph import Node, Value
+from aot_model.ir.graph import Node
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 
 COMMUTATIVE = frozenset("Add Mul Max Min And Or Xor Equal".split())
 

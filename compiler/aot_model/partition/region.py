@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.types import TensorType
-from aot_model.ops.registry import Inputs, Operator, operator
+from aot_model.ir.values import Value
 
 if TYPE_CHECKING:
-    from aot_model.lowering.site import Site
-    from aot_model.targets.target import Target
+    from aot_model.kernels.target import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +91,3 @@ class Region:
         return f"{self.target.name}:{self.name}[{', '.join(m.pattern for m in self.matches)}]"
 
 
-@operator("Region", domain="aot", alone=True)
-class RegionCall(Operator):
-    """Outputs of a region for its inputs."""
-
-    region: Region
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [v.type for v in self.region.graph.outputs]
-
-    def lower(self, site: Site) -> None:
-        from aot_model.partition.lower import lower_region
-
-        lower_region(site, self.region)

@@ -4,7 +4,7 @@
            = sum over c != k of w[o, c] * (x[c] - z)  +  w[o, k] * (v - z)
 
 The last term goes into the bias, and channel k needs neither weights nor memory, nor does what computes it. Interval
-analysis (ir/ranges.py) finds such channels: filters of zeros, activations that never leave a clamp. A channel also goes
+analysis (ops/ranges.py) finds such channels: filters of zeros, activations that never leave a clamp. A channel also goes
 when all weights that read it are zero.
 
 Channels are removed along a chain of nodes that keep them apart (bias, requantisation, depthwise convolution, pooling),
@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node, Value, constant
-from aot_model.ir.ranges import Ranges, channel_ranges
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.quantised import Requantise
+from aot_model.ops.ranges import Ranges, channel_ranges
 from aot_model.ops.views import ReshapeTo, View
 from aot_model.passes.explain import refuse
 

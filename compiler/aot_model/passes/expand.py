@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aot_model.emit.names import printable
+from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
-from aot_model.ir.graph import Graph, Node, Value, subgraphs
-from aot_model.ops.registry import Build, OperatorError
+from aot_model.ir.graph import Graph, Node, subgraphs
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.values import Value
+from aot_model.ops.registry import Build
 
 
 def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> bool:

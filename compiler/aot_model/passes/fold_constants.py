@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.ir.evaluate import evaluate
-from aot_model.ir.expr import Expr, const, load
-from aot_model.ir.graph import Graph, Node, Value, constant, subgraphs
-from aot_model.lowering.loops import index_variables
-from aot_model.ops.registry import Build, Index, OperatorError
+from aot_model.ir.expr import Expr, Index, const, load
+from aot_model.ir.graph import Graph, Node, subgraphs
+from aot_model.ir.index import index_variables
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.values import Value, constant
+from aot_model.ops.registry import Build
 
 MAX_GROWTH = 1 << 16
 """A fold whose result has more elements than this must not be larger than its inputs (Expand, ConstantOfShape)."""

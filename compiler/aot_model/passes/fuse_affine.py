@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul
 
 

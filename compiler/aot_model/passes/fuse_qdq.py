@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.values import Value, constant
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
-from aot_model.ops.registry import OperatorError
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import compute

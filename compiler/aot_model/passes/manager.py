@@ -9,7 +9,9 @@ from typing import Any
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph, subgraphs
 from aot_model.ir.program import Buffer, Program
-from aot_model.memory_plan import PLANNED
+from aot_model.kernels.target import Target
+from aot_model.lowering.memory_plan import PLANNED
+from aot_model.partition.hooks import checked, wrong
 from aot_model.partition.lower import update_constants
 from aot_model.partition.partition import Partition, partition
 from aot_model.passes.dead_channels import dead_channels
@@ -20,8 +22,6 @@ from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.widen import widen
-from aot_model.targets.hooks import checked, wrong
-from aot_model.targets.target import Target
 
 GraphPass = Callable[[Graph], bool]
 

@@ -12,11 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot_model.fixed_point import quantise_multiplier
+from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.evaluate import evaluate
-from aot_model.ir.expr import Expr, const, load, var
-from aot_model.ir.graph import Node, Value
+from aot_model.ir.expr import Expr, Index, const, load, var
+from aot_model.ir.graph import Node
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.ops.channels_first import AveragePool, Conv, ConvTranspose, channels_first, channels_last
 from aot_model.ops.movement import Concat
 from aot_model.ops.nn import Convolution, MatMul, Pool
@@ -24,7 +25,7 @@ from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Rescale, lookup
 from aot_model.ops.quantised_softmax import RoundedSoftmax
 from aot_model.ops.reduction import WideSum
-from aot_model.ops.registry import Index, ints, normal_axis
+from aot_model.ops.registry import ints, normal_axis
 from aot_model.passes.qdq_site import NARROW, Scaled, Site
 
 Answer = Value | str

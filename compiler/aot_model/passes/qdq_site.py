@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from aot_model.fixed_point import quantise_multiplier
-from aot_model.ir.graph import Graph, Node, Value, constant
+from aot_model.arithmetic.fixed_point import quantise_multiplier
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.quantised import Requantise, lookup
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear

@@ -9,8 +9,9 @@ into the loops and kernels beside them: values of these types exist in memory on
 
 from __future__ import annotations
 
-from aot_model.ir.graph import Graph, Node, Value, subgraphs
+from aot_model.ir.graph import Graph, Node, subgraphs
 from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.passes.expand import expand
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from aot_model.kernels.float32.sites import KERNELS as FLOAT32
-from aot_model.kernels.int8.sites import ARMV6M, DSP, HELIUM, PLAIN
-from aot_model.kernels.int8.sites import HOST as HOST_INT8
-from aot_model.kernels.int8.sites import kernels as int8
+from aot_model.kernels.target import Attribute, Kernel, Target
 from aot_model.targets.cmsis_nn import CMSIS_NN
+from aot_model.targets.float32 import KERNELS as FLOAT32
+from aot_model.targets.int8 import ARMV6M, DSP, HELIUM, PLAIN
+from aot_model.targets.int8 import HOST as HOST_INT8
+from aot_model.targets.int8 import kernels as int8
 from aot_model.targets.json_region import JSON, JSON_WEIGHTLESS
 from aot_model.targets.onednn import ONEDNN
-from aot_model.targets.target import Attribute, Kernel, Target
 
 _OPTIMISE = Attribute("balanced", "what to prefer where speed and size differ", ("speed", "size", "balanced"))
 _ARITHMETIC = Attribute("tflm", "rounding of integer TFLite models: TensorFlow Lite Micro's or LiteRT's reference kernels'", ("tflm", "litert-ref"))

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.fixed_point import input_radius
+from aot_model.arithmetic.fixed_point import input_radius
 from aot_model.ir.types import DType
+from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
-from aot_model.kernels.int8.sites import Integer
-from aot_model.lowering.arguments import Argument, written
+from aot_model.kernels.target import Attribute, Target
 from aot_model.ops.nn import Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Requantise
 from aot_model.ops.quantised_softmax import QuantisedSoftmax
 from aot_model.partition.lower import RegionSite
+from aot_model.partition.offload import Claim, Offload
 from aot_model.partition.pattern import Pattern, absent, constant, op, value
 from aot_model.partition.region import Match, Region
 from aot_model.targets import cmsis_nn_scratch
@@ -36,8 +37,7 @@ from aot_model.targets.cmsis_nn_layers import (
     pool_shape_of,
     softmax_factor,
 )
-from aot_model.targets.offload import Claim, Offload
-from aot_model.targets.target import Attribute, Target
+from aot_model.targets.int8 import Integer
 
 HEADER = "arm_nnfunctions.h"
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aot_model.fixed_point import quantise_multiplier
-from aot_model.ir.graph import Value
+from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.float32.sites import conv_shape
-from aot_model.kernels.int8.sites import Integer, integer_part
-from aot_model.lowering.tail import Chain
+from aot_model.kernels.tail import Chain
+from aot_model.kernels.target import Target
 from aot_model.ops.movement import Pad
 from aot_model.ops.nn import Convolution, Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_softmax import QuantisedSoftmax
 from aot_model.ops.registry import normal_axis
 from aot_model.partition.region import Match
-from aot_model.targets.target import Target
+from aot_model.targets.float32 import conv_shape
+from aot_model.targets.int8 import Integer, integer_part
 
 # --- what is in a match -----------------------------------------------------------------------------------------------
 

@@ -16,8 +16,10 @@ from zlib import crc32
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+from aot_model.kernels.target import Target
 from aot_model.memory import Block, Pool, plan
 from aot_model.ops import movement
 from aot_model.ops.nn import Convolution
@@ -25,10 +27,9 @@ from aot_model.ops.nn import Pool as Pooling
 from aot_model.ops.normalisation import Softmax
 from aot_model.ops.reduction import Reduction
 from aot_model.ops.registry import normal_axis
+from aot_model.partition.offload import Blob, Claim, Offload
 from aot_model.partition.pattern import op
 from aot_model.partition.region import Match, Region
-from aot_model.targets.offload import Blob, Claim, Offload
-from aot_model.targets.target import Target
 
 VERSION = 1
 MAGIC = b"AOTR"

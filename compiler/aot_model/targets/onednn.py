@@ -11,19 +11,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from aot_model.ir.graph import Value
 from aot_model.ir.program import Device
 from aot_model.ir.types import DType, strides_of
-from aot_model.kernels.float32.sites import planar
-from aot_model.lowering.arguments import Argument, written
+from aot_model.ir.values import Value
+from aot_model.kernels.arguments import Argument, written
+from aot_model.kernels.target import Target
 from aot_model.ops.nn import Convolution, Pool
 from aot_model.ops.normalisation import Softmax
 from aot_model.ops.registry import normal_axis
 from aot_model.partition.lower import RegionSite
+from aot_model.partition.offload import Claim, Offload
 from aot_model.partition.pattern import Pattern, constant, op, value
 from aot_model.partition.region import Match, Region
-from aot_model.targets.offload import Claim, Offload
-from aot_model.targets.target import Target
+from aot_model.targets.float32 import planar
 
 Ints = tuple[int, ...]
 _RANK = 5

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from aot_model.errors import CompileError, fail
-from aot_model.targets.target import Target
+from aot_model.kernels.target import Target
 
 ENTRY_POINTS = "aot_model.targets"
 

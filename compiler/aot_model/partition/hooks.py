@@ -10,7 +10,7 @@ from aot_model.errors import CompileError, fail
 
 if TYPE_CHECKING:
     from aot_model.ir.program import Device
-    from aot_model.targets.target import Target
+    from aot_model.kernels.target import Target
 
 T = TypeVar("T")
 _STANDARD = frozenset(f"{h}.h" for h in "assert complex ctype errno fenv float inttypes limits locale math setjmp signal stdarg stdbool stddef stdint stdio stdlib string tgmath time".split())

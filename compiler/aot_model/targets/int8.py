@@ -13,11 +13,13 @@ from textwrap import indent
 
 import numpy as np
 
-from aot_model.ir.graph import Node, Value
+from aot_model.ir.graph import Node
 from aot_model.ir.index import substitute
+from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.float32.sites import conv_shape, coordinates_of, pixel_coordinates
+from aot_model.kernels.float32.vector_text import position_text
 from aot_model.kernels.int8 import (
     conv_c,
     conv_dsp,
@@ -36,13 +38,12 @@ from aot_model.kernels.int8 import (
     sum_mve,
 )
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.lowering.site import Site
-from aot_model.lowering.strided import dense
-from aot_model.lowering.tail import Chain, FusedTail
-from aot_model.lowering.vector_text import position_text
+from aot_model.kernels.site import Site
+from aot_model.kernels.tail import Chain, FusedTail
+from aot_model.kernels.target import Kernel, Target
 from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.quantised import QuantisedSum, Requantise
-from aot_model.targets.target import Kernel, Target
+from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates
 
 _BYTES = (DType.INT8, DType.UINT8)
 _VARIANTS = {"double": 1, "single": 3}

@@ -16,9 +16,9 @@ from functools import cached_property
 from pathlib import Path
 
 from aot_model.errors import fail
+from aot_model.kernels.target import Target
 from aot_model.targets.detect import parse_macros, vector_for
 from aot_model.targets.registry import parse_target
-from aot_model.targets.target import Target
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from aot_model.ir.strings import encoded, is_text
-from aot_model.metadata import Layer, Metadata, Tensor
-from aot_model.metadata_binary import Process, decode
+from aot_model.library.binary import Process, decode
+from aot_model.library.facts import Layer, Tensor
+from aot_model.library.metadata import Metadata
 
 _ERRORS = {
     -1: "an input or output is not set", -2: "memory is not aligned", -3: "the parameters are missing, damaged or of another model",
@@ -97,7 +98,7 @@ class Module:
         if self._module.version != 2:
             raise ValueError(f"the model '{name}' was compiled by another version of aot-model")
         self._library = library
-        self.metadata = decode(Process(), self._module.metadata)
+        self.metadata = Metadata(*decode(Process(), self._module.metadata))
         self.name, self.inputs, self.outputs, pools = self.metadata.name, self.metadata.inputs, self.metadata.outputs, self.metadata.pools
         self._arrays: list[Array | None] = [None] * (len(self.inputs) + len(self.outputs))
         self._memory = [_aligned(p.size, p.align) if self._module.caller_pools else None for p in pools]

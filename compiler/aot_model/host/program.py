@@ -14,7 +14,7 @@ import numpy as np
 
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
-from aot_model.host_compiler import HostCompiler
+from aot_model.host.compiler import HostCompiler
 from aot_model.ir.program import Buffer
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")

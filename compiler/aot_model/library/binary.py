@@ -11,11 +11,13 @@ import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from aot_model.errors import fail
 from aot_model.ir.types import DType, Quantisation, TensorType
-from aot_model.metadata import Layer, Metadata, Parameters, Pool, Tensor
+from aot_model.library.facts import Layer, Parameters, Pool, Tensor
+
+Fields = tuple[Any, ...]
 
 MAGIC, VERSION = b"AOTMODEL", 2
 
@@ -89,8 +91,8 @@ class Image:
         return self.data[at : self.data.index(b"\0", at)].decode()
 
 
-def decode(memory: Memory, address: int) -> Metadata:
-    """The metadata at an address. ValueError for another version, LookupError for addresses that lead nowhere."""
+def decode(memory: Memory, address: int) -> Fields:
+    """What Metadata is made of, in order, from the C structs at an address. ValueError for another version, LookupError for addresses that lead nowhere."""
     facts = _fields(memory, address, _METADATA)[0]
     if facts["magic"] != MAGIC or facts["version"] != VERSION:
         raise ValueError("it was compiled by another version of aot-model")
@@ -106,7 +108,7 @@ def decode(memory: Memory, address: int) -> Metadata:
 
     pools = _fields(memory, number["pools"], _POOL, number["num_pools"])
     layers = _fields(memory, number["layers"], _LAYER, number["num_layers"]) if number["layers"] else []
-    return Metadata(
+    return (
         text("name"), text("compiler"), text("target"), text("model_file"), text("model_sha256"), tensors("inputs"), tensors("outputs"),
         tuple(Pool(memory.text(int(p["name"])), memory.text(int(p["c_name"])), int(p["bytes"]), int(p["align"])) for p in pools),
         tuple(Layer(memory.text(int(r["name"])), memory.text(int(r["op"])), int(r["macs"]), int(r["workspace_bytes"]), int(r["constant_bytes"])) for r in layers),
@@ -144,7 +146,7 @@ def _fields(memory: Memory, address: int, layout: str, count: int = 1) -> list[d
     return [{name: struct.unpack_from(kind, data, k * stride + at)[0] for name, kind, at in members} for k in range(count)]
 
 
-def find(data: bytes, where: str) -> Sequence[Metadata]:
+def find(data: bytes, where: str) -> Sequence[Fields]:
     """All models of a file. CompileError E102 when there is none, or one of another version."""
     found, reason = [], ""
     try:
@@ -159,10 +161,10 @@ def find(data: bytes, where: str) -> Sequence[Metadata]:
     if not found:
         hint = "metadata are there with --metadata full or size, in linked files, unless the linker removed them: -Wl,-u,<name>_metadata keeps them"
         raise fail("E102", f"has no metadata of a model{reason}", where=where, hint=hint)
-    return sorted(found, key=lambda m: m.name)
+    return sorted(found, key=lambda fields: str(fields[0]))
 
 
-def _at(image: Image, at: int) -> Metadata:
+def _at(image: Image, at: int) -> Fields:
     for start, begin, count in image.segments:
         if begin <= at < begin + count:
             return decode(image, start + at - begin)

@@ -4,25 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-from aot_model.ir.expr import Expr
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.expr import Expr, Index
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.index import dense_position, index_variables
 from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role, Step
+from aot_model.ir.strided import Strided
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.kernels.arguments import Argument, bound, scratch_buffer, shapes_of
 from aot_model.kernels.base import KernelCode
-from aot_model.lowering.arguments import Argument, bound, scratch_buffer, shapes_of
-from aot_model.lowering.loops import dense_position, index_variables
-from aot_model.lowering.strided import Strided
-from aot_model.lowering.tail import Chain, FusedTail, accumulator_leaf
+from aot_model.kernels.tail import Chain, FusedTail, accumulator_leaf
+from aot_model.kernels.target import Kernel, Target
 
 Coordinates = tuple[Expr, Expr, Expr, Expr]
 
-if TYPE_CHECKING:
-    from aot_model.lowering.lower import Lowering
-    from aot_model.targets.target import Target
+class Lowering(Protocol):
+    """The program under construction, as a kernel sees it: lowering/lower.py."""
+
+    target: Target
+    kernels: dict[Node, Kernel]
+    read: set[Value]
+
+    def window(self, node: Node, index: int) -> Strided | None: ...
+
+    def element_of(self, chain: Chain, index: Index, start: Value, accumulator: Expr) -> Expr: ...
+
+    def buffer(self, value: Value) -> Buffer: ...
+
+    def constant_buffer(self, name: str, data: np.ndarray, align: int) -> Buffer: ...
+
+    def add(self, step: Step) -> None: ...
+
+    def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None) -> list[Step]: ...
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from aot_model.emit.names import bytes_literal
+from aot_model.c.names import bytes_literal
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, walk
 from aot_model.ir.scalar_ops import SCALAR_OPS

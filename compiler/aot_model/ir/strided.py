@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot_model.ir.expr import Call, Cell, Const, Expr, Var, load
-from aot_model.ir.graph import Node, Value
-from aot_model.ir.index import flatten
+from aot_model.ir.expr import Call, Cell, Const, Expr, Index, Var, load
+from aot_model.ir.graph import Node
+from aot_model.ir.index import flatten, index_variables
 from aot_model.ir.types import strides_of
-from aot_model.lowering.loops import index_variables
-from aot_model.ops.registry import Index
+from aot_model.ir.values import Value
 
 
 @dataclass(frozen=True)

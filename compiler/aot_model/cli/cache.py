@@ -216,7 +216,7 @@ def _texts(value: object) -> tuple[str, ...] | None:
 
 
 def _library(arguments: argparse.Namespace) -> str:
-    from aot_model.emit.names import library_name
+    from aot_model.c.names import library_name
 
     return library_name(arguments.name, arguments.model)
 

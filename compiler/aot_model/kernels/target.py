@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.program import Program
-from aot_model.targets.offload import Offload
-
-if TYPE_CHECKING:
-    from aot_model.lowering.site import Site
-    from aot_model.lowering.tail import Chain
+from aot_model.kernels.tail import Chain
 
 
 @dataclass(frozen=True)
@@ -22,7 +18,8 @@ class Kernel:
 
     name: str
     operator: str
-    emit: Callable[[Site], None]
+    emit: Callable[[Any], None]
+    """Adds the calls of the kernel at a Site (site.py)."""
     reject: Callable[[Node, Chain, Target], str | None] = lambda node, chain, target: None
 
 
@@ -75,8 +72,8 @@ class Target:
     """(preprocessor condition that must hold, what to do when it does not)."""
     graph_passes: Mapping[str, tuple[GraphPass, ...]] = field(default_factory=dict)
     program_passes: Mapping[str, tuple[ProgramPass, ...]] = field(default_factory=dict)
-    offload: Offload | None = None
-    """How it takes over parts of a model, when it is named before a processor: `--target npu,cortex-m55`."""
+    offload: Any = None
+    """An Offload of partition/offload.py: how it takes over parts of a model, when it is named before a processor: `--target npu,cortex-m55`."""
     before: tuple[Target, ...] = ()
     """The targets that are asked first, in order of preference."""
 
@@ -101,7 +98,7 @@ class Target:
         return ",".join([*(",".join([t.name, *(f"{k}={v}" for k, v in sorted(t.values.items()))]) for t in self.before), self.name])
 
     @property
-    def offloads(self) -> Offload | None:
+    def offloads(self) -> Any:
         """`offload` of the target or its nearest ancestor that has one."""
         return next((t.offload for t in self.lineage() if t.offload is not None), None)
 

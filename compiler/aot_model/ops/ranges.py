@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.scalar_ops import SCALAR_OPS
+from aot_model.ir.values import Value
 from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.quantised import ROUNDINGS, Requantise
 from aot_model.ops.views import View

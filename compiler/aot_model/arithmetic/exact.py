@@ -1,6 +1,6 @@
 """Quantised arithmetic by its definition, in fractions and Python integers: for the operators' `reference`.
 
-Nothing here is shared with what is compiled (fixed_point.py, the scalar operations), so that a slip there shows.
+Nothing here is shared with what is compiled (arithmetic/fixed_point.py, the scalar operations), so that a slip there shows.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from aot_model.emit.c_expr import CWriter, float_literal
+from aot_model.c.expr import CWriter, float_literal
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, walk
-from aot_model.ir.graph import Value
 from aot_model.ir.index import substitute
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.kernels.float32.dialect import VectorDialect
 
 _OPERATIONS = ("add", "sub", "mul", "max", "min")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from aot_model.ir.graph import Value
 from aot_model.ir.program import Access, Buffer, Param, Role
+from aot_model.ir.strided import Strided
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.kernels.base import Packed, Scratch
-from aot_model.lowering.strided import Strided
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from aot_model.emit.c_expr import CWriter
+from aot_model.c.expr import CWriter
 from aot_model.ir.expr import Cell, Expr, Leaf, const, leaf, walk
-from aot_model.ir.graph import Graph, Node, Value
+from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import flatten, substitute
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.kernels.float32.dialect import VectorDialect
-from aot_model.lowering.vector_text import VectorText, can_vectorise, position_text
+from aot_model.kernels.float32.vector_text import VectorText, can_vectorise, position_text
 
 MAX_TAIL_NODES = 24
 

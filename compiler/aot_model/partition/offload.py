@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from aot_model.ir.graph import Value
 from aot_model.ir.program import Device
+from aot_model.ir.values import Value
 from aot_model.partition.pattern import Pattern
 
 if TYPE_CHECKING:
-    from aot_model.emit.functions import CFunction
-    from aot_model.partition.lower import RegionSite
+    from aot_model.c.function import CFunction
+    from aot_model.kernels.target import Target
     from aot_model.partition.region import Match, Region
-    from aot_model.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,8 @@ class Offload:
     """
 
     patterns: tuple[Claim, ...]
-    lower: Callable[[Region, RegionSite], None] | None = None
+    lower: Callable[[Region, Any], None] | None = None
+    """Adds the calls of a region at its RegionSite (lower.py)."""
     compile_region: Callable[[Region], Source | Blob] | None = None
     emit: Callable[[Sequence[CFunction]], str] | None = None
     """C text that defines functions: each has a signature(), and in `function` its body, parameters and note."""

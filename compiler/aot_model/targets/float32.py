@@ -7,19 +7,20 @@ import math
 import numpy as np
 
 from aot_model.ir.expr import Expr, Leaf, const, leaf
-from aot_model.ir.graph import Node, Value
+from aot_model.ir.graph import Node
+from aot_model.ir.index import unflatten
+from aot_model.ir.strided import Strided
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool as pool_kernels
 from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
-from aot_model.lowering.site import Coordinates, Site
-from aot_model.lowering.strided import Strided
-from aot_model.lowering.tail import Chain, FusedTail
+from aot_model.kernels.site import Coordinates, Site
+from aot_model.kernels.tail import Chain, FusedTail
+from aot_model.kernels.target import Kernel, Target
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
-from aot_model.ops.views import unflatten
-from aot_model.targets.target import Kernel, Target
 
 
 def dialect_of(target: Target) -> VectorDialect:

@@ -1,0 +1,1 @@
+"""Numbers as the generated code computes them."""

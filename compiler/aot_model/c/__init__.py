@@ -1,0 +1,1 @@
+"""Whatever writes C: names, literals, expressions, functions."""

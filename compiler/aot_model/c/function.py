@@ -1,0 +1,61 @@
+"""A function of the generated C, with what its pointers share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aot_model.ir.program import Access, Call, Device, Function, Param
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Aliasing:
+    """same: (input, output) parameters at one address; shared: parameters that overlap otherwise."""
+
+    same: tuple[tuple[int, int], ...] = ()
+    shared: frozenset[int] = frozenset()
+
+
+@dataclass(eq=False)
+class CFunction:
+    """A function of the output, and the layers that call it."""
+
+    name: str
+    function: Function
+    aliasing: Aliasing
+    layers: list[Call]
+
+    @property
+    def kept(self) -> list[int]:
+        """Parameters that exist in C."""
+        gone = {i for i, _ in self.aliasing.same}
+        return [k for k in range(len(self.function.params)) if k not in gone]
+
+    @property
+    def context(self) -> Device | None:
+        """The device whose context is the last parameter."""
+        device = self.function.device
+        return device if device is not None and device.context is not None else None
+
+    def signature(self) -> str:
+        params = [self._declare(k, self.function.params[k]) for k in self.kept]
+        if self.context is not None:
+            params.append(f"{self.context.context} *{self.context.name}")
+        return f"AOT_MODEL_OPAQUE static {'int32_t' if self.function.fails else 'void'} {self.name}({', '.join(params)})"
+
+    def _declare(self, k: int, param: Param) -> str:
+        const = "const " if param.access is Access.READ else ""
+        alone = k not in self.aliasing.shared
+        return f"{const}{param.element} *{'restrict ' if alone else ''}{param.name}"
+
+    def aliases(self) -> list[str]:
+        """Locals for inputs that are the output's memory."""
+        params = self.function.params
+        return [f"const {params[i].element} *const {params[i].name} = {_view(params[i], params[o])};" for i, o in self.aliasing.same]
+
+
+def _view(source: Param, target: Param) -> str:
+    return target.name if source.element == target.element else f"(const {source.element} *)(const void *){target.name}"

@@ -1,0 +1,1 @@
+"""Building a generated library on this machine and running it."""

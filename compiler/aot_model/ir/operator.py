@@ -1,0 +1,123 @@
+"""What an operator is: its attributes, the types of its outputs, and what it means.
+
+The operators themselves, and the registry of them, are in ops/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from aot_model.ir.expr import Expr, Index
+from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value
+
+Inputs = Sequence[Value | None]
+
+
+At = Callable[[Value, Index], Expr]
+
+
+Arrays = Sequence["np.ndarray | None"]
+
+
+class OperatorError(Exception):
+    """The inputs or attributes do not fit the operator, or this form of it is not supported (code E2xx or E3xx)."""
+
+    def __init__(self, message: str, code: str = "E301", hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A small case for the conformance tests: attributes of the operator and its inputs."""
+
+    inputs: tuple[np.ndarray | None, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    constants: frozenset[int] = frozenset()
+    """Inputs that are constants of the model (shapes, axes, weights)."""
+    outputs: int = 1
+    states: frozenset[int] = frozenset()
+    """Inputs that are states; the array is what the state holds at first."""
+    tolerance: float = 0.0
+    """How far whole numbers may be from `reference`, where that computes in real numbers."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Base of all operators; the fields of a subclass are the attributes."""
+
+    name: ClassVar[str] = ""
+    domain: ClassVar[str] = ""
+    effects: ClassVar[bool] = False
+    elementwise: ClassVar[bool] = False
+    """Output element (i, j, …) reads input element (i, j, …) only, with numpy broadcasting."""
+    movement: ClassVar[bool] = False
+    """Moves elements without computing; free to repeat."""
+    reducing: ClassVar[bool] = False
+    """`express` folds over a range, so an element is expensive."""
+    alone: ClassVar[bool] = False
+    """`lower` stores the outputs themselves: nothing is fused into its tail."""
+    deferred: ClassVar[bool] = False
+    """Not computed at compile time before the pass fuse_qdq has seen it."""
+    as_qdq: ClassVar[bool] = False
+    """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
+    stepwise: ClassVar[bool] = False
+    """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
+    strings: ClassVar[bool] = False
+    """Takes tensors of strings; every operator with the mark `movement` does."""
+    shape_only: ClassVar[bool] = False
+    """The result hangs on the types of the inputs, not on their data."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        """Types of the outputs. OperatorError when the inputs do not fit."""
+        raise NotImplementedError(f"{self.name}.infer")
+
+    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
+        """Outputs of which an extent hangs on data, and its axis. Their types are upper bounds, and behind all outputs come
+        their actual shapes."""
+        return {}
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        """The element of output number `output` at `index`; `at(value, index)` is an element of an input."""
+        raise NotImplementedError(f"{self.name}.express")
+
+    def expand(self, build: Any, inputs: Inputs) -> list[Value]:
+        """The same in terms of other operators, which `build` makes (a Build of ops/registry.py)."""
+        raise NotImplementedError(f"{self.name}.expand")
+
+    def reads_strided(self, inputs: Inputs, index: int, strides: tuple[int, ...]) -> bool:
+        """Whether `lower` takes input number `index` with these element strides instead of a dense copy."""
+        return False
+
+    def only_moves(self) -> bool:
+        """Whether elements are moved as they are, so that storage types (float16 …) need no conversion around it."""
+        return self.movement
+
+    def lower(self, site: Any) -> None:
+        """Add the calls that compute the outputs to the program, at a Site of kernels/site.py."""
+        raise NotImplementedError(f"{self.name}.lower")
+
+    def fold(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        """The outputs for constant inputs, for operators that have no expression."""
+        raise NotImplementedError(f"{self.name}.fold")
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        """Cases of the conformance tests; every attribute and every kind of input should be in one."""
+        return []
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        """The outputs in numpy, written from the specification and not from `express`, `expand` or `lower`: what the
+        conformance tests compare with where neither ONNX nor ONNX Runtime has the operator."""
+        raise NotImplementedError(f"{self.name}.reference")
+
+    @classmethod
+    def has(cls, method: str) -> bool:
+        """Whether the class defines `express`, `expand`, `lower`, `fold` or `reference`."""
+        return getattr(cls, method) is not getattr(Operator, method)
