@@ -12,10 +12,9 @@ import subprocess
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,8 +42,8 @@ class Case:
     """A model and the arrays for its inputs, in the order of the model's inputs."""
 
     name: str
-    model: onnx.ModelProto | bytes | Graph
-    """An ONNX model, the bytes of a TFLite file, or a graph as frontends make it."""
+    model: onnx.ModelProto | bytes | Callable[[], Graph]
+    """An ONNX model, the bytes of a TFLite file, or what makes a graph such as frontends make."""
     inputs: tuple[np.ndarray, ...]
     dims: dict[str, int] = field(default_factory=dict)
     folder: Path | None = None
@@ -113,10 +112,9 @@ def _workers(jobs: int) -> AbstractContextManager[Any]:
 def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
     """The C of a case; its model goes into a file of that path, unless it is a graph."""
     request = Request(path, name, target, case.options, case.dims, Options(metadata="none"), constants=case.constants, bounds=case.bounds)
-    if isinstance(case.model, Graph):
+    if callable(case.model):
         load_all()
-        graph = deepcopy(case.model)  # the passes change it in place
-        return compile_graph(request, Model(graph, (), ""), parse_target(target, case.options))
+        return compile_graph(request, Model(case.model(), (), ""), parse_target(target, case.options))
     path.write_bytes(case.model if isinstance(case.model, bytes) else case.model.SerializeToString())
     return compile_model(request)
 
@@ -161,7 +159,7 @@ def driver(view: ModelView, runs: int = 1) -> str:
     for kind, ports in (("in", view.inputs), ("out", view.outputs)):
         for k, p in enumerate(ports):
             t = p.buffer.type
-            lines.append(f"    {t.dtype.c_type} *const {kind}{k} = ({t.dtype.c_type} *)malloc({max(t.nbytes, t.dtype.size)}u);")
+            lines.append(f"    {t.dtype.c_type} *const {kind}{k} = ({t.dtype.c_type} *)malloc({max(t.nbytes, 1)}u);")
     ins = ", ".join(f"in{k}" for k in range(len(view.inputs))) or "NULL"
     outs = ", ".join(f"out{k}" for k in range(len(view.outputs))) or "NULL"
     lines.append("    int32_t status;")
@@ -227,7 +225,7 @@ def write_unit(folder: Path, items: Sequence[Generated]) -> None:
     calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}" for i in items)
     files = '    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == NULL || sink == NULL) { return 1; }\n'
     drivers.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
-    (folder / "unit.c").write_text("\n\n".join(parts) + "\n")
+    (folder / "unit.c").write_text("\n\n".join(parts))
     (folder / "main.c").write_text("\n\n".join(drivers))
 
 

@@ -65,7 +65,7 @@ def _run(row: Row, found: Expected) -> None:
 
 
 def difference(outputs: Sequence[np.ndarray], wanted: Sequence[np.ndarray], allowed: float = 0) -> str:
-    """What is different; empty when nothing is. allowed: how far whole numbers may be apart."""
+    """What is different; empty when nothing is. allowed: how far they may be apart, 0 for the usual."""
     if len(outputs) != len(wanted):
         return f"{len(outputs)} outputs, not {len(wanted)}"
     for k, (got, want) in enumerate(zip(outputs, wanted, strict=True)):
@@ -80,7 +80,7 @@ def difference(outputs: Sequence[np.ndarray], wanted: Sequence[np.ndarray], allo
             if not np.array_equal(got, want):
                 return f"output {k} is {got.tolist()}, not {want.tolist()}"
             continue
-        relative, absolute = (0.0, allowed) if want.dtype.kind in "biu" else (TOLERANCE.get(str(want.dtype), 2e-5),) * 2
+        relative, absolute = (0.0, allowed) if allowed else (TOLERANCE.get(str(want.dtype), 2e-5),) * 2
         try:
             np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=relative, atol=absolute)
         except AssertionError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Row:
 
     label: str
     kind: type[Operator]
+    number: int
     sample: Sample
 
     @property
@@ -54,7 +56,7 @@ class Row:
 
     @property
     def case(self) -> Case:
-        model = onnx_model(self) if self.in_onnx else graph(self)
+        model = onnx_model(self) if self.in_onnx else partial(_registered, self.kind.domain, self.kind.name, self.number)
         return Case(self.label, model, self.fed, runs=2 if self.sample.states else 1)
 
 
@@ -67,7 +69,7 @@ def label_of(kind: type[Operator]) -> str:
 
 
 def rows_of(kind: type[Operator]) -> list[Row]:
-    return [Row(f"{label_of(kind)}-{k}", kind, s) for k, s in enumerate(kind.samples())]
+    return [Row(f"{label_of(kind)}-{k}", kind, k, s) for k, s in enumerate(kind.samples())]
 
 
 def registry_rows() -> Iterator[Row]:
@@ -76,6 +78,11 @@ def registry_rows() -> Iterator[Row]:
 
 
 # --- as a graph of ours -----------------------------------------------------------------------------------------------
+
+
+def _registered(domain: str, name: str, number: int) -> Graph:
+    """The graph of a row, made where it is needed: operators that a table made cannot travel between processes."""
+    return graph(rows_of(OPERATORS[domain, name])[number])
 
 
 def graph(row: Row) -> Graph:
@@ -163,6 +170,7 @@ def _ports(values: Sequence[Value]) -> list[onnx.ValueInfoProto]:
 
 
 def _node(node: Node) -> onnx.NodeProto:
-    given = {f.name: getattr(node.op, f.name) for f in fields(node.op) if getattr(node.op, f.name) is not None}  # type: ignore[arg-type]
+    known = onnx.defs.get_schema(node.kind, OPSET, node.op.domain).attributes
+    given = {f.name: getattr(node.op, f.name) for f in fields(node.op) if f.name in known and getattr(node.op, f.name) is not None}  # type: ignore[arg-type]
     names = ["" if v is None else v.name for v in node.inputs]
     return helper.make_node(node.kind, names, [v.name for v in node.outputs], domain=node.op.domain, **{k: _attribute(v) for k, v in given.items()})

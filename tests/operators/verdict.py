@@ -9,10 +9,13 @@ from batch import Outcome
 
 ERRS: dict[tuple[str, str], str] = {
     (EVALUATOR, "GridSample"): "cubic interpolation beside the border",
+    (EVALUATOR, "GlobalMaxPool"): "takes four axes for granted",
     (EVALUATOR, "LRN"): "the window of an even number of channels, and its end",
     (EVALUATOR, "LogSoftmax"): "the logarithm of 0",
+    (EVALUATOR, "Loop"): "results are joined, not stacked",
     (EVALUATOR, "LpNormalization"): "p = 1 without absolute values",
     (EVALUATOR, "MaxPool"): "padding of both sides exchanged, indices of column-major order, the output's extents of auto_pad",
+    (EVALUATOR, "ai.onnx.preview.training.Adam"): "the result is of float64",
     (EVALUATOR, "ai.onnx.ml.LabelEncoder"): "a key that is not a number",
     (EVALUATOR, "ai.onnx.ml.LinearClassifier"): "scores of two classes",
     (EVALUATOR, "ai.onnx.ml.LinearRegressor"): "PROBIT",

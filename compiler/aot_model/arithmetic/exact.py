@@ -91,7 +91,7 @@ def exponential(a: int) -> int:
 def inverse_of_one_plus(a: int) -> int:
     """1 / (1 + a) in Q0.31: Newton's method from 48/17 - 32/17 x in Q2.29, three steps."""
     half = away(Fraction(a + 2**31 - 1, 2))
-    x = round(Fraction(48 * 2**29, 17)) - product(half, round(Fraction(32 * 2**29, 17)))
+    x = round(Fraction(48 * 2**29, 17)) + product(half, -round(Fraction(32 * 2**29, 17)))
     for _ in range(3):
         x += within(4 * product(x, 2**29 - product(half, x)), 32)
     return within(2 * x, 32)

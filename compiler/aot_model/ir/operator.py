@@ -45,7 +45,7 @@ class Sample:
     states: frozenset[int] = frozenset()
     """Inputs that are states; the array is what the state holds at first."""
     tolerance: float = 0.0
-    """How far whole numbers may be from `reference`, where that computes in real numbers."""
+    """How far the outputs may be from `reference` where that is no exact definition (0: exact, of floats the usual)."""
 
 
 @dataclass(frozen=True)

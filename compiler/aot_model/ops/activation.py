@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from aot_model.ir.expr import Expr, Index, call, select
-from aot_model.ir.operator import At, Inputs, Operator
+from aot_model.ir.operator import At, Inputs, Operator, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import Unary, clamp, one, relu
 from aot_model.ops.registry import broadcast_index, operator, required
@@ -129,3 +131,9 @@ class PRelu(Operator):
         x, slope = at(required(inputs), index), required(inputs, 1)
         scaled = call("mul", x, at(slope, broadcast_index(slope.shape, index)))
         return select(call("lt", x, one(x, 0), dtype=DType.BOOL), scaled, x)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 4)
+        slopes = [np.asarray([0.1, -0.5, 2, 0], np.float32), np.asarray([[0.1], [0.2], [-3]], np.float32), np.asarray([0.25], np.float32)]
+        return [Sample((x, s), constants=c) for s in slopes for c in (frozenset(), frozenset({1}))] + [Sample((np.arange(-3, 3, dtype=np.int32), np.asarray([2], np.int32)))]

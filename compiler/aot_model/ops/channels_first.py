@@ -5,7 +5,11 @@ Source: ONNX operator specification.
 
 from __future__ import annotations
 
-from aot_model.ir.operator import Inputs, Operator, OperatorError
+from typing import Any
+
+import numpy as np
+
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
@@ -15,6 +19,10 @@ from aot_model.ops.registry import Build, operator, required
 from aot_model.ops.views import ReshapeTo
 
 Ints = tuple[int, ...]
+
+
+def _draw(*shape: int) -> np.ndarray:
+    return np.asarray(np.random.default_rng(shape).uniform(-2, 2, shape), np.float32)
 
 
 def channels_last(build: Build, x: Value) -> Value:
@@ -80,6 +88,18 @@ class Conv(Operator):
             y = build(op("Add"), y, inputs[2])
         return [channels_first(build, y)]
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, w, bias = _draw(1, 4, 7, 6), _draw(6, 4, 3, 2), _draw(6)
+        cases: list[dict[str, Any]] = [
+            {}, {"strides": (2, 1)}, {"pads": (1, 0, 2, 1)}, {"dilations": (2, 3)}, {"auto_pad": "SAME_UPPER", "strides": (2, 2)}, {"auto_pad": "SAME_LOWER"},
+            {"auto_pad": "VALID"}, {"kernel_shape": (3, 2), "pads": (1, 1, 1, 1), "strides": (3, 2)},
+        ]  # fmt: skip
+        fixed = frozenset({1, 2})
+        groups = [Sample((x, _draw(o, 4 // g, 3, 2), _draw(o)), {"group": g, "pads": (1, 1, 1, 1)}, fixed) for o, g in ((6, 2), (4, 4), (8, 4))]
+        line, space = Sample((_draw(2, 3, 9), _draw(5, 3, 3)), {"pads": (1, 1)}, fixed), Sample((_draw(1, 2, 4, 4, 3), _draw(3, 2, 2, 3, 2)), {}, fixed)
+        return [*(Sample((x, w, bias), c, fixed) for c in cases), Sample((x, w)), Sample((x, w, bias)), Sample((x, _draw(5, 4, 1, 1)), {}, fixed), *groups, line, space]
+
 
 def _typed(value: Value, perm: Ints) -> Value:
     return Value(value.name, TensorType(value.dtype, tuple(value.shape[p] for p in perm)))
@@ -140,6 +160,18 @@ class ConvTranspose(Operator):
             y = build(op("Add"), y, inputs[2])
         return [channels_first(build, y)]
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, w, bias = _draw(1, 4, 4, 3), _draw(4, 5, 3, 2), _draw(5)
+        cases: list[dict[str, Any]] = [
+            {}, {"strides": (2, 3)}, {"pads": (1, 0, 2, 1)}, {"dilations": (2, 1)}, {"strides": (2, 2), "output_padding": (1, 0)},
+            {"strides": (2, 2), "output_shape": (9, 7)}, {"strides": (2, 2), "output_shape": (7, 6), "auto_pad": "SAME_UPPER"},
+            {"auto_pad": "SAME_UPPER", "strides": (2, 2)}, {"auto_pad": "SAME_LOWER", "strides": (2, 2)}, {"kernel_shape": (3, 2)},
+        ]  # fmt: skip
+        fixed = frozenset({1, 2})
+        others = [Sample((x, w)), Sample((x, _draw(4, 2, 3, 2)), {"group": 2, "strides": (2, 1)}, fixed), Sample((_draw(2, 3, 5), _draw(3, 2, 3)), {"strides": (2,)}, fixed)]
+        return [*(Sample((x, w, bias), c, fixed) for c in cases), *others]
+
 
 class Pooling(Operator):
     """Common part of MaxPool and AveragePool."""
@@ -177,6 +209,17 @@ class AveragePool(Pooling):
         pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
         return Pool("average", tuple(self.kernel_shape), strides, pads, dilations, self.count_include_pad, self.ceil_mode)
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = _draw(1, 2, 7, 6)
+        cases: list[dict[str, Any]] = [
+            {}, {"strides": (2, 2)}, {"pads": (1, 0, 0, 1)}, {"pads": (1, 1, 1, 1), "count_include_pad": 1}, {"ceil_mode": 1, "strides": (2, 3)},
+            {"dilations": (2, 1)}, {"auto_pad": "SAME_UPPER", "strides": (2, 2)}, {"auto_pad": "SAME_LOWER", "strides": (1, 2)}, {"auto_pad": "VALID"},
+            {"ceil_mode": 1, "strides": (2, 2), "pads": (1, 1, 1, 1), "count_include_pad": 1},
+        ]  # fmt: skip
+        line, space = Sample((_draw(2, 3, 9),), {"kernel_shape": (4,), "strides": (2,)}), Sample((_draw(1, 2, 3, 4, 3),), {"kernel_shape": (2, 2, 2)})
+        return [*(Sample((x,), {"kernel_shape": (3, 2), **c}) for c in cases), line, space]
+
 
 class _GlobalPool(Pooling):
     mode = "max"
@@ -184,6 +227,10 @@ class _GlobalPool(Pooling):
     def _pool(self, x: Value) -> Pool:
         d = x.type.rank - 2
         return Pool(self.mode, x.shape[2:], (1,) * d, (0,) * (2 * d), (1,) * d)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_draw(*s),)) for s in ((1, 3, 4, 5), (2, 5, 7), (1, 2, 3, 2, 2), (2, 9, 1, 1))]
 
 
 @operator("GlobalMaxPool")

@@ -7,18 +7,19 @@ one beside it and copies it back. Source: ONNX operator specification.
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Any
 
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node
-from aot_model.ir.operator import Inputs, Operator, OperatorError
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Access, Branch, Buffer, Call, Function, Param, Role, Step
 from aot_model.ir.program import Loop as LoopStep
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.site import Site
 from aot_model.ops.movement import Gather, Slice, Transpose
-from aot_model.ops.registry import Build, ints, normal_axis, operator, required
+from aot_model.ops.registry import OPERATORS, Build, ints, normal_axis, operator, required
 
 ENDLESS = 1 << 62
 
@@ -80,6 +81,18 @@ class If(Operator):
         condition = site.buffer(site.input(0))
         then, otherwise = (site.body(g, {}, targets) for g in (self.then_branch, self.else_branch))
         site.add(Branch(condition, then, otherwise))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = Value("x", TensorType(DType.FLOAT32, (2, 3)), np.arange(6, dtype=np.float32).reshape(2, 3))
+        graphs = []
+        for name, function in (("then", "Neg"), ("else", "Exp")):
+            graph = Graph(name)
+            build = Build(graph.nodes, name)
+            graph.outputs = [build(OPERATORS["", function](), x), build(OPERATORS["", "Add"](), x, x)]
+            graphs.append(graph)
+        given = {"then_branch": graphs[0], "else_branch": graphs[1]}
+        return [Sample((np.asarray(c),), given, outputs=2) for c in (True, False)]
 
 
 @operator("Loop", alone=True, strings=True)
@@ -163,6 +176,20 @@ class Loop(Operator):
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
         site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        turn, again, x = Value("turn", TensorType(DType.INT64, ())), Value("again", TensorType(DType.BOOL, ())), Value("x", TensorType(DType.FLOAT32, (2, 3)))
+        graph = Graph("body", [turn, again, x])
+        build = Build(graph.nodes, "body")
+        more = build(OPERATORS["", "Add"](), x, build(OPERATORS["", "Cast"](to=DType.FLOAT32), turn))  # type: ignore[call-arg]
+        goes_on = build(OPERATORS["", "Less"](), build(OPERATORS["", "ReduceMax"](keepdims=0), more), build.constant(9, DType.FLOAT32))  # type: ignore[call-arg]
+        graph.outputs = [build(OPERATORS["", "Identity"](), again), more, build(OPERATORS["", "Neg"](), x)]
+        until = Graph("until", graph.inputs, [goes_on, *graph.outputs[1:]], graph.nodes)
+        start, four = np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray(4, np.int64)
+        fixed, yes, no = frozenset({0, 1}), np.asarray(True), np.asarray(False)
+        return [Sample((four, yes, start), {"body": graph}, fixed, 2), Sample((four, None, start), {"body": graph}, fixed, 2), Sample((four, yes, start), {"body": until}, fixed, 2),
+                Sample((four, no, start), {"body": until}, frozenset({0}), 2), Sample((four + 3, yes, start), {"body": until}, frozenset({0}), 2)]  # fmt: skip
+
 
 @operator("Scan", strings=True)
 class Scan(Operator):
@@ -225,4 +252,16 @@ class Scan(Operator):
             perm.insert(axis, 0)
             final.append(build(Transpose(tuple(perm)), stack) if axis else stack)
         return final
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        total, item = Value("total", TensorType(DType.FLOAT32, (3,))), Value("item", TensorType(DType.FLOAT32, (3,)))
+        graph = Graph("body", [total, item])
+        build = Build(graph.nodes, "body")
+        new = build(OPERATORS["", "Add"](), total, item)
+        graph.outputs = [new, build(OPERATORS["", "Mul"](), new, item)]
+        start, items = np.zeros(3, np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)
+        given: dict[str, Any] = {"body": graph, "num_scan_inputs": 1}
+        more: list[dict[str, Any]] = [{}, {"scan_input_directions": (1,)}, {"scan_output_directions": (1,)}, {"scan_output_axes": (1,)}, {"scan_output_axes": (-1,), "scan_output_directions": (1,)}]
+        return [*(Sample((start, items), {**given, **m}, outputs=2) for m in more), Sample((start, items.T.copy()), {**given, "scan_input_axes": (1,)}, outputs=2)]
 

@@ -71,3 +71,9 @@ class BitCast(Operator):
 
     def only_moves(self) -> bool:
         return True
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[0.0, -0.0, 1.5], [-np.inf, 3e-45, 1e30]], np.float32)
+        return [Sample((x,), {"to": DType.INT32}), Sample((x.view(np.uint32),), {"to": DType.FLOAT32}), Sample((np.arange(-3, 3, dtype=np.int16),), {"to": DType.UINT16}),
+                Sample((x.astype(np.float64),), {"to": DType.INT64}), Sample((x,), {"to": DType.FLOAT32})]  # fmt: skip

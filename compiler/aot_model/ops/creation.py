@@ -6,11 +6,12 @@ Source: ONNX operator specification.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.registry import Build, ints, operator, required, static
@@ -29,6 +30,12 @@ class Shape(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         return [build.constant(np.asarray(required(inputs).shape[self.start : self.end], dtype=np.int64))]
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.zeros((2, 3, 4, 5), np.float32)
+        cases: list[dict[str, Any]] = [{}, {"start": 1}, {"start": -2}, {"end": 3}, {"end": -1}, {"start": 1, "end": 3}, {"start": 3, "end": 1}, {"start": -9, "end": 9}]
+        return [Sample((x,), c) for c in cases]
+
 
 @operator("Size", shape_only=True, strings=True)
 class Size(Operator):
@@ -39,6 +46,10 @@ class Size(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         return [build.constant(np.asarray(required(inputs).type.elements, dtype=np.int64))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((np.zeros(s, np.float32),)) for s in ((2, 3, 4), (), (3, 0))]
 
 
 @operator("ConstantOfShape", movement=True)
@@ -57,6 +68,12 @@ class ConstantOfShape(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         fill = self._fill()
         return const(fill.reshape(-1)[0].item(), DType.of(fill.dtype))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        shapes, fixed = [np.asarray(s, np.int64) for s in ((2, 3), (4,), (1, 2, 1))], frozenset({0})
+        values = [None, np.asarray([7], np.int32), np.asarray([-2.5], np.float32), np.asarray([True])]
+        return [Sample((s,), {} if v is None else {"value": v}, fixed) for s, v in zip((*shapes, shapes[0]), values, strict=True)]
 
 
 @operator("Range")
@@ -82,3 +99,9 @@ class Range(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         start, delta = (at(v, (const(0),) * v.type.rank) for v in (required(inputs, 0), required(inputs, 2)))
         return call("add", start, call("mul", cast(index[0], start.dtype), delta))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        cases = [(0, 5, 1), (10, 3, -2), (1, 8, 3), (4, 4, 1), (-3, 9, 5)]
+        whole = [Sample(tuple(np.asarray(v, np.int64) for v in c), constants=frozenset({0, 1, 2})) for c in cases]
+        return [*whole, Sample(tuple(np.asarray(v, np.float32) for v in (1.5, 4.0, 0.5)), constants=frozenset({0, 1, 2}))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -161,6 +161,12 @@ class Compress(Operator):
         shapes = put_shape(text, site, 1, ["count" if d == a else str(n) for d, n in enumerate(y.shape)])
         site.call("compress", block(text), [Argument("x", x), Argument("condition", condition), written("y", y), *shapes], includes={"string.h"})
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, c = np.arange(12, dtype=np.float32).reshape(3, 4), np.asarray([True, False, True])
+        picks: list[tuple[np.ndarray, np.ndarray, dict[str, Any]]] = [(x, c, {}), (x, c, {"axis": 0}), (x, c, {"axis": 1}), (x, np.asarray([False, True]), {"axis": -1}), (x.astype(np.int64), ~c, {"axis": 0}), (x, c & False, {})]
+        return [Sample((a, b), more) for a, b, more in picks]
+
 
 @operator("NonMaxSuppression", alone=True)
 class NonMaxSuppression(Operator):
@@ -218,6 +224,17 @@ class NonMaxSuppression(Operator):
         arguments += [Argument("gone", Scratch("gone", max(spatial, 1), 1, "bool")), written("y", site.node.outputs[0]), *shapes]
         helper = _CENTRE_OVERLAP if self.center_point_box else _CORNER_OVERLAP
         site.call("nms", block(text), arguments, helpers=(helper + _OVERLAP,), includes={"math.h", "string.h"})
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(9)
+        low, size = rng.uniform(0, 6, (2, 8, 2)), rng.uniform(1, 5, (2, 8, 2))
+        boxes, scores = np.concatenate([low, low + size], 2).astype(np.float32), np.asarray(rng.permutation(48).reshape(2, 3, 8) / 48, np.float32)
+        limit, overlap, least = np.asarray([3], np.int64), np.asarray([0.2], np.float32), np.asarray([0.3], np.float32)
+        centred = np.concatenate([low + size / 2, size], 2).astype(np.float32)
+        upside = boxes[..., [2, 3, 0, 1]]
+        return [Sample((boxes, scores, limit)), Sample((boxes, scores, limit, overlap)), Sample((boxes, scores, limit, overlap, least), constants=frozenset({2, 3, 4})),
+                Sample((centred, scores, limit, overlap, least), {"center_point_box": 1}, frozenset({2})), Sample((upside, scores, limit, overlap)), Sample((boxes, scores))]  # fmt: skip
 
 
 _CORNER_OVERLAP = """\
@@ -323,6 +340,12 @@ class Unique(Operator):
         includes = {"string.h"} | ({"aot_model/strings.h"} if x.dtype.is_string else set())
         site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes], includes=includes)
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[2, 1, 1, 3], [2, 1, 1, 3], [0, 5, 5, 3]], np.float32)
+        cases: list[dict[str, Any]] = [{}, {"sorted": 0}, {"axis": 0}, {"axis": 1}, {"axis": -1, "sorted": 0}]
+        return [Sample((x,), c, outputs=4) for c in cases] + [Sample((x.astype(np.int64),), outputs=1)]
+
 
 @operator("RangeUpTo", domain="aot", alone=True)
 class RangeUpTo(Operator):
@@ -353,3 +376,12 @@ class RangeUpTo(Operator):
         shapes = put_shape(text, site, 1, ["count"])
         arguments = [Argument(n, site.input(k)) for k, n in enumerate(("start", "limit", "delta"))]
         site.call("range", block(text), [*arguments, written("y", y), *shapes], includes={"math.h", "string.h"})
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        cases = [((0, 5, 1), np.int64), ((10, 3, -2), np.int32), ((1, 1.9, 0.25), np.float32), ((3, 1, 1), np.int64)]
+        return [Sample(tuple(np.asarray(v, k) for v in c), {"most": 6}) for c, k in cases]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        start, limit, delta = (float(np.asarray(a)) for a in arrays)
+        return [np.arange(start, limit, delta).astype(np.asarray(arrays[0]).dtype)]

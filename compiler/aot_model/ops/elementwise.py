@@ -237,6 +237,15 @@ class Mod(Operator):
         a, b = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
         return call("fmod" if self.fmod else "mod", a, b)
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        a, b = np.asarray([-7, -4, 0, 4, 7, 8, -9, 9], np.int32), np.asarray([3, -3, 5, -4, 4, 8, 2, -2], np.int32)
+        real = a.astype(np.float32) + np.float32(0.25)
+        kinds = (np.int8, np.int16, np.int64)
+        return [Sample((a, b), {"fmod": f}) for f in (0, 1)] + [Sample((a.astype(k), b.astype(k))) for k in kinds] + [
+            Sample((real, b.astype(np.float32)), {"fmod": 1}), Sample((real.astype(np.float64), np.asarray(1.5)), {"fmod": 1}),
+            Sample((np.abs(a).astype(np.uint8), np.asarray([[3], [200]], np.uint8)))]  # fmt: skip
+
 
 @operator("BitShift", elementwise=True)
 class BitShift(Operator):
@@ -251,6 +260,13 @@ class BitShift(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         a, b = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
         return call("shl" if self.direction == "LEFT" else "shr", a, b)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
+        cases = [(np.asarray([1, 16, 129, 255], k), np.asarray([0, 1, 3, 7], k), d) for k in kinds for d in ("LEFT", "RIGHT")]
+        wide = np.asarray([[2**31 + 5], [2**32 - 1]], np.uint32)
+        return [Sample((a, b), {"direction": d}) for a, b, d in cases] + [Sample((wide, np.asarray([0, 1, 31], np.uint32)), {"direction": "RIGHT"})]
 
 
 @operator("Clip", elementwise=True)
@@ -268,6 +284,13 @@ class Clip(Operator):
             None if high is None else at(high, broadcast_index(high.shape, index)),
         )
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, low, high = np.asarray([[-3, -1, 0], [0.5, 2, 7]], np.float32), np.asarray(-1, np.float32), np.asarray(2, np.float32)
+        cases = [(x, low, high), (x, low, None), (x, None, high), (x,), (x, high, low)]
+        whole = [v.astype(np.int8) for v in (x, low, high)]
+        return [Sample(c, constants=k) for c in cases for k in (frozenset(), frozenset({1, 2}))] + [Sample(tuple(whole), constants=frozenset({1, 2}))]
+
 
 @operator("Where", elementwise=True, strings=True)
 class Where(Operator):
@@ -280,3 +303,8 @@ class Where(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         c, x, y = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, i) for i in range(3)))
         return select(c, x, y)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        c, x, y = np.asarray([[True, False, True]]), np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray([[-1], [-2]], np.float32)
+        return [Sample((c, x, y)), Sample((c, x, y), constants=frozenset({0})), Sample((c[0], x.astype(np.int64), y[0].astype(np.int64))), Sample((x > 2, c, np.asarray(False)))]

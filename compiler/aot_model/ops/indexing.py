@@ -337,7 +337,7 @@ class TensorScatter(Operator):
         begin = inputs[2] if len(inputs) > 2 else None
         a = normal_axis(self.axis, cache.type.rank)
         extent, count = cache.shape[a], update.shape[a]
-        start = const(0) if begin is None else bounded(at(begin, (index[0],)), extent)
+        start = const(0) if begin is None else cast(bounded(at(begin, (index[0],)), extent), DType.INT32)
         place = sub(index[a], start)
         if self.mode == "circular":
             place = select(call("lt", place, const(0), dtype=DType.BOOL), call("add", place, const(extent)), place)
@@ -347,3 +347,10 @@ class TensorScatter(Operator):
 
     def only_moves(self) -> bool:
         return True
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        cache, update = np.arange(48, dtype=np.float32).reshape(2, 2, 4, 3), -1 - np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3)
+        at = np.asarray([2, 1], np.int64)
+        return [Sample((cache, update, at)), Sample((cache, update)), Sample((cache, update, at + 1), {"mode": "circular"}), Sample((cache, cache[:, :1] - 99, at[::-1] - 1), {"axis": 1}),
+                Sample((cache, update, at - 1), {"axis": -2}, frozenset({2}))]  # fmt: skip

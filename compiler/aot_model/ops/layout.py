@@ -11,7 +11,7 @@ import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, reduce, select
 from aot_model.ir.index import add, sub
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.movement import Transpose
@@ -170,6 +170,17 @@ class Contraction(Operator):
             product = element if product is None else call("mul", product, element)
         assert product is not None
         return reduce("add", tuple(over.values()), product)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        cases = [(("ij", "jk"), "ik", (3, 4), (4, 5)), (("bij",), "bj", (2, 3, 4)), (("ii",), "i", (3, 3)), (("i", "j", "ij"), "", (3,), (1,), (3, 4)), (("ij", "ik"), "jki", (2, 3), (2, 4))]
+        return [Sample(tuple(_draw(*s) for s in shapes), {"terms": t, "result": r}) for t, r, *shapes in cases]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        values = [np.asarray(a) for a in arrays]
+        extent = {c: max(v.shape[t.index(c)] for t, v in zip(self.terms, values, strict=True) if c in t) for t in self.terms for c in t}
+        full = [np.broadcast_to(v, tuple(extent[c] for c in t)) for t, v in zip(self.terms, values, strict=True)]
+        return [np.asarray(np.einsum(f"{','.join(self.terms)}->{self.result}", *full))]
 
 
 @operator("Einsum")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.strings import encoded
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -96,6 +96,21 @@ class FindKey(Operator):
             return np.zeros(1, dtype.numpy)
         fits = dtype.is_float or all(dtype.limits[0] <= k <= dtype.limits[1] for k in self.keys)
         return np.asarray(self.keys, dtype.numpy if fits else np.int64)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        numbers = np.asarray([[3, -1], [10, 4]], np.int64)
+        real = np.asarray([1.5, math.nan, 0.0, 7], np.float32)
+        return [Sample((numbers,), {"keys": (-1, 3, 4)}), Sample((real,), {"keys": (0.0, 1.5, math.nan)}), Sample((real,), {"keys": (1.5, 7.0)}), Sample((numbers,), {"keys": (-1, 3, 4, 10), "must": True}),
+                Sample((numbers.astype(np.int8),), {"keys": (-1, 300)}), Sample((texts("b", "", "zz", "a"),), {"keys": (b"a", b"b", b"zz")}), Sample((numbers,), {"keys": ()})]  # fmt: skip
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0])
+        found = [
+            next((k for k, key in enumerate(self.keys) if (v.encode() if isinstance(v, str) else v) == key or (v != v and key != key)), len(self.keys))
+            for v in x.reshape(-1).tolist()
+        ]  # fmt: skip
+        return [np.asarray(found, np.int32).reshape(x.shape)]
 
 
 def mapped(build: Build, x: Value, keys: Sequence[Any], values: np.ndarray, default: np.ndarray) -> Value:

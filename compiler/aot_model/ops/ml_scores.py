@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from aot_model.ir.expr import Expr, Index, call, const, select
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
@@ -64,6 +66,16 @@ class Probit(Operator):
         size = call("sqrt", call("sub", root, v))
         signed = select(call("lt", x, c(0), dtype=DType.BOOL), call("neg", size), size)
         return call("mul", c(math.sqrt(2)), signed)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((np.asarray([0.01, 0.2, 0.5, 0.62, 0.99, 0.9], np.float32),))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = 2 * np.asarray(arrays[0], np.float64) - 1
+        log = np.log(1 - x * x)
+        half = 2 / (np.pi * 0.147) + log / 2
+        return [(np.sqrt(2) * np.sign(x) * np.sqrt(np.sqrt(half**2 - log / 0.147) - half)).astype(np.float32)]
 
 
 def transformed(build: Build, scores: Value, transform: str) -> Value:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
@@ -202,6 +202,24 @@ class PairwiseCoupling(Operator):
             text.line(f"couple_pairs(x + s * {x.shape[1]}, {n}, work, work + {n * n}, y + s * {n});")
         scratch = Argument("work", Scratch("work", 4 * (n * n + n), 4, "float"))
         site.call("pairwise_coupling", block(text), [Argument("x", x), scratch, written("y", site.node.outputs[0])], helpers=(_COUPLE,), includes={"math.h"})
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        wins = np.asarray([[0.7, 0.6, 0.4], [0.9, 0.2, 0.1], [0.5, 0.5, 0.5], [0.999, 0.01, 0.3]], np.float32)
+        return [Sample((wins,), {"classes": 3}, tolerance=1e-3), Sample((np.asarray([[0.2], [0.85]], np.float32),), {"classes": 2}, tolerance=1e-3)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        results = []
+        for row in np.asarray(arrays[0], np.float64):
+            r = np.zeros((self.classes, self.classes))
+            r[np.triu_indices(self.classes, 1)] = row
+            r += np.tril(1 - r.T, -1)
+            q = -r.T * r
+            np.fill_diagonal(q, (r.T**2).sum(axis=1) - np.diag(r) ** 2)
+            # The minimum of p' q p with sum 1, as a linear system (Wu, Lin and Weng 2004).
+            system = np.block([[q, np.ones((self.classes, 1))], [np.ones((1, self.classes)), np.zeros((1, 1))]])
+            results.append(np.linalg.solve(system, np.append(np.zeros(self.classes), 1))[: self.classes])
+        return [np.asarray(results, np.float32)]
 
 
 _COUPLE = """\

@@ -7,12 +7,13 @@ the zero points are subtracted: acc = sum((x - x_zero_point) * (w - w_zero_point
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, logical_and, reduce, select
 from aot_model.ir.index import add, floordiv, less, mod, mul, sub
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.site import Site
 from aot_model.ops.registry import broadcast, operator, required
@@ -39,6 +40,42 @@ def product(x: Expr, x_zero_point: int, w: Expr, w_zero_point: int) -> Expr:
 def window(extent: int, kernel: int, stride: int, dilation: int, begin: int, end: int) -> int:
     """Positions of a window along one axis."""
     return (extent + begin + end - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _draw(dtype: type[Any], *shape: int) -> np.ndarray:
+    rng = np.random.default_rng(shape)
+    return np.asarray(rng.uniform(-1, 1, shape) if np.dtype(dtype).kind == "f" else rng.integers(*_RANGES[dtype], shape), dtype)
+
+
+_RANGES: dict[type[Any], tuple[int, int]] = {np.int8: (-128, 128), np.uint8: (0, 256), np.int16: (-32768, 32768)}
+
+
+def _placed(x: np.ndarray, op: Convolution | ConvolutionTranspose, small: Ints, taps: Ints) -> tuple[Ints, Ints] | None:
+    """For references: (position at the strided side, at the other) of a tap, None where that is outside."""
+    other = tuple(p * s + k * d - b for p, s, k, d, b in zip(small, op.strides, taps, op.dilations, op.pads, strict=False))
+    return (small, other) if all(0 <= p < n for p, n in zip(other, x.shape[1:-1], strict=True)) else None
+
+
+def _correlation(op: Convolution | ConvolutionTranspose, arrays: Arrays, shape: Ints, transposed: bool) -> list[np.ndarray]:
+    """For references: each tap's contribution, position by position."""
+    x, w = (np.asarray(a).astype(np.float64 if np.asarray(a).dtype.kind == "f" else np.int64) for a in arrays)
+    x, w = x - op.x_zero_point, w - op.w_zero_point
+    y = np.zeros(shape, x.dtype)
+    strided, other = (x, y) if transposed else (y, x)
+    per_in, per_out = w.shape[-1], w.shape[0] // op.group
+    for small in np.ndindex(strided.shape[1:-1]):
+        for taps in np.ndindex(w.shape[1:-1]):
+            found = _placed(other, op, small, taps)
+            if found is None:
+                continue
+            source, result = found if transposed else found[::-1]
+            for g in range(op.group):
+                outs, ins = slice(g * per_out, (g + 1) * per_out), slice(g * per_in, (g + 1) * per_in)
+                a: tuple[Any, ...] = (slice(None), *source, ins)
+                b: tuple[Any, ...] = (slice(None), *result, outs)
+                c: tuple[Any, ...] = (outs, *taps)
+                y[b] += x[a] @ w[c].T
+    return [y.astype(accumulator(DType.of(np.asarray(arrays[0]).dtype)).numpy)]
 
 
 @operator("Convolution", domain="aot")
@@ -92,6 +129,22 @@ class Convolution(Operator):
     def lower(self, site: Site) -> None:
         site.emit_kernel()
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        given: list[dict[str, Any]] = [
+            {}, {"strides": (2, 1), "pads": (1, 0, 2, 1)}, {"dilations": (2, 2), "pads": (2, 2, 1, 1)}, {"x_zero_point": -7, "w_zero_point": 3, "pads": (1, 1, 1, 1)},
+        ]  # fmt: skip
+        kinds = ((np.float32, np.float32), (np.int8, np.int8), (np.uint8, np.int8), (np.int16, np.int8))
+        plain = [Sample((_draw(a, 2, 6, 5, 4), _draw(b, 6, 3, 2, 4)), g, frozenset({1})) for a, b in kinds for g in given if not (a is np.float32 and "x_zero_point" in g)]
+        line = Sample((_draw(np.int8, 1, 9, 3), _draw(np.int8, 2, 4, 3)), {"strides": (2,), "pads": (1, 2), "dilations": (1,)})
+        return [*plain, line, *(Sample((_draw(a, 1, 5, 5, 4), _draw(b, 8, 3, 3, 4 // n)), {"group": n}, frozenset({1})) for a, b in kinds[:2] for n in (2, 4))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, w = (np.asarray(a) for a in arrays)
+        d = x.ndim - 2
+        spatial = ((x.shape[1 + k] + self.pads[k] + self.pads[d + k] - self.dilations[k] * (w.shape[1 + k] - 1) - 1) // self.strides[k] + 1 for k in range(d))
+        return _correlation(self, arrays, (x.shape[0], *spatial, w.shape[0]), False)
+
 
 @operator("ConvolutionTranspose", domain="aot")
 class ConvolutionTranspose(Operator):
@@ -137,6 +190,20 @@ class ConvolutionTranspose(Operator):
 
     def lower(self, site: Site) -> None:
         site.emit_kernel()
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        given: list[dict[str, Any]] = [{}, {"strides": (2, 3)}, {"pads": (1, 0, 0, 1), "strides": (2, 2)}, {"dilations": (2, 1), "output_padding": (1, 0), "strides": (2, 2)}]
+        kinds = ((np.float32, np.float32), (np.int8, np.int8), (np.int16, np.int8))
+        plain = [Sample((_draw(a, 2, 3, 4, 4), _draw(b, 6, 3, 2, 4)), g, frozenset({1})) for a, b in kinds for g in given]
+        zero = Sample((_draw(np.int8, 1, 3, 3, 2), _draw(np.int8, 3, 2, 2, 2)), {"x_zero_point": 5, "w_zero_point": -2, "strides": (2, 1)}, frozenset({1}))
+        return [*plain, zero, *(Sample((_draw(a, 1, 4, 4, 4), _draw(b, 4, 3, 3, 2)), {"group": 2, "strides": (2, 2)}, frozenset({1})) for a, b in kinds[:2])]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, w = (np.asarray(a) for a in arrays)
+        d = x.ndim - 2
+        span = [self.strides[k] * (x.shape[1 + k] - 1) + self.dilations[k] * (w.shape[1 + k] - 1) + 1 + self.output_padding[k] for k in range(d)]
+        return _correlation(self, arrays, (x.shape[0], *(n - self.pads[k] - self.pads[d + k] for k, n in enumerate(span)), w.shape[0]), True)
 
 
 @operator("Pool", domain="aot")
@@ -217,6 +284,34 @@ class Pool(Operator):
 
     def lower(self, site: Site) -> None:
         site.emit_kernel()
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        given: list[dict[str, Any]] = [
+            {}, {"strides": (2, 2)}, {"pads": (1, 0, 0, 1)}, {"strides": (2, 3), "ceil_mode": 1}, {"pads": (1, 1, 1, 1), "strides": (2, 2), "ceil_mode": 1}, {"dilations": (2, 2)},
+        ]  # fmt: skip
+        kinds = [("max", np.float32), ("average", np.float32), ("sum", np.float32), ("max", np.int8), ("average", np.int8), ("average", np.uint8), ("max", np.uint8), ("average", np.int16)]
+        plain = [Sample((_draw(a, 2, 7, 6, 5),), {"mode": m, "kernel": (3, 2), **g}) for m, a in kinds for g in given]
+        counted = [Sample((_draw(a, 1, 5, 4, 3),), {"mode": "average", "kernel": (2, 3), "pads": (1, 1, 1, 1), "count_include_pad": 1}) for a in (np.float32, np.int8)]
+        ties = np.asarray([-5, 6, -7, 8, -3, 0, 127, 126, -128, -127], np.int8).reshape(1, 10, 1)
+        line = {"kernel": (2,), "strides": (1,), "pads": (0, 0), "dilations": (1,)}
+        return [*plain, *counted, Sample((ties,), {"mode": "average", **line}), Sample((ties,), line)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, d = np.asarray(arrays[0]), len(self.kernel)
+        counts = []
+        for k in range(d):
+            room = x.shape[1 + k] + self.pads[k] + self.pads[d + k] - self.dilations[k] * (self.kernel[k] - 1) - 1
+            count = (-(-room // self.strides[k]) if self.ceil_mode else room // self.strides[k]) + 1
+            counts.append(count - (self.ceil_mode and (count - 1) * self.strides[k] >= x.shape[1 + k] + self.pads[k]))
+        y = np.zeros((x.shape[0], *counts, x.shape[-1]), np.float64)
+        for at in np.ndindex(*counts):
+            spots = [tuple(a * s - p + t * e for a, s, p, t, e in zip(at, self.strides, self.pads, taps, self.dilations, strict=False)) for taps in np.ndindex(*self.kernel)]
+            inside = [(slice(None), *s) for s in spots if all(0 <= v < n for v, n in zip(s, x.shape[1:-1], strict=True))]
+            seen, result = np.stack([x[s] for s in inside]).astype(np.float64), (slice(None), *at)
+            counted = sum(all(-p <= v < n + e for v, n, p, e in zip(s, x.shape[1:-1], self.pads, self.pads[d:], strict=False)) for s in spots) if self.count_include_pad else len(seen)
+            y[result] = seen.max(axis=0) if self.mode == "max" else seen.sum(axis=0) / (1 if self.mode == "sum" else counted)
+        return [(np.copysign(np.floor(np.abs(y) + 0.5), y) if x.dtype.kind in "iu" else y).astype(x.dtype)]
 
 
 @operator("MatMul")

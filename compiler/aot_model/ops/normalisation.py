@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
@@ -203,6 +203,18 @@ class _Flattened(Operator):
         flat = build(Flatten(normal_axis(self.axis, x.type.rank) if x.type.rank else 0), x)
         y = build(OPERATORS["", self.name.removesuffix("Flattened")](axis=1), flat)  # type: ignore[call-arg]
         return [build(ReshapeTo(x.shape), y)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray(np.random.default_rng(6).uniform(-3, 3, (2, 3, 4)), np.float32)
+        return [Sample((x,), {"axis": a}) for a in (0, 1, 2, -1, -2)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0])
+        over = tuple(range(self.axis % x.ndim, x.ndim))
+        powers = np.exp(x - x.max(axis=over, keepdims=True))
+        shares = powers / powers.sum(axis=over, keepdims=True)
+        return [np.log(shares) if self.name.startswith("Log") else shares]
 
 
 for _name in ("Softmax", "LogSoftmax"):

@@ -6,6 +6,7 @@ Source: ONNX operator specification.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,22 @@ Ints = tuple[int, ...]
 
 def _draw(*shape: int) -> np.ndarray:
     return np.asarray(np.random.default_rng(17).uniform(-2, 2, shape), dtype=np.float32)
+
+
+def _window_counts(x: np.ndarray, given: dict[str, Any]) -> Ints:
+    k, s, p, d = (given[name] for name in ("kernel", "strides", "pads", "dilations"))
+    return (*x.shape[:2], *((x.shape[2 + a] + p[a] + p[2 + a] - d[a] * (k[a] - 1) - 1) // s[a] + 1 for a in range(2)))
+
+
+def _windows(x: np.ndarray, given: dict[str, Any]) -> list[tuple[list[float], list[int]]]:
+    """For samples and references: (values, places in x) of each window of a 4-D tensor."""
+    k, s, p, d = (given[name] for name in ("kernel", "strides", "pads", "dilations"))
+    found = []
+    for n, c, oy, ox in np.ndindex(_window_counts(x, given)):
+        spots = [(oy * s[0] - p[0] + i * d[0], ox * s[1] - p[1] + j * d[1]) for i in range(k[0]) for j in range(k[1])]
+        inside = [(n, c, a, b) for a, b in spots if 0 <= a < x.shape[2] and 0 <= b < x.shape[3]]
+        found.append(([float(x[spot]) for spot in inside], [int(np.ravel_multi_index(spot, x.shape)) for spot in inside]))
+    return found
 
 
 @operator("MaximumPlace", domain="aot", reducing=True)
@@ -60,6 +77,24 @@ class MaximumPlace(Operator):
             position = flatten_index(tuple(place), x.shape)
         none = const(x.type.elements, DType.INT64)
         return reduce("min", taps, select(logical_and(inside, hit), cast(position, DType.INT64), none))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray(np.random.default_rng(5).integers(0, 4, (1, 2, 5, 4)), np.float32)  # equal numbers: the first counts
+        given: list[dict[str, Any]] = [
+            {"kernel": (2, 3), "strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}, {"kernel": (3, 2), "strides": (2, 1), "pads": (1, 1, 1, 0), "dilations": (1, 1)},
+            {"kernel": (2, 2), "strides": (1, 2), "pads": (0, 0, 0, 0), "dilations": (2, 1), "column_major": 1},
+        ]  # fmt: skip
+        return [Sample((x, np.stack([np.max(v) for v, _ in _windows(x, g)]).reshape(_window_counts(x, g)).astype(np.float32)), g) for g in given]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, y = (np.asarray(a) for a in arrays)
+        given = {"kernel": self.kernel, "strides": self.strides, "pads": self.pads, "dilations": self.dilations}
+        order = np.arange(x.size).reshape(x.shape)
+        if self.column_major:
+            order = np.arange(x.size).reshape(*x.shape[:2], x.shape[3], x.shape[2]).swapaxes(2, 3)
+        places = [min(int(order.reshape(-1)[p]) for v, p in zip(values, at, strict=True) if v == np.max(values)) for values, at in _windows(x, given)]
+        return [np.asarray(places, np.int64).reshape(y.shape)]
 
 
 @operator("MaxPool")

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -203,6 +204,26 @@ class QuantisedSum(Operator):
             total = call("mul", total, total)
         return saturated(rescaled(total, self.result, self.rounding), self.result.zero_point, self.low, self.high, required(inputs).dtype)
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(14)
+        a, b, wide = (np.asarray(rng.integers(-128, 128, s), np.int8) for s in ((3, 5), (3, 5), (1, 5)))
+        fine, coarse = Rescale(-3, 2**30, 0), Rescale(7, 1717986918, -1)
+        kinds: list[tuple[str, Rescale, dict[str, Any]]] = [("add", Rescale(-9, 1288490189, -18), {}), ("sub", Rescale(4, 1288490189, -18), {"low": -50, "high": 60}), ("squared difference", Rescale(-100, 1932735283, -17), {"left_shift": 7}),
+                 ("add", Rescale(2, 2**30, -17), {"rounding": "single"})]  # fmt: skip
+        samples = [Sample((a, y), {"function": f, "a": fine, "b": coarse, "result": r, **more}) for f, r, more in kinds for y in (b, wide)]
+        words = np.asarray(rng.integers(-32768, 32768, (2, 40)), np.int16)
+        return [*samples, Sample((words[0], words[1]), {"a": Rescale(0, 2**30, 0), "b": Rescale(0, 2**30, 1), "result": Rescale(0, 2**30, -14), "left_shift": 14, "low": -32768, "high": 32767})]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        def one(x: int, y: int) -> int:
+            p, q = (exact.rescale(v - by.zero_point << self.left_shift, by.multiplier, by.shift) for v, by in ((x, self.a), (y, self.b)))
+            total = p + q if self.function == "add" else p - q if self.function == "sub" else (p - q) ** 2
+            rescaled = exact.rescale(total, self.result.multiplier, self.result.shift, self.rounding)
+            return exact.clamped(rescaled + self.result.zero_point, self.low, self.high)
+
+        return exact.by_element(one, np.asarray(arrays[0]).dtype, *arrays)
+
 
 @operator("QuantisedMul", domain="aot", elementwise=True)
 class QuantisedMul(Operator):
@@ -227,6 +248,23 @@ class QuantisedMul(Operator):
         left = widened(at(a, broadcast_index(a.shape, index)), self.a_zero_point)
         right = widened(at(b, broadcast_index(b.shape, index)), self.b_zero_point)
         return saturated(rescaled(call("mul", left, right), self.result, self.rounding), self.result.zero_point, self.low, self.high, self.to)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(15)
+        a, b = np.asarray(rng.integers(-128, 128, (4, 6)), np.int8), np.asarray(rng.integers(-128, 128, (4, 1)), np.int8)
+        words = np.asarray(rng.integers(-32768, 32768, (2, 12)), np.int16)
+        given: dict[str, Any] = {"a_zero_point": -5, "b_zero_point": 17, "result": Rescale(-20, 1503238553, -7)}
+        return [Sample((a, b), given), Sample((a, b), {**given, "rounding": "single", "low": -30, "high": 40}),
+                Sample((a, b), {**given, "to": DType.INT16, "low": -32768, "high": 32767}), Sample((a.astype(np.uint8), b.astype(np.uint8)), {**given, "to": DType.UINT8, "low": 0, "high": 255}),
+                Sample((words[0], words[1]), {"result": Rescale(0, 2**30, -15), "to": DType.INT16, "low": -32768, "high": 32767})]  # fmt: skip
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        def one(x: int, y: int) -> int:
+            scaled = exact.rescale((x - self.a_zero_point) * (y - self.b_zero_point), self.result.multiplier, self.result.shift, self.rounding)
+            return exact.clamped(scaled + self.result.zero_point, self.low, self.high)
+
+        return exact.by_element(one, self.to.numpy, *arrays)
 
 
 @operator("Lookup", domain="aot", elementwise=True, movement=True)
@@ -283,6 +321,20 @@ class QuantisedPRelu(Operator):
         low, high = x.dtype.limits
         return saturated(y, self.positive.zero_point, low, high, x.dtype)
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, alpha = np.arange(-128, 128, dtype=np.int8).reshape(4, 64), np.asarray([[-90], [3], [60], [127]], np.int8)
+        given = {"x_zero_point": -10, "alpha_zero_point": 3, "positive": Rescale(-8, 1610612736, 0), "negative": Rescale(-8, 1288490189, -6)}
+        return [Sample((x, alpha), given), Sample((x, alpha), given, frozenset({1}))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        def one(x: int, alpha: int) -> int:
+            real = x - self.x_zero_point
+            by, factor = (self.positive, 1) if real >= 0 else (self.negative, alpha - self.alpha_zero_point)
+            return exact.within(exact.rescale(real * factor, by.multiplier, by.shift) + self.positive.zero_point, 8)
+
+        return exact.by_element(one, np.asarray(arrays[0]).dtype, *arrays)
+
 
 def sigmoid_table() -> list[int]:
     """Logistic function at k / 24 in Q0.16, raised by half the error of linear interpolation between the entries."""
@@ -335,3 +387,12 @@ class SigmoidInt16(Operator):
             y = select(beyond, const(0x7FFF << 10), between)
             y = sar(select(negative, call("sub", const((1 << 25) + (1 << 9) - 1), y), plus(y, 1 << 9)), 10)
         return cast(y, DType.INT16)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.concatenate([np.arange(-32768, 32768, 257), [-1, 0, 1, 32767]]).astype(np.int16)
+        return [Sample((x,), {"hyperbolic": h, "multiplier": m, "shift": s}, tolerance=8) for h in (False, True) for m, s in ((3, 0), (20000, 14))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        real = np.asarray(arrays[0], np.float64) * self.multiplier / 2.0**self.shift / (24 * 512)
+        return [np.minimum(np.rint(np.tanh(real) * 2**15 if self.hyperbolic else 2**15 / (1 + np.exp(-real))), 32767).astype(np.int16)]

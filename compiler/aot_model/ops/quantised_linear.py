@@ -8,7 +8,7 @@ import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.index import floordiv
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import narrow
@@ -118,9 +118,18 @@ class Quantise(QuantizeLinear):
 
     rounding: ClassVar[str] = "round"
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, scale, zero = (np.asarray(a) for a in arrays)
+        real = x / scale
+        whole = np.copysign(np.floor(np.abs(real) + 0.5), real) + zero
+        return [np.clip(whole, np.iinfo(zero.dtype).min, np.iinfo(zero.dtype).max).astype(zero.dtype)]
+
     @classmethod
     def samples(cls) -> list[Sample]:
-        return []
+        x = np.asarray([[-1.5, -0.25, 0.0, 0.25], [0.5, 0.75, 1e9, -1e9]], np.float32)
+        each, zeros = np.asarray([0.5, 0.1, 2, 1], np.float32), np.asarray([1, -2, 0, 7], np.int8)
+        one = [Sample((x, np.asarray(0.5, np.float32), np.asarray(z, k)), constants=frozenset({1, 2})) for z, k in ((3, np.uint8), (-7, np.int16), (0, np.int8))]
+        return [*one, Sample((x, each, zeros), {"axis": 1}, frozenset({1, 2}))]
 
 
 @operator("RoundAway", domain="aot", elementwise=True)
@@ -132,6 +141,14 @@ class RoundAway(Operator):
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return call("round", at(required(inputs), index))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((np.asarray([-2.5, -1.5, -0.5, -0.4, 0.4, 0.5, 1.5, 2.5, 2.51, 1e10], np.float32),))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0])
+        return [np.copysign(np.floor(np.abs(x) + 0.5), x).astype(x.dtype)]
 
 
 def rounded(build: Build, x: Value) -> Value:

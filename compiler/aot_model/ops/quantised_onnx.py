@@ -7,7 +7,7 @@ definition. Source: ONNX operator specification.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,27 @@ class QLinearConv(AsQdq):
         bias = integer_bias(build, present(inputs, 8), required(inputs, 1), required(inputs, 4))
         return [quantised(build, build(conv, x, w, bias), inputs, 6)]
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(18)
+
+        def case(w_shape: Ints, given: dict[str, Any], kind: type[Any] = np.uint8, w_kind: type[Any] = np.int8, bias: bool = True, shape: Ints = (1, 4, 6, 5), each: bool = False) -> Sample:
+            x = np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape), kind)
+            w = np.asarray(rng.integers(np.iinfo(w_kind).min, np.iinfo(w_kind).max + 1, w_shape), w_kind)
+            count = w_shape[0] if each else 1
+            w_scale, w_zero = np.asarray(rng.uniform(0.005, 0.02, count), np.float32), np.zeros(count, w_kind) + (3 if w_kind is np.uint8 else 0)
+            ends = np.asarray(0.15, np.float32), np.asarray(20 if kind is np.int8 else 130, kind)
+            b = (np.asarray(rng.integers(-2000, 2000, w_shape[0]), np.int32),) if bias else ()
+            zero = np.asarray(-4 if kind is np.int8 else 110, kind)
+            return Sample((x, np.asarray(0.03, np.float32), zero, w, w_scale if each else w_scale[0], w_zero.astype(w_kind) if each else w_zero.astype(w_kind)[0], *ends, *b), given, frozenset(range(1, 9)))
+
+        pads = {"pads": (1, 1, 1, 1)}
+        return [
+            case((5, 4, 3, 3), pads), case((5, 4, 3, 3), pads, each=True), case((6, 4, 1, 1), {}, each=True), case((4, 4, 2, 3), {"strides": (2, 1)}, np.int8), case((4, 1, 3, 3), {**pads, "group": 4}, each=True),
+            case((6, 2, 3, 3), {**pads, "group": 2}, np.int8), case((5, 4, 3, 2), {"dilations": (2, 1), "auto_pad": "NOTSET"}), case((3, 4, 3, 3), {"auto_pad": "SAME_UPPER", "strides": (2, 2)}, w_kind=np.uint8),
+            case((5, 4, 3, 3), {**pads, "kernel_shape": (3, 3)}, bias=False), case((4, 1, 3, 3), {**pads, "group": 4, "strides": (2, 2)}, np.int8),
+        ]  # fmt: skip
+
 
 def integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Value) -> Value | None:
     """A bias in units of the product of the scales."""
@@ -98,6 +119,27 @@ class Product(AsQdq):
 @operator("QLinearMatMul")
 class QLinearMatMul(Product):
     """Inputs: a, scale, zero point, b, scale, zero point, y's scale and zero point."""
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(19)
+
+        def draw(kind: type[Any], *shape: int) -> np.ndarray:
+            return np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape), kind)
+
+        def scale(value: float, zero: int, kind: type[Any]) -> tuple[np.ndarray, np.ndarray]:
+            return np.asarray(value, np.float32), np.asarray(zero, kind)
+
+        fixed, run = frozenset(range(1, 8)), frozenset({1, 2, 4, 5, 6, 7})
+        each = np.asarray(rng.uniform(0.005, 0.02, 6), np.float32), np.zeros(6, np.int8)
+        unsigned, signed = (scale(0.03, 120, np.uint8), scale(0.2, 130, np.uint8)), (scale(0.03, -7, np.int8), scale(0.2, 9, np.int8))
+        return [
+            Sample((draw(np.uint8, 4, 9), *unsigned[0], draw(np.int8, 9, 6), *scale(0.01, 0, np.int8), *unsigned[1]), {}, fixed),
+            Sample((draw(np.uint8, 4, 9), *unsigned[0], draw(np.int8, 9, 6), *each, *unsigned[1]), {}, fixed),
+            Sample((draw(np.int8, 1, 33), *signed[0], draw(np.int8, 33, 6), *scale(0.01, 0, np.int8), *signed[1]), {}, fixed),
+            Sample((draw(np.int8, 2, 3, 5), *signed[0], draw(np.int8, 2, 5, 4), *scale(0.02, 3, np.int8), *signed[1]), {}, run),
+            Sample((draw(np.uint8, 3, 5), *unsigned[0], draw(np.uint8, 5, 4), *scale(0.02, 128, np.uint8), *unsigned[1]), {}, run),
+        ]  # fmt: skip
 
 
 # --- integer by definition --------------------------------------------------------------------------------------------

@@ -1,21 +1,21 @@
-"""Softmax and L2 normalisation of quantised tensors, in fixed point as TensorFlow Lite Micro computes them."""
+"""Softmax of quantised tensors, in fixed point as TensorFlow Lite Micro computes them."""
 
 from __future__ import annotations
 
 import math
-from functools import cache
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from aot_model.arithmetic import exact
-from aot_model.arithmetic.fixed_point import interpolated_table, scaled_differences, softmax_exponentials
+from aot_model.arithmetic.fixed_point import scaled_differences, softmax_exponentials
 from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
-from aot_model.ops.elementwise import clamp, op
+from aot_model.ops.elementwise import op
 from aot_model.ops.quantised import Requantise, Table, saturated
 from aot_model.ops.registry import Build, broadcast, broadcast_index, normal_axis, operator, required
 
@@ -107,8 +107,14 @@ class RoundedSoftmax(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(14)
-        cases = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {"axis": 1, "to": DType.INT8, "zero_point": -128, "low": -128, "high": 127})]
+        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {"axis": 1, "to": DType.INT8, "zero_point": -128, "low": -128, "high": 127}), ((2, 9), {"to_scale": 0.003, "zero_point": 5, "high": 200})]
         return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more}) for s, more in cases]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        real = self.scale * np.asarray(arrays[0], np.float64)
+        powers = np.exp(real - real.max(axis=self.axis, keepdims=True))
+        steps = np.rint(powers / powers.sum(axis=self.axis, keepdims=True) / self.to_scale)
+        return [np.clip(steps + self.zero_point, self.low, self.high).astype(self.to.numpy)]
 
 
 @operator("Exponential", domain="aot", elementwise=True, movement=True)
@@ -124,6 +130,14 @@ class Exponential(Operator):
         a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
         return self.table.at(call("sub", a, b))
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        table = Table(tuple(7 * k * k - 3 for k in range(256)), DType.INT32, 0)
+        return [Sample((np.asarray([[127], [5]], np.int8), np.asarray([[-128, 127, 3, 0], [5, 4, -1, -128]], np.int8)), {"table": table})]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return exact.by_element(lambda a, b: self.table.values[a - b], self.table.dtype.numpy, *arrays)
+
 
 @operator("RoundingShift", domain="aot", elementwise=True)
 class RoundingShift(Operator):
@@ -137,6 +151,14 @@ class RoundingShift(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return call("rounding_shift", at(required(inputs), index), const(self.bits))
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([0, 1, -1, 6, -6, 7, -7, 8, 10, -10, 2**31 - 1, -(2**31)], np.int32)
+        return [Sample((x,), {"bits": b}) for b in (0, 1, 2, 12)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return exact.by_element(lambda x: exact.away(Fraction(x, 2**self.bits)), np.asarray(arrays[0]).dtype, arrays[0])
+
 
 @operator("FixedReciprocal", domain="aot", elementwise=True)
 class FixedReciprocal(Operator):
@@ -147,6 +169,13 @@ class FixedReciprocal(Operator):
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return call("reciprocal", at(required(inputs), index))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((np.asarray([1, 2, 3, 5, 2**19, 2**19 + 1, 700000, 2**27 + 12345, 2**31 - 1], np.int32),))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return exact.by_element(lambda x: exact.normalised_inverse(x)[0], np.dtype(np.int32), arrays[0])
 
 
 @operator("SoftmaxRatio", domain="aot", elementwise=True)
@@ -164,6 +193,22 @@ class SoftmaxRatio(Operator):
         bits = call("sub", const(12 + 31 - self.to.bits), call("leading_zeros", total))
         low, high = self.to.limits
         return saturated(call("rounding_shift", call("high_multiply", reciprocal, e), bits), low, low, high, self.to)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        powers = np.asarray([[2**31 - 1, 2**30, 12345678, 0], [2**31 - 1, 3, 2**31 - 1, 5]], np.int32)
+        totals = np.asarray([[790000], [2**20 + 5]], np.int32)
+        inverses = np.asarray([[exact.normalised_inverse(int(t))[0]] for t in totals[:, 0]], np.int32)
+        return [Sample((powers, totals, inverses), {"to": t}) for t in (DType.INT8, DType.UINT8, DType.INT16)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        low, high = self.to.limits
+
+        def one(power: int, total: int, inverse: int) -> int:
+            bits = 43 - self.to.bits - exact.normalised_inverse(total)[1]
+            return exact.clamped(exact.away(Fraction(exact.product(inverse, power), 2**bits)) + low, low, high)
+
+        return exact.by_element(one, self.to.numpy, *arrays)
 
 
 @operator("QuantisedLogSoftmax", domain="aot")
@@ -213,6 +258,13 @@ class FixedLog(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return call("fixed_log", at(required(inputs), index))
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((np.asarray([2**19, 2**19 + 1, 600000, 2**20, 3 * 2**20 + 7, 2**26, 2**31 - 1], np.int32),), tolerance=64)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return [np.rint(np.log(np.asarray(arrays[0]) / 2.0**19) * 2**26).astype(np.int32)]
+
 
 @operator("Saturate", domain="aot", elementwise=True)
 class Saturate(Operator):
@@ -229,104 +281,10 @@ class Saturate(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return saturated(at(required(inputs), index), self.zero_point, self.low, self.high, self.to)
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([-1000, -131, -130, -5, 0, 99, 100, 1000], np.int32)
+        return [Sample((x,), {"zero_point": 3}), Sample((x,), {"zero_point": -7, "low": 0, "high": 90}), Sample((x,), {"to": DType.UINT8, "low": 0, "high": 255}), Sample((x,), {"low": -2000, "high": 500, "to": DType.INT16})]
 
-# --- int16 softmax ----------------------------------------------------------------------------------------------------
-
-
-@cache
-def exponential_table() -> Table:
-    """exp(x) for x in [-10, 0]."""
-    return Table(interpolated_table(10 / np.float32(65535), 32767, np.exp), DType.INT16, 0)
-
-
-@cache
-def reciprocal_table() -> Table:
-    """1 / (1 + x) for x in [0, 1]."""
-    return Table(interpolated_table(1 / np.float32(65535), -32768, lambda v: np.float32(1) / (np.float32(1) + v)), DType.INT16, 0)
-
-
-def interpolated(table: Table, x: Expr) -> Expr:
-    """A function of int16 x (as int32): the upper 9 bits choose one of 512 pieces, the others interpolate in it."""
-    place = call("add", call("sar", x, const(7)), const(256))
-    left, right = (cast(table.at(i), DType.INT32) for i in (place, call("add", place, const(1))))
-    part = call("mul", call("sub", right, left), call("bitand", x, const(127)))
-    return call("add", left, call("sar", call("add", part, const(64)), const(7)))
-
-
-def saturated16(x: Expr) -> Expr:
-    return clamp(x, const(-32768, x.dtype), const(32767, x.dtype))
-
-
-@operator("SoftmaxInt16", domain="aot")
-class SoftmaxInt16(Operator):
-    """Softmax of int16 over the last axis; the result has scale 2^-15. The factor brings differences to 10 / 65535."""
-
-    multiplier: int = 0
-    shift: int = 0
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.dtype is not DType.INT16 or not x.shape:
-            raise OperatorError(f"{x.type} is not an int16 tensor")
-        return [x.type]
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = required(inputs)
-        axes = build.constant([x.type.rank - 1], DType.INT64)
-        most = build(op("ReduceMax"), x, axes)
-        exponential = build(ExponentialInt16(self.multiplier, self.shift), most, x)
-        total = build(op("ReduceSum"), exponential, axes)
-        return [build(SoftmaxRatioInt16(), exponential, total)]
-
-
-@operator("ExponentialInt16", domain="aot", elementwise=True)
-class ExponentialInt16(Operator):
-    """exp(b - a) in Q0.15 as int32, for a >= b."""
-
-    multiplier: int = 0
-    shift: int = 0
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
-        scaled = call("requantise", call("sub", b, a), const(self.multiplier), const(self.shift))
-        return interpolated(exponential_table(), saturated16(call("add", scaled, const(32767))))
-
-
-@operator("SoftmaxRatioInt16", domain="aot", elementwise=True)
-class SoftmaxRatioInt16(Operator):
-    """exponential / total, both Q0.15: the reciprocal of the normalised total comes from a table of 1 / (1 + x)."""
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT16, required(inputs).shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        e, total = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
-        bits = call("leading_zeros", total)
-        left = call("sub", cast(bits, DType.INT64), const(1, DType.INT64))
-        normal = call("shl", cast(total, DType.INT64), left)
-        fraction = cast(call("sar", call("add", normal, const(1 << 13, DType.INT64)), const(14, DType.INT64)), DType.INT32)
-        reciprocal = interpolated(reciprocal_table(), saturated16(call("sub", fraction, const((1 << 15) + (1 << 16)))))
-        right = call("sub", const(31), bits)
-        half = call("shl", const(1), call("sub", right, const(1)))
-        y = call("sar", call("add", call("mul", e, reciprocal), half), right)
-        return cast(clamp(y, const(0), const(32767)), DType.INT16)
-
-
-# --- L2 normalisation -------------------------------------------------------------------------------------------------
-
-
-@operator("L2Normalise", domain="aot", elementwise=True)
-class L2Normalise(Operator):
-    """x / sqrt(square sum) of centred int32, as int8 with scale 2^-7."""
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT8, required(inputs).shape)]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, total = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
-        multiplier, shift = call("inverse_sqrt_multiplier", total), call("inverse_sqrt_shift", total)
-        y = call("requantise", x, multiplier, call("add", shift, const(7)))
-        return saturated(y, 0, -128, 127, DType.INT8)
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return exact.by_element(lambda x: exact.clamped(x + self.zero_point, self.low, self.high), self.to.numpy, arrays[0])

@@ -99,6 +99,18 @@ class RandomNumbers(Operator):
         name = "random_normal" if self.normal else "random_uniform"
         site.call(name, block(text), [written("mt", site.input(0)), written("y", y)], helpers=(_GENERATOR,), includes={"math.h"} if self.normal else ())
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        generator = np.zeros(_WORDS + 1, np.uint32)
+        return [Sample((generator,), {"shape": s, "normal": n, "seed": k}, states=frozenset({0})) for k, (s, n) in enumerate([((7,), False), ((2, 400), False), ((5,), True), ((3, 2), True)])]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        draw = np.random.RandomState(self.seed)
+        # A pair of normal numbers is made at once; the second of an odd count is dropped.
+        count = int(np.prod(self.shape))
+        numbers = [draw.randn(count + count % 2)[:count] if self.normal else draw.random_sample(count) for _ in range(2)]
+        return [numbers[1].reshape(self.shape)]  # the second run
+
 
 def numbers(build: Build, shape: tuple[int, ...], seed: float | None, normal: bool = False) -> Value:
     """Random doubles of a shape, from a generator of their own."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, fresh, reduce
 from aot_model.ir.index import floordiv, mul
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
@@ -56,6 +56,18 @@ class NearestSample(Resampling):
             place[a] = _source(at, required(inputs, 1 + k), index[a])
         return at(required(inputs), tuple(place))
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, fixed = np.arange(30, dtype=np.float32).reshape(1, 5, 6), frozenset({1, 2})
+        tables = [([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 2, 4]), ([4, 0, 2], [0, 1, 2, 3, 4, 5]), ([3], [5, 5]), ([0, 1], [0, 0, 0, 1, 1, 1])]
+        return [Sample((x, *(np.asarray(t, np.int32) for t in pair)), {"axes": (1, 2)}, fixed) for pair in tables]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        y = np.asarray(arrays[0])
+        for axis, table in zip(self.axes, arrays[1:], strict=True):
+            y = np.take(y, np.asarray(table).reshape(-1), axis)
+        return [y]
+
 
 def _source(at: At, table: Value, i: Expr) -> Expr:
     assert table.data is not None
@@ -92,6 +104,25 @@ class Interpolation(Resampling):
             weight = own if weight is None else call("mul", weight, own)
         element = at(x, tuple(place))
         return reduce("add", tuple(over), element if weight is None else call("mul", weight, element))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(2)
+        x = np.asarray(rng.uniform(-1, 1, (2, 4, 5)), np.float32)
+        rows, columns = np.asarray([[0, 1], [1, 2], [3, 3]], np.int32), np.asarray([[0, 1, 2, 4], [4, 3, 2, 1]], np.int32)
+        shares = [np.asarray(rng.uniform(-1, 1, t.shape), np.float32) for t in (rows, columns)]
+        both = Sample((x, rows, shares[0], columns, shares[1]), {"axes": (1, 2)}, frozenset({1, 2, 3, 4}))
+        return [both, Sample((x, columns, shares[1]), {"axes": (2,)}, frozenset({1, 2})), Sample((x, rows, shares[0]), {"axes": (1,)}, frozenset({1, 2}))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        y = np.asarray(arrays[0], np.float64)
+        for k, axis in enumerate(self.axes):
+            places, weights = np.asarray(arrays[1 + 2 * k]), np.asarray(arrays[2 + 2 * k], np.float64)
+            mixing = np.zeros((len(places), y.shape[axis]))
+            for row, (place, weight) in enumerate(zip(places, weights, strict=True)):
+                np.add.at(mixing[row], place, weight)
+            y = np.moveaxis(np.tensordot(mixing, y, (1, axis)), 0, axis)
+        return [y.astype(np.asarray(arrays[0]).dtype)]
 
 
 # --- the tables -------------------------------------------------------------------------------------------------------

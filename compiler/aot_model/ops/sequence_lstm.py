@@ -9,15 +9,16 @@ requantised. Source: TensorFlow Lite's UNIDIRECTIONAL_SEQUENCE_LSTM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from aot_model.c.expr import CWriter, float_literal
 from aot_model.ir.expr import Expr, Index, leaf
 from aot_model.ir.index import flatten
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
@@ -115,6 +116,77 @@ class SequenceLstm(Operator):
         batch, steps, inputs, units, outputs = self.sizes(site)
         projection = outputs * units if site.node.input(8) is not None else 0
         return batch * steps * (4 * units * (inputs + outputs) + projection)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(17)
+
+        def real(*shape: int) -> np.ndarray:
+            return np.asarray(rng.uniform(-1, 1, shape), np.float32)
+
+        def whole(dtype: type[Any], size: int, *shape: int) -> np.ndarray:
+            return np.asarray(rng.integers(-size, size, shape), dtype)
+
+        plain = (real(2, 3, 4), real(2, 5), real(2, 5), real(4, 5, 4), real(4, 5, 5), real(4, 5))
+        short = (real(3, 2, 4), real(2, 3), real(2, 5), real(4, 5, 4), real(4, 5, 3), real(4, 5), real(3, 5), real(4, 5), real(3, 5), real(3))
+        fixed = frozenset(range(3, 10))
+        given: list[dict[str, Any]] = [{}, {"cell_clip": 0.5}, {"coupled": True}, {"activation": "RELU"}, {"activation": "RELU6"}, {"activation": "NONE"}]
+        samples = [Sample(plain, g, fixed, 3) for g in given] + [Sample((*plain, short[6]), {}, fixed, 3), Sample((*plain, None, short[7]), {}, fixed, 3), Sample((*plain, short[6], short[7]), {"coupled": True}, fixed, 3)]
+        samples += [Sample(short, {"time_major": True, "projection_clip": 0.8, "cell_clip": 0.9}, fixed, 3), Sample((*short[:6], None, None, short[8]), {"time_major": True}, fixed, 3)]
+        each = tuple(Rescale(0, 1503238553 + k * 2**26, -4 + k % 2) for k in range(4))
+        scales = LstmScales(-6, each, each[::-1], Rescale(0, 2**30, -14), Rescale(0, 1503238553, -15), Rescale(9, 1717986918, -21), (3, 0))
+        narrow = (whole(np.int8, 128, 2, 3, 4), whole(np.int8, 128, 2, 5), whole(np.int16, 9000, 2, 5), whole(np.int8, 127, 4, 5, 4), whole(np.int8, 127, 4, 5, 5), whole(np.int32, 4000, 4, 5))
+        samples += [Sample(narrow, {"scales": s}, fixed, 3, tolerance=2) for s in (scales, replace(scales, cell_clip=5000))]
+        samples.append(Sample((narrow[0][:, :1], *narrow[1:]), {"scales": replace(scales, cell_argument=(20000, 13))}, fixed, 3, tolerance=3))
+        wide = (narrow[0].astype(np.int16) * 200, narrow[1].astype(np.int16) * 200, *narrow[2:5], narrow[5].astype(np.int64) * 200)
+        each = tuple(Rescale(0, 23000 + k * 1000, -12 + k % 2) for k in range(4))
+        return [*samples, Sample(wide, {"scales": replace(scales, x=each, h=each, x_zero_point=0, output=Rescale(0, 1717986918, -14))}, fixed, 3, tolerance=256)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, h, c, w, r, b, *more = (None if a is None else np.asarray(a, np.float64) for a in arrays)
+        p, norm, projection, q = (*more, None, None, None, None)[:4]
+        assert x is not None and h is not None and c is not None and w is not None and r is not None and b is not None
+        s = self.scales
+        steps, rows = x if self.time_major else x.swapaxes(0, 1), []
+
+        def size(by: Rescale, word: int = 31) -> float:
+            return by.multiplier * 2.0 ** (by.shift - word)
+
+        for now in steps:
+            if s is None:
+                sums = np.einsum("kji,ni->knj", w, now) + np.einsum("kji,ni->knj", r, h) + (0 if norm is not None else b[:, None])
+            else:  # gates in Q3.12, the cell as it is stored
+                word = 15 if np.asarray(arrays[0]).dtype == np.int16 else 31
+                from_x = (np.einsum("kji,ni->knj", w, now - s.x_zero_point) + b[:, None]) * np.asarray([size(v, word) for v in s.x])[:, None, None]
+                from_h = np.einsum("kji,ni->knj", r, h - s.output.zero_point) * np.asarray([size(v, word) for v in s.h])[:, None, None]
+                sums = np.clip(np.clip(np.rint(from_x), -32768, 32767) + np.clip(np.rint(from_h), -32768, 32767), -32768, 32767) / 4096
+
+            def gate(k: int, peep: np.ndarray | None, sums: np.ndarray = sums) -> np.ndarray:
+                total = sums[k] if peep is None or p is None or k == 2 else sums[k] + peep * p[min(k, 2)]
+                if norm is not None:
+                    total = (total - total.mean(1, keepdims=True)) / np.sqrt(total.var(1, keepdims=True)) * norm[k] + b[k]
+                return np.asarray(total if k == 2 else 1 / (1 + np.exp(-total)))
+
+            functions: dict[str, Callable[[np.ndarray], np.ndarray]] = {"TANH": np.tanh, "RELU": lambda v: np.maximum(v, 0), "RELU6": lambda v: np.clip(v, 0, 6), "NONE": lambda v: v}
+            squash = functions[self.activation]
+            forget = gate(1, c)
+            take, candidate = 1 - forget if self.coupled else gate(0, c), squash(gate(2, None))
+            if s is None:
+                c = forget * c + take * candidate
+                c = np.clip(c, -self.cell_clip, self.cell_clip) if self.cell_clip else c
+                h = gate(3, c) * squash(c)
+            else:
+                c = np.rint(forget * 2**15 * c * size(s.forget)) + np.rint(take * candidate * 2.0**30 * size(s.input))
+                c = np.clip(c, -(s.cell_clip or 32768), s.cell_clip or 32767)
+                active = np.tanh(c * s.cell_argument[0] / 2.0 ** s.cell_argument[1] / (24 * 512))
+                limits = np.iinfo(np.asarray(arrays[1]).dtype)
+                h = np.clip(np.rint(gate(3, None) * active * 2.0**30 * size(s.output)) + s.output.zero_point, limits.min, limits.max)
+            if projection is not None:
+                h = h @ projection.T + (0 if q is None else q)
+                h = np.clip(h, -self.projection_clip, self.projection_clip) if self.projection_clip else h
+            rows.append(h)
+        y = np.stack(rows, 0 if self.time_major else 1)
+        return [v.astype(np.asarray(a).dtype) for v, a in zip((y, h, c), arrays, strict=False)]
 
 
 def _memory(site: Site) -> list[Argument]:

@@ -6,11 +6,13 @@ has one period. Source: ONNX operator specification.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, const, fresh, reduce, select
 from aot_model.ir.index import add, less, mod, mul
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
@@ -71,6 +73,29 @@ class Fourier(Operator):
             first_part = call("eq", index[-1], const(0), dtype=DType.BOOL)
             total = reduce("add", (n,), select(first_part, real, imaginary))
         return total if self.scale == 1 else call("mul", total, const(self.scale, x.dtype))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        angle = 2 * np.pi * np.arange(8) / 8
+        tables = tuple(np.asarray(f(angle), np.float32) for f in (np.cos, np.sin))
+        kinds: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+            ((2, 8, 2), {"bins": 8}), ((2, 8, 1), {"bins": 5}), ((2, 6, 2), {"bins": 8, "sign": 1, "scale": 0.125}), ((1, 11, 2), {"bins": 8}), ((8, 3, 2), {"axis": 0, "bins": 8}),
+        ]  # fmt: skip
+        return [Sample((_draw(*s), *tables), c, frozenset({1, 2})) for s, c in kinds] + [
+            Sample((_draw(2, 5, 2), *tables), {"bins": 8, "sign": 1, "scale": 0.125, "real": True}, frozenset({1, 2}))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, length = np.asarray(arrays[0], np.float64), np.asarray(arrays[1]).size
+        signal = np.moveaxis(x[..., 0] + 1j * (x[..., 1] if x.shape[-1] == 2 else 0), self.axis, -1)
+        y: np.ndarray
+        if self.real:
+            y = np.fft.irfft(signal, length)[..., None]
+        elif self.sign < 0:
+            y = np.fft.fft(signal, length)[..., : self.bins, None]
+        else:
+            y = length * np.fft.ifft(signal, length)[..., : self.bins, None]
+        parts = y if self.real else self.scale * np.concatenate([y.real, y.imag], -1)
+        return [np.moveaxis(parts, -2, self.axis).astype(np.asarray(arrays[0]).dtype)]
 
 
 def fourier(build: Build, x: Value, axis: int, length: int, bins: int, inverse: bool, real: bool = False) -> Value:
@@ -136,6 +161,15 @@ class Frames(Operator):
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return at(required(inputs), (index[0], add(mul(index[1], self.step), index[2]), *index[3:]))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((_draw(2, 11),), {"length": 4, "step": 3}), Sample((_draw(1, 9, 2),), {"length": 3, "step": 1}), Sample((_draw(1, 5, 2),), {"length": 5, "step": 2})]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0])
+        begins = range(0, x.shape[1] - self.length + 1, self.step)
+        return [np.stack([x[:, b : b + self.length] for b in begins], 1)]
 
 
 @operator("STFT")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from aot_model.ir.operator import Inputs, Operator, OperatorError
+import numpy as np
+
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.site import Site
@@ -30,3 +32,11 @@ class Assign(Operator):
         state, value = site.input(0), site.input(1)
         source = Argument("x", value if value.is_const else site.window(1))
         site.call("assign", f"    memcpy(y, x, {state.type.nbytes}u);", [source, written("y", state)], includes=["string.h"])
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        return [Sample((x, -x), states=frozenset({0})), Sample((x, 2 * x), {}, frozenset({1}), states=frozenset({0}))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return [np.asarray(arrays[1])]  # what the state holds in the second run

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
@@ -74,6 +74,25 @@ class CountGrams(Operator):
         arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", y)]
         note = f"{sum(map(len, self.grams))} n-grams"
         site.call("count_grams", block(text), arguments, includes={"string.h"}, helpers=(_FIND_GRAM,) if self.grams else (), note=note)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[0, 1, 2, 1, 2, 0, 3], [2, 2, 2, 2, 9, 0, 1]], np.int32)
+        one, two = (((0,), 3), ((2,), 0)), (((0, 1), 2), ((1, 2), 1), ((2, 2), 4))
+        kinds: list[dict[str, Any]] = [{"grams": (one, two)}, {"grams": (two,), "skips": 2}, {"grams": (one, two), "weights": (0.5, 2, 3, 1, 0)}, {"grams": (two,), "skips": 1, "once": True}]
+        kinds.append({"grams": (one,), "once": True, "weights": (0.5, 2, 3, 1, 0)})
+        return [Sample((x,), {"outputs": 5, **k}) for k in kinds] + [Sample((x[0],), {"outputs": 5, "grams": (two,)})]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0])
+        y = np.zeros((*x.shape[:-1], self.outputs), np.float32)
+        for row, out in zip(x.reshape(-1, x.shape[-1]), y.reshape(-1, self.outputs), strict=True):
+            for gram, place in (pair for grams in self.grams for pair in grams):
+                for step in range(1, self.skips + 2 if len(gram) > 1 else 2):
+                    ahead = (len(gram) - 1) * step
+                    out[place] += sum(tuple(row[i : i + ahead + 1 : step]) == gram for i in range(x.shape[-1] - ahead))
+        y = np.minimum(y, 1) if self.once else y
+        return [y if self.weights is None else y * np.asarray(self.weights, np.float32)]
 
 
 _FIND_GRAM = """\

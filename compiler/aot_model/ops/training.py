@@ -6,7 +6,11 @@ Source: ONNX preview training operator specification, version 1.
 
 from __future__ import annotations
 
-from aot_model.ir.operator import Inputs, Operator, OperatorError
+from typing import Any, ClassVar
+
+import numpy as np
+
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
@@ -30,6 +34,9 @@ class _Math:
 
 class _Optimizer(Operator):
     """Groups of inputs: `kinds` tensors for each optimised one; the outputs are the new values and states."""
+
+    settings: ClassVar[tuple[dict[str, Any], ...]]
+    """Attributes of the samples."""
 
     def kinds(self) -> int:
         return 3
@@ -58,6 +65,18 @@ class _Optimizer(Operator):
             results.append(self.step(_Math(build), rate, number, list(tensors)))
         return [row[k] for k in range(len(results[0])) for row in results]
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(4)
+        values = [np.asarray(rng.uniform(0.1, 2, (2, 3)), np.float32) for _ in range(cls.kinds(cls()))]
+        other = [np.asarray(rng.uniform(0.1, 2, 4), np.float32) for _ in values]
+        both = [v for pair in zip(values, other, strict=True) for v in pair]
+        rate, start = np.asarray(0.1, np.float32), np.asarray(0, np.int64)
+        one: tuple[np.ndarray, ...] = (rate, np.asarray(3), *values)
+        two: tuple[np.ndarray, ...] = (rate, np.asarray(1), *both)
+        count = len(values) - 1
+        return [Sample(one, c, outputs=count) for c in cls.settings] + [Sample(two, cls.settings[-1], outputs=2 * count), Sample((rate, start, *values), cls.settings[-1], outputs=count)]
+
 
 @operator("Momentum", domain="ai.onnx.preview.training")
 class Momentum(_Optimizer):
@@ -67,6 +86,8 @@ class Momentum(_Optimizer):
     beta: float = 0.0
     mode: str = "standard"
     norm_coefficient: float = 0.0
+
+    settings: ClassVar[tuple[dict[str, Any], ...]] = tuple({"alpha": 0.9, "beta": 0.7, "mode": m, "norm_coefficient": n} for m in ("standard", "nesterov") for n in (0.0, 0.01))
 
     def step(self, m: _Math, rate: Value, number: Value, tensors: list[Value]) -> list[Value]:
         x, g, v = tensors
@@ -86,6 +107,8 @@ class Adagrad(_Optimizer):
     epsilon: float = 1e-6
     norm_coefficient: float = 0.0
 
+    settings: ClassVar[tuple[dict[str, Any], ...]] = ({"decay_factor": 0.1, "epsilon": 0.02, "norm_coefficient": 0.3},)
+
     def step(self, m: _Math, rate: Value, number: Value, tensors: list[Value]) -> list[Value]:
         x, g, h = tensors
         rate = m("Div", rate, m("Add", m("Mul", number, self.decay_factor), 1.0))
@@ -104,6 +127,10 @@ class Adam(_Optimizer):
     norm_coefficient: float = 0.0
     norm_coefficient_post: float = 0.0
 
+    settings: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"alpha": 0.95, "beta": 0.85, "epsilon": 0.02, "norm_coefficient": 0.1}, {"norm_coefficient_post": 0.2, "alpha": 0.8, "beta": 0.9},
+    )  # fmt: skip
+
     def kinds(self) -> int:
         return 4
 
@@ -118,3 +145,16 @@ class Adam(_Optimizer):
         step = m.build(Where(), started, corrected, rate)
         new = m("Sub", x, m("Div", m("Mul", first, step), m("Add", m("Sqrt", second), self.epsilon)))
         return [m("Mul", new, 1 - self.norm_coefficient_post), first, second]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        rate, number, *tensors = (np.asarray(a, np.float64) for a in arrays)
+        count = len(tensors) // 4
+        x, g, v, h = (tensors[k * count : (k + 1) * count] for k in range(4))
+        values, first, second = [], [], []
+        for xk, gk, vk, hk in zip(x, g, v, h, strict=True):
+            gradient = gk + self.norm_coefficient * xk
+            first.append(self.alpha * vk + (1 - self.alpha) * gradient)
+            second.append(self.beta * hk + (1 - self.beta) * gradient**2)
+            step = rate * np.sqrt(1 - self.beta**number) / (1 - self.alpha**number) if number > 0 else rate
+            values.append((1 - self.norm_coefficient_post) * (xk - step * first[-1] / (np.sqrt(second[-1]) + self.epsilon)))
+        return [y.astype(np.float32) for y in (*values, *first, *second)]

@@ -5,14 +5,15 @@ Source: ONNX-ML operator specification (TreeEnsembleClassifier and TreeEnsembleR
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import operator as o
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from aot_model.c.expr import float_literal
-from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
@@ -126,6 +127,34 @@ class TreeSums(Operator):
             arguments.append(Argument("seen", Scratch("seen", self.targets, 1, "uint8_t")))
         note = f"{len(forest.roots)} trees, {len(forest.feature)} nodes"
         site.call("trees", block(text), arguments, includes={"string.h"}, note=note)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[0.2, -1, 5], [0.5, 0, 2], [np.nan, 3, 2], [2, 2, np.nan]], np.float32)
+        modes = ("BRANCH_LEQ", "BRANCH_GT", LEAF, LEAF, LEAF, "BRANCH_EQ", LEAF, LEAF)
+        forest = Forest((0, 1, 0, 0, 0, 2, 0, 0), (0.5, 0.0, 0, 0, 0, 2.0, 0, 0), (1, 2, 0, 0, 0, 6, 0, 0), (4, 3, 0, 0, 0, 7, 0, 0), modes, (1, 0, 0, 0, 0, 0, 0, 0), (0, 5),
+                        ((), (), (0,), (1, 2), (3,), (), (4,), (5,)), (0, 1, 0, 1, 0, 1), (1.0, 2.5, -3.0, 4.0, 0.25, -7.0))  # fmt: skip
+        plain = replace(forest, missing=(0,) * 8)
+        kinds: list[dict[str, Any]] = [{"aggregate": a} for a in AGGREGATES] + [{"base": (0.5, -2.0)}, {"aggregate": "AVERAGE", "base": (1.0, 0.0)}]
+        return [Sample((x,), {"forest": f, "targets": 2, **k}) for f in (forest, plain) for k in kinds] + [Sample((x.astype(np.float64),), {"forest": forest, "targets": 3})]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, forest = np.asarray(arrays[0]), self.forest
+        assert forest is not None
+        decide: dict[str, Callable[[Any, Any], Any]] = dict(zip(COMPARE, (o.le, o.lt, o.ge, o.gt, o.eq, o.ne), strict=True))
+        y = np.zeros((len(x), self.targets))
+        for row, out in zip(x, y, strict=True):
+            votes: list[list[float]] = [[] for _ in out]
+            for node in forest.roots:
+                while forest.mode[node] != LEAF:
+                    value = row[forest.feature[node]]
+                    taken = bool(forest.missing[node]) if np.isnan(value) and forest.mode[node] != "BRANCH_NEQ" else decide[forest.mode[node]](value, forest.threshold[node])
+                    node = (forest.yes if taken else forest.no)[node]
+                for place in forest.votes[node]:
+                    votes[forest.target[place]].append(forest.weight[place])
+            combine: Callable[[list[float]], float] = {"SUM": sum, "AVERAGE": lambda v: sum(v) / len(forest.roots), "MIN": lambda v: min(v, default=0), "MAX": lambda v: max(v, default=0)}[self.aggregate]
+            out[:] = [combine(v) + b for v, b in zip(votes, self.base or (0.0,) * self.targets, strict=True)]
+        return [y.astype(x.dtype)]
 
 
 def forest_of(node: Operator, prefix: str) -> Forest:

@@ -11,7 +11,7 @@ import numpy as np
 
 from aot_model.ir.expr import Expr, Index, const
 from aot_model.ir.index import flatten_index, unflatten
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType
 from aot_model.ops.registry import ints, normal_axis, operator, required, static
 
@@ -82,6 +82,13 @@ class ReshapeTo(View):
     def shape(self, inputs: Inputs) -> tuple[int, ...]:
         return self.to
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((ramp(*a),), {"to": b}) for a, b in [((2, 3, 4), (4, 6)), ((6,), (1, 6, 1)), ((1, 1), ()), ((2, 3), (3, 2))]]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        return [np.asarray(arrays[0]).reshape(self.to)]
+
 
 @operator("Flatten", movement=True)
 class Flatten(View):
@@ -93,6 +100,10 @@ class Flatten(View):
         shape = required(inputs).shape
         axis = self.axis + len(shape) if self.axis < 0 else self.axis
         return math.prod(shape[:axis]), math.prod(shape[axis:])
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((ramp(2, 3, 4, 5),), {"axis": a}) for a in (0, 1, 2, 4, -1, -3)] + [Sample((ramp(6),))]
 
 
 @operator("Squeeze", movement=True)
@@ -107,6 +118,11 @@ class Squeeze(View):
             raise OperatorError(f"cannot squeeze axes {sorted(gone)} of shape {shape}")
         return tuple(d for i, d in enumerate(shape) if i not in gone)
 
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = ramp(1, 3, 1, 2, 1)
+        return [Sample((x,)), *(Sample((x, np.asarray(a, np.int64)), constants=frozenset({1})) for a in ([0], [2, 4], [-1], [-3, 0]))]
+
 
 @operator("Unsqueeze", movement=True)
 class Unsqueeze(View):
@@ -120,3 +136,7 @@ class Unsqueeze(View):
         for a in sorted(normal_axis(a, rank) for a in axes):
             shape.insert(a, 1)
         return tuple(shape)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((ramp(3, 2), np.asarray(a, np.int64)), constants=frozenset({1})) for a in ([0], [1, 3], [-1], [3, 0, 1], [-2])]

@@ -1,0 +1,153 @@
+"""Softmax of int16 and L2 normalisation of quantised tensors, in fixed point as TensorFlow Lite Micro computes them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from aot_model.arithmetic.fixed_point import interpolated_table
+from aot_model.ir.expr import Expr, Index, call, cast, const
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.ops.elementwise import clamp, op
+from aot_model.ops.quantised import Table, saturated
+from aot_model.ops.registry import Build, broadcast, broadcast_index, operator, required
+
+
+@cache
+def exponential_table() -> Table:
+    """exp(x) for x in [-10, 0]."""
+    return Table(interpolated_table(10 / np.float32(65535), 32767, np.exp), DType.INT16, 0)
+
+
+@cache
+def reciprocal_table() -> Table:
+    """1 / (1 + x) for x in [0, 1]."""
+    return Table(interpolated_table(1 / np.float32(65535), -32768, lambda v: np.float32(1) / (np.float32(1) + v)), DType.INT16, 0)
+
+
+def interpolated(table: Table, x: Expr) -> Expr:
+    """A function of int16 x (as int32): the upper 9 bits choose one of 512 pieces, the others interpolate in it."""
+    place = call("add", call("sar", x, const(7)), const(256))
+    left, right = (cast(table.at(i), DType.INT32) for i in (place, call("add", place, const(1))))
+    part = call("mul", call("sub", right, left), call("bitand", x, const(127)))
+    return call("add", left, call("sar", call("add", part, const(64)), const(7)))
+
+
+def saturated16(x: Expr) -> Expr:
+    return clamp(x, const(-32768, x.dtype), const(32767, x.dtype))
+
+
+@operator("SoftmaxInt16", domain="aot")
+class SoftmaxInt16(Operator):
+    """Softmax of int16 over the last axis; the result has scale 2^-15. The factor brings differences to 10 / 65535."""
+
+    multiplier: int = 0
+    shift: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype is not DType.INT16 or not x.shape:
+            raise OperatorError(f"{x.type} is not an int16 tensor")
+        return [x.type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        axes = build.constant([x.type.rank - 1], DType.INT64)
+        most = build(op("ReduceMax"), x, axes)
+        exponential = build(ExponentialInt16(self.multiplier, self.shift), most, x)
+        total = build(op("ReduceSum"), exponential, axes)
+        return [build(SoftmaxRatioInt16(), exponential, total)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray(np.random.default_rng(3).integers(-32768, 32768, (3, 9)), np.int16)
+        return [Sample((x >> 3,), {"multiplier": 1717986918, "shift": 0}, tolerance=4), Sample((x >> 6,), {"multiplier": 1342177280, "shift": 3}, tolerance=4)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        real = np.asarray(arrays[0], np.float64) * self.multiplier * 2.0 ** (self.shift - 31) * 10 / 65535
+        powers = np.exp(real - real.max(axis=-1, keepdims=True))
+        return [np.minimum(np.rint(powers / powers.sum(axis=-1, keepdims=True) * 2**15), 32767).astype(np.int16)]
+
+
+@operator("ExponentialInt16", domain="aot", elementwise=True)
+class ExponentialInt16(Operator):
+    """exp(b - a) in Q0.15 as int32, for a >= b."""
+
+    multiplier: int = 0
+    shift: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
+        scaled = call("requantise", call("sub", b, a), const(self.multiplier), const(self.shift))
+        return interpolated(exponential_table(), saturated16(call("add", scaled, const(32767))))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        b = np.asarray([[0, -1, -7, -300], [-4000, -20000, -32768, -5]], np.int16)
+        return [Sample((np.asarray([[0]], np.int16), b), {"multiplier": m, "shift": s}, tolerance=10) for m, s in ((2**30, 1), (1717986918, -1))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        a, b = (np.asarray(v, np.float64) for v in arrays)
+        real = (b - a) * self.multiplier * 2.0 ** (self.shift - 31) * 10 / 65535
+        return [np.rint(np.exp(np.maximum(real, -10)) * 32767).astype(np.int32)]
+
+
+@operator("SoftmaxRatioInt16", domain="aot", elementwise=True)
+class SoftmaxRatioInt16(Operator):
+    """exponential / total, both Q0.15: the reciprocal of the normalised total comes from a table of 1 / (1 + x)."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(DType.INT16, required(inputs).shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        e, total = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
+        bits = call("leading_zeros", total)
+        left = call("sub", cast(bits, DType.INT64), const(1, DType.INT64))
+        normal = call("shl", cast(total, DType.INT64), left)
+        fraction = cast(call("sar", call("add", normal, const(1 << 13, DType.INT64)), const(14, DType.INT64)), DType.INT32)
+        reciprocal = interpolated(reciprocal_table(), saturated16(call("sub", fraction, const((1 << 15) + (1 << 16)))))
+        right = call("sub", const(31), bits)
+        half = call("shl", const(1), call("sub", right, const(1)))
+        y = call("sar", call("add", call("mul", e, reciprocal), half), right)
+        return cast(clamp(y, const(0), const(32767)), DType.INT16)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        powers = np.asarray([[32767, 20000, 3, 0], [32767, 32767, 32767, 1]], np.int32)
+        return [Sample((powers, powers.sum(1, keepdims=True, dtype=np.int32)), tolerance=4)]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        e, total = (np.asarray(v, np.float64) for v in arrays)
+        return [np.minimum(np.rint(e / total * 2**15), 32767).astype(np.int16)]
+
+
+# --- L2 normalisation -------------------------------------------------------------------------------------------------
+
+
+@operator("L2Normalise", domain="aot", elementwise=True)
+class L2Normalise(Operator):
+    """x / sqrt(square sum) of centred int32, as int8 with scale 2^-7."""
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(DType.INT8, required(inputs).shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, total = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
+        multiplier, shift = call("inverse_sqrt_multiplier", total), call("inverse_sqrt_shift", total)
+        y = call("requantise", x, multiplier, call("add", shift, const(7)))
+        return saturated(y, 0, -128, 127, DType.INT8)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([[3, -4, 0, 12], [100, -200, 255, 1], [0, 0, 0, 1]], np.int32)
+        return [Sample((x, (x * x).sum(1, keepdims=True, dtype=np.int32)))]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x, total = (np.asarray(v, np.float64) for v in arrays)
+        return [np.clip(np.rint(x / np.sqrt(total) * 128), -128, 127).astype(np.int8)]

@@ -1,1 +1,0 @@
-"""The matrix of compilers and flags: columns (compilers), groups (programs), cells (a program built and run), results."""
