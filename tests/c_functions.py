@@ -11,6 +11,7 @@ from aot_model.installation import include_dir
 
 OPAQUE = ("AOT_MODEL_OPAQUE", "AOT_MODEL_FUNCTION", "AOT_MODEL_NOINLINE", "noipa", "naked")
 """What makes that a compiler looks neither into a function from its callers nor the other way round."""
+BARRIER = "AOT_MODEL_BARRIER"
 INLINED = ("AOT_MODEL_INLINE", "always_inline")
 _NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 _LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
@@ -28,6 +29,13 @@ class CDefinition:
     @property
     def opaque(self) -> bool:
         return any(word in self.head for word in OPAQUE)
+
+    @property
+    def guarded(self) -> bool:
+        """A barrier begins and ends the body and stands before each return."""
+        statements = [s.strip() for s in re.split(r"[;{}]", self.body) if s.strip()]
+        ends = [k for k, s in enumerate(statements) if re.search(r"\breturn\b", s)]
+        return bool(statements) and statements[0] == statements[-1] == BARRIER and all(statements[k - 1] == BARRIER for k in ends)
 
     @property
     def inlined(self) -> bool:
@@ -60,8 +68,8 @@ def _close(text: str, at: int) -> int:
 
 
 def exposed(text: str, known: dict[str, CDefinition]) -> list[str]:
-    """Functions of a text with a loop, their own or one that is inlined into them, that are neither opaque nor inlined
-    themselves. known: what the headers define."""
+    """Functions of a text with a loop, their own or one that is inlined into them, that are neither opaque nor guarded by
+    barriers nor inlined themselves. known: what the headers define."""
     own = list(definitions(text))
     all_of_them = {**known, **{d.name: d for d in own}}
 
@@ -71,7 +79,8 @@ def exposed(text: str, known: dict[str, CDefinition]) -> list[str]:
         called = (all_of_them[n] for n in set(_CALLED.findall(d.body)) - seen if n in all_of_them)
         return any(loops(c, seen | {c.name}) for c in called if not c.opaque)
 
-    return sorted({d.name for d in own if d.name != "main" and not d.opaque and not d.inlined and loops(d, frozenset({d.name}))})
+    bare = (d for d in own if d.name != "main" and not (d.opaque or d.inlined or d.guarded))
+    return sorted({d.name for d in bare if loops(d, frozenset({d.name}))})
 
 
 @cache

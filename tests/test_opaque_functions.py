@@ -1,7 +1,8 @@
 """No compiler looks across the calls of generated code (docs/compilers.md: a bug of GCC that made numbers wrong).
 
-Networks that GCC 12.1-12.3 and 13.1-13.2 get wrong without AOT_MODEL_OPAQUE are right with it at every level, and every
-function with a loop over memory, of the headers and of what is generated, is opaque or part of one that is.
+Networks that GCC 12.1-12.3 and 13.1-13.2 get wrong without AOT_MODEL_OPAQUE and AOT_MODEL_BARRIER are right with them at
+every level, and every function with a loop over memory, of the headers and of what is generated, has one or the other or
+is part of one that has.
 """
 
 from __future__ import annotations
@@ -112,12 +113,12 @@ def test_reduced_networks(k: int, machine: str, network: Callable[[int], Network
 @pytest.mark.skipif(not affected(), reason="this gcc does not have the bug")
 @pytest.mark.parametrize(("k", "machine"), [(NARROW, ""), (WIDE, "x86-64-v4")])
 def test_they_show_the_bug(k: int, machine: str, network: Callable[[int], Network], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the attribute the reduced networks are wrong: the tests above can fail."""
+    """Without attribute and barriers the reduced networks are wrong: the tests above can fail."""
     if machine and not runs(machine):
         pytest.skip(f"this processor is no {machine}")
     monkeypatch.setenv("CC", "gcc")
     given = network(k)
-    texts = {n: re.sub(r"\bAOT_MODEL_OPAQUE\b", "", t) for n, t in given[0].texts.items()}
+    texts = {n: re.sub(r"\bAOT_MODEL_OPAQUE\b|\bAOT_MODEL_BARRIER;", "", t) for n, t in given[0].texts.items()}
     assert difference(given, texts, f"-O2 -march={machine}" if machine else "-O2", tmp_path) > 1
 
 
@@ -192,4 +193,9 @@ def test_the_check_finds_them() -> None:
     assert exposed(bare, {}) == ["f"]
     assert exposed(inlined, {}) == ["g"]
     assert exposed(bare.replace("static", "AOT_MODEL_OPAQUE static"), {}) == []
+    begun = bare.replace("{\n    for", "{\n    AOT_MODEL_BARRIER;\n    for")
+    guarded = begun.replace("}\n}", "}\n    AOT_MODEL_BARRIER;\n}")
+    assert exposed(begun, {}) == ["f"]
+    assert exposed(guarded, {}) == []
+    assert exposed(guarded.replace("x[i] = 1;", "if (x[i] == 0) {\n            return;\n        }"), {}) == ["f"]
     assert exposed(inlined.replace("AOT_MODEL_INLINE", "AOT_MODEL_OPAQUE static"), {}) == []

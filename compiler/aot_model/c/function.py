@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,17 @@ class CFunction:
         params = [self._declare(k, self.function.params[k]) for k in self.kept]
         if self.context is not None:
             params.append(f"{self.context.context} *{self.context.name}")
-        return f"AOT_MODEL_OPAQUE static {'int32_t' if self.function.fails else 'void'} {self.name}({', '.join(params)})"
+        attribute = "" if self.guarded else "AOT_MODEL_OPAQUE "
+        return f"{attribute}static {'int32_t' if self.function.fails else 'void'} {self.name}({', '.join(params)})"
+
+    @property
+    def guarded(self) -> bool:
+        """Whether barriers around the body keep compilers from wrong conclusions (attributes.h), which costs nothing.
+
+        The function is opaque where another writes the body, or where the body has more than one end.
+        """
+        f = self.function
+        return not (f.external or f.owner or f.fails or re.search(r"\breturn\b", f.body))
 
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""

@@ -28,8 +28,9 @@ static inline float f32_fma(float a, float b, float acc)
 
 /* 1 pixels x 3 channels in registers
  * dense (MatMul): float32[1,4] * float32[4,3] -> float32[1,3], 12 MACs */
-AOT_MODEL_OPAQUE static void dense_00_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
+static void dense_00_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
 {
+    AOT_MODEL_BARRIER;
 const float *const x0 = x;
 {
     const float *w = weights;
@@ -81,6 +82,7 @@ const float *const x0 = x;
     y[2] = aot_model_max_float32(acc0_2, 0.0f);
 }
 
+    AOT_MODEL_BARRIER;
 }
 
 /* ---- the model ---- */

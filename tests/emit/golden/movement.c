@@ -11,8 +11,9 @@
 /* ---- layers ---- */
 
 /* mean (ReduceMean): float32[1,2,4] -> float32[1,2] */
-AOT_MODEL_OPAQUE static void movement_00_reducemean(const float *restrict x, float *restrict y)
+static void movement_00_reducemean(const float *restrict x, float *restrict y)
 {
+    AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 2; ++i) {
         float t0 = 0.0f;
         for (int32_t r0 = 0; r0 < 4; ++r0) {
@@ -20,6 +21,7 @@ AOT_MODEL_OPAQUE static void movement_00_reducemean(const float *restrict x, flo
         }
         y[i] = t0 / 4.0f;
     }
+    AOT_MODEL_BARRIER;
 }
 
 /* ---- the model ---- */

@@ -26,9 +26,10 @@ typedef void aot_mve_dot_kernel(const int8_t *x0, const int8_t *x1, const int8_t
                                 int8_t *y1);
 
 /* All pixels of a 1x1 convolution, two at a time through a copy of depth >= in_c bytes each. */
-AOT_MODEL_OPAQUE static void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t pixels, int32_t in_c, int32_t depth, int32_t out_c,
+static void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t pixels, int32_t in_c, int32_t depth, int32_t out_c,
                               int8_t *patch, const int8_t *x, const int8_t *w, int8_t *y)
 {
+    AOT_MODEL_BARRIER;
     for (; pixels > 0; pixels -= 2, x += 2 * in_c, y += 2 * out_c) {
         const int32_t second = pixels > 1 ? 1 : 0;
         if (in_c == depth) {
@@ -39,6 +40,7 @@ AOT_MODEL_OPAQUE static void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t 
         }
         dot(patch, patch + second * depth, w, out_c, y, y + second * out_c);
     }
+    AOT_MODEL_BARRIER;
 }
 """
 

@@ -26,8 +26,9 @@ from .spec import QuantSpec
 
 INTERLEAVE_C = """\
 /* to[2 i] = a[i], to[2 i + 1] = b[i] for i < n; a row outside of the image is null and gives `fill`. */
-AOT_MODEL_OPAQUE static void aot_mve_interleave(int8_t *to, const int8_t *a, const int8_t *b, int8_t fill, int32_t n)
+static void aot_mve_interleave(int8_t *to, const int8_t *a, const int8_t *b, int8_t fill, int32_t n)
 {
+    AOT_MODEL_BARRIER;
 #if AOT_MODEL_MVE
     int8_t outside[16];
     vstrbq_s8(outside, vdupq_n_s8(fill));
@@ -43,6 +44,7 @@ AOT_MODEL_OPAQUE static void aot_mve_interleave(int8_t *to, const int8_t *a, con
             pair.val[1] = vldrbq_s8(row_b + (at & mask_b));
             vst2q_s8(to + 2 * at, pair);
         }
+        AOT_MODEL_BARRIER;
         return;
     }
     for (int32_t i = 0; i < n; i++) {
@@ -55,6 +57,7 @@ AOT_MODEL_OPAQUE static void aot_mve_interleave(int8_t *to, const int8_t *a, con
         to[2 * i + 1] = b ? b[i] : fill;
     }
 #endif
+    AOT_MODEL_BARRIER;
 }
 """
 
@@ -76,18 +79,21 @@ typedef void aot_mve_depthwise_kernel(const int8_t *x, const int8_t *w, const in
 /* Fills row pair j, input rows 2 j - pad_top and the next one, in the place of j - 2. */
 static void aot_mve_depthwise3x3_step(const aot_mve_depthwise_shape *s, int32_t j, const int8_t *image, int8_t *pairs)
 {
+    AOT_MODEL_BARRIER;
     const int32_t a = 2 * j - s->pad_top;
     aot_mve_interleave(pairs + j % 2 * s->pair + s->left, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
                        a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL, s->fill, s->used);
+    AOT_MODEL_BARRIER;
 }
 """
 
 PLAIN_C = """\
 /* The whole layer. */
-AOT_MODEL_OPAQUE static void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, aot_mve_depthwise_kernel *rows, int8_t *pairs,
+static void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, aot_mve_depthwise_kernel *rows, int8_t *pairs,
                                  const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
                                  const uint16_t *offsets, int8_t *y)
 {
+    AOT_MODEL_BARRIER;
     for (int32_t n = 0; n < s->batch; n++, x += s->in_h * s->in_row, y += s->out_h * s->out_row) {
         aot_mve_fill(pairs, s->fill, s->total);
         aot_mve_depthwise3x3_step(s, 0, x, pairs);
@@ -97,6 +103,7 @@ AOT_MODEL_OPAQUE static void aot_mve_depthwise3x3(const aot_mve_depthwise_shape 
                  y + j * s->step * s->out_row);
         }
     }
+    AOT_MODEL_BARRIER;
 }
 """
 

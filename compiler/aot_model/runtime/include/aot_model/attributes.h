@@ -1,12 +1,16 @@
 /* How compilers are told what generated code needs of them. Part of aot-model. C99 and C++.
  *
- * AOT_MODEL_OPAQUE, AOT_MODEL_FUNCTION: nothing that a compiler finds out about the body of such a function may be used
- * where it is called, and nothing of the call in the body. All that we generate has the same shape: many pointers into
- * one workspace, and loops over them. GCC 12.1-12.3 and 13.1-13.2 (bug 110702) compute such addresses as integers where
- * they see that two pointers have one origin or that one pointer is walked in two strides (-3 * w + 4 * p instead of
- * w + p), take the access for one through NULL, skip what follows it, and conclude that the function reads or writes
- * less than it does; its callers then drop the call, or the stores before it. docs/compilers.md tells the whole story.
- * Every function with a loop over memory is therefore opaque, or inlined (AOT_MODEL_INLINE) into one that is. */
+ * All that we generate has the same shape: many pointers into one workspace, and loops over them. GCC 12.1-12.3 and
+ * 13.1-13.2 (bug 110702) may conclude that such a function reads or writes less than it does; its callers then drop the
+ * call, or the stores before it. docs/compilers.md tells the whole story. Every function with a loop over memory is
+ * therefore one of these:
+ *
+ * AOT_MODEL_OPAQUE, AOT_MODEL_FUNCTION: nothing that a compiler finds out about the body may be used where it is called,
+ * and nothing of the call in the body.
+ * AOT_MODEL_BARRIER is its first and its last statement, and stands before each return: no conclusion about a function
+ * is possible that has a statement of which the compiler must assume that it reads and writes all memory. The first is
+ * reached whatever follows; the last stays with the loops where GCC splits a function.
+ * AOT_MODEL_INLINE: it is part of such a function. */
 #ifndef AOT_MODEL_ATTRIBUTES_H
 #define AOT_MODEL_ATTRIBUTES_H
 
@@ -16,6 +20,12 @@
 #define AOT_MODEL_OPAQUE __attribute__((noinline, noclone))
 #else
 #define AOT_MODEL_OPAQUE
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define AOT_MODEL_BARRIER __asm__ volatile("" : : : "memory")
+#else
+#define AOT_MODEL_BARRIER (void)0
 #endif
 
 /* A function in a header that is too large for every call. */
