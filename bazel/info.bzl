@@ -1,5 +1,7 @@
 """What the rules know of a compiled model: a provider, names."""
 
+load(":options.bzl", "RESERVED_NAMES")
+
 AotModelInfo = provider(
     doc = "A compiled model.",
     fields = {
@@ -16,11 +18,28 @@ AotModelInfo = provider(
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 _DIGITS = "0123456789"
 
+def is_identifier(text):
+    """Whether a text is a C identifier."""
+    return text != "" and text[0] not in _DIGITS and not [c for c in text.elems() if c not in _LETTERS + _DIGITS]
+
 def identifier(text):
-    """The name of a target as a C identifier."""
+    """The name of a target as a C identifier that a library can have: its own, or a similar one.
+
+    Args:
+        text: the name of a target.
+
+    Returns:
+        A string.
+    """
     text = text.split("/")[-1]
     made = "".join([c if c in _LETTERS + _DIGITS else "_" for c in text.elems()])
-    return "_" + made if made[0] in _DIGITS else made
+    if made[0] in _DIGITS:
+        made = "m" + made
+    elif made[0] == "_":
+        made = "m_" + made.lstrip("_") if made.strip("_") else "model"
+    if (made.lower() + "_").startswith("aot_model_"):
+        made = "m_" + made
+    return made + "_model" if made.lower() in RESERVED_NAMES else made
 
 def sources_of(library):
     """The label of the generating rule of an aot_model_library().

@@ -3,7 +3,7 @@
 load("@rules_cc//cc:cc_library.bzl", "cc_library")
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load(":compile.bzl", "compile_c")
-load(":info.bzl", "AotModelInfo", "identifier")
+load(":info.bzl", "AotModelInfo", "identifier", "is_identifier")
 load(":options.bzl", "OPTION_ATTRS", "OPTION_FLAGS")
 load(":stack.bzl", "aot_model_stack")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
@@ -36,7 +36,7 @@ def _probe(ctx, target):
 
 def _sources_impl(ctx):
     name = ctx.attr.model_name
-    if not name or name != identifier(name):
+    if not is_identifier(name):
         fail("aot_model_library(%s): model_name '%s' is not a C identifier" % (ctx.label.name, name))
     target = ctx.attr.target or ctx.attr._target_flag[TargetFlagInfo].value or ctx.toolchains[TOOLCHAIN_TYPE].aot_model.target
     target = ",".join(ctx.attr.offload + [target])

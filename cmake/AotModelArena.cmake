@@ -23,7 +23,7 @@ function(aot_model_arena target)
     if (CMAKE_GENERATOR MATCHES "Ninja")
         list(APPEND arg_POOL_SECTIONS --keep-unchanged)
     endif ()
-    string(MAKE_C_IDENTIFIER "${target}" name)
+    _aot_model_name(name "aot_model_arena(${target})" "${target}")
     set(dir "${CMAKE_CURRENT_BINARY_DIR}/${target}.aot")
     _aot_model_add_command(
         OUTPUT "${dir}/${name}.c" "${dir}/${name}.h"

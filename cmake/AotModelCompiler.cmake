@@ -3,7 +3,8 @@
 include_guard(GLOBAL)
 
 # Sets <prefix>_PROBLEM to why there is no working compiler, or to nothing and <prefix>_COMMAND to the command that runs
-# it, <prefix>_VERSION, _CMAKE_DIR, _INCLUDE_DIR and _PROBE to what it says of its installation, <prefix>_OPTIONS to the keywords
+# it, <prefix>_VERSION, _CMAKE_DIR, _INCLUDE_DIR, _PROBE and _RESERVED (names that no library has) to what it says of its
+# installation, <prefix>_OPTIONS to the keywords
 # that are its options, as <kind>/<KEYWORD>/<option>.
 function(_aot_model_find_compiler prefix)
     set(${prefix}_PROBLEM "" PARENT_SCOPE)
@@ -50,7 +51,7 @@ function(_aot_model_find_compiler prefix)
         set(${prefix}_PROBLEM "${problem}" PARENT_SCOPE)
         return()
     endif ()
-    foreach (key IN ITEMS cmake_dir include_dir probe)
+    foreach (key IN ITEMS cmake_dir include_dir probe reserved)
         string(JSON value ERROR_VARIABLE bad GET "${answer}" ${key})
         if (bad)
             set(value "")

@@ -51,6 +51,7 @@ set_property(GLOBAL PROPERTY AOT_MODEL_COMMAND "${_aot_model_COMMAND}")
 set_property(GLOBAL PROPERTY AOT_MODEL_INCLUDE_DIR "${_aot_model_INCLUDE_DIR}")
 set_property(GLOBAL PROPERTY AOT_MODEL_PROBE "${_aot_model_PROBE}")
 set_property(GLOBAL PROPERTY AOT_MODEL_OPTIONS "${_aot_model_OPTIONS}")
+set_property(GLOBAL PROPERTY AOT_MODEL_RESERVED "${_aot_model_RESERVED}")
 if (NOT TARGET aot_model_runtime)
     # For code that handles models in general and links none; a library made by aot_model_library() has the headers.
     add_library(aot_model_runtime INTERFACE)

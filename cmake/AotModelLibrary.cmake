@@ -1,7 +1,8 @@
 # aot_model_library(<target>
 #     MODEL <file>                                the ONNX or TFLite file; one that the build makes, too
 #     [NAME <identifier>]                         prefix of the generated files and symbols; default: the library's name
-#                                                 as a C identifier
+#                                                 as a C identifier, with `_model` where `<name>.h` would hide a header
+#                                                 of C
 #     [TARGET <target>]                           what to generate code for (`aot-model targets`), with its options:
 #                                                 `cortex-m4,optimize=size`; default: what the library is compiled for,
 #                                                 which the C compiler is asked
@@ -67,7 +68,7 @@ function(aot_model_library target)
         message(FATAL_ERROR "${call}: the generated code is C: enable the language, project(${PROJECT_NAME} LANGUAGES C ...)")
     endif ()
     if (NOT DEFINED arg_NAME)
-        string(MAKE_C_IDENTIFIER "${target}" arg_NAME)
+        _aot_model_name(arg_NAME "${call}" "${target}")
     elseif (NOT arg_NAME MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
         message(FATAL_ERROR "${call}: NAME '${arg_NAME}' is not a C identifier")
     endif ()
@@ -155,7 +156,7 @@ function(aot_model_library target)
         add_dependencies(${target} ${target}.probe)
     endif ()
     if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang)$")
-        target_link_libraries(${target} PUBLIC m)
+        target_link_libraries(${target} PUBLIC -lm)  # `m` would be a target of this project that is called so
     endif ()
     get_property(runtime GLOBAL PROPERTY AOT_MODEL_INCLUDE_DIR)
     file(GLOB_RECURSE runtime_headers "${runtime}/*.h" "${runtime}/*.hpp")
@@ -181,6 +182,27 @@ function(aot_model_library target)
     if (DEFINED arg_METADATA)
         set(${arg_METADATA} "${metadata}" PARENT_SCOPE)
     endif ()
+endfunction()
+
+# Sets <result> to the name of a target as a C identifier that a library can have.
+function(_aot_model_name result call target)
+    string(MAKE_C_IDENTIFIER "${target}" name)
+    if (target MATCHES "^[0-9]")
+        string(REGEX REPLACE "^_" "m" name "${name}")
+    endif ()
+    string(REGEX REPLACE "^_+$" "model" name "${name}")
+    string(REGEX REPLACE "^_+" "m_" name "${name}")
+    string(TOLOWER "${name}" lower)
+    if (lower MATCHES "^aot_model(_|$)")
+        set(name "m_${name}")
+    endif ()
+    get_property(reserved GLOBAL PROPERTY AOT_MODEL_RESERVED)
+    string(REPLACE " " ";" reserved "${reserved}")
+    if (lower IN_LIST reserved)
+        message(STATUS "${call}: its header is ${name}_model.h, because programs include <${lower}.h>; NAME says otherwise")
+        string(APPEND name "_model")
+    endif ()
+    set(${result} "${name}" PARENT_SCOPE)
 endfunction()
 
 # GCC writes what each function needs and whom it calls beside the object; the compiler sums it up before the archive is made.

@@ -14,6 +14,7 @@ import pytest
 from cmake_project import ROOT
 from keyword_samples import FILES, words, write_model_for_all
 
+from aot_model.c.names import RESERVED_NAMES
 from aot_model.cli import keywords, main
 from aot_model.cli.keywords import OPTIONS, Keyword
 
@@ -32,7 +33,9 @@ def options_bzl() -> str:
     head = '"""Options of the compiler that are attributes of the rules: written by tests/build/test_keywords.py from keywords.py."""\n\n'
     rows = sorted(OPTIONS, key=lambda k: k.name)
     flags = "".join(f'    "{k.name}": "{k.flag}",\n' for k in OPTIONS)
-    return f"{head}# The options in the order of the command line.\nOPTION_FLAGS = {{\n{flags}}}\n\nOPTION_ATTRS = {{\n{''.join(map(attribute, rows))}}}\n"
+    names = "".join(f'    "{name}",\n' for name in RESERVED_NAMES)
+    reserved = f"\n# Names that no library has: programs include headers that are called so.\nRESERVED_NAMES = [\n{names}]\n"
+    return f"{head}# The options in the order of the command line.\nOPTION_FLAGS = {{\n{flags}}}\n\nOPTION_ATTRS = {{\n{''.join(map(attribute, rows))}}}\n{reserved}"
 
 
 def call(function: str, rows: Sequence[Keyword], first: str) -> str:

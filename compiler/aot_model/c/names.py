@@ -19,13 +19,17 @@ _KEYWORDS = frozenset(
 _HEADERS = frozenset(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math memory regex search setjmp signal stdalign
     stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar
-    wctype arm_acle arm_mve arm_neon arm_math immintrin model module scalar""".split()
+    wctype arm_acle arm_mve arm_neon arm_math immintrin alloca dirent dlfcn endian fcntl features getopt malloc newlib pthread
+    reent sched semaphore syslog termios""".split()
 )
-"""Names of headers that other C code includes: `<name>.h` in the include path would hide them."""
+"""Names of headers that other C code includes, by itself or through others: `<name>.h` in the include path would hide them."""
+RESERVED_NAMES = tuple(sorted(_HEADERS))
+"""Names that no library has; a build rule adds `_model` to the name of a target that is one of them."""
 _MACROS = frozenset("NULL EOF NAN INFINITY HUGE_VAL errno unix linux i386 arm near far interface small I".split())
 """Macros of standard headers, and of compilers outside their strict modes, that are spelt like ordinary names."""
 _MACRO_FORM = re.compile(r"(U?INT(_LEAST|_FAST)?\d+|U?INTPTR|U?INTMAX|PTRDIFF|SIZE|SIG_ATOMIC|WCHAR|WINT|FP|M)_\w+|AOT_MODEL_\w+")
 MAX_LENGTH = 60
+MAX_GIVEN_LENGTH = 200
 
 
 def identifier(text: str, fallback: str = "value") -> str:
@@ -39,19 +43,31 @@ def identifier(text: str, fallback: str = "value") -> str:
 
 
 def library_name(given: str | None, model: Path) -> str:
-    """The name of a library: what the user says, which must be a C identifier, or one made from the file's name.
+    """The name of a library, with which its files and symbols begin: what the user says, or one made from the file's name.
 
-    CompileError E501 when the given name cannot name C functions and `<name>.h`.
+    A keyword of C will do, as `int_run` is none. CompileError E501 when the given name will not do.
     """
     if given is None:
-        made = identifier(model.stem, "model")
-        return f"{made}_model" if made.lower() in _HEADERS else made
-    if identifier(given, "?") != given:
-        hint = f"'{identifier(given, 'model')}' would do"
+        clean = re.sub(r"[^A-Za-z0-9_]+", "_", model.stem)[:MAX_LENGTH].strip("_")
+        return free_name(clean) if re.search(r"[A-Za-z0-9]", clean) else "model"
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", given) or len(given) > MAX_GIVEN_LENGTH:
+        hint = f"'{library_name(None, Path(given[:MAX_LENGTH] + '.onnx'))}' would do"
         raise fail("E501", f"--name '{printable(given)}' is not a name for C functions and files", hint=hint)
     if given.lower() in _HEADERS:
-        raise fail("E501", f"--name '{given}' would hide the header <{given}.h>", hint=f"'{given}_model' would do")
+        raise fail("E501", f"--name '{given}' would hide the header <{given}.h>", hint=f"'{free_name(given)}' would do")
+    if free_name(given) != given:
+        raise fail("E501", f"--name '{given}': what begins with aot_model is of the compiler's own headers", hint=f"'{free_name(given)}' would do")
     return given
+
+
+def free_name(name: str) -> str:
+    """A name as it is, if it begins with a letter and is neither that of a header nor in the name space of the runtime.
+
+    The build rules do the same to the names of targets: tests/build/test_ordinary_names.py has them side by side.
+    """
+    if not name[:1].isalpha() or re.match(r"aot_model(_|$)", name.lower()):
+        name = f"m{name}" if name[0].isdigit() else f"m_{name.lstrip('_')}"
+    return f"{name}_model" if name.lower() in _HEADERS else name
 
 
 def identifiers(texts: Iterable[str], fallback: str = "value", taken: Iterable[str] = ()) -> list[str]:

@@ -63,9 +63,10 @@ def _flags_joined(words: Sequence[str]) -> list[str]:
 
 def _version(arguments: argparse.Namespace) -> str:
     if arguments.json:
+        from aot_model.c.names import RESERVED_NAMES
         from aot_model.installation import describe
 
-        return json.dumps({**describe(), "options": known_options()}, indent=1)
+        return json.dumps({**describe(), "options": known_options(), "reserved": " ".join(RESERVED_NAMES)}, indent=1)
     from aot_model import __version__
 
     return f"aot-model {__version__}"

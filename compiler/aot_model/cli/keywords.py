@@ -78,7 +78,7 @@ OPTIONS = (
 
 LIBRARY = (
     Keyword("model", "<file>", "the ONNX or TFLite file; one that the build makes, too"),
-    Keyword("model_name", "<identifier>", "prefix of the generated files and symbols; default: the library's name as a C identifier", spelled={"cmake": "NAME"}),
+    Keyword("model_name", "<identifier>", "prefix of the generated files and symbols; default: the library's name as a C identifier, with `_model` where `<name>.h` would hide a header of C", spelled={"cmake": "NAME"}),
     Keyword("target", "<target>", "what to generate code for (`aot-model targets`), with its options: `cortex-m4,optimize=size`; default: what the library is compiled for, which the C compiler is asked"),
     Keyword("flags_from", "<target>", "targets whose flags the library is compiled with; default: where a platform keeps them in a target (zephyr_interface), that one",
             "list", spelled={"bazel": "", "scons": ""}),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from aot_model import __version__
 from aot_model.c.function import CFunction
-from aot_model.c.names import comment_text, identifier, identifiers, string_literal
+from aot_model.c.names import comment_text, identifiers, library_name, string_literal
 from aot_model.emit import parameters
 from aot_model.emit.constant_pools import ConstantPool, place
 from aot_model.emit.functions import collect_functions, emitted_by_targets
@@ -116,7 +117,7 @@ class ModelView:
 
     @staticmethod
     def of(name: str, program: Program, addresses: Addresses, target: Target, options: Options, source_name: str, sha256: str) -> ModelView:
-        name = identifier(name, "model")
+        name = library_name(name, Path(name))
         pools = work_pools(addresses, options)
         by_name = {p.name: p for p in pools}
 

@@ -9,7 +9,8 @@ env.AotModelLibrary(name, model, ...) makes a static library of the generated C,
 compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both have these arguments:
 
     model           the ONNX or TFLite file; one that the build makes, too
-    model_name      prefix of the generated files and symbols; default: the library's name as a C identifier
+    model_name      prefix of the generated files and symbols; default: the library's name as a C identifier, with
+                    `_model` where `<name>.h` would hide a header of C
     target          what to generate code for (`aot-model targets`), with its options: `cortex-m4,optimize=size`;
                     default: what the library is compiled for, which the C compiler is asked
     offload         targets that take over parts of the model first, in order of preference: docs/targets.md
@@ -202,9 +203,16 @@ def _probe(env: Environment, path: str) -> Node:
 # --- libraries --------------------------------------------------------------------------------------------------------
 
 
-def _identifier(name: str) -> str:
+def _identifier(env: Environment, call: str, name: str) -> str:
+    """The name of a node as a C identifier that a library can have."""
     text = re.sub(r"[^A-Za-z0-9_]", "_", os.path.basename(name))
-    return f"_{text}" if text[:1].isdigit() else text
+    text = f"m{text}" if text[:1].isdigit() else re.sub("^_+", "m_", text) if text.strip("_") else "model"
+    if re.match("aot_model(_|$)", text.lower()):
+        text = f"m_{text}"
+    if text.lower() in str(_describe(env).get("reserved", "")).split():
+        print(f"{call}: its header is {text}_model.h, because programs include <{text.lower()}.h>; model_name says otherwise")
+        text += "_model"
+    return text
 
 
 def _split(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,7 +257,7 @@ def _sources(
     words = [*_options(env, arguments), *(f"--target-plugin={plugin.rfile()}" for plugin in plugins), *options]
     overrides = _split(call, arguments)
     env = env.Clone(**overrides) if overrides else env
-    model_name = _identifier(name) if model_name is None else model_name
+    model_name = _identifier(env, call, name) if model_name is None else model_name
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", model_name):
         raise UserError(f"{call}: model_name '{model_name}' is not a C identifier")
     target = ",".join([*offload, target or env.subst("$AOT_MODEL_TARGET") or "auto"])
@@ -303,7 +311,7 @@ def _aot_model_arena(env: Environment, name: str, libraries: Any, pool_sections:
     libraries = list(libraries)
     if not libraries or not all(isinstance(library, Generated) and library.library for library in libraries):
         raise UserError(f"{call}: libraries were not made by AotModelLibrary()")
-    symbol, folder = _identifier(name), env.Dir(f"{name}.aot")
+    symbol, folder = _identifier(env, call, name), env.Dir(f"{name}.aot")
     arguments = [f"--name={symbol}", *(f"--pool-section={pool}={section}" for pool, section in (pool_sections or {}).items())]
     nodes = env._AotModelArena([folder.File(f"{symbol}.c"), folder.File(f"{symbol}.h")], [u.metadata for u in libraries], AOT_MODEL_ARGUMENTS=arguments)
     env.Depends(nodes, _identity(env))
