@@ -5,6 +5,8 @@
 #                               first on PATH. AOT_MODEL_VENV=<folder>: one of your own, taken as it is.
 #   setup_build_systems         what only the tests of build rules need: Bazel, its linter, ccache, nginx as a cache server;
 #                               they are skipped where it is missing
+#   setup_compilers             what only the matrix of compilers and flags needs: more compilers, libraries for other
+#                               processors, emulators; columns of the matrix are said to be missing where they are
 #
 # PYTHON=<file> chooses the interpreter of .venv, 3.10 or newer.
 
@@ -75,6 +77,28 @@ setup_build_systems() {
         npm install --silent --no-audit --no-fund --prefix "$tools" @bazel/buildifier@8.2.1 >&2 || say "could not install buildifier"
         export PATH="$tools/node_modules/.bin:$PATH"
     fi
+}
+
+setup_compilers() {
+    local wanted=() version machine package
+    command -v gcc-12 >/dev/null || wanted+=(gcc-12)
+    for version in 14 19 22; do
+        command -v "clang-$version" >/dev/null || wanted+=("clang-$version")
+    done
+    # Not gcc-multilib, which conflicts with compilers for other processors: its parts.
+    [ -f /usr/lib/gcc/x86_64-linux-gnu/12/32/libgcc.a ] || wanted+=(lib32gcc-12-dev)
+    [ -f /usr/lib32/crt1.o ] || wanted+=(libc6-dev-i386)
+    for machine in aarch64:arm64 riscv64:riscv64 s390x:s390x powerpc:powerpc; do
+        command -v "${machine%:*}-linux-gnu-gcc" >/dev/null || wanted+=("gcc-${machine%:*}-linux-gnu" "libc6-dev-${machine#*:}-cross")
+    done
+    command -v qemu-aarch64 >/dev/null || wanted+=(qemu-user)
+    [ "${#wanted[@]}" -gt 0 ] || return 0
+    say "installing ${wanted[*]}"
+    _apt_get update || true
+    _apt_get install --yes --no-install-recommends "${wanted[@]}" && return 0
+    for package in "${wanted[@]}"; do  # one of them may not be in this distribution
+        _apt_get install --yes --no-install-recommends "$package" || say "could not install $package: columns of the matrix are missing"
+    done
 }
 
 _cmake_is_new_enough() {

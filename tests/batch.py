@@ -159,7 +159,7 @@ def driver(view: ModelView, runs: int = 1) -> str:
     for kind, ports in (("in", view.inputs), ("out", view.outputs)):
         for k, p in enumerate(ports):
             t = p.buffer.type
-            lines.append(f"    {t.dtype.c_type} *const {kind}{k} = ({t.dtype.c_type} *)malloc({max(t.nbytes, 1)}u);")
+            lines.append(f"    {t.dtype.c_type} *const {kind}{k} = ({t.dtype.c_type} *)malloc({max(t.nbytes, t.dtype.size)}u);")
     ins = ", ".join(f"in{k}" for k in range(len(view.inputs))) or "NULL"
     outs = ", ".join(f"out{k}" for k in range(len(view.outputs))) or "NULL"
     lines.append("    int32_t status;")
@@ -225,7 +225,7 @@ def write_unit(folder: Path, items: Sequence[Generated]) -> None:
     calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}" for i in items)
     files = '    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == NULL || sink == NULL) { return 1; }\n'
     drivers.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
-    (folder / "unit.c").write_text("\n\n".join(parts))
+    (folder / "unit.c").write_text("\n\n".join(parts) + "\n")
     (folder / "main.c").write_text("\n\n".join(drivers))
 
 

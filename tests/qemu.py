@@ -117,13 +117,19 @@ def available() -> bool:
     return shutil.which(COMPILER) is not None and shutil.which(EMULATOR) is not None
 
 
-def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> Path:
-    """The ELF of the sources of `folder`. CalledProcessError."""
+LINK = ("-nostartfiles", "-T", "board.ld", "--specs=nano.specs", "--specs=rdimon.specs", "-Wl,--no-warn-rwx-segments", "-lm")
+
+
+def write_support(board: Board, folder: Path) -> None:
+    """startup.c and board.ld, which every program for a board needs."""
     (folder / "board.ld").write_text(_LINKER_SCRIPT.format(code=board.code, ram=board.ram, vectors=board.vectors))
     (folder / "startup.c").write_text(_STARTUP)
-    command = [COMPILER, *board.flags, "-mthumb", *flags, "startup.c", *sources, "-nostartfiles", "-T", "board.ld"]
-    link = ["--specs=nano.specs", "--specs=rdimon.specs", "-Wl,--no-warn-rwx-segments", "-lm", "-o", "board.elf"]
-    subprocess.run([*command, *link], cwd=folder, check=True)
+
+
+def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> Path:
+    """The ELF of the sources of `folder`. CalledProcessError."""
+    write_support(board, folder)
+    subprocess.run([COMPILER, *board.flags, "-mthumb", *flags, "startup.c", *sources, *LINK, "-o", "board.elf"], cwd=folder, check=True)
     return folder / "board.elf"
 
 

@@ -9,6 +9,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,6 +66,12 @@ class HostCompiler:
         if not _is_host(target) or target.option("vector") != "auto":
             return dict(options)
         return {**options, "vector": vector_for(parse_macros(self._macros(self.flags(target)) or ""))}
+
+    @property
+    def big_endian(self) -> bool:
+        """Whether it compiles for a machine that is; this one, when it does not say."""
+        order = parse_macros(self._macros(self.cflags or ()) or "").get("__BYTE_ORDER__")
+        return order == "__ORDER_BIG_ENDIAN__" if order else sys.byteorder == "big"
 
     @cached_property
     def _seen(self) -> dict[tuple[str, ...], str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,8 @@ class HostProgram:
     executable: Path
     runner: tuple[str, ...] = ()
     """The command that the executable is the last argument of, such as an emulator."""
+    big_endian: bool = False
+    """Of the machine that it is for."""
 
     def run(self, vectors: Sequence[Sequence[np.ndarray]], timeout: float = 600) -> list[list[np.ndarray]]:
         """Outputs for each vector of inputs, one after the other in one process (state carries over).
@@ -82,7 +85,7 @@ class HostProgram:
                 expected = port.buffer.type
                 if array.size != expected.elements:
                     raise fail("E104", f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}")
-                stream += np.ascontiguousarray(array, dtype=expected.dtype.numpy).tobytes()
+                stream += self._ordered(np.ascontiguousarray(array, dtype=expected.dtype.numpy)).tobytes()
         try:
             done = subprocess.run([*self.runner, str(self.executable)], input=bytes(stream), capture_output=True, timeout=timeout, check=False)
         except OSError as error:
@@ -105,10 +108,15 @@ class HostProgram:
         for _ in range(count):
             row = []
             for t in (b.type for b in self._written):
-                row.append(np.frombuffer(data, dtype=t.dtype.numpy, count=t.elements, offset=at).reshape(t.shape).copy())
+                row.append(self._ordered(np.frombuffer(data, dtype=t.dtype.numpy, count=t.elements, offset=at)).reshape(t.shape).copy())
                 at += t.nbytes
             result.append(row)
         return result
+
+    def _ordered(self, array: np.ndarray) -> np.ndarray:
+        """The array with its bytes in the order of the program's machine; or back."""
+        swap = array.dtype.kind != "S" and array.dtype.itemsize > 1 and self.big_endian != (sys.byteorder == "big")
+        return array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype) if swap else array
 
 
 def main_text(view: ModelView) -> str:
@@ -159,7 +167,7 @@ def build(view: ModelView, texts: Mapping[str, str], folder: Path, flags: Sequen
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         raise fail("E601", f"the C compiler failed: {shlex.join(command)}\n{done.stderr[-6000:]}")
-    return HostProgram(view, executable, compiler.runner)
+    return HostProgram(view, executable, compiler.runner, compiler.big_endian)
 
 
 def scratch_folder() -> tempfile.TemporaryDirectory[str]:

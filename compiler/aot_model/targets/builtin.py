@@ -23,10 +23,13 @@ HOST = Target(
 )  # fmt: skip
 
 
+_ORDER = (("!defined(__ARM_BIG_ENDIAN)", "compile for little-endian, or pass --target c"),)
+
+
 def _core(number: str, description: str, parent: Target, flags: tuple[str, ...], checks: tuple[tuple[str, str], ...] = (),
           kernels: tuple[Kernel, ...] = (), vector: str | None = None) -> Target:  # fmt: skip
     cpu = f"cortex-{number}"
-    return Target(cpu, description, parent, kernels=kernels, c_flags=(f"-mcpu={cpu}", "-mthumb", *flags), c_checks=checks, vector=vector)
+    return Target(cpu, description, parent, kernels=kernels, c_flags=(f"-mcpu={cpu}", "-mthumb", *flags), c_checks=(*_ORDER, *checks), vector=vector)
 
 
 _DSP = (("defined(__ARM_FEATURE_DSP)", "compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"),)

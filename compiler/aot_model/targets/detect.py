@@ -21,6 +21,9 @@ _DEFINE = re.compile(r"^#define (\w+)(?: (.*))?$", re.MULTILINE)
 
 Macros = Mapping[str, str]
 
+_VECTORS_OF_FOUR = frozenset(("__SSE2__", "__ARM_NEON", "__ALTIVEC__", "__VX__", "__mips_msa", "__loongarch_sx", "__wasm_simd128__"))
+"""Machines that have vectors of four floats; elsewhere GCC makes four numbers of each, slower than one by one."""
+
 
 def read_probe(path: Path) -> Macros:
     """Predefined macros from the object of runtime/probe.c, or from the text of `-dM -E`. CompileError E101, E503."""
@@ -79,7 +82,7 @@ def vector_for(macros: Macros) -> str:
         return "v8"
     if "__aarch64__" in macros:
         return "neon" if "__ARM_NEON" in macros else "scalar"
-    return "v4"
+    return "v4" if _VECTORS_OF_FOUR.intersection(macros) else "scalar"
 
 
 def resolve(specification: str, probe: Path | None) -> str:

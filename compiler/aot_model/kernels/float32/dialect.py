@@ -169,6 +169,7 @@ static inline float f32_min(float a, float b)
 }
 """,
     "f32x4": """\
+#pragma GCC diagnostic ignored "-Wpsabi" /* how vectors are passed where there are none: these functions are of this file */
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef int32_t s32x4 __attribute__((vector_size(16)));
 """,

@@ -7,6 +7,10 @@
 
 #include <string.h>
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "files of parameters are little-endian: for this machine compile the model with --params linked"
+#endif
+
 /* CRC-32 of IEEE 802.3, half a byte at a time: a table of 64 bytes instead of 1024. */
 AOT_MODEL_FUNCTION uint32_t aot_model_crc32(uint32_t crc, const uint8_t *data, uint32_t bytes)
 {

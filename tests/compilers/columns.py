@@ -1,0 +1,115 @@
+"""The columns of the matrix: a compiler with flags, what runs its programs, and the code that fits both."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import qemu
+
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
+MACHINES = {"x86-64-v2": ("sse4_2",), "x86-64-v3": ("avx2", "bmi2", "fma"), "x86-64-v4": ("avx512f", "avx512bw", "avx512vl")}
+"""Levels of x86-64, and what /proc/cpuinfo has where they run."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A compiler with flags. targets: the code that it is given, as `aot-model --target` has it."""
+
+    name: str
+    command: tuple[str, ...]
+    flags: tuple[str, ...]
+    targets: tuple[str, ...]
+    runner: tuple[str, ...] = ()
+    board: str | None = None
+    """The emulated board of qemu.BOARDS, which runs programs instead of `runner`."""
+    big_endian: bool = False
+
+    @property
+    def emulated(self) -> bool:
+        return bool(self.runner) or self.board is not None
+
+    @property
+    def compiler(self) -> str:
+        return self.name.partition(" ")[0]
+
+
+def columns() -> list[Column]:
+    """All columns, whether this machine has them or not."""
+    return [*_x86(), *_crossed(), *_firmware()]
+
+
+def _x86() -> Iterator[Column]:
+    for compiler in ("gcc-12", "clang-14", "clang-19", "clang-22"):
+        variants = [(level,) for level in LEVELS]
+        variants += [("-O2", f"-march={machine}") for machine in (*MACHINES, "native")]
+        variants += [("-O2", more) for more in ("-flto", "-m32", "-fno-inline", "-funroll-loops")]
+        for flags in variants:
+            vectors: tuple[str, ...] = ("v4",)
+            if flags[1:] in (("-march=x86-64-v3",), ("-march=native",)):
+                vectors = ("v8",)
+            elif flags[1:] == ("-march=x86-64-v4",):
+                vectors = ("v8", "v16")
+            yield Column(f"{compiler} {' '.join(flags)}", (compiler,), flags, ("c", *(f"host,vector={v}" for v in vectors)))
+
+
+CROSSED = {
+    "aarch64": ("aarch64-linux-gnu", "qemu-aarch64", ("c", "host,vector=neon"), False),
+    "riscv64": ("riscv64-linux-gnu", "qemu-riscv64", ("c", "host,vector=v4"), False),
+    "s390x": ("s390x-linux-gnu", "qemu-s390x", ("c", "host,vector=v4"), True),
+    "powerpc": ("powerpc-linux-gnu", "qemu-ppc", ("c", "host,vector=v4"), True),
+}
+"""By machine: the name of its tools, its emulator, the code that fits, whether it is big-endian."""
+
+
+def _crossed() -> Iterator[Column]:
+    for machine, (triple, emulator, targets, big) in CROSSED.items():
+        compilers = {f"gcc-12-{machine}": (f"{triple}-gcc",)}
+        if machine == "aarch64":
+            compilers |= {f"clang-{v}-{machine}": (f"clang-{v}", f"--target={triple}") for v in (14, 19, 22)}
+        for name, command in compilers.items():
+            for level in LEVELS if machine != "powerpc" else ("-O2",):
+                yield Column(f"{name} {level}", command, (level,), targets, (emulator, "-L", f"/usr/{triple}"), big_endian=big)
+
+
+def _firmware() -> Iterator[Column]:
+    for core, board in qemu.BOARDS.items():
+        for flags in [*((level,) for level in LEVELS), ("-O2", "-flto")]:
+            yield Column(f"arm-none-eabi-gcc-{core} {' '.join(flags)}", (qemu.COMPILER,), (*board.flags, "-mthumb", *flags), ("c", f"cortex-{core}"), board=core)
+
+
+@cache
+def missing(column: Column) -> str:
+    """Why this machine has not got a column; empty when it has."""
+    programs = [column.command[0], *column.runner[:1], *([qemu.EMULATOR] if column.board else [])]
+    for program in programs:
+        if shutil.which(program) is None:
+            return f"no {program}"
+    machine = next((f.removeprefix("-march=") for f in column.flags if f.startswith("-march=")), "")
+    lacking = [feature for feature in MACHINES.get(machine, ()) if feature not in _features()]
+    if lacking:
+        return f"the processor has no {lacking[0]}"
+    if column.board is not None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="aot-model-column-") as folder:
+        (Path(folder) / "probe.c").write_text("#include <math.h>\n#include <stdio.h>\nint main(void) { return printf(\"%f\", sqrt(2.0)) < 0; }\n")
+        done = subprocess.run([*column.command, *column.flags, "probe.c", "-lm", "-o", "probe"], cwd=folder, capture_output=True, text=True)
+        if done.returncode:
+            return f"it cannot build a program: {' '.join(done.stderr.split())[:120]}"
+        done = subprocess.run([*column.runner, "./probe"], cwd=folder, capture_output=True, text=True)
+        return "" if done.returncode == 0 else f"its programs do not run: {' '.join(done.stderr.split())[:120]}"
+
+
+@cache
+def _features() -> frozenset[str]:
+    """The processor's features as Linux names them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(next((line for line in lines if line.startswith("flags")), "").split())

@@ -1,0 +1,131 @@
+"""The tool of the matrix of compilers and flags: it notices what is wrong, and over the commits everything has its turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from batch import Case, generate
+from compilers import results
+from compilers.cells import Cell, run_cell
+from compilers.columns import Column, columns, missing
+from compilers.groups import Unit
+from compilers.judge import Expectation, Tolerance
+from compilers.program import Program, program_of
+from matrix import SLICES, TURNS, chosen
+from onnx_models import model, tensor
+
+needs_big_endian = pytest.mark.skipif(bool(missing(next(c for c in columns() if c.big_endian))), reason="needs a compiler and an emulator for s390x")
+
+
+def _sum(dtype: type) -> onnx.ModelProto:
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return model([helper.make_node("Add", ["x", "x"], ["y"])], [tensor("x", (2, 3), kind)], [tensor("y", (2, 3), kind)])
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """Two models: the sums of floats and of 64-bit integers."""
+    items, inputs, expected = [], [], []
+    for k, dtype in enumerate((np.float32, np.int64)):
+        x = (np.arange(6).reshape(2, 3) * (2**34 if dtype == np.int64 else 0.5)).astype(dtype)
+        made = generate(tmp_path, k, Case(f"case {k}", _sum(dtype), (x,)), "c")
+        items.append(made)
+        inputs.append((x,))
+        expected.append(Expectation(f"case {k}", ((x + x,),), (Tolerance(1e-6),)))
+    return program_of(tmp_path, items, inputs, expected)  # type: ignore[arg-type]
+
+
+def _cell(program: Program, *flags: str, header: str = "") -> Cell:
+    evil = program.folder / "evil.txt"
+    evil.write_text(header)
+    column = Column("gcc", ("gcc",), ("-O1", *flags, "-include", str(evil)), ("c",))
+    return run_cell(column, "c", "unit", program, "")
+
+
+def test_right(program: Program) -> None:
+    assert (cell := _cell(program)).status == "right" and cell.cases == 2 and not cell.faults
+
+
+@needs_big_endian
+def test_right_on_a_big_endian_machine(program: Program) -> None:
+    column = next(c for c in columns() if c.big_endian)
+    assert run_cell(column, "c", "unit", program, "").faults == {}
+
+
+def test_wrong(program: Program) -> None:
+    """A compiler that makes one output wrong."""
+    cell = _cell(program, header="#include <stdio.h>\n#define fwrite(p, s, n, f) ((((unsigned char *)(p))[4] ^= (n) == 48u), fwrite(p, s, n, f))\n")
+    assert cell.status == "wrong" and list(cell.faults) == ["case 1"] and "1 of 6" in cell.faults["case 1"]
+
+
+def test_crash(program: Program) -> None:
+    """The cases are told apart."""
+    cell = _cell(program, header="#include <stdio.h>\n#include <stdlib.h>\n#define fread(p, s, n, f) ((n) == 48u ? (abort(), 0u) : fread(p, s, n, f))\n")
+    assert cell.status == "crash" and list(cell.faults) == ["case 1"]
+
+
+def test_uncompilable(program: Program) -> None:
+    cell = _cell(program, header="#define m0_inputs int\n")
+    assert cell.status == "uncompilable" and list(cell.faults) == ["case 0"]
+
+
+def test_too_little_is_written(program: Program) -> None:
+    cell = _cell(program, header="#include <stdio.h>\n#define fwrite(p, s, n, f) fwrite(p, s, (n) - 1u, f)\n")
+    assert cell.status == "wrong" and len(cell.faults) == 2
+
+
+@pytest.mark.parametrize(("tolerance", "off", "fine"), [
+    (Tolerance(), 0.0, True), (Tolerance(), 1e-9, False), (Tolerance(atol=0.1), 0.09, True), (Tolerance(share=0.9), 1.0, True), (Tolerance(share=0.99), 1.0, False),
+])  # fmt: skip
+def test_tolerance(tolerance: Tolerance, off: float, fine: bool) -> None:
+    want = np.ones(20)
+    got = want.copy()
+    got[3] += off
+    assert (tolerance.difference(got, want) == "") == fine
+    assert tolerance.difference(got[:3], want) and tolerance.difference(want.astype(np.float32), want)
+
+
+def test_tolerance_of_what_is_not_finite() -> None:
+    want = np.array([np.inf, -np.inf, np.nan, 1.0])
+    assert Tolerance(1e-3, 1e-3).difference(want.copy(), want) == ""
+    for k, value in ((0, -np.inf), (0, 1e30), (2, 0.0), (3, np.nan), (3, np.inf)):
+        got = want.copy()
+        got[k] = value
+        assert Tolerance(1e-3, 1e-3).difference(got, want)
+
+
+def test_integers_are_exact_unless_told_otherwise() -> None:
+    want = np.array([2**62 + 1])
+    assert Tolerance(1.0, 1.0).difference(want - 1, want)
+    assert Tolerance(atol=1.0, integers=True).difference(np.array([5]), np.array([6])) == ""
+
+
+def test_everything_has_its_turn() -> None:
+    """Over SLICES commits every unit and every column; over TURNS times as many, every cell, once."""
+    rows = [Unit("group", f"{k:03}", lambda target, folder: None) for k in range(246)]
+    seen: list[tuple[str, str, str]] = []
+    for commit in range(100, 100 + SLICES * TURNS):
+        seen += [(u.label, code, c.name) for u, code, fitting in chosen(rows, columns(), "*", "*", "*", commit) for c in fitting]
+        if commit == 100 + SLICES:
+            assert {u for u, _, _ in seen} == {u.label for u in rows} and {c for _, _, c in seen} == {c.name for c in columns()}
+    assert len(seen) == len(set(seen)) == len(rows) * sum(len(c.targets) for c in columns())
+
+
+def test_results_are_found_again(tmp_path: Path) -> None:
+    cells = [Cell(f"column {k}", "c", "unit", "d", "wrong" if k else "right", 3, {"case": "1 and not 2"} if k else {}) for k in range(3)]
+    results.append(tmp_path / "r.jsonl", cells)
+    read = results.read(tmp_path / "r.jsonl")
+    assert list(read.values()) == cells
+    named = [Column(c.column, (), (), ("c",)) for c in cells]
+    table = results.markdown(named, read, {"column 2": "no such compiler"}, {("column 0", "c"): 5})
+    assert "| column 0 | c | 1 | 4 | 3 | 0 |" in table and "| column 1 | c | 1 | 0 | 2 | 1 |" in table and "no such compiler" in table and "1 and not 2" in table
+
+
+def test_a_fault_in_every_column_is_told_apart() -> None:
+    cells = [Cell(f"column {k}", "c", "unit", "d", "wrong", 3, {"all": "x", **({"one": "y"} if k == 1 else {})}) for k in range(3)]
+    assert results.everywhere(cells) == {("c", "unit", "all")}
