@@ -71,6 +71,8 @@ class Operator:
     """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
     strings: ClassVar[bool] = False
     """Takes tensors of strings; every operator with the mark `movement` does."""
+    takes_nibbles: ClassVar[frozenset[int]] = frozenset()
+    """Inputs that may be constants of 4-bit integers, two in a byte, which the operator takes out itself."""
     shape_only: ClassVar[bool] = False
     """The result hangs on the types of the inputs, not on their data."""
 

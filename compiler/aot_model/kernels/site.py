@@ -11,6 +11,7 @@ import numpy as np
 from aot_model.ir.expr import Expr, Index
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import dense_position, index_variables
+from aot_model.ir.nibbles import read_parameter
 from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role, Step
 from aot_model.ir.strided import Strided
 from aot_model.ir.types import DType, TensorType
@@ -34,6 +35,8 @@ class Lowering(Protocol):
     def element_of(self, chain: Chain, index: Index, start: Value, accumulator: Expr) -> Expr: ...
 
     def buffer(self, value: Value) -> Buffer: ...
+
+    def read_buffer(self, value: Value) -> Buffer: ...
 
     def constant_buffer(self, name: str, data: np.ndarray, align: int) -> Buffer: ...
 
@@ -114,8 +117,8 @@ class Site:
             arguments.append(self._place(windows[k]))
         if tail is not None:
             for value, label in tail.names.items():
-                params.append(Param(label, value.dtype, Access.READ))
-                arguments.append(self.lowering.buffer(value))
+                params.append(read_parameter(label, value))
+                arguments.append(self.lowering.read_buffer(value))
         for packed in code.constants:
             dtype = DType.of(packed.data.dtype)
             params.append(Param(packed.name, dtype, Access.READ))

@@ -15,6 +15,7 @@ from aot_model.c.expr import CWriter
 from aot_model.ir.expr import Cell, Expr, Leaf, const, leaf, walk
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import flatten, substitute
+from aot_model.ir.nibbles import element_text
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.float32.dialect import VectorDialect
@@ -116,7 +117,7 @@ class FusedTail:
             to = position_text(position, 13)
             value = VectorText(self.dialect, self.names, self.index[-1], mapping).text(self.element)
             return self.dialect.store("y" if to == "0" else f"y + {to}", value)
-        writer = CWriter(lambda c, text: f"{self.names[c.value]}[{text}]", indent=0)
+        writer = CWriter(lambda c, text: element_text(c, self.names[c.value], text, self.headers), indent=0)
         (text,) = writer.compute(substitute(self.element, mapping))
         writer.line(f"y[{writer.text(position)}] = {text};")
         self.headers.update(writer.headers)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from aot_model.c.expr import CWriter
 from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import flatten, floordiv, mod, substitute
+from aot_model.ir.nibbles import element_text, read_parameter
 from aot_model.ir.program import Access, Function, Overlap, Param
 from aot_model.ir.values import Value
 
@@ -42,13 +43,14 @@ def loop_nest(name: str, out: Value, index: tuple[Expr, ...], position: Expr, el
 
     reads = _memory_reads(element)
     names = {v: f"x{k}" if len(reads) > 1 else "x" for k, v in enumerate(reads)}
-    writer = CWriter(lambda c, text: f"{names[c.value]}[{text}]")
+    headers: set[str] = set()
+    writer = CWriter(lambda c, text: element_text(c, names[c.value], text, headers))
     writer.open_loops(loops)
     (text,) = writer.compute(element)
     writer.line(f"y[{writer.text(position)}] = {text};")
     writer.close_loops(len(loops))
-    params = (*(Param(names[v], v.dtype, Access.READ) for v in reads), Param("y", out.dtype, Access.WRITE))
-    function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers), note=note)
+    params = (*(read_parameter(names[v], v) for v in reads), Param("y", out.dtype, Access.WRITE))
+    function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers | headers), note=note)
     macs = math.prod(v.extent for v in loops) * _macs(element)
     return LoopNest(function, reads, tuple(_overlaps(reads, element, position, out)), macs)
 

@@ -9,6 +9,7 @@ import numpy as np
 from aot_model.ir.expr import Cell, Const, Expr, Index, const, load
 from aot_model.ir.graph import Graph, Node, hand_down, read_values
 from aot_model.ir.index import add, dense_position, flatten, index_variables, mul, sub
+from aot_model.ir.nibbles import is_packed, packed
 from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step
 from aot_model.ir.strided import Strided, dense, strided
 from aot_model.ir.types import DType, TensorType, strides_of
@@ -139,6 +140,12 @@ class Lowering:
             else:
                 self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation)
         return self.buffers[value]
+
+    def read_buffer(self, value: Value) -> Buffer:
+        """The buffer of a value for a function that takes packed constants (ir/nibbles.py)."""
+        if value.data is not None and is_packed(value):
+            return self.constant_buffer(value.name, packed(value.data), 1)
+        return self.buffer(value)
 
     def constant_buffer(self, name: str, data: np.ndarray, align: int) -> Buffer:
         """A constant in flash; equal data is there once."""
@@ -295,7 +302,7 @@ class Lowering:
         return root is target and own == base + offset
 
     def _call(self, node: Node, nest: LoopNest, out: Value) -> None:
-        arguments = (*(self.buffer(v) for v in nest.reads), self.buffer(out))
+        arguments = (*(self.read_buffer(v) for v in nest.reads), self.buffer(out))
         shapes = f"{', '.join(str(v.type) for v in nest.reads)} -> {out.type}"
         self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes))
 
@@ -303,4 +310,4 @@ class Lowering:
         index = index_variables(value.shape)
         element = load(value, index) if value.data is not None else self.at(value, index)
         nest = loop_nest("copy", value, index, dense_position(index, value.shape), element)
-        self.add(Call(nest.function, (*(self.buffer(v) for v in nest.reads), buffer), (), value.name, "Identity"))
+        self.add(Call(nest.function, (*(self.read_buffer(v) for v in nest.reads), buffer), (), value.name, "Identity"))

@@ -29,7 +29,7 @@ def accumulator(dtype: DType) -> DType:
 
 def product(x: Expr, x_zero_point: int, w: Expr, w_zero_point: int) -> Expr:
     """(x - x_zero_point) * (w - w_zero_point) in the accumulator's type."""
-    wide = accumulator(x.dtype)
+    wide, w = accumulator(x.dtype), cast(w, w.dtype.compute) if w.dtype.is_integer else w
     factors = [
         call("sub", cast(v, wide), const(zero, wide)) if zero else cast(v, wide)
         for v, zero in ((x, x_zero_point), (w, w_zero_point))
@@ -376,3 +376,5 @@ def _batch(shape: Ints, index: Index) -> Index:
 
 for _cls in (Convolution, ConvolutionTranspose, Pool, MatMul):
     _cls.reducing = True
+for _cls in (Convolution, MatMul):
+    _cls.takes_nibbles = frozenset({1})

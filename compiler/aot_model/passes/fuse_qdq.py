@@ -22,6 +22,7 @@ from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import compute
 from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, Answer, movement, table
 from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Site, Target, parameters
+from aot_model.passes.weight_only import keep_integers
 
 
 def fuse_qdq(graph: Graph) -> bool:
@@ -38,6 +39,7 @@ def fuse_qdq(graph: Graph) -> bool:
         nodes += made
     graph.nodes = nodes
     graph.prune()
+    changed |= keep_integers(graph)
     return _dequantise_constants(graph) or changed
 
 

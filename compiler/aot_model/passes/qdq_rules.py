@@ -16,6 +16,7 @@ from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.evaluate import evaluate
 from aot_model.ir.expr import Expr, Index, const, load, var
 from aot_model.ir.graph import Node
+from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.channels_first import AveragePool, Conv, ConvTranspose, channels_first, channels_last
@@ -33,10 +34,10 @@ MAX_TABLE_NODES = 64
 
 
 def _weights(n: Site, value: Value | None, axis: int, channels: int) -> Scaled | str:
-    """8-bit constant weights with one zero point and one scale, or one per output channel."""
+    """Constant weights of 8 or 4 bits with one zero point and one scale, or one per output channel."""
     w = n.scaled(value)
-    if w is None or w.value.data is None or w.value.dtype not in (DType.INT8, DType.UINT8):
-        return "the weights are not constant 8-bit integers"
+    if w is None or w.value.data is None or w.value.dtype not in (DType.INT8, DType.UINT8, *NIBBLES):
+        return "the weights are not constant integers of 8 or 4 bits"
     if len(set(w.zero.tolist())) != 1:
         return "the weights have several zero points"
     if w.axis is not None and (w.axis != axis or w.scale.size not in (1, channels)):

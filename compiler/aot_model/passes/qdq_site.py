@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.graph import Graph, Node
+from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
@@ -113,8 +114,8 @@ class Site:
             return None
         if isinstance(node.op, DequantizeLinear) and node.inputs[0] is not None:
             found = parameters(node)
-            source = _whole_bytes(node.inputs[0])
-            if found is None or source.dtype.storage:
+            source = node.inputs[0] if is_packed(node.inputs[0]) else _whole_bytes(node.inputs[0])
+            if found is None or (source.dtype.storage and not is_packed(source)):
                 return None
             scale, zero = found
             one = scale.size == 1 and zero.size == 1
@@ -131,6 +132,7 @@ class Site:
     def tensor(self, value: Value | None) -> Scaled | None:
         """Narrow integers with one scale behind a float value."""
         found = self.scaled(value)
+        found = None if found is None else replace(found, value=_whole_bytes(found.value))
         return found if found is not None and found.single and found.value.dtype in NARROW else None
 
     def real(self, value: Value | None) -> np.ndarray | None:

@@ -10,6 +10,7 @@ into the loops and kernels beside them: values of these types exist in memory on
 from __future__ import annotations
 
 from aot_model.ir.graph import Graph, Node, subgraphs
+from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
@@ -24,11 +25,11 @@ def widen(graph: Graph) -> bool:
         bodies = list(subgraphs(node))
         for body in bodies:
             widen(body)
-        touched = any(v is not None and v.dtype.storage for v in [*node.inputs, *node.outputs])
+        touched = any(v is not None and v.dtype.storage for k, v in enumerate([*node.inputs, *node.outputs]) if not _kept(node, k))
         if not touched or bodies or isinstance(node.op, Cast) or node.op.only_moves():
             nodes.append(node)
             continue
-        inputs = [None if v is None else _wide(v, node, nodes) for v in node.inputs]
+        inputs = [None if v is None else v if _kept(node, k) else _wide(v, node, nodes) for k, v in enumerate(node.inputs)]
         types = node.op.infer(inputs)
         outputs, after = [], []
         for out, wide in zip(node.outputs, types, strict=False):
@@ -42,6 +43,12 @@ def widen(graph: Graph) -> bool:
     changed = len(nodes) != len(graph.nodes)
     graph.nodes = nodes
     return changed or expanded
+
+
+def _kept(node: Node, k: int) -> bool:
+    """Whether an input is a constant of 4-bit integers that the operator reads as it is."""
+    value = node.input(k)
+    return value is not None and k in node.op.takes_nibbles and is_packed(value)
 
 
 def _wide(value: Value, node: Node, nodes: list[Node]) -> Value:

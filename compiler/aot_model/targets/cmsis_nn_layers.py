@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
+from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape
@@ -37,6 +38,9 @@ def integer(match: Match, head: str) -> Integer | str:
         return f"from {part.quant.x_dtype} to {part.quant.out_dtype}; the library computes int8"
     if part.quant.variant != 1:
         return "rounded once; the library rounds twice"
+    w = match.node(head).input(1)
+    if w is not None and w.dtype in NIBBLES:
+        return "weights of 4 bits, which would be widened"
     return "weights with a zero point" if part.quant.weight_zero_point else part
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from aot_model.ir.expr import Expr, Leaf, const, leaf
 from aot_model.ir.graph import Node
 from aot_model.ir.index import unflatten
-from aot_model.ir.strided import Strided
+from aot_model.ir.strided import Strided, dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
+from aot_model.kernels.float32 import blocks
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool as pool_kernels
 from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
@@ -236,7 +237,33 @@ def _dense(value: Value) -> tuple[int, ...]:
     return strides_of(value.shape)
 
 
+def _blocks_reject(node: Node, chain: Chain, target: Target) -> str | None:
+    x, scales, zeros = node.input(0), node.input(2), node.input(3)
+    if x is None or x.dtype is not DType.FLOAT32:
+        return "the input is not float32"
+    if scales is None or not scales.is_const or (zeros is not None and not zeros.is_const):
+        return "scales or zero points are not constant"
+    return None if x.type.elements and node.outputs[0].type.elements else "nothing to compute"
+
+
+def _blocks(site: Site) -> None:
+    x, q, scales, zeros = site.input(0), site.input(1), site.input(2), site.node.input(3)
+    assert q.data is not None and scales.data is not None
+    low = q.dtype.limits[0]
+    shift = 0 if zeros is None or zeros.data is None else zeros.data.astype(np.float32 if zeros.dtype.is_float else np.int16)
+    found = np.broadcast_to(np.asarray(shift) - np.asarray(low, np.int16), scales.shape)
+    matrix = blocks.Blocks((q.data.astype(np.int16) - low).astype(np.uint8), q.dtype.bits, scales.data, found, site.node.op.block)  # type: ignore[attr-defined]
+    rows = x.type.elements // x.shape[-1]
+    scalar = dialect_of(site.target).lanes == 1
+    tail = site.tail(pixel_coordinates(site.node.outputs[0]))  # type: ignore[arg-type]
+    # A tile that is filled up costs at most a fifth.
+    tile = next((t for t in ((4,) if scalar else (16, 8)) if -q.shape[0] % t * 5 <= q.shape[0]), 4)
+    code = blocks.block_matmul(rows, matrix, tail, tile, min(rows, 2))
+    site.emit("block_matmul", code, tail, _shapes(site), rows * q.type.elements, (dense(x),))
+
+
 KERNELS = (
+    Kernel("float32 times blocks of 4 or 8 bits", "BlockMatMul", _blocks, _blocks_reject),
     Kernel("float32 convolution", "Convolution", _convolution, _weights_reject),
     Kernel("float32 transposed convolution", "ConvolutionTranspose", _convolution_transpose, _weights_reject),
     Kernel("float32 pooling", "Pool", _pool, _pool_reject),

@@ -15,6 +15,7 @@ import numpy as np
 
 from aot_model.ir.graph import Node
 from aot_model.ir.index import substitute
+from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -31,6 +32,7 @@ from aot_model.kernels.int8 import (
     depthwise_mve,
     fully_connected_dsp,
     fully_connected_mve,
+    nibbles,
     pooling,
     pooling_host,
     pooling_mve,
@@ -133,8 +135,8 @@ def integer_part(node: Node, chain: Chain) -> Integer | str:
     x, w = node.input(0), node.input(1)
     if x is None or w is None or x.dtype not in _BYTES:
         return "the activations are not int8 or uint8"
-    if w.data is None or w.dtype not in _BYTES:
-        return "the weights are not constant int8 or uint8"
+    if w.data is None or w.dtype not in (*_BYTES, *NIBBLES):
+        return "the weights are not constant integers of 8 or 4 bits"
     out, after, bias = node.outputs[0], 0, None
     channels = out.shape[-1] if out.shape else 1
     if chain.nodes and chain.nodes[0].kind == "Add":
@@ -194,14 +196,31 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
     tail = _tail(site, part, flat)
     if family.sum_row is not None and part.after:
         tail = sum_tail(family.sum_row, tail, site.chain.nodes[part.after :], site.chain.nodes[part.after - 1].outputs[0])
+    w = site.node.input(1)
+    kind = w.dtype if w is not None and w.dtype in NIBBLES else None
+    weights = weights if kind is None else weights.astype(kind.compute.numpy)
     code = writer(shape, weights, part.bias, part.quant, None if tail.is_identity else tail)
+    if kind is not None:
+        code = _with_nibbles(family, site, part, code, shape, weights, None if tail.is_identity else tail)
     code = replace(code, body=indent(code.body.rstrip(), "    "))
     if site.result.dtype.size > 1:
         # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
         code = replace(code, slack=None)
-    w = site.node.input(1)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
     site.emit(name, code, None if tail.is_identity else tail, shapes, shape.macs, (dense(site.input(0)),))
+
+
+def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape, weights: np.ndarray, tail: Tail | None) -> KernelCode:
+    """The kernel of a layer whose weights (here a byte each) have 4 bits: unpacked before, or read where they lie."""
+    plain = (part.bias, part.quant, tail)
+    if shape.groups > 1:  # weights of few channels are few: there is room
+        return nibbles.staged(code, None) or nibbles.staged((PLAIN.depthwise if weights.ndim == 3 else PLAIN.conv)(shape, weights, *plain), None) or code
+    room = None
+    if family.dialects is None:
+        once = shape.batch * shape.out_h * shape.out_w == 1
+        room = 0 if once else nibbles.ROOM[str(site.target.option("optimize"))] if site.target.has_option("optimize") else nibbles.ROOM["balanced"]
+    matrix = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
+    return nibbles.staged(code, room) or conv_c.conv(shape, matrix, *plain, nibbles=True)
 
 
 @dataclass(frozen=True)

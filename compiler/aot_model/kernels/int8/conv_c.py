@@ -28,8 +28,12 @@ def conv(
     quant: QuantSpec,
     tail: Tail | None = None,
     block: tuple[int, int] = (2, 2),
+    nibbles: bool = False,
 ) -> KernelCode:
-    """Convolution, grouped ones too; weights [out_c, kernel_h, kernel_w, in_c / groups]; block: pixels x channels."""
+    """Convolution, grouped ones too; weights [out_c, kernel_h, kernel_w, in_c / groups]; block: pixels x channels.
+
+    nibbles: weights of 4 bits stay two in a byte, those of two channels for the same tap; a channel left over has bytes.
+    """
     s = shape
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
@@ -41,6 +45,7 @@ def conv(
     dense = s.strides == ConvShape(s.batch, s.in_h, s.in_w, s.in_c, s.out_h, s.out_w, s.out_c).strides
     direct = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and not needs_assembly(s) and dense
     flat = weights.reshape(oc, taps)
+    offset = 8 if weights.dtype.kind == "i" else 0  # of a nibble from the weight
     channels = channels if per_out >= channels else 1
     packed = []
     for g in range(s.groups):
@@ -59,8 +64,10 @@ def conv(
         requantise = ""
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
     width = int(table.shape[1])
+    if nibbles:
+        packed = [_pairs(v, offset) if k % 2 == 0 and channels == 2 else v for k, v in enumerate(packed)]
     constants = [
-        Packed("weights", np.concatenate(packed)),
+        Packed("weights", np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed)),
         Packed("requantisation", wrapped(table.reshape(-1))),
     ]
     scratch: list[Scratch] = []
@@ -82,17 +89,26 @@ def conv(
     zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
     zero = "" if quant.weight_zero_point == 0 else zero
 
+    def weight(k: int, c: int, j: int) -> str:
+        """Weight of channel j and step k of c channels, without its zero point."""
+        if not nibbles:
+            return f"w[{k * c + j}]{zero}"
+        if c == 1:
+            return f"({weights.dtype.name}_t)w[{k}]{zero}"
+        shift = quant.weight_zero_point + offset
+        return f"(int32_t)(w[{k}] {'>> 4' if j else '& 15'})" + (f" - {shift}" if shift > 0 else f" + {-shift}" if shift else "")
+
     def block_lines(p: int, c: int) -> list[str]:
         lines = [f"{sum_type} sum{i}{j} = {sum_cast}table[{j * width}];" for i in range(p) for j in range(c)]
         lines += [f"const {x_type} *at{i} = from{i};" for i in range(p)]
         lines.append(f"for (const {x_type} *end = at0 + {taps}; at0 != end;) {{")
         for k in range(unroll):
             lines.append("    {")
-            lines += [f"        const int32_t w{j} = w[{k * c + j}]{zero};" for j in range(c)]
+            lines += [f"        const int32_t w{j} = {weight(k, c, j)};" for j in range(c)]
             lines += [f"        const int32_t x{i} = at{i}[{k}];" for i in range(p)]
             lines += [f"        sum{i}{j} += {sum_cast}(x{i} * w{j});" for i in range(p) for j in range(c)]
             lines.append("    }")
-        lines.append(f"    w += {unroll * c};")
+        lines.append(f"    w += {unroll if nibbles else unroll * c};")
         lines += [f"    at{i} += {unroll};" for i in range(p)]
         lines.append("}")
         for i in range(p):
@@ -161,7 +177,7 @@ def conv(
         ]
 
     def pixel_lines(p: int) -> list[str]:
-        weight_type = f"{weights.dtype.name}_t"
+        weight_type = "uint8_t" if nibbles else f"{weights.dtype.name}_t"
         lines = gather_lines(p)
         lines += [f"const {weight_type} *w = weights;", "const int32_t *table = requantisation;"]
         if direct and s.groups == 1:
@@ -190,6 +206,12 @@ def conv(
         slack=_plain_slack(s, direct, pixels),
         note=f"{pixels} pixels x {channels} channels; requantisation: {rq.form}",
     )
+
+
+def _pairs(weights: npt.NDArray[np.integer], offset: int) -> npt.NDArray[np.uint8]:
+    """Two weights in a byte, the first in the low half, without a sign."""
+    flat = weights.astype(np.int16) + offset
+    return np.asarray(flat[::2] | flat[1::2] << 4, dtype=np.uint8)
 
 
 def _plain_slack(shape: ConvShape, direct: bool, pixels: int) -> int | None:

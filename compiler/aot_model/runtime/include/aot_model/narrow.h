@@ -163,4 +163,35 @@ AOT_MODEL_INLINE int8_t aot_model_int2_to_int8(int8_t x) { return x; }
 AOT_MODEL_INLINE uint8_t aot_model_uint4_to_uint8(uint8_t x) { return x; }
 AOT_MODEL_INLINE uint8_t aot_model_uint2_to_uint8(uint8_t x) { return x; }
 
+/* Constants of 4 bits: two in a byte, the first in the low half. */
+AOT_MODEL_INLINE uint8_t aot_model_uint4_at(const uint8_t *x, int32_t i)
+{
+    return (uint8_t)(((uint32_t)x[i / 2] >> (((uint32_t)i & 1u) * 4u)) & 15u);
+}
+AOT_MODEL_INLINE int8_t aot_model_int4_at(const uint8_t *x, int32_t i)
+{
+    return (int8_t)((int32_t)((uint32_t)aot_model_uint4_at(x, i) ^ 8u) - 8);
+}
+/* All of them, a byte each. */
+AOT_MODEL_INLINE void aot_model_unpack_uint4(const uint8_t *x, uint8_t *y, int32_t count)
+{
+    for (int32_t i = 0; i < count / 2; ++i) {
+        y[2 * i] = (uint8_t)(x[i] & 15u);
+        y[2 * i + 1] = (uint8_t)(x[i] >> 4);
+    }
+    if (count % 2 != 0) {
+        y[count - 1] = (uint8_t)(x[count / 2] & 15u);
+    }
+}
+AOT_MODEL_INLINE void aot_model_unpack_int4(const uint8_t *x, int8_t *y, int32_t count)
+{
+    for (int32_t i = 0; i < count / 2; ++i) {
+        y[2 * i] = (int8_t)((int32_t)((x[i] & 15u) ^ 8u) - 8);
+        y[2 * i + 1] = (int8_t)((int32_t)(((uint32_t)x[i] >> 4) ^ 8u) - 8);
+    }
+    if (count % 2 != 0) {
+        y[count - 1] = aot_model_int4_at(x, count - 1);
+    }
+}
+
 #endif

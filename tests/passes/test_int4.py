@@ -1,0 +1,183 @@
+"""Weights of 4 bits: two in a byte on every target, and the same results as ONNX Runtime's literal computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from aot_model.pipeline import Request, compile_model
+from batch import Case, Outcome, run_cases
+from onnx_models import save
+from qemu import available
+
+LIMITS = {"int4": (-8, 7), "uint4": (0, 15)}
+TARGETS = {"c": None, "host": None, "cortex-m4": "m4", "cortex-m55": "m55"}
+
+
+class Net:
+    """A network of quantised activations and weights of 4 bits."""
+
+    def __init__(self, kind: str, seed: int) -> None:
+        self.kind = kind
+        self.rng = np.random.default_rng(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.weight_count = 0
+
+    def constant(self, data: object, dtype: object = np.float32) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(data).astype(dtype), name))  # type: ignore[call-overload]
+        return name
+
+    def op(self, kind: str, *inputs: str, **attributes: object) -> str:
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], name=f"{kind}_{name}", **attributes))
+        return name
+
+    def activations(self, x: str) -> str:
+        parameters = self.constant(self.rng.uniform(0.02, 0.05)), self.constant(self.rng.integers(-10, 10), np.int8)
+        return self.op("DequantizeLinear", self.op("QuantizeLinear", x, *parameters), *parameters)
+
+    def weights(self, shape: tuple[int, ...], axis: int | None, zero: int = 0) -> str:
+        to = np.dtype(self.kind) if self.kind.endswith("8") else getattr(ml_dtypes, self.kind)
+        low, high = LIMITS[self.kind.replace("8", "4")]
+        self.weight_count += int(np.prod(shape))
+        count = () if axis is None else (shape[axis],)
+        data = self.constant(self.rng.integers(low, high + 1, shape), to)
+        return self.op("DequantizeLinear", data, self.constant(self.rng.uniform(0.05, 0.1, count)), self.constant(np.full(count, zero), to), axis=axis or 0)
+
+    def proto(self, shape: tuple[int, ...], y: str) -> onnx.ModelProto:
+        x, out = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", shape), (y, None)))
+        graph = helper.make_graph(self.nodes, "g", [x], [out], self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def _convolution(channels: int, groups: int, kernel: int, wide: bool = False) -> Callable[[Net, int], tuple[tuple[int, ...], str]]:
+    def build(n: Net, zero: int) -> tuple[tuple[int, ...], str]:
+        inputs = 64 if wide else 6
+        bias = n.constant(n.rng.uniform(-1, 1, channels))
+        y = n.op("Conv", n.activations("x"), n.weights((channels, inputs // groups, kernel, kernel), 0, zero), bias, group=groups, pads=[kernel // 2] * 4)
+        return (1, inputs, 5, 6), n.activations(n.op("Relu", y))
+
+    return build
+
+
+def _dense(rows: int, columns: int) -> Callable[[Net, int], tuple[tuple[int, ...], str]]:
+    def build(n: Net, zero: int) -> tuple[tuple[int, ...], str]:
+        y = n.op("Gemm", n.activations("x"), n.weights((columns, 33), None, zero), n.constant(n.rng.uniform(-1, 1, columns)), transB=1)
+        return (rows, 33), n.activations(n.op("MatMul", n.activations(y), n.weights((columns, 8), 1, zero)))
+
+    return build
+
+
+NETS = {
+    "conv3x3": _convolution(8, 1, 3), "odd channels": _convolution(7, 1, 3), "pointwise": _convolution(9, 1, 1), "grouped": _convolution(9, 3, 3),
+    "depthwise": _convolution(6, 6, 3), "larger than its room": _convolution(70, 1, 3, wide=True), "dense": _dense(3, 10), "one row": _dense(1, 11),
+}  # fmt: skip
+
+
+def _build(label: str, kind: str) -> tuple[onnx.ModelProto, np.ndarray, int]:
+    net = Net(kind, list(NETS).index(label))
+    shape, y = NETS[label](net, 0 if kind.startswith("int") else 8)
+    return net.proto(shape, y), np.asarray(net.rng.uniform(-3, 3, shape), np.float32), net.weight_count
+
+
+@cache
+def _outcomes(target: str) -> dict[tuple[str, str], Outcome]:
+    keys = [(label, kind) for label in NETS for kind in LIMITS]
+    cases = []
+    for label, kind in keys:
+        proto, x, _ = _build(label, kind)
+        cases.append(Case(f"{label} {kind}", proto, (x,)))
+    found = run_cases(cases, target, sanitize=TARGETS[target] is None, board=TARGETS[target], flags=("-O2", "-march=native") if target == "host" else ("-O2",))
+    return dict(zip(keys, found, strict=True))
+
+
+def _literally(proto: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
+    """ONNX Runtime's result without its optimisations, which quantise activations."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return np.asarray(onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0])
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+@pytest.mark.parametrize("label", NETS)
+@pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.skipif(b is not None and not available(), reason="no QEMU")) for t, b in TARGETS.items()])
+def test_results(target: str, label: str, kind: str) -> None:
+    """Within a unit of the last quantisation, on kernels and loops."""
+    outcome = _outcomes(target)[label, kind]
+    assert outcome.status == "ok", outcome.message
+    proto, x, _ = _build(label, kind)
+    expected = _literally(proto, x)
+    scale = max(float(numpy_helper.to_array(c)) for c in proto.graph.initializer if c.data_type == TensorProto.FLOAT and not c.dims)
+    assert np.abs(outcome.outputs[0] - expected).max() <= 1.001 * scale
+    assert np.abs(expected).max() > 5 * scale
+
+
+# --- weights only: activations are floats -----------------------------------------------------------------------------
+
+
+def _matrix(n: Net, shape: tuple[int, int], axis: int, block: int, zero: bool) -> str:
+    """A dequantised matrix, quantised by blocks along an axis, or as `axis` says without them."""
+    low, high = LIMITS[n.kind]
+    to = getattr(ml_dtypes, n.kind)
+    n.weight_count += shape[0] * shape[1]
+    many: tuple[int, ...] = tuple(-(-d // block) if k == axis else d for k, d in enumerate(shape)) if block else (shape[axis],)
+    data = n.constant(n.rng.integers(low, high + 1, shape), to)
+    more = [n.constant(n.rng.integers(low, high + 1, many), to)] if zero else []
+    return n.op("DequantizeLinear", data, n.constant(n.rng.uniform(0.05, 0.1, many)), *more, axis=axis, **({"block_size": block} if block else {}))
+
+
+def _embedding(n: Net) -> tuple[tuple[int, ...], str]:
+    rows = n.op("Gather", _matrix(n, (64, 64), 1, 32, True), n.op("ArgMax", "x", axis=2, keepdims=0))
+    return (1, 3, 64), n.op("Add", rows, "x")
+
+
+WEIGHT_ONLY: dict[str, Callable[[Net], tuple[tuple[int, ...], str]]] = {
+    "product by blocks": lambda n: ((2, 3, 40), n.op("MatMul", "x", _matrix(n, (40, 24), 0, 8, True))),
+    "by columns": lambda n: ((1, 33), n.op("Relu", n.op("Add", n.op("MatMul", "x", _matrix(n, (33, 21), 1, 0, False)), n.constant(n.rng.uniform(-1, 1, 21))))),
+    "gemm": lambda n: ((2, 32), n.op("Gemm", "x", _matrix(n, (17, 32), 1, 16, True), n.constant(n.rng.uniform(-1, 1, 17)), transB=1)),
+    "transposed": lambda n: ((2, 32), n.op("MatMul", "x", n.op("Transpose", _matrix(n, (17, 32), 1, 16, False), perm=[1, 0]))),
+    "embedding": _embedding,
+}
+
+
+@pytest.mark.parametrize("target", ["c", "host"])
+@pytest.mark.parametrize("kind", LIMITS)
+@pytest.mark.parametrize("label", WEIGHT_ONLY)
+def test_weights_only(label: str, kind: str, target: str, tmp_path: Path) -> None:
+    """The same as ONNX Runtime's, and the integers are in flash."""
+    net = Net(kind, list(WEIGHT_ONLY).index(label))
+    shape, y = WEIGHT_ONLY[label](net)
+    proto, x = net.proto(shape, y), np.asarray(net.rng.uniform(-1, 1, shape), np.float32)
+    (outcome,) = run_cases([Case(label, proto, (x,))], target)
+    assert outcome.status == "ok", outcome.message
+    expected = _literally(proto, x)
+    np.testing.assert_allclose(outcome.outputs[0], expected, rtol=2e-5, atol=2e-5)
+    constants = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", target)).view.constants
+    weights = [b.nbytes for b in constants if b.type.dtype.label == "uint8"]
+    assert net.weight_count / 2 <= max(weights) <= 0.75 * net.weight_count  # tiles of columns are filled up
+    assert max((b.nbytes for b in constants if b.type.dtype.is_float), default=0) < net.weight_count
+
+
+def _constant_bytes(tmp_path: Path, label: str, kind: str, target: str) -> tuple[int, int]:
+    proto, _, count = _build(label, kind)
+    return compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", target)).view.constant_bytes, count
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", LIMITS)
+@pytest.mark.parametrize("label", NETS)
+def test_flash(label: str, kind: str, target: str, tmp_path: Path) -> None:
+    """At most 0.6 bytes for a weight, whatever the kernel."""
+    small, count = _constant_bytes(tmp_path, label, kind, target)
+    large, _ = _constant_bytes(tmp_path, label, kind.removesuffix("4") + "8", target)
+    assert small <= large - 0.4 * count
