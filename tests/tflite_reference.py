@@ -25,7 +25,7 @@ def litert(model: bytes, inputs: Sequence[np.ndarray], resolver: str = "BUILTIN_
 def tflm(model: bytes, runs: Sequence[Sequence[np.ndarray]], outputs: int) -> list[list[np.ndarray]]:
     """The outputs of TensorFlow Lite Micro, run by run: state carries over."""
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")
-    interpreter = runtime.Interpreter.from_bytes(model)
+    interpreter = runtime.Interpreter.from_bytes(model, arena_size=1 << 22)
     results = []
     for inputs in runs:
         for k, array in enumerate(inputs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import indexing
+import layers
 import numpy as np
 import pytest
 from case import OpCase
@@ -12,7 +13,7 @@ from case import OpCase
 from batch import Case, Outcome, run_cases
 from tflite_reference import litert, tflm
 
-CASES = [*indexing.CASES]
+CASES = [*indexing.CASES, *layers.CASES]
 NAMES = [c.name for c in CASES]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends import (
     tflite_control,
+    tflite_detection,
     tflite_elementwise,
     tflite_indexing,
     tflite_layers,
@@ -38,7 +39,7 @@ from aot_model.ir.types import Quantisation
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import load_all
 
-RULE_MODULES = (tflite_control, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
+RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
 
 MAX_BODIES = 1000
 """Bodies are read where they are used, so a file of nested branches could grow without bounds."""

@@ -34,7 +34,7 @@ def _pair(n: Site, options: str, first: str, second: str) -> tuple[int, int]:
     return pair
 
 
-def finish(n: Site, acc: Value, options: str, bias: int, w_scales: tuple[float, ...], float_product: bool = False) -> Value:
+def finish(n: Site, acc: Value, options: str, bias: int, w_scales: tuple[float, ...]) -> Value:
     """Bias, requantisation and activation of an integer layer; bias and activation of a float one."""
     act = activation(n, options)
     if n.has(bias):
@@ -51,13 +51,24 @@ def finish(n: Site, acc: Value, options: str, bias: int, w_scales: tuple[float, 
         return n.activate(acc, act)
     to = n.out_dtype()
     x_scale, scale = n.scale(0), n.scale_out()
-    # The reference multiplies the scales of a fully connected layer in single precision.
-    products = [float(np.float32(x_scale) * np.float32(s)) for s in w_scales] if float_product else [x_scale * s for s in w_scales]
-    if float_product and n.host.arithmetic == "litert-ref" and acc.dtype is DType.INT32:
-        real = n.constant([p / scale for p in products], DType.FLOAT64)
-        return n.build(RequantiseFloat(n.zero_out(), *n.limits(act), to), acc, real)
-    rounding = "wide" if acc.dtype is DType.INT64 else "double"
+    # The reference multiplies the scales in single precision where there is one for all channels, as there was at first.
+    real = n.operator.kind == "FULLY_CONNECTED" and n.host.arithmetic == "litert-ref"
+    single = len(w_scales) == 1 and not real and acc.dtype is DType.INT32 and (n.operator.kind == "FULLY_CONNECTED" or n.x(0).dtype is DType.UINT8)
+    products = [float(np.float32(x_scale) * np.float32(s)) if single else x_scale * s for s in w_scales]
+    if real:
+        factors = n.constant([p / scale for p in products], DType.FLOAT64)
+        return n.build(RequantiseFloat(n.zero_out(), *n.limits(act), to), acc, factors)
+    rounding = "wide" if acc.dtype is DType.INT64 and not _narrow(n, options, bias) else "double"
     return n.requantise(acc, [p / scale for p in products], n.limits(act), n.zero_out(), to, rounding)
+
+
+def _narrow(n: Site, options: str, bias: int) -> bool:
+    """Whether a layer of int16 has accumulators of 32 bits."""
+    if n.operator.kind == "DEPTHWISE_CONV_2D":
+        return False
+    if n.has(bias):
+        return n.tensor(bias).dtype is DType.INT32
+    return bool(n.operator.options.get(options, "QuantizedBiasType") == 2)
 
 
 def weight_parameters(n: Site, k: int, axis: int, channels: int) -> tuple[tuple[float, ...], int]:
@@ -164,7 +175,7 @@ def fully_connected(n: Site) -> Value:
         y = n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     else:
         acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows, n.transpose(w, (1, 0)))
-        y = finish(n, acc, options, 2, scales, float_product=len(scales) == 1)
+        y = finish(n, acc, options, 2, scales)
     return n.reshape(y, (*x.shape[:-1], w.shape[0])) if keep else y
 
 

@@ -1,0 +1,77 @@
+"""Cases: integer layers, many elements each, so that a rounding that is done twice or in another precision shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from case import OpCase, draw, network, whole
+
+from tflite_models import INT4, INT8, INT16, INT32, INT64, UINT8, Op, T, floats
+
+_LIMITS = {INT8: (-128, 127, "int8"), UINT8: (0, 255, "uint8"), INT16: (-32768, 32767, "int16")}
+
+
+def _scales(channels: int, each: bool) -> tuple[float, ...]:
+    return tuple(np.linspace(0.004, 0.02, channels).tolist()) if each else (0.0095,)
+
+
+def layer(name: str, kind: str, type_: int, each: bool = False, bias: int | None = INT32, both: bool = True, **more: Any) -> list[OpCase]:
+    """A layer of integers against LiteRT, and against TensorFlow Lite Micro where that has it."""
+    low, high, dtype = _LIMITS[type_]
+    channels, depth = 8, 16
+    weights = UINT8 if type_ == UINT8 else INT8
+    zero, w_zero, y_zero = (10, 130, 100) if type_ == UINT8 else (-5, 0, 3) if type_ == INT8 else (0, 0, 0)
+    x_scale, y_scale = (0.0235, 0.21) if type_ != INT16 else (0.0003, 0.0021)
+    shape = {"CONV_2D": (1, 14, 14, depth), "DEPTHWISE_CONV_2D": (1, 22, 22, channels), "TRANSPOSE_CONV": (1, 9, 9, depth)}.get(kind, (300, depth))
+    w_shape = {"CONV_2D": (channels, 2, 2, depth), "DEPTHWISE_CONV_2D": (1, 3, 3, channels), "TRANSPOSE_CONV": (channels, 2, 2, depth)}.get(kind, (channels, depth))
+    out = {"CONV_2D": (1, 13, 13, channels), "DEPTHWISE_CONV_2D": (1, 20, 20, channels), "TRANSPOSE_CONV": (1, 18, 18, channels)}.get(kind, (300, channels))
+    options = {
+        "CONV_2D": ("Conv2DOptions", {"Padding": 1, "StrideH": 1, "StrideW": 1}), "FULLY_CONNECTED": ("FullyConnectedOptions", {}),
+        "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", {"Padding": 1, "StrideH": 1, "StrideW": 1, "DepthMultiplier": 1}),
+        "TRANSPOSE_CONV": ("TransposeConvOptions", {"Padding": 1, "StrideH": 2, "StrideW": 2}),
+    }[kind]  # fmt: skip
+    scale = _scales(channels, each)
+    fields: dict[str, Any] = dict(options[1])
+    if bias is not None and type_ == INT16 and bias == INT32:
+        fields["QuantizedBiasType"] = INT32
+    w = whole(0 if weights == UINT8 else -127, 255 if weights == UINT8 else 127, *w_shape, dtype="uint8" if weights == UINT8 else "int8")
+    tensors = [
+        T("x", shape, type_, (x_scale,), (zero,)), T("w", w_shape, weights, scale, (w_zero,) * len(scale), w, axis=3 if kind.startswith("DEPTH") else 0),
+        T("y", out, type_, (y_scale,), (y_zero,)),
+    ]  # fmt: skip
+    places = [0, 1]
+    if kind == "TRANSPOSE_CONV":
+        tensors.append(T("s", (4,), INT32, (), data=np.asarray(out, np.int32)))
+        places = [3, 1, 0]
+    if bias is not None:
+        data = whole(-999, 999, channels, dtype="int64" if bias == INT64 else "int32")
+        places.append(len(tensors))
+        tensors.append(T("b", (channels,), bias, tuple(float(np.float32(x_scale)) * float(np.float32(s)) for s in scale), (0,) * len(scale), data))
+    op = Op(kind, tuple(places), (2,), options[0], fields)
+    fed = (whole(low, high, *shape, dtype=dtype),)
+    result = [network(name, tensors, [op], [0], [2], fed, **more)]
+    if both:
+        result.append(network(f"{name}-tflm", tensors, [op], [0], [2], fed, oracle="tflm", arithmetic="tflm"))
+    return result
+
+
+_packed = whole(-127, 127, 24 * 16, dtype="int8").view(np.uint8)
+
+
+CASES: list[OpCase] = [
+    *layer("CONV_2D-uint8", "CONV_2D", UINT8, both=False), *layer("CONV_2D-int8", "CONV_2D", INT8), *layer("CONV_2D-int8-each", "CONV_2D", INT8, each=True),
+    *layer("CONV_2D-int16", "CONV_2D", INT16, each=True, bias=INT64), *layer("CONV_2D-int16-bias32", "CONV_2D", INT16, each=True),
+    *layer("DEPTHWISE-uint8", "DEPTHWISE_CONV_2D", UINT8, both=False), *layer("DEPTHWISE-int8-each", "DEPTHWISE_CONV_2D", INT8, each=True),
+    *layer("DEPTHWISE-int16", "DEPTHWISE_CONV_2D", INT16, each=True, bias=INT64),
+    *layer("FULLY_CONNECTED-uint8", "FULLY_CONNECTED", UINT8, both=False), *layer("FULLY_CONNECTED-int8", "FULLY_CONNECTED", INT8),
+    *layer("FULLY_CONNECTED-int8-each", "FULLY_CONNECTED", INT8, each=True), *layer("FULLY_CONNECTED-int16", "FULLY_CONNECTED", INT16, bias=INT64),
+    *layer("FULLY_CONNECTED-int16-bias32", "FULLY_CONNECTED", INT16), *layer("FULLY_CONNECTED-int16-each", "FULLY_CONNECTED", INT16, each=True, bias=INT64, both=False),
+    *layer("FULLY_CONNECTED-int8-no-bias", "FULLY_CONNECTED", INT8, bias=None),
+    *layer("TRANSPOSE_CONV-uint8", "TRANSPOSE_CONV", UINT8, both=False), *layer("TRANSPOSE_CONV-int8-each", "TRANSPOSE_CONV", INT8, each=True),
+    *layer("TRANSPOSE_CONV-int16", "TRANSPOSE_CONV", INT16, each=True, bias=INT64),
+    network("FULLY_CONNECTED-int4", [floats("x", 5, 16), T("w", (24, 16), INT4, (0.05,) * 24, (0,) * 24, _packed[:192]), floats("y", 5, 24)],
+            [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions", {"AsymmetricQuantizeInputs": True})], [0], [2], (draw(5, 16),)),
+    network("FULLY_CONNECTED-uint8-hybrid", [floats("x", 5, 16), T("w", (24, 16), UINT8, (0.05,), (0,), _packed), floats("y", 5, 24)],
+            [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions", {"AsymmetricQuantizeInputs": False})], [0], [2], (draw(5, 16),)),
+]  # fmt: skip
