@@ -12,6 +12,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from aot_model.targets.cores import CORES
+
 COMPILER, EMULATOR = "arm-none-eabi-gcc", "qemu-system-arm"
 
 
@@ -32,14 +34,20 @@ class Board:
         return ticks * 1000 // self.mhz
 
 
-_SSE200 = ("-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16")
+_CORES = {core.name.removeprefix("cortex-"): core for core in CORES}
+
+
+def _board(core: str, code: int, ram: int, vectors: int = 0, mhz: int = 25) -> Board:
+    return Board(_CORES[core].machine, _CORES[core].flags, code, ram, vectors, mhz)
+
+
 BOARDS = {
-    "m0": Board("mps2-an385", ("-mcpu=cortex-m0", "-mfloat-abi=soft"), 0x0000_0400, 0x2000_0000),
-    "m3": Board("mps2-an385", ("-mcpu=cortex-m3", "-mfloat-abi=soft"), 0x0000_0400, 0x2000_0000),
-    "m4": Board("mps2-an386", ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"), 0x0000_0400, 0x2000_0000),
-    "m7": Board("mps2-an500", ("-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"), 0x0000_0400, 0x2000_0000),
-    "m33": Board("mps2-an505", _SSE200, 0x1000_0400, 0x3800_0000, vectors=0x1000_0000, mhz=20),
-    "m55": Board("mps3-an547", ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-mfpu=auto"), 0x0100_0000, 0x2100_0000, mhz=32),
+    "m0": _board("m0", 0x0000_0400, 0x2000_0000),
+    "m3": _board("m3", 0x0000_0400, 0x2000_0000),
+    "m4": _board("m4", 0x0000_0400, 0x2000_0000),
+    "m7": _board("m7", 0x0000_0400, 0x2000_0000),
+    "m33": _board("m33", 0x1000_0400, 0x3800_0000, vectors=0x1000_0000, mhz=20),
+    "m55": _board("m55", 0x0100_0000, 0x2100_0000, mhz=32),
 }
 """Code for Cortex-M0 runs on the board of a Cortex-M3, which executes the same instructions."""
 
@@ -129,7 +137,7 @@ def write_support(board: Board, folder: Path) -> None:
 def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> Path:
     """The ELF of the sources of `folder`. CalledProcessError."""
     write_support(board, folder)
-    subprocess.run([COMPILER, *board.flags, "-mthumb", *flags, "startup.c", *sources, *LINK, "-o", "board.elf"], cwd=folder, check=True)
+    subprocess.run([COMPILER, *board.flags, *flags, "startup.c", *sources, *LINK, "-o", "board.elf"], cwd=folder, check=True)
     return folder / "board.elf"
 
 

@@ -15,7 +15,7 @@ from aot_model.ir.program import Program
 from aot_model.kernels.target import Attribute, Target
 from aot_model.pipeline import Request, compile_model
 from aot_model.targets import registry
-from aot_model.targets.builtin import BUILTIN, CORTEX_M4, CORTEX_M55
+from aot_model.targets.builtin import BUILTIN
 from aot_model.targets.registry import parse_target
 from onnx_models import model, save, tensor
 
@@ -34,7 +34,7 @@ def install(monkeypatch: pytest.MonkeyPatch, target: Target) -> None:
 
 def test_kernels_are_inherited() -> None:
     """A core has its own integer kernels first, and the float kernels of portable C last."""
-    names = [k.name for t in CORTEX_M55.lineage() for k in t.kernels]
+    names = [k.name for t in parse_target("cortex-m55").lineage() for k in t.kernels]
     assert names.index("int8 convolution (Helium)") < names.index("int8 convolution (DSP extension)")
     assert names.index("int8 convolution (DSP extension)") < names.index("int8 convolution (plain C)")
     assert "float32 convolution" in names
@@ -71,7 +71,7 @@ def test_passes_run_at_their_phases(dense: Path, monkeypatch: pytest.MonkeyPatch
     def planned(program: Program) -> None:
         seen.append("planned")
 
-    target = Target("mine", "for this test", CORTEX_M4, graph_passes={"after-partition": (first,)},
+    target = Target("mine", "for this test", parse_target("cortex-m4"), graph_passes={"after-partition": (first,)},
                     program_passes={"after-planning": (planned,), "after-lowering": (lowered,)})  # fmt: skip
     install(monkeypatch, target)
     compile_model(Request(dense, "dense", "mine"))
@@ -84,7 +84,7 @@ def test_a_failing_pass_names_target_and_hook(phase: str, dense: Path, monkeypat
         raise ValueError("no such unit")
 
     hooks = {"graph_passes": {phase: (broken,)}} if phase == "before-partition" else {"program_passes": {phase: (broken,)}}
-    install(monkeypatch, replace(Target("mine", "for this test", CORTEX_M4), **hooks))
+    install(monkeypatch, replace(Target("mine", "for this test", parse_target("cortex-m4")), **hooks))
     with pytest.raises(CompileError, match=f"target 'mine': pass 'broken' \\({phase}\\) failed: ValueError: no such unit") as error:
         compile_model(Request(dense, "dense", "mine"))
     assert error.value.problems[0].code == "E502"

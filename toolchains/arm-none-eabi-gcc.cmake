@@ -1,7 +1,7 @@
-# What all the cortex-m*.cmake toolchain files share. They set, and include this file:
+# What all the cortex-m*.cmake toolchain files share, which are written from targets/cores.py. They set, and include this:
 #
 #   AOT_MODEL_TARGET    what aot-model generates code for
-#   AOT_MODEL_FLAGS     of the C compiler, the same as those of the target (a test compares)
+#   AOT_MODEL_FLAGS     of the C compiler
 #   AOT_MODEL_BOARD     QEMU's machine for tests; AOT_MODEL_BOARD_LD: its linker script in qemu/
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR "${AOT_MODEL_TARGET}")

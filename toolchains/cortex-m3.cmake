@@ -1,4 +1,4 @@
-# GNU Arm Embedded for Cortex-M3 (Armv7-M, no FPU).
+# GNU Arm Embedded for cortex-m3: Armv7-M, no FPU.
 set(AOT_MODEL_TARGET cortex-m3)
 set(AOT_MODEL_FLAGS "-mcpu=cortex-m3 -mthumb -mfloat-abi=soft")
 set(AOT_MODEL_BOARD mps2-an385)

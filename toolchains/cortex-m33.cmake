@@ -1,4 +1,4 @@
-# GNU Arm Embedded for Cortex-M33F (Armv8-M Mainline: DSP extension, single precision FPU).
+# GNU Arm Embedded for cortex-m33: Armv8-M Mainline with DSP extension and FPU.
 set(AOT_MODEL_TARGET cortex-m33)
 set(AOT_MODEL_FLAGS "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard")
 set(AOT_MODEL_BOARD mps2-an505)

@@ -1,4 +1,4 @@
-# GNU Arm Embedded for Cortex-M4F (Armv7E-M: DSP extension, single precision FPU).
+# GNU Arm Embedded for cortex-m4: Armv7E-M with DSP extension and single-precision FPU.
 set(AOT_MODEL_TARGET cortex-m4)
 set(AOT_MODEL_FLAGS "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard")
 set(AOT_MODEL_BOARD mps2-an386)

@@ -1,4 +1,4 @@
-# GNU Arm Embedded for Cortex-M55 (Armv8.1-M Mainline: MVE, the vector extension, integer and float).
+# GNU Arm Embedded for cortex-m55: Armv8.1-M with Helium vectors.
 set(AOT_MODEL_TARGET cortex-m55)
 set(AOT_MODEL_FLAGS "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard")
 set(AOT_MODEL_BOARD mps3-an547)

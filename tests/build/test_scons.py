@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
@@ -221,14 +220,6 @@ for name, flags in (("own", "-mcpu=cortex-m33 -mthumb -flto"), ("plain", "-mcpu=
         ["arm-none-eabi-readelf", "-A", project.folder / "cortex-m4/libkws.a"], capture_output=True, text=True, check=True
     ).stdout
     assert "Tag_CPU_arch: v7E-M" in attributes
-
-
-def test_tables_are_those_of_cmake() -> None:
-    """Cores, flags and boards of the SCons toolchain."""
-    cores = runpy.run_path(str(TOOLCHAINS / "arm_none_eabi_gcc.py"))["CORES"]
-    files = {path.stem: dict(re.findall(r'set\((\w+) "?(.*?)"?\)', path.read_text())) for path in (ROOT / "toolchains").glob("cortex-m*.cmake")}
-    wanted = {c: (v["AOT_MODEL_FLAGS"], v["AOT_MODEL_BOARD"], v["AOT_MODEL_BOARD_LD"]) for c, v in files.items()}
-    assert cores == wanted
 
 
 @pytest.mark.skipif(not has_tools("arm-none-eabi-gcc"), reason="needs arm-none-eabi-gcc")

@@ -21,7 +21,7 @@ CORES = {
     "cortex-m33": ("-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard", "mps2-an505", "mps2-an505.ld"),
     "cortex-m55": ("-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", "mps3-an547", "mps3-an547.ld"),
 }
-"""Core: flags, QEMU's machine, its linker script in toolchains/qemu/. The same as in the CMake toolchain files."""
+"""Core: flags, QEMU's machine, its linker script in toolchains/qemu/. Written from targets/cores.py."""
 
 QEMU = Path(__file__).resolve().parents[1] / "qemu"
 

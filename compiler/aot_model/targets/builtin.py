@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from aot_model.kernels.target import Attribute, Kernel, Target
+from typing import Any
+
+from aot_model.kernels.target import Attribute, Target
 from aot_model.targets.cmsis_nn import CMSIS_NN
+from aot_model.targets.cores import CORES
 from aot_model.targets.float32 import KERNELS as FLOAT32
 from aot_model.targets.int8 import ARMV6M, DSP, HELIUM, PLAIN
 from aot_model.targets.int8 import HOST as HOST_INT8
@@ -22,24 +25,25 @@ HOST = Target(
     kernels=int8(HOST_INT8), vector="v8", c_flags=("-march=native",),
 )  # fmt: skip
 
-
 _ORDER = (("!defined(__ARM_BIG_ENDIAN)", "compile for little-endian, or pass --target c"),)
-
-
-def _core(number: str, description: str, parent: Target, flags: tuple[str, ...], checks: tuple[tuple[str, str], ...] = (),
-          kernels: tuple[Kernel, ...] = (), vector: str | None = None) -> Target:  # fmt: skip
-    cpu = f"cortex-{number}"
-    return Target(cpu, description, parent, kernels=kernels, c_flags=(f"-mcpu={cpu}", "-mthumb", *flags), c_checks=(*_ORDER, *checks), vector=vector)
-
-
 _DSP = (("defined(__ARM_FEATURE_DSP)", "compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"),)
 _MVE = (("defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3", "compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"),)
 
-CORTEX_M0 = _core("m0", "Armv6-M, no FPU", C, ("-mfloat-abi=soft",), kernels=int8(ARMV6M))
-CORTEX_M3 = _core("m3", "Armv7-M, no FPU", C, ("-mfloat-abi=soft",))
-CORTEX_M4 = _core("m4", "Armv7E-M with DSP extension and single-precision FPU", CORTEX_M3, ("-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"), _DSP, int8(DSP))
-CORTEX_M7 = _core("m7", "Armv7E-M, dual issue, with FPU", CORTEX_M4, ("-mfpu=fpv5-sp-d16", "-mfloat-abi=hard"), _DSP)
-CORTEX_M33 = _core("m33", "Armv8-M Mainline with DSP extension and FPU", CORTEX_M4, ("-mfpu=fpv5-sp-d16", "-mfloat-abi=hard"), _DSP)
-CORTEX_M55 = _core("m55", "Armv8.1-M with Helium vectors", CORTEX_M33, ("-mfloat-abi=hard",), _MVE, int8(HELIUM), vector="mve")
+# What a core has that its parent has not: the first of its family.
+_EXTENSIONS: dict[str, dict[str, Any]] = {
+    "cortex-m0": {"kernels": int8(ARMV6M)},
+    "cortex-m4": {"kernels": int8(DSP), "c_checks": _DSP},
+    "cortex-m55": {"kernels": int8(HELIUM), "c_checks": _MVE, "vector": "mve"},
+}
 
-BUILTIN = (C, HOST, CORTEX_M0, CORTEX_M3, CORTEX_M4, CORTEX_M7, CORTEX_M33, CORTEX_M55, CMSIS_NN, JSON, JSON_WEIGHTLESS, ONEDNN)
+
+def _targets_of_cores() -> tuple[Target, ...]:
+    made = {"c": C}
+    for core in CORES:
+        own = {"c_checks": (), **_EXTENSIONS.get(core.name, {})}
+        own["c_checks"] = (*_ORDER, *own["c_checks"])
+        made[core.name] = Target(core.name, core.description, made[core.parent], c_flags=core.flags, **own)
+    return tuple(made.values())[1:]
+
+
+BUILTIN = (C, HOST, *_targets_of_cores(), CMSIS_NN, JSON, JSON_WEIGHTLESS, ONEDNN)
