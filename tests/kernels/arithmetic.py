@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from aot_model.kernels.base import ConvShape
@@ -26,6 +28,8 @@ def requantise(acc: np.ndarray, quant: QuantSpec) -> np.ndarray:
 def rescale(acc: int, m: int, s: int, variant: int) -> int:
     if variant == 3:
         return (acc * m + (1 << (30 - s))) >> (31 - s)
+    if variant == 4:
+        return round(Fraction(acc * m, 1 << (31 - s)))
     value = ((acc << max(s, 0)) + (1 << 31)) % (1 << 32) - (1 << 31)
     high = (value * m + (1 << 30)) >> 31
     right = max(-s, 0)

@@ -40,7 +40,7 @@ def table_text() -> str:
 
 
 def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) -> QuantSpec:
-    """kind: relu (as networks have it), signed, tensor (one multiplier), spread (shifts far apart), extreme, unsigned."""
+    """kind: relu (as networks have it), signed, tensor (one multiplier), spread (shifts far apart), extreme, unsigned, dyadic (rounded to even)."""
     scale = rng.uniform(0.3, 2.0, 1 if kind == "tensor" else channels) * 80 / (taps**0.5 * 64 * 70)
     if kind == "spread":
         scale = scale * 2.0 ** rng.integers(-8, 3, scale.size)
@@ -49,6 +49,8 @@ def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) 
     if kind == "extreme":
         m = rng.choice([0, 2**30, 2**30 + 1, 2**31 - 1, 1518500250], m.size)
         s = rng.choice([-31, -24, -12, -9, -8, -1, 0, 1, 6], s.size)
+    if kind == "dyadic":  # powers of two: many accumulators are ties
+        m, s = np.full(m.size, 2**30), rng.integers(-9, -3, m.size)
     x_dtype, out_dtype = "int8", "int8"
     if kind == "unsigned":
         x_dtype, out_dtype = "uint8", rng.choice(["int8", "uint8"])
@@ -60,11 +62,11 @@ def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) 
     if rng.random() < 0.3:
         act = (max(act[0], min(zero, act[1])), act[1])
     x_zero = int(rng.choice([-128, -1, 0, 3, 127])) if x_dtype == "int8" else int(rng.choice([0, 128, 255]))
-    variant = int(rng.choice([2, 3])) if kind == "signed" and rng.random() < 0.3 else 1
+    variant = 4 if kind == "dyadic" else int(rng.choice([2, 3, 4])) if kind == "signed" and rng.random() < 0.3 else 1
     return QuantSpec(x_zero, m.clip(0, 2**31 - 1).astype(np.int32), s.astype(np.int32), zero, *act, x_dtype, str(out_dtype), variant)
 
 
-KINDS = ("relu", "signed", "tensor", "spread", "extreme", "unsigned")
+KINDS = ("relu", "signed", "tensor", "spread", "extreme", "unsigned", "dyadic")
 
 
 def some_weights(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -172,8 +172,8 @@ class Site:
         if window.offset == 0:
             return buffer
         t = window.source.type
-        left = TensorType(t.dtype, (t.elements - window.offset,))
-        return Buffer(f"{buffer.name}_from_{window.offset}", left, Role.WORKSPACE, view_of=(buffer, window.offset * t.dtype.size))
+        left, begin = TensorType(t.dtype, (t.elements - window.offset,)), window.offset * t.dtype.size
+        return Buffer(f"{buffer.name}_from_{window.offset}", left, Role.WORKSPACE, align=min(buffer.align, begin & -begin), view_of=(buffer, begin))
 
     def _tail_overlaps(self, tail: FusedTail | None, first: int, out: int) -> list[Overlap]:
         """A residual that is read just where the result is stored may be overwritten by it."""

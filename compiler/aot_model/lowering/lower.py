@@ -24,7 +24,7 @@ from aot_model.ops.registry import normal_axis
 from aot_model.ops.views import View
 
 PIECE_ALIGNMENT = 4
-"""Bytes: pieces of a concatenation that begin elsewhere are copied, because kernels read words."""
+"""Bytes: pieces of a concatenation and of a slice that begin elsewhere are copied, because kernels read words."""
 
 
 def lower(graph: Graph, target: Target) -> Program:
@@ -274,8 +274,10 @@ class Lowering:
         offset = sub(piece.position, dense_position(index, out.shape))
         if not isinstance(offset, Const):
             return False
-        parent = self.buffer(piece.value)
-        self.buffers[out] = Buffer(out.name, out.type, Role.WORKSPACE, view_of=(parent, int(offset.value) * out.dtype.size))
+        parent, begin = self.buffer(piece.value), int(offset.value) * out.dtype.size
+        if (parent.root()[1] + begin) % PIECE_ALIGNMENT:
+            return False
+        self.buffers[out] = Buffer(out.name, out.type, Role.WORKSPACE, view_of=(parent, begin))
         return True
 
     def _store_concat(self, node: Node, out: Value) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
-from aot_model.ir.types import TensorType
+from aot_model.ir.types import TensorType, strides_of
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.site import Site
 from aot_model.ops.registry import operator, required
@@ -27,6 +27,10 @@ class Assign(Operator):
         if not state.state or state.type != value.type:
             raise OperatorError(f"cannot assign {value.type} to {state.type}")
         return [state.type]
+
+    def reads_strided(self, inputs: Inputs, index: int, strides: tuple[int, ...]) -> bool:
+        """Bytes that lie one behind the other can be copied from anywhere, also from an address that is no word's."""
+        return index == 1 and strides == strides_of(required(inputs, 1).shape)
 
     def lower(self, site: Site) -> None:
         state, value = site.input(0), site.input(1)

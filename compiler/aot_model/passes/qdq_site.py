@@ -58,6 +58,14 @@ def parameters(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
     return scale.data.astype(np.float64), zeros
 
 
+def _meets_ties(real: float, most: float) -> bool:
+    """Whether some whole number up to `most` times the fixed-point factor is half-way between two others: with scales
+    that are powers of two many are, with others as good as none."""
+    multiplier, shift = quantise_multiplier(real)
+    halves = 30 - shift - ((multiplier & -multiplier).bit_length() - 1)  # the smallest power of two that gives a half
+    return multiplier != 0 and 0 <= halves and 2.0**halves <= most
+
+
 def _whole_bytes(value: Value) -> Value:
     """Constants of less than 8 bits as 8-bit ones."""
     if value.data is None or not value.dtype.is_integer or not value.dtype.storage:
@@ -172,10 +180,11 @@ class Site:
             whole = np.clip(np.rint(bias / units), low, high)
             acc = self.build(op("Add"), acc, self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)))
         reals = (units / self.to.s).reshape(-1)
-        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, "wide" if most >= 2**31 else "single")
+        rounding = "wide" if most >= 2**31 else "even" if any(_meets_ties(r, most) for r in set(reals.tolist())) else "single"
+        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding)
 
     def requantised(self, acc: Value, reals: Sequence[float] | np.ndarray, x_zero_point: int = 0, rounding: str = "even") -> Value:
-        """Ties to even as the literal meaning has it; "single" (ties up) is what kernels of convolutions have."""
+        """Ties to even as the literal meaning has it; "single" (ties up) is less work, where no accumulator is a tie."""
         wide = rounding == "wide"
         pairs = [quantise_multiplier(float(r)) for r in reals]
         multipliers = [min((m + (1 << 15)) >> 16, 0x7FFF) if wide else m for m, _ in pairs]

@@ -48,7 +48,7 @@ from aot_model.ops.quantised import QuantisedSum, Requantise
 from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates
 
 _BYTES = (DType.INT8, DType.UINT8)
-_VARIANTS = {"double": 1, "single": 3}
+_VARIANTS = {"double": 1, "single": 3, "even": 4}
 
 Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
 

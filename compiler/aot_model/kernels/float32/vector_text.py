@@ -21,8 +21,8 @@ def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf) -> 
         if x is accumulator or isinstance(x, Const):
             continue
         if isinstance(x, Cell):
-            if x.value.dtype is not DType.FLOAT32 or not _along(x.position, channel):
-                return False
+            if x.value.dtype is not DType.FLOAT32 or not _along(x.position, channel) or any(isinstance(n, Cell) for n in walk(x.position)):
+                return False  # a row that is looked up, as of an embedding, is a position that reads memory itself
         elif isinstance(x, Call) and x.op in _OPERATIONS and x.dtype is DType.FLOAT32:
             pending.extend(x.args)
         else:

@@ -155,6 +155,11 @@ def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
         rule = """    const int32_t s = constants[1];
     const int64_t product = (int64_t)acc * constants[0];
     const int32_t q = (int32_t)((product + ((int64_t)1 << (30 - s))) >> (31 - s));"""
+    elif quant.variant == 4:
+        rule = """    const int32_t s = constants[1];
+    const int64_t wide = (int64_t)acc * constants[0] + ((int64_t)1 << (30 - s));
+    const int32_t up = (int32_t)(wide >> (31 - s));
+    const int32_t q = (wide & (((int64_t)1 << (31 - s)) - 1)) == 0 ? up - (up & 1) : up;"""
     else:
         rule = """    const int32_t left = constants[1] > 0 ? constants[1] : 0, right = left - constants[1];
     const int32_t value = (int32_t)((uint32_t)acc << left);

@@ -40,6 +40,10 @@ def rescale(acc: Int64, multiplier: Int64, shift: Int64, variant: int = 1) -> In
     if variant == 3:
         once: Int64 = (acc * multiplier + (np.int64(1) << (30 - shift))) >> (31 - shift)
         return once
+    if variant == 4:
+        wide = acc * multiplier + (np.int64(1) << (30 - shift))
+        even: Int64 = wide >> (31 - shift)
+        return even - ((wide & ((np.int64(1) << (31 - shift)) - 1)) == 0) * (even & 1)
     value = (acc << left).astype(np.int32).astype(np.int64)
     high = (value * multiplier + (1 << 30)) >> 31
     if variant == 2:
