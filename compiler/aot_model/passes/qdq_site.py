@@ -63,7 +63,7 @@ def _meets_ties(real: float, most: float) -> bool:
     that are powers of two many are, with others as good as none."""
     multiplier, shift = quantise_multiplier(real)
     halves = 30 - shift - ((multiplier & -multiplier).bit_length() - 1)  # the smallest power of two that gives a half
-    return multiplier != 0 and 0 <= halves and 2.0**halves <= most
+    return multiplier != 0 and halves >= 0 and 2.0**halves <= most
 
 
 def _whole_bytes(value: Value) -> Value:

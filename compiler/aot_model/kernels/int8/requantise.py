@@ -42,8 +42,9 @@ def rescale(acc: Int64, multiplier: Int64, shift: Int64, variant: int = 1) -> In
         return once
     if variant == 4:
         wide = acc * multiplier + (np.int64(1) << (30 - shift))
-        even: Int64 = wide >> (31 - shift)
-        return even - ((wide & ((np.int64(1) << (31 - shift)) - 1)) == 0) * (even & 1)
+        nearest = wide >> (31 - shift)
+        even: Int64 = nearest - ((wide & ((np.int64(1) << (31 - shift)) - 1)) == 0) * (nearest & 1)
+        return even
     value = (acc << left).astype(np.int32).astype(np.int64)
     high = (value * multiplier + (1 << 30)) >> 31
     if variant == 2:
