@@ -1,0 +1,180 @@
+"""Mutants: one token of the compiler is changed at random, and the tests should notice.
+
+    python tests/mutants.py --seed 1 --count 300 --results mutants.json        goes on where it was ended
+    python tests/mutants.py --results mutants.json --list                      the survivors, with what changed
+
+What is mutated: operators, comparisons, constants, slices and min/max of Python, and of the C text inside of strings; in
+ops/, kernels/, passes/ and arithmetic/fixed_point.py, apart from docstrings, annotations, messages, samples and references.
+
+For each mutant the rows of the conformance suite and of the kernels' table that execute its line are compiled. A row whose
+C is the same as before cannot tell; one that is refused, does not compile or gives other numbers than its oracles catches
+the mutant. What survives runs through the test files for its module (pytest -x).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import random
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parent
+COMPILER = TESTS.parent / "compiler"
+sys.path[:0] = [str(TESTS / folder) for folder in (".", "mutation", "operators", "kernels")]
+
+from change import Mutant, mutants_of, token_count  # noqa: E402
+from executed import written  # noqa: E402
+from relevant import mutated_files, pytest_files  # noqa: E402
+from rows_of_mutant import outcome  # noqa: E402
+
+
+@dataclass
+class Record:
+    """What became of a mutant: caught (by what), or survived."""
+
+    file: str
+    line: int
+    column: int
+    before: str
+    after: str
+    source: str
+    status: str = ""
+    by: str = ""
+    rows: int = 0
+    changed: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    """Why it survives: written by hand."""
+
+
+def draw(count: int, seed: int) -> list[Mutant]:
+    """Mutants of files drawn by their number of tokens that can be changed."""
+    rng = random.Random(seed)
+    files = [COMPILER / "aot_model" / f for f in mutated_files(COMPILER / "aot_model")]
+    weights = [token_count(f) for f in files]
+    found: dict[tuple[str, int, int, str], Mutant] = {}
+    while len(found) < count:
+        file = rng.choices(files, weights)[0]
+        mutant = rng.choice(mutants_of(file))
+        found.setdefault((str(file), mutant.start, mutant.end, mutant.after), mutant)
+    return list(found.values())
+
+
+def overlay(folder: Path) -> Path:
+    """A copy of the compiler in which one file at a time is changed."""
+    target = folder / "compiler"
+    shutil.copytree(COMPILER, target, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def in_child(task: Callable[[], dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """The result of a task in a forked process; nothing that it imports stays."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        os.setpgid(0, 0)
+        with os.fdopen(write, "wb") as pipe:
+            try:
+                result = task()
+            except BaseException as error:
+                result = {"status": "caught", "by": f"{type(error).__name__} when the compiler is loaded: {error}"[:300]}
+            pickle.dump(result, pipe)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        ready, _, _ = select.select([pipe], [], [], seconds)
+        data = pipe.read() if ready else b""
+    if not ready:
+        os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    if not data:
+        return {"status": "caught", "by": "time limit" if not ready else "the process ended"}
+    return dict(pickle.loads(data))
+
+
+def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], seconds: float, quick: bool) -> None:
+    """Fill in what becomes of a mutant."""
+    started = time.time()
+    changed = place / "aot_model" / record.file
+    original = changed.read_text()
+    changed.write_text(mutant.apply(original))
+    try:
+        rows = known["lines"].get(f"{record.file}:{record.line}", [])
+        for few in (rows[:8], rows[8:40]):
+            if few and not record.status:
+                result = in_child(partial(outcome, place, few, known["text"]), seconds)
+                record.rows += len(few)
+                record.changed += int(str(result.get("changed", 0)))
+                record.status, record.by = str(result["status"]), str(result["by"])
+        if not record.status and not quick:
+            environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+            for file in pytest_files(record.file):
+                command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *file.split()]
+                try:
+                    done = subprocess.run(command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=seconds * 3)
+                    if done.returncode == 1:
+                        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+                        record.status, record.by = "caught", (failed or [file])[0][:200]
+                except subprocess.TimeoutExpired:
+                    record.status, record.by = "caught", f"time limit in {file}"
+                if record.status:
+                    break
+        record.status = record.status or "survived"
+    finally:
+        changed.write_text(original)
+        record.seconds = round(time.time() - started, 1)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--results", type=Path, default=Path("mutants.json"))
+    parser.add_argument("--lines", type=Path, default=Path("mutants_lines.json"), help="which rows execute which line: made when missing")
+    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="for the rows of a mutant; three times that for a test file")
+    parser.add_argument("--quick", action="store_true", help="rows alone, no test files")
+    parser.add_argument("--again", action="store_true", help="survivors once more")
+    parser.add_argument("--list", action="store_true", help="print what survived, run nothing")
+    options = parser.parse_args()
+    records = {r["file"] + f":{r['line']}:{r['column']}:{r['after']}": Record(**r) for r in json.loads(options.results.read_text())} if options.results.is_file() else {}
+    if options.list:
+        for r in records.values():
+            if r.status == "survived":
+                print(f"{r.file}:{r.line}: {r.before!r} -> {r.after!r}   {r.source.strip()[:110]}   [{r.rows} rows, {r.changed} changed] {r.reason}")
+    else:
+        if not options.lines.is_file():
+            in_child(partial(written, options.lines), 7200)
+        known = json.loads(options.lines.read_text())
+        with tempfile.TemporaryDirectory(prefix="aot-model-mutants-") as folder:
+            place = overlay(Path(folder))
+            for mutant in draw(options.count, options.seed):
+                record = Record(str(mutant.file.relative_to(COMPILER / "aot_model")), mutant.line, mutant.column, mutant.before, mutant.after, mutant.source)
+                key = f"{record.file}:{record.line}:{record.column}:{record.after}"
+                if key in records and not (options.again and records[key].status == "survived"):
+                    continue
+                judge(record, mutant, place, known, options.limit, options.quick)
+                records[key] = record
+                options.results.write_text(json.dumps([asdict(r) for r in records.values()], indent=1) + "\n")
+                print(f"{len(records)}: {key}: {record.status} {record.by[:90]} ({record.seconds} s)", flush=True)
+    counts = Counter(r.status for r in records.values())
+    print(f"{counts['caught']} of {len(records)} caught, {counts['survived']} survived")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Which rows execute which line of the compiler when they are compiled."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from hashlib import sha256
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+TESTS = Path(__file__).resolve().parents[1]
+PACKAGE = TESTS.parent / "compiler" / "aot_model"
+WATCHED = tuple(str(PACKAGE / part) for part in ("ops", "kernels", "passes", "arithmetic/fixed_point.py"))
+OTHER_TARGETS = re.compile("Conv|MatMul|Gemm|Pool|QLinear|Einsum|Attention|LSTM|GRU|RNN|Softmax|Linear|SVM|kernel")
+"""Rows that have kernels of their own on some targets."""
+TARGETS = ("c", "host", "cortex-m4", "cortex-m55")
+
+
+class Watch:
+    """Lines of the watched files that run."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, int]] = set()
+        self._known: dict[CodeType, bool] = {}
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        if code not in self._known:
+            self._known[code] = code.co_filename.startswith(WATCHED)
+        return self._line if self._known[code] else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            self.seen.add((frame.f_code.co_filename, frame.f_lineno))
+        return self._line
+
+
+def written(path: Path) -> dict[str, Any]:
+    """Made and written: "lines" has [row, target] by "file:line", rows that execute few lines first, "text" the hash of their C."""
+    from subjects import subjects
+
+    from batch import compiled_case
+
+    started, found = time.time(), defaultdict(list)
+    texts: dict[str, str] = {}
+    modules: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        for label, subject in subjects().items():
+            for target in TARGETS if OTHER_TARGETS.search(label) else ("c",):
+                watch = Watch()
+                sys.settrace(watch)
+                try:
+                    text = compiled_case(subject.case, Path(folder) / "model", "m", target).texts["m.c"]
+                    texts[f"{label} {target}"] = sha256(text.encode()).hexdigest()
+                except Exception:
+                    continue
+                finally:
+                    sys.settrace(None)
+                for file, line in watch.seen:
+                    found[f"{Path(file).relative_to(PACKAGE)}:{line}"].append((len(watch.seen), label, target))
+                for file in {f for f, _ in watch.seen}:
+                    modules[str(Path(file).relative_to(PACKAGE))].append((label, target))
+    result = {key: _spread([(a, b) for _, a, b in sorted(rows)]) for key, rows in found.items()}
+    for module, rows in modules.items():  # lines that run when a module is loaded
+        for number in range(1, (PACKAGE / module).read_text().count("\n") + 2):
+            result.setdefault(f"{module}:{number}", _spread(rows))
+    everything = {"lines": result, "text": texts}
+    path.write_text(json.dumps(everything))
+    print(f"which rows execute which line: {time.time() - started:.0f} s", flush=True)
+    return {}
+
+
+def _spread(rows: list[tuple[str, str]], most: int = 40) -> list[tuple[str, str]]:
+    """One row of each operator and target, then a second one of each, and so on."""
+    turns: dict[tuple[str, str], int] = defaultdict(int)
+    order = []
+    for k, (label, target) in enumerate(rows):
+        family = label.rsplit("-", 1)[0], target
+        order.append((turns[family], k, label, target))
+        turns[family] += 1
+    return [(label, target) for _, _, label, target in sorted(order)[:most]]
