@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aot_model.kernels.site import Site
-from aot_model.kernels.tail import Chain
-from aot_model.kernels.target import Kernel, Target
 from table import GROUPS, Layer, Place, group_of, places_of
 
 import batch
 from aot_model.ir.graph import Node
 from aot_model.kernels.base import KernelCode
+from aot_model.kernels.site import Site
+from aot_model.kernels.tail import Chain
+from aot_model.kernels.target import Kernel, Target
 from aot_model.targets.builtin import BUILTIN
 from aot_model.targets.registry import parse_target
 from batch import Outcome, compiled_case, run_cases

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oracles import expected
-from rows import registry_rows
+from rows import Row, rows_of
+from table import GROUPS, Layer
+from test_table import problems
 from verdict import verdict
 
+from aot_model.ops.registry import OPERATORS
 from batch import Case, Outcome
+
+EACH = 5
+"""Samples of an operator: its first ones and, of the others, some all over."""
 
 
 @dataclass(frozen=True)
@@ -16,11 +23,23 @@ class Subject:
     """A case, and what is wrong with an outcome of it."""
 
     case: Case
-    row: object
-
-    def problem(self, outcome: Outcome) -> str:
-        return verdict(self.row, outcome, expected(self.row))  # type: ignore[arg-type]
+    problem: Callable[[Outcome], str]
 
 
-def subjects() -> dict[str, Subject]:
-    return {row.label: Subject(row.case, row) for row in registry_rows()}
+def _row(row: Row) -> Subject:
+    return Subject(row.case, lambda outcome: verdict(row, outcome, expected(row)))
+
+
+def _layer(group: str, layer: Layer) -> Subject:
+    return Subject(layer.case(group, {}), lambda outcome: "".join(problems([layer], [outcome])))
+
+
+def subjects(each: int = EACH) -> dict[str, Subject]:
+    found = {}
+    for _, kind in sorted(OPERATORS.items()):
+        rows = rows_of(kind)
+        step = max(len(rows) / each, 1.0)
+        found.update({rows[int(k * step)].label: _row(rows[int(k * step)]) for k in range(min(each, len(rows)))})
+    for group, layers in GROUPS.items():
+        found.update({f"{group}-{k}": _layer(group, layer) for k, layer in enumerate(layers())})
+    return found
