@@ -32,7 +32,7 @@ def two_models(workspace: Workspace, package: str) -> Path:
     return folder
 
 
-def test_builds_again_exactly_what_hangs_on_a_change(workspace: Workspace) -> None:
+def test_builds_again_exactly_what_depends_on_a_change(workspace: Workspace) -> None:
     folder = two_models(workspace, "again")
     assert compiled_models(workspace.build("//again:app")) == {"kws", "vad"}
     run = [workspace.output("again/app")]

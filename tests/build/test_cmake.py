@@ -31,7 +31,7 @@ def two_models(tmp_path: Path, generator: str) -> Project:
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_builds_again_exactly_what_hangs_on_a_change(tmp_path: Path, generator: str) -> None:
+def test_builds_again_exactly_what_depends_on_a_change(tmp_path: Path, generator: str) -> None:
     project = two_models(tmp_path, generator)
     models = project.folder / "models"
     project.configure()

@@ -34,7 +34,7 @@ def two_models(folder: Path, script: str = TWO_MODELS) -> Project:
     return project
 
 
-def test_builds_again_exactly_what_hangs_on_a_change(tmp_path: Path) -> None:
+def test_builds_again_exactly_what_depends_on_a_change(tmp_path: Path) -> None:
     project = two_models(tmp_path)
     assert compiled_models(project.build()) == {"kws", "vad"}
     assert project.run("app") == "kws 0 6 8\nvad 1 7 9\n"

@@ -1,4 +1,4 @@
-"""Results whose size hangs on data: their actual shapes, what may be computed from them, and that nothing is written
+"""Results whose size depends on data: their actual shapes, what may be computed from them, and that nothing is written
 beyond the upper bound. The buffers of the tests are of the exact size, and sanitizers watch them."""
 
 from __future__ import annotations

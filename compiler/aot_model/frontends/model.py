@@ -22,7 +22,7 @@ class Bindings:
     constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Inputs that are constants, and their elements."""
     bounds: Mapping[str, int] = field(default_factory=dict)
-    """Values of which the first extent hangs on data, and its upper bound."""
+    """Values of which the first extent depends on data, and its upper bound."""
     string_bytes: int = DEFAULT_WIDTH
     """Room for one string."""
 

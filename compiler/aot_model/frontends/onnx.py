@@ -109,7 +109,7 @@ class Importer:
         self._body(self.proto.graph, graph, scope)
         graph.outputs += [self.sizes.shapes[v] for v in graph.outputs if v in self.sizes.shapes]
         if self.sizes.bounds and not self.problems:
-            self._problem("E203", f"--bound names values of which the size does not hang on data: {', '.join(map(printable, sorted(self.sizes.bounds)))}")
+            self._problem("E203", f"--bound names values of which the size does not depend on data: {', '.join(map(printable, sorted(self.sizes.bounds)))}")
         self._raise()
         name_tensors((name, name, value) for name, value in scope.items() if isinstance(value, Value) and value not in self.sizes.shapes)
         return graph
@@ -239,7 +239,7 @@ class Importer:
         try:
             handler = HANDLERS.get(_label(domain, proto.op_type))
             for value in self.sizes.among(inputs) if handler is not None and proto.op_type not in ("If", "Identity", "Transpose") else ():
-                raise OperatorError(f"reads '{value.name}', whose size hangs on data", "E203")
+                raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
             if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:
@@ -347,7 +347,7 @@ class Importer:
         self._body(source, body, {**place.scope, **{v.name: v for v in body.inputs}})
         self._raise()
         for value in self.sizes.among(body.outputs):
-            raise OperatorError(f"the size of '{value.name}', a result of its body, hangs on data", "E203")
+            raise OperatorError(f"the size of '{value.name}', a result of its body, depends on data", "E203")
         return body
 
 
@@ -356,7 +356,7 @@ _INSTEAD = {
     "ai.onnx.ml.CastMap": _MAPS,
     "ai.onnx.ml.DictVectorizer": _MAPS,
     "com.microsoft.Tokenizer": "give the model words: a tensor of strings",
-    "ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work hang on their content; give the model the pixels",
+    "ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work depend on their content; give the model the pixels",
 }
 """Operators that are left out on purpose, and what to do without them."""
 

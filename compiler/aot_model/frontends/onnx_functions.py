@@ -1,6 +1,6 @@
 """Operators that ONNX defines by a function of other operators: the function is put in the place of the node.
 
-Source: the function bodies of onnx.defs, some of which hang on the attributes and input types of the node.
+Source: the function bodies of onnx.defs, some of which depend on the attributes and input types of the node.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `--dim` says what the file leaves open: NAME=N for a symbolic dimension, INPUT:AXIS=N for one without a name,
 INPUT:length=N for a sequence or an optional. `--constant` makes an input a constant, so that shapes, axes and numbers of
-turns that hang on it are known when the model is compiled.
+turns that depend on it are known when the model is compiled.
 """
 
 from __future__ import annotations

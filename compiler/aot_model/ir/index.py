@@ -34,7 +34,7 @@ def _from_terms(terms: dict[Expr, int], base: int) -> Expr:
         atom, coefficient = next(iter(terms.items()))
         if coefficient == 1:
             return atom
-    # A stable order that does not hang on object identity: larger strides first, then the text.
+    # A stable order that does not depend on object identity: larger strides first, then the text.
     ordered = sorted(terms.items(), key=lambda item: (-abs(item[1]), index_text(item[0])))
     args = (*(x for atom, c in ordered for x in (atom, const(c))), const(base))
     return call("isum", *args, dtype=DType.INT32)

@@ -74,14 +74,14 @@ class Operator:
     takes_nibbles: ClassVar[frozenset[int]] = frozenset()
     """Inputs that may be constants of 4-bit integers, two in a byte, which the operator takes out itself."""
     shape_only: ClassVar[bool] = False
-    """The result hangs on the types of the inputs, not on their data."""
+    """The result depends on the types of the inputs, not on their data."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         """Types of the outputs. OperatorError when the inputs do not fit."""
         raise NotImplementedError(f"{self.name}.infer")
 
     def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
-        """Outputs of which an extent hangs on data, and its axis. Their types are upper bounds, and behind all outputs come
+        """Outputs of which an extent depends on data, and its axis. Their types are upper bounds, and behind all outputs come
         their actual shapes."""
         return {}
 

@@ -90,7 +90,7 @@ def _divisions(*expressions: Expr) -> int:
 
 
 def _canonical_names(loops: list[Var], element: Expr) -> dict[Expr, Expr]:
-    """Names that do not hang on where the expression came from, so that equal loops are equal text."""
+    """Names that do not depend on where the expression came from, so that equal loops are equal text."""
     mapping: dict[Expr, Expr] = {v: var(INDEX_NAMES[k] if k < len(INDEX_NAMES) else f"i{k}", v.extent) for k, v in enumerate(loops)}
     count = 0
     for node in walk(element):

@@ -1,4 +1,4 @@
-"""Tensors that hang on shapes and constants only: shape, size, fills and ranges.
+"""Tensors that depend on shapes and constants only: shape, size, fills and ranges.
 
 Source: ONNX operator specification.
 """

@@ -1,4 +1,4 @@
-"""Operators whose number of results hangs on data: NonZero, Compress, Unique, NonMaxSuppression, ranges of numbers.
+"""Operators whose number of results depends on data: NonZero, Compress, Unique, NonMaxSuppression, ranges of numbers.
 
 The memory of such a result is that of its upper bound; the elements lie dense at its front in the actual shape, which is
 a result of its own (int32, one element for each axis), and zeros behind them. Nothing is written beyond the bound,

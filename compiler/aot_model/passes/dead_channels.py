@@ -73,7 +73,7 @@ def _makes_channels(node: Node) -> bool:
 
 
 def _keeps_apart(node: Node, channels: int) -> bool:
-    """Whether output channel c of a node hangs on input channel c only."""
+    """Whether output channel c of a node depends on input channel c only."""
     out = node.outputs[0]
     if len(node.outputs) != 1 or not out.shape or out.shape[-1] != channels:
         return False

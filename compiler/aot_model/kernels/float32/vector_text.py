@@ -31,7 +31,7 @@ def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf) -> 
 
 
 def _along(position: Expr, channel: Expr | None) -> bool:
-    """Whether a position moves by one with the channel, or does not hang on it."""
+    """Whether a position moves by one with the channel, or does not depend on it."""
     if position is channel or not any(n is channel for n in walk(position)):
         return True
     if not (isinstance(position, Call) and position.op == "isum"):
