@@ -359,6 +359,8 @@ _INSTEAD = {
     "ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work depend on their content; give the model the pixels",
 }
 """Operators that are left out on purpose, and what to do without them."""
+_LAYOUTS = ("com.microsoft.nchwc.", "com.ms.internal.nhwc.")
+_FOR_ITS_MACHINE = "its tensors are laid out for the processor that optimised the model, which the file does not name; save it with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL"
 
 
 def _label(domain: str, name: str) -> str:
@@ -370,6 +372,8 @@ def _nearest(label: str) -> str:
 
     if label in _INSTEAD:
         return _INSTEAD[label]
+    if label.startswith(_LAYOUTS):
+        return _FOR_ITS_MACHINE
     names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
     near = difflib.get_close_matches(label, names, 1, 0.75)
     return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"
