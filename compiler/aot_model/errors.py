@@ -32,14 +32,39 @@ CODES: dict[str, str] = {
 }
 
 
+MAX_LINE, MAX_TEXT, MAX_PROBLEMS, MAX_ALL = 1000, 20_000, 50, 60_000
+"""How much is shown: characters of a line and of a text of a problem, problems, characters of them all. What a model says
+may be of any length."""
+
+
+def shown(text: str) -> str:
+    """Text that may come from a model as a terminal may have it: lines of printable characters, no escape sequences, and not
+    too much of it."""
+    cut = "\n".join(_line(line) for line in text[: MAX_TEXT + MAX_LINE].split("\n"))
+    return cut if len(cut) <= MAX_TEXT else f"{cut[: MAX_TEXT - 4]}\n..."
+
+
+def _line(text: str) -> str:
+    if len(text) > MAX_LINE:
+        text = f"{text[: MAX_LINE * 3 // 4]} ... {text[-MAX_LINE // 5 :]}"
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
 @dataclass(frozen=True)
 class Problem:
-    """One problem: code of CODES, where it is (file, node), what is wrong and why, and what to do about it."""
+    """One problem: code of CODES, where it is (file, node), what is wrong and why, and what to do about it.
+
+    Whatever a model has in it, its texts are safe to show and of bounded length.
+    """
 
     code: str
     message: str
     where: str = ""
     hint: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("message", "where", "hint"):
+            object.__setattr__(self, name, shown(getattr(self, name)))
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -52,7 +77,14 @@ class CompileError(Exception):
 
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+        said: list[str] = []
+        for problem in self.problems[:MAX_PROBLEMS]:
+            if said and sum(map(len, said)) > MAX_ALL:
+                break
+            said.append(str(problem))
+        if len(self.problems) > len(said):
+            said.append(f"and {len(self.problems) - len(said):,} more problems")
+        super().__init__("\n".join(said))
 
 
 @contextmanager

@@ -169,5 +169,7 @@ def _count(problems: Sequence[object]) -> str:
 
 
 def tell_notes(notes: list[str] | tuple[str, ...]) -> None:
+    from aot_model.errors import shown
+
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {shown(note)}", file=sys.stderr)

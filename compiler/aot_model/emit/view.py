@@ -13,6 +13,7 @@ from aot_model.c.names import comment_text, identifiers, library_name, string_li
 from aot_model.emit import parameters
 from aot_model.emit.constant_pools import ConstantPool, place
 from aot_model.emit.functions import collect_functions, emitted_by_targets
+from aot_model.emit.standard_headers import missing_headers
 from aot_model.emit.trace import Traced, traced
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Device, Loop, Once, Program, Role, Step
@@ -167,13 +168,15 @@ class ModelView:
     def functions(self) -> list[CFunction]:
         return list(dict.fromkeys(self.calls.values()))
 
-    @property
+    @cached_property
     def includes(self) -> list[str]:
         headers = {"stdint.h", "stdbool.h"}.union(*(f.function.includes for f in self.functions))
         headers |= {"string.h"} if self.program.states else set()
         headers |= {"aot_model/parameters.h"} if self.external else set()
         headers |= {"aot_model/tvm_ffi.h"} if "tvm-ffi" in self.options.interfaces else set()
         headers |= {f'"{d.header}"' for d in self.devices}
+        data = [] if self.external else [b.data for b in (*self.constants, *self.program.states) if b.data is not None]
+        headers |= missing_headers(headers, [t for f in self.own_functions for t in (f.function.body, *f.function.helpers)], data)
         return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith('"'), h.startswith("aot_model/"), h))
 
     @cached_property

@@ -202,6 +202,8 @@ class Importer:
         if self._dtype(tensor.data_type, f"constant '{printable(name)}'") is None:
             return None
         try:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                raise ValueError("its data are in another file, which was not read")  # onnx would read it from the current directory
             if tensor.data_type == onnx.TensorProto.STRING:
                 return self._strings(list(tensor.string_data), name, tuple(tensor.dims))
             return constant(name, np.array(onnx.numpy_helper.to_array(tensor)))

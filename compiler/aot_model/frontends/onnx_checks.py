@@ -22,6 +22,8 @@ MAX_RANK = 32
 MAX_NODES = 1_000_000
 """Of a model with its functions inlined."""
 MAX_FUNCTION_DEPTH = 100
+MAX_OPSET = 2**31 - 1
+"""What onnx counts with."""
 AI_ONNX = ("", "ai.onnx")
 _ONNX_TYPES = {"float32": "float", "float64": "double"}
 
@@ -31,6 +33,7 @@ def check_model(proto: onnx.ModelProto, where: str) -> None:
     problems = [Problem("E102", message, where) for message in _names(proto)]
     if not problems:
         problems += _opsets(proto, where)
+    if not problems:
         problems += [p for graph in graphs(proto.graph) for p in _graph(graph, where)]
         problems += _functions(proto, where)
         problems += _arity(proto, where)
@@ -47,6 +50,21 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
         found = pending.pop()
         yield found
         pending.extend(_bodies(found.node))
+
+
+def node_lists(proto: onnx.ModelProto) -> Iterator[Sequence[onnx.NodeProto]]:
+    """The nodes of every graph and body of a model, and of its functions and their bodies."""
+    for nodes in (proto.graph.node, *(f.node for f in proto.functions)):
+        yield nodes
+        for body in _bodies(nodes):
+            yield from (g.node for g in graphs(body))
+
+
+def tensors(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
+    """Every tensor of a model: initialisers, attributes, those in the bodies of nodes and of functions."""
+    nodes = [n for every in node_lists(proto) for n in every]
+    found = [t for g in (proto.graph, *_bodies(nodes)) for t in g.initializer]
+    return found + [t for n in nodes for a in n.attribute for t in (*([a.t] if a.HasField("t") else []), *a.tensors)]
 
 
 def _bodies(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
@@ -67,9 +85,10 @@ def shape_problem(shape: Sequence[int], element_bytes: int) -> str | None:
 def _names(proto: onnx.ModelProto) -> list[str]:
     """protobuf gives bytes for a string that is not UTF-8."""
     bodies = [g for graph in [proto.graph] for g in graphs(graph)]
-    nodes = [n for g in bodies for n in g.node] + [n for f in proto.functions for n in f.node]
+    nodes = [n for every in node_lists(proto) for n in every]
     infos = [i for g in bodies for i in (*g.input, *g.output)]
-    texts: list[object] = [o.domain for o in proto.opset_import]
+    texts: list[object] = [o.domain for f in (proto, *proto.functions) for o in f.opset_import]
+    texts += [text for t in tensors(proto) for e in t.external_data for text in (e.key, e.value)]
     texts += [t for g in bodies for t in (g.name, *(i.name for i in g.initializer))]
     texts += [t for i in infos for t in (i.name, *(d.dim_param for d in i.type.tensor_type.shape.dim))]
     for n in nodes:
@@ -81,6 +100,9 @@ def _names(proto: onnx.ModelProto) -> list[str]:
 
 
 def _opsets(proto: onnx.ModelProto, where: str) -> list[Problem]:
+    for opset in (o for f in (proto, *proto.functions) for o in f.opset_import):
+        if opset.version > MAX_OPSET:
+            return [Problem("E102", f"the model has the opset {opset.version} of '{printable(opset.domain or 'ai.onnx')}'", where)]
     versions = {o.domain: o.version for o in proto.opset_import}
     version = next((versions[d] for d in AI_ONNX if d in versions), None)
     used = any(n.domain in AI_ONNX for g in graphs(proto.graph) for n in g.node)

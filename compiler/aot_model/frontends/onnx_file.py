@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.frontends.onnx_checks import tensors
 
 
 def read_proto(path: Path) -> tuple[bytes, onnx.ModelProto]:
@@ -33,7 +34,7 @@ def read_proto(path: Path) -> tuple[bytes, onnx.ModelProto]:
 
 def external_locations(proto: onnx.ModelProto) -> list[str]:
     """Locations of external data as they are written in the model; whether they exist is not looked at."""
-    return sorted({e.value for t in _external(proto) for e in t.external_data if e.key == "location" and e.value and "\0" not in e.value})
+    return sorted({e.value for t in _external(proto) for e in t.external_data if e.key == "location" and _is_name(e.value)})
 
 
 def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
@@ -48,24 +49,30 @@ def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
         entries = {e.key: e.value for e in tensor.external_data}
         location = entries.get("location", "")
         file = path.parent / location
-        if not location or "\0" in location or not _is_beside(file, path):
-            problems.append(Problem("E103", f"external data of '{name}' is at '{printable(location)}', outside the model's folder", str(path)))
-            continue
-        if not file.is_file():
-            problems.append(Problem("E103", f"external data '{printable(location)}' of '{name}' is missing", str(path), "copy it beside the model"))
-            continue
         try:
+            if not _is_name(location) or not _is_beside(file, path):
+                problems.append(Problem("E103", f"external data of '{name}' is at '{printable(location)}', outside the model's folder", str(path)))
+                continue
+            if not file.is_file():
+                problems.append(Problem("E103", f"external data '{printable(location)}' of '{name}' is missing", str(path), "copy it beside the model"))
+                continue
             if file not in files:
                 files[file] = file.read_bytes()
             tensor.raw_data = _part(files[file], entries)
-        except (OSError, ValueError) as error:
-            problems.append(Problem("E103", f"external data '{printable(location)}' of '{name}' cannot be read: {error}", str(path)))
+        except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: Python before 3.13 of links in a circle
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            problems.append(Problem("E103", f"external data '{printable(location)}' of '{name}' cannot be read: {printable(str(why))}", str(path)))
             continue
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
     if problems:
         raise CompileError(dict.fromkeys(problems))
     return list(files)
+
+
+def _is_name(location: object) -> bool:
+    """Whether a location can be the name of a file: text (protobuf gives bytes for what is not UTF-8) that can be shown."""
+    return isinstance(location, str) and location != "" and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in location)
 
 
 def _is_beside(file: Path, model: Path) -> bool:
@@ -83,16 +90,4 @@ def _part(data: bytes, entries: dict[str, str]) -> bytes:
 
 
 def _external(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
-    return [t for t in _tensors(proto.graph) if t.data_location == onnx.TensorProto.EXTERNAL]
-
-
-def _tensors(graph: onnx.GraphProto) -> list[onnx.TensorProto]:
-    found = list(graph.initializer)
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                found.append(attribute.t)
-            found.extend(attribute.tensors)
-            for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-                found.extend(_tensors(body))
-    return found
+    return [t for t in tensors(proto) if t.data_location == onnx.TensorProto.EXTERNAL]

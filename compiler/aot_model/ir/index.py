@@ -197,7 +197,20 @@ def _rebuild(node: Expr, done: dict[Expr, Expr]) -> Expr:
         return logical_and(*args)
     if node.op == "lt" and args[0].dtype is DType.INT32 and isinstance(args[1], Const):
         return less(args[0], int(args[1].value))
-    return call(node.op, *args, dtype=node.dtype)
+    known = _decided(node.op, args)
+    return call(node.op, *args, dtype=node.dtype) if known is None else const(known, DType.BOOL)
+
+
+def _decided(op: str, args: tuple[Expr, ...]) -> bool | None:
+    """What a comparison of integers gives whatever their values, which compilers warn of (an unsigned number below 0); else None."""
+    if op not in ("lt", "le", "eq") or not args[0].dtype.is_integer:
+        return None
+    (a, b), (c, d) = ((least if low is None else low, most if high is None else high)
+                      for (low, high), (least, most) in ((bounds(x), x.dtype.limits) for x in args))  # fmt: skip
+    if op == "eq":
+        return False if b < c or d < a else None
+    never, always = (a >= d, b < c) if op == "lt" else (a > d, b <= c)
+    return True if always else False if never else None
 
 
 def flatten_index(index: Index, shape: tuple[int, ...]) -> Expr:

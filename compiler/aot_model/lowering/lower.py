@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from aot_model.c.names import printable
+from aot_model.errors import CompileError, Problem
 from aot_model.ir.expr import Cell, Const, Expr, Index, const, load
 from aot_model.ir.graph import Graph, Node, hand_down, read_values
 from aot_model.ir.index import add, dense_position, flatten, index_variables, mul, sub
 from aot_model.ir.nibbles import is_packed, packed
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step
 from aot_model.ir.strided import Strided, dense, strided
 from aot_model.ir.types import DType, TensorType, strides_of
@@ -105,6 +108,8 @@ class Lowering:
 
     def at(self, value: Value, index: Index) -> Expr:
         """The element of a value: a literal, a load, or the expression of its producer."""
+        if not value.type.elements:
+            return const(0, value.dtype)  # there is none; an operator that reads one guards it with a condition or a clamp
         if value.data is not None:
             if value.data.size == 1:
                 return const(value.data.reshape(-1)[0].item(), value.dtype)
@@ -187,20 +192,27 @@ class Lowering:
         self._place_concatenations()
         ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
         inside = {n for anchor, c in self._chains.items() for n in (anchor, *c.nodes)}
+        problems: list[Problem] = []
         for node in self.graph.nodes:
-            if node in ends:
-                anchor = ends[node]
-                anchor.op.lower(Site(self, anchor, self._chains[anchor]))
-            elif node in inside:
+            if node in inside and node not in ends:
                 continue
-            elif self.is_kernel(node):
-                node.op.lower(Site(self, node, Chain((), node.outputs[0])))
-            else:
-                for number, out in enumerate(node.outputs):
-                    if out in self.stored:
-                        self._store(node, number, out)
+            try:
+                self._lower_node(ends.get(node, node))
+            except OperatorError as error:
+                problems.append(Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
+        if problems:
+            raise CompileError(problems)
         for value, buffer in self._copies:
             self._copy(value, buffer)
+
+    def _lower_node(self, node: Node) -> None:
+        """The calls of a node, and of the chain that is fused into it. OperatorError when its form is not supported."""
+        if node in self._chains or self.is_kernel(node):
+            node.op.lower(Site(self, node, self._chains.get(node) or Chain((), node.outputs[0])))
+            return
+        for number, out in enumerate(node.outputs):
+            if out in self.stored:
+                self._store(node, number, out)
 
     def _place_outputs(self, given: Sequence[Buffer] | None) -> None:
         """Output buffers. A value that is an output twice, an input or a constant is copied at the end."""
@@ -248,11 +260,11 @@ class Lowering:
         """Bring an expression's value into memory: as a view where its elements are there already, else by a loop."""
         if isinstance(node.op, Concat):
             return self._store_concat(node, out)
-        index = index_variables(out.shape)
-        element = node.op.express(self.at, node.inputs, index, number)
         if out.type.elements == 0:
             self.buffer(out)
             return None
+        index = index_variables(out.shape)
+        element = node.op.express(self.at, node.inputs, index, number)
         if node.op.movement and out not in self.buffers and self._view(node, out, element, index):
             return None
         if isinstance(node.op, View) and out in self.buffers and self._is_alias(node, out):

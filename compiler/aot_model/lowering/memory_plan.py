@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from aot_model.errors import fail
@@ -98,12 +98,21 @@ def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
     """(step, bytes of all pools that hold data) for each call in program order; shared bytes count once."""
     order: list[tuple[int, Call]] = []
     _visit(program.body, 1, {}, order)
-    return [(at, _occupied(at, addresses)) for at, _ in order]
+    pending = sorted(((first, last, (*addresses.of[b], b.nbytes)) for b, (first, last) in addresses.live.items()), reverse=True)
+    live: list[tuple[int, tuple[str, int, int]]] = []
+    """Of the step at hand: (last step, place and size)."""
+    result = []
+    for at, _ in order:  # steps rise
+        while pending and pending[-1][0] <= at:
+            live.append(pending.pop()[1:])
+        live = [one for one in live if one[0] >= at]
+        result.append((at, _occupied(span for _, span in live)))
+    return result
 
 
-def _occupied(step: int, addresses: Addresses) -> int:
-    """Length of the union of what is live at a step."""
-    spans = sorted((*addresses.of[b], b.nbytes) for b, (first, last) in addresses.live.items() if first <= step <= last)
+def _occupied(places: Iterable[tuple[str, int, int]]) -> int:
+    """Length of the union of (pool, offset, size)."""
+    spans = sorted(places)
     total, end, current = 0, 0, ""
     for pool, offset, size in spans:
         begin = max(offset, end) if pool == current else offset

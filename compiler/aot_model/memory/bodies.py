@@ -275,7 +275,7 @@ def _forbidden(bodies: Sequence[Body], pieces: Sequence[Piece], permits: Sequenc
         return np.fromiter(values, np.int64, len(pieces))
 
     body, start, size = (column(getattr(piece, name) for piece in pieces) for name in ("body", "start", "size"))
-    first, last = (column(getattr(piece, name) for piece in pieces) for name in ("first", "last"))
+    together = _together(pieces)
     permitted: dict[int, list[Permit]] = {}
     for permit in permits:
         permitted.setdefault(permit.early, []).append(permit)
@@ -285,7 +285,8 @@ def _forbidden(bodies: Sequence[Body], pieces: Sequence[Piece], permits: Sequenc
     for index, own in enumerate(bodies):
         others, lows, highs = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for piece in own.pieces:
-            near = np.nonzero((first <= piece.last) & (last >= piece.first) & (body != index))[0]
+            near = together[number]
+            near = near[body[near] != index]
             # Distances between pieces first; then between their bodies.
             low, high = np.full(len(near), -piece.size, np.int64), size[near]
             for permit in permitted.get(number, ()):
@@ -304,3 +305,16 @@ def _forbidden(bodies: Sequence[Body], pieces: Sequence[Piece], permits: Sequenc
             number += 1
         result.append(Forbidden(np.concatenate(others), np.concatenate(lows), np.concatenate(highs)))
     return tuple(result)
+
+
+def _together(pieces: Sequence[Piece]) -> list[Ints]:
+    """By piece: the numbers, rising, of those that hold data at a common step with it."""
+    found: list[list[int]] = [[] for _ in pieces]
+    live: list[int] = []
+    for number in sorted(range(len(pieces)), key=lambda number: pieces[number].first):
+        live = [other for other in live if pieces[other].last >= pieces[number].first]
+        for other in live:
+            found[other].append(number)
+        found[number] += live
+        live.append(number)
+    return [np.asarray(sorted(numbers), np.int64) for numbers in found]

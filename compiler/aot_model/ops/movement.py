@@ -12,8 +12,11 @@ from aot_model.ir.expr import Expr, Index, call, cast, const, logical_and, selec
 from aot_model.ir.index import add, less, mod, mul, sub
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import broadcast, broadcast_index, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import axis_of, broadcast, broadcast_index, ints, listed, normal_axis, operator, required, static
 from aot_model.ops.views import ramp
+
+MAX_PIECES = 4096
+"""Outputs of a Split."""
 
 
 @operator("Transpose", movement=True)
@@ -134,9 +137,13 @@ class Split(Operator):
         else:
             count = self.num_outputs or 1
             each = -(-extent // count)
-            sizes = [min(each, extent - k * each) for k in range(count)]
+            if not 1 <= count <= max(extent, 1):
+                raise OperatorError(f"{count} pieces of an axis of {extent}")
+            sizes = [min(each, extent - k * each) for k in range(min(count, MAX_PIECES + 1))]
+        if len(sizes) > MAX_PIECES:
+            raise OperatorError(f"has more than {MAX_PIECES} outputs", "E202")
         if sum(sizes) != extent or any(s < 0 for s in sizes):
-            raise OperatorError(f"pieces of {sizes} do not make {extent}")
+            raise OperatorError(f"{len(sizes)} pieces of {listed(sizes)} do not make {extent}")
         return sizes
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -272,7 +279,7 @@ class Gather(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, indices = required(inputs, 0), required(inputs, 1)
-        a = normal_axis(self.axis, x.type.rank)
+        a = axis_of(x, self.axis)
         return [TensorType(x.dtype, x.shape[:a] + indices.shape + x.shape[a + 1 :])]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:

@@ -78,6 +78,23 @@ def _correlation(op: Convolution | ConvolutionTranspose, arrays: Arrays, shape: 
     return [y.astype(accumulator(DType.of(np.asarray(arrays[0]).dtype)).numpy)]
 
 
+MAX_BORDER = 4096
+"""Outputs along an axis whose windows are partly in the padding; the code for each is its own."""
+
+
+def check_windows(extents: Ints, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints) -> None:
+    """OperatorError when windows cannot be placed along each axis, or generated code could not count their positions."""
+    d = len(extents)
+    for k, (extent, taps, stride, dilation) in enumerate(zip(extents, kernel, strides, dilations, strict=True)):
+        begin, end, reach = pads[k], pads[d + k], dilation * (taps - 1) + 1
+        if min(stride, dilation) < 1 or taps < 0:
+            raise OperatorError(f"a window of {taps} taps, strides of {stride} and dilations of {dilation}")
+        if max(abs(begin), abs(end), reach, stride, extent + abs(begin) + abs(end) + reach) > DType.INT32.limits[1]:
+            raise OperatorError(f"a window of {reach} elements, strides of {stride} and pads of {begin} and {end} are too large", "E202")
+        if max(begin, 0) // stride + max(end, 0) // stride > MAX_BORDER:
+            raise OperatorError(f"pads of {begin} and {end}, of which more than {MAX_BORDER} outputs see something", "E202")
+
+
 @operator("Convolution", domain="aot")
 class Convolution(Operator):
     """y[n, p…, o] = sum over k…, i of x[n, p * stride + k * dilation - begin, group * I + i] * w[o, k…, i]."""
@@ -97,8 +114,9 @@ class Convolution(Operator):
             raise OperatorError(f"input {x.type} and weights {w.type} do not fit each other")
         if w.shape[-1] * self.group != x.shape[-1] or w.shape[0] % self.group:
             raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.shape[-1]} input channels")
-        if len(self.strides) != d or len(self.dilations) != d or len(self.pads) != 2 * d or min(self.strides + self.dilations) < 1:
+        if len(self.strides) != d or len(self.dilations) != d or len(self.pads) != 2 * d:
             raise OperatorError(f"strides {self.strides}, dilations {self.dilations}, pads {self.pads} do not fit {d} spatial axes")
+        check_windows(x.shape[1:-1], w.shape[1:-1], self.strides, self.pads, self.dilations)
         spatial = tuple(
             window(x.shape[1 + k], w.shape[1 + k], self.strides[k], self.dilations[k], self.pads[k], self.pads[d + k]) for k in range(d)
         )
@@ -161,6 +179,9 @@ class ConvolutionTranspose(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, w = required(inputs, 0), required(inputs, 1)
         d = x.type.rank - 2
+        if d < 1 or any(len(v) != n for v, n in [(self.strides, d), (self.dilations, d), (self.pads, 2 * d), (self.output_padding, d)]):
+            raise OperatorError(f"strides {self.strides}, dilations {self.dilations}, pads {self.pads} do not fit {d} spatial axes")
+        check_windows(x.shape[1:-1], w.shape[1:-1], self.strides, self.pads, self.dilations)
         spatial = tuple(
             self.strides[k] * (x.shape[1 + k] - 1) + self.output_padding[k] + (w.shape[1 + k] - 1) * self.dilations[k] + 1
             - self.pads[k] - self.pads[d + k]
@@ -235,6 +256,9 @@ class Pool(Operator):
         d = x.type.rank - 2
         if d < 1 or any(len(v) != n for v, n in [(self.kernel, d), (self.strides, d), (self.dilations, d), (self.pads, 2 * d)]):
             raise OperatorError(f"a {len(self.kernel)}-D window does not fit {x.type}")
+        check_windows(x.shape[1:-1], self.kernel, self.strides, self.pads, self.dilations)
+        if any(p >= n and p > 0 for p, n in zip(self.pads, self.kernel * 2, strict=True)):
+            raise OperatorError(f"pads {self.pads} are not smaller than the window {self.kernel}")
         spatial = tuple(self._window(x.shape[1 + k], k) for k in range(d))
         if min(spatial) < 1:
             raise OperatorError(f"the window {self.kernel} is larger than the padded input {x.type}")

@@ -97,6 +97,7 @@ class _Recurrence(Operator):
             raise OperatorError(f"W {w.type} and R {r.type} do not fit {d} directions, {n} inputs and {h} units")
         if not x.dtype.is_float:
             raise OperatorError(f"takes floats, not {x.dtype.label}", "E202")
+        self._activations(0, x.dtype)
         steps, batch = (x.shape[1], x.shape[0]) if self.layout else (x.shape[0], x.shape[1])
         state = (batch, d, h) if self.layout else (d, batch, h)
         shapes = {3: (d, 2 * self.gates * h), 4: (batch,), 5: state, 6: state, 7: (d, 3 * h)}

@@ -111,6 +111,12 @@ def ints(values: object) -> tuple[int, ...]:
     return tuple(int(v) for v in np.asarray(values).ravel())
 
 
+def listed(values: Sequence[object], most: int = 16) -> str:
+    """A list for a message, of which only the beginning is shown when it is long."""
+    more = f" and {len(values) - most:,} more" if len(values) > most else ""
+    return f"[{', '.join(map(str, values[:most]))}{more}]"
+
+
 def required(inputs: Inputs, index: int = 0) -> Value:
     """An input that must be there."""
     value = inputs[index] if index < len(inputs) else None
@@ -124,6 +130,13 @@ def normal_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise OperatorError(f"axis {axis} is out of range for rank {rank}")
     return axis % rank if rank else 0
+
+
+def axis_of(x: Value, axis: int) -> int:
+    """An axis that the tensor has, counted from the front. OperatorError when it has none."""
+    if not x.shape:
+        raise OperatorError(f"takes a tensor with axes, not the scalar '{x.name}'")
+    return normal_axis(axis, x.type.rank)
 
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,10 +12,11 @@ Regions of one target are merged where one reads a result of the other and the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from aot_model.c.names import identifier
 from aot_model.ir.graph import Graph, Node, read_values, subgraphs
@@ -84,6 +85,7 @@ class _Search:
         self.graph = graph
         self.producer = graph.producers()
         self.uses = graph.uses()
+        self.results = set(graph.outputs)
         self.dependence = Dependence(graph)
         self.owner: dict[Node, tuple[Target, Match]] = {}
         self.refused: dict[Node, dict[tuple[str, str, str], None]] = {}
@@ -139,35 +141,36 @@ class _Search:
         return None
 
     def _seen_outside(self, value: Value, inside: set[Node]) -> bool:
-        return value in self.graph.outputs or any(n not in inside for n in self.uses.get(value, ()))
+        return value in self.results or any(n not in inside for n in self.uses.get(value, ()))
 
     # --- merging ----------------------------------------------------------------------------------------------------
 
     def merge(self) -> None:
         """Join regions of one target of which one reads the other, where that makes no cycle."""
         self.groups.sort(key=lambda g: self.dependence.place[g[1][-1].nodes[-1]])
-        of = {n: k for k, (_, matches) in enumerate(self.groups) for m in matches for n in m.nodes}
-        for k, (target, matches) in enumerate(self.groups):
+        group = self.dependence.group
+        of = {group[m.nodes[-1]]: k for k, (_, matches) in enumerate(self.groups) for m in matches}
+        for k, (target, _) in enumerate(self.groups):
             assert target.offloads is not None
-            if not target.offloads.merge:
-                continue
-            again = True
-            while again:
-                again = False
-                members = [n for m in matches for n in m.nodes]
-                for other in dict.fromkeys(of[b] for n in members for b in sorted(self.dependence.before[n], key=self.dependence.place.__getitem__) if b in of):
-                    theirs = [n for m in self.groups[other][1] for n in m.nodes]
-                    if other == k or self.groups[other][0] is not target or self.dependence.makes_cycle([*members, *theirs]):
-                        continue
-                    matches[:0] = self.groups[other][1]
-                    self.groups[other][1].clear()
-                    of.update(dict.fromkeys(theirs, k))
-                    self.dependence.join([*members, *theirs])
-                    again = True
-                    break
+            while target.offloads.merge and (other := self._mergeable(k, of)) is not None:
+                ours, theirs = (self.groups[n][1] for n in (k, other))
+                self.dependence.join([ours[-1].nodes[-1], theirs[-1].nodes[-1]])
+                of[group[ours[-1].nodes[-1]]] = k
+                ours[:0] = theirs
+                theirs.clear()
         for _, matches in self.groups:
             matches.sort(key=lambda m: self.dependence.place[m.nodes[-1]])
         self.groups = [g for g in self.groups if g[1]]
+
+    def _mergeable(self, k: int, of: Mapping[Any, int]) -> int | None:
+        """A group that group number k reads and may be joined with. of: the numbers of groups."""
+        target, matches = self.groups[k]
+        node = matches[-1].nodes[-1]
+        for before in self.dependence.read_by(node):
+            other = of.get(self.dependence.group[before])
+            if other is not None and self.groups[other][0] is target and not self.dependence.makes_cycle([node, before]):
+                return other
+        return None
 
     # --- results ----------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ ordinary convolution whose outputs are `stride` apart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
@@ -38,7 +39,7 @@ class Axis:
     """From one output of a segment to the next the input index grows by this."""
     tap_step: int
     """From one packed tap to the next the input index grows by this."""
-    order: tuple[int, ...]
+    order: Sequence[int]
     """Kernel index of each packed tap."""
 
     @property
@@ -52,7 +53,7 @@ def _segments(outputs: list[Segment]) -> list[Segment]:
     for o in outputs:
         last = found[-1] if found else None
         if last and o.taps and (last.tap, last.taps, last.area) == (o.tap, o.taps, o.area):
-            found[-1] = replace(last, count=last.count + 1)
+            found[-1] = replace(last, count=last.count + o.count)
         else:
             found.append(o)
     return found
@@ -65,14 +66,19 @@ def conv_axis(
 
     padded_end: padding at the end; given where an average counts the padding.
     """
+    # Outputs inner .. outer - 1 have all their taps inside: one of them stands for all.
+    inner = min(size_out, -(-max(pad, 0) // stride))
+    outer = max(inner, min(size_out, (size_in - 1 - dilation * (kernel - 1) + pad) // stride + 1))
     outputs = []
-    for out in range(size_out):
+    for out in (*range(min(inner + 1, size_out)), *range(max(outer, inner + 1), size_out)):
         start = out * stride - pad
         tap = max(0, -(start // dilation)) if start < 0 else 0
         taps = max(0, min(kernel, -((start - size_in) // dilation)) - tap)
         area = taps if padded_end is None else min(kernel, -((start - size_in - padded_end) // dilation))
         outputs.append(Segment(out, 1, start + tap * dilation if taps else 0, tap if taps else 0, taps, max(1, area)))
-    return Axis(tuple(_segments(outputs)), 1, stride, dilation, tuple(range(kernel)))
+    if outer > inner:
+        outputs[inner] = replace(outputs[inner], count=outer - inner)
+    return Axis(tuple(_segments(outputs)), 1, stride, dilation, range(kernel))
 
 
 def transposed_axis(size_in: int, size_out: int, kernel: int, stride: int, dilation: int, pad: int) -> Axis:

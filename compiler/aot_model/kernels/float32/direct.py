@@ -20,7 +20,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import VectorDialect
-from aot_model.kernels.float32.overlap import slack
+from aot_model.kernels.float32.overlap import MANY_OUTPUTS, slack
 from aot_model.kernels.float32.pixels import Pixels, Walk
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
@@ -130,10 +130,12 @@ class DirectConvolution:
 
     # ---- order
 
-    def slack(self, block: Block) -> int:
+    def slack(self, block: Block) -> int | None:
         """See overlap.py; the result is dense channels last."""
         s = self.shape
         n_stride, h, w, _ = s.strides
+        if s.batch * s.out_h * s.out_w > MANY_OUTPUTS:
+            return None
         size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
         reads, ends = [], []
         for n in range(s.batch):

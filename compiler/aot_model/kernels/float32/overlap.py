@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+MANY_OUTPUTS, MANY_COLUMNS = 1 << 24, 1 << 16
+"""Beyond so many outputs the order is not followed: the result lies clear of the input."""
+
 
 def slack(reads: np.ndarray, ends: np.ndarray, *, reread: bool, size: int) -> int:
     """Largest address(y) - address(x) in bytes at which no block overwrites what it or a later one still reads.

@@ -20,7 +20,7 @@ import numpy as np
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
-from aot_model.kernels.float32.overlap import slack
+from aot_model.kernels.float32.overlap import MANY_COLUMNS, MANY_OUTPUTS, slack
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
@@ -165,11 +165,13 @@ class Window:
 
     # ---- order
 
-    def slack(self, blocks: list[_Columns] | None) -> int:
+    def slack(self, blocks: list[_Columns] | None) -> int | None:
         """See overlap.py; the result is dense channels last."""
         s = self.shape
         n_stride, h, w, _ = s.strides
         size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
+        if s.batch * s.out_h * s.out_w > MANY_OUTPUTS or s.out_w > MANY_COLUMNS:
+            return None
         pieces = [(b.out + i * b.pixels, b.pixels) for b in blocks or [_Columns(0, 1, s.out_w)] for i in range(b.repeat)]
         columns = [min((col for p in range(n) for _, col in self.taps(out + p)), default=-1) for out, n in pieces]
         lefts = np.array([col * w if col >= 0 else size for col in columns])
