@@ -56,6 +56,24 @@ def layer(name: str, kind: str, type_: int, each: bool = False, bias: int | None
     return result
 
 
+def pair(name: str, kind: str, type_: int, scales: tuple[float, float, float], zeros: tuple[int, int, int] = (0, 0, 0), options: str | None = None) -> list[OpCase]:
+    """An element-wise operator on two quantised tensors, against both."""
+    low, high, dtype = _LIMITS[type_]
+    tensors = [T(n, (64, 40), type_, (s,), (z,)) for n, s, z in zip("aby", scales, zeros, strict=True)]
+    fed = tuple(whole(low, high, 64, 40, dtype=dtype) for _ in range(2))
+    op = Op(kind, (0, 1), (2,), options, {"PotScaleInt16": False} if options in ("AddOptions", "SubOptions") else {})
+    both = [("", "litert", "litert-ref")] + ([("-tflm", "tflm", "tflm")] if type_ != UINT8 else [])
+    return [network(f"{name}{more}", tensors, [op], [0, 1], [2], fed, oracle=oracle, arithmetic=arithmetic) for more, oracle, arithmetic in both]
+
+
+def joined() -> OpCase:
+    """Bytes of several scales, one after the other."""
+    tensors = [T("a", (9, 16), UINT8, (0.013,), (7,)), T("b", (9, 16), UINT8, (0.21,), (130,)), T("y", (18, 16), UINT8, (0.17,), (121,))]
+    op = Op("CONCATENATION", (0, 1), (2,), "ConcatenationOptions", {"Axis": 0})
+    every = np.arange(144, dtype=np.uint8).reshape(9, 16)
+    return network("CONCATENATION-uint8", tensors, [op], [0, 1], [2], (every, 255 - every))
+
+
 _packed = whole(-127, 127, 24 * 16, dtype="int8").view(np.uint8)
 
 
@@ -70,6 +88,17 @@ CASES: list[OpCase] = [
     *layer("FULLY_CONNECTED-int8-no-bias", "FULLY_CONNECTED", INT8, bias=None),
     *layer("TRANSPOSE_CONV-uint8", "TRANSPOSE_CONV", UINT8, both=False), *layer("TRANSPOSE_CONV-int8-each", "TRANSPOSE_CONV", INT8, each=True),
     *layer("TRANSPOSE_CONV-int16", "TRANSPOSE_CONV", INT16, each=True, bias=INT64),
+    *pair("ADD-int16-far", "ADD", INT16, (0.0001, 0.013, 0.012), options="AddOptions"), *pair("SUB-int16-far", "SUB", INT16, (0.0001, 0.013, 0.012), options="SubOptions"),
+    *pair("ADD-int16", "ADD", INT16, (0.0011, 0.0013, 0.0021), options="AddOptions"), *pair("SUB-int16", "SUB", INT16, (0.00017, 0.0013, 0.0012), options="SubOptions"),
+    *pair("ADD-int8", "ADD", INT8, (0.011, 0.13, 0.12), (3, -9, 5), options="AddOptions"), *pair("SUB-uint8", "SUB", UINT8, (0.011, 0.13, 0.12), (3, 130, 90), options="SubOptions"),
+    *pair("MUL-int16", "MUL", INT16, (0.0011, 0.0013, 0.041), options="MulOptions"), *pair("MUL-int8", "MUL", INT8, (0.011, 0.013, 0.019), (3, -9, 5), options="MulOptions"),
+    *pair("SQUARED_DIFFERENCE-int8", "SQUARED_DIFFERENCE", INT8, (0.011, 0.013, 0.041), (3, -9, 5)), *pair("SQUARED_DIFFERENCE-int16", "SQUARED_DIFFERENCE", INT16, (0.0011, 0.0013, 1.9))[1:],
+    *pair("MAXIMUM-int8", "MAXIMUM", INT8, (0.01, 0.01, 0.01), (3, 3, 3)), joined(),
+    *[network(f"BATCH_MATMUL-{name}{more}", [T("a", (2, 40, 24), a, (0.0011,), (0,)), T("b", (2, 24, 30), b, (0.013,), (0,)), T("y", (2, 40, 30), a, (ys,), (0,))],
+              [Op("BATCH_MATMUL", (0, 1), (2,), "BatchMatMulOptions")], [0, 1], [2],
+              (whole(*_LIMITS[a][:2], 2, 40, 24, dtype=_LIMITS[a][2]), whole(-127, 127, 2, 24, 30, dtype=_LIMITS[b][2])), oracle=oracle, arithmetic=arithmetic)
+      for name, a, b, ys in (("int8", INT8, INT8, 0.0021), ("int16", INT16, INT16, 0.041), ("int16x8", INT16, INT8, 0.041))
+      for more, oracle, arithmetic in (("", "litert", "litert-ref"), ("-tflm", "tflm", "tflm")) if not (name == "int16x8" and more)],
     network("FULLY_CONNECTED-int4", [floats("x", 5, 16), T("w", (24, 16), INT4, (0.05,) * 24, (0,) * 24, _packed[:192]), floats("y", 5, 24)],
             [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions", {"AsymmetricQuantizeInputs": True})], [0], [2], (draw(5, 16),)),
     network("FULLY_CONNECTED-uint8-hybrid", [floats("x", 5, 16), T("w", (24, 16), UINT8, (0.05,), (0,), _packed), floats("y", 5, 24)],

@@ -42,13 +42,9 @@ def add(n: Site) -> Value:
         return _plain(n, kind.title(), options)
     a, b, y = n.scale(0), n.scale(1), n.scale_out()
     left = 15 if n.x().dtype is DType.INT16 else 20
-    if kind == "ADD":
+    if kind in ("ADD", "SUB"):
         twice = 2 * max(a, b)
         factors = a / twice, b / twice, twice / ((1 << left) * y)
-    elif kind == "SUB":
-        # The reference computes these factors in single precision.
-        single = f32(2) * max(f32(a), f32(b))
-        factors = float(f32(a) / single), float(f32(b) / single), float(single / (f32(1 << left) * f32(y)))
     else:
         left = 0 if n.x().dtype is DType.INT16 else 7
         twice = 2 * max(a, b)
@@ -63,7 +59,10 @@ def add(n: Site) -> Value:
 def mul(n: Site) -> Value:
     if not n.quantised(0) or not n.quantised(1):
         return _plain(n, "Mul", "MulOptions")
-    factor = rescale(n.scale(0) * n.scale(1) / n.scale_out(), n.zero_out())
+    real = n.scale(0) * n.scale(1) / n.scale_out()
+    if n.host.arithmetic == "litert-ref":
+        real = float(f32(n.scale(0)) * f32(n.scale(1)) / f32(n.scale_out()))
+    factor = rescale(real, n.zero_out())
     return n.build(QuantisedMul(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "MulOptions")), n.out_dtype()), n.x(0), n.x(1))
 
 
@@ -281,14 +280,14 @@ def sixteen_bit_argument(scale: float, direct_shifts: tuple[int, ...]) -> tuple[
 def elu(n: Site) -> Value:
     if n.quantised():
         return _float_table(n, lambda v: np.where(v < 0, np.exp(v) - f32(1), v))
-    return n.build(Elu(), n.x())
+    return n.build(Elu(), n.real())
 
 
 @rule("GELU")
 def gelu(n: Site) -> Value:
     tanh = bool(n.operator.options.get("GeluOptions", "Approximate"))
     if not n.quantised():
-        return n.build(Gelu("tanh" if tanh else "none"), n.x())
+        return n.build(Gelu("tanh" if tanh else "none"), n.real())
     if tanh:
         return _float_table(n, lambda v: 0.5 * v * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))))
     return _float_table(n, lambda v: [0.5 * float(e) * (1 + math.erf(float(e) * math.sqrt(0.5))) for e in v])
@@ -310,7 +309,7 @@ def relu(n: Site) -> Value:
 def leaky_relu(n: Site) -> Value:
     alpha = finite(float(n.operator.options.get("LeakyReluOptions", "Alpha")), "alpha")
     if not n.quantised():
-        return n.build(LeakyRelu(alpha), n.x())
+        return n.build(LeakyRelu(alpha), n.real())
     scale = f32(n.scale()) / f32(n.scale_out())
     slope = float(f32(n.scale()) * f32(abs(alpha)) / f32(n.scale_out()))
     positive, negative = rescale(float(scale), n.zero_out()), rescale(slope)

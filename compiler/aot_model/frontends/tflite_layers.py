@@ -193,7 +193,8 @@ def batch_matmul(n: Site) -> Value:
             a, hybrid = (value, hybrid) if k == 0 else (a, value)
     if a.dtype.is_float:
         return n.build(MatMul(), a, hybrid)
-    if a.dtype is not b.dtype or a.dtype not in QUANTISED:
+    mixed = (a.dtype, b.dtype) == (DType.INT16, DType.INT8)
+    if (a.dtype is not b.dtype and not mixed) or a.dtype not in QUANTISED:
         raise OperatorError(f"cannot multiply {a.type} by {b.type}", "E202")
     acc = n.build(MatMul(n.zero(0), n.zero(1)), a, hybrid)
     product = float(np.float32(n.scale(0)) * np.float32(n.scale(1)))

@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 
+from aot_model.arithmetic.fixed_point import round_away
 from aot_model.frontends.tflite_pieces import computed_slice, joined
 from aot_model.frontends.tflite_site import Site, activation, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.movement import Concat, Expand, Gather, Pad, Slice, Split, Tile
+from aot_model.ops.quantised import lookup
 from aot_model.ops.registry import broadcast, normal_axis
 
 
@@ -20,7 +22,16 @@ def rescaled(n: Site, k: int) -> Value:
     x = n.x(k)
     if not n.quantised(k) or n.same_quantisation(k):
         return x
+    if x.dtype is DType.UINT8 and n.out_dtype() is DType.UINT8 and n.operator.kind == "CONCATENATION":
+        return n.build(lookup(DType.UINT8, _rescaled_bytes(n.scale(k), n.zero(k), n.scale_out(), n.zero_out())), x)
     return n.requantise(x, [n.scale(k) / n.scale_out()], n.limits(), n.zero_out(), n.out_dtype(), x_zero_point=n.zero(k))
+
+
+def _rescaled_bytes(scale: float, zero: int, out_scale: float, out_zero: int) -> list[int]:
+    """What becomes of each uint8 in another quantisation: LiteRT rescales bytes that it joins in single precision."""
+    factor = np.float32(scale) * (np.float32(1) / np.float32(out_scale))
+    moved = np.arange(256, dtype=np.float32) * factor + np.float32(-zero) * factor
+    return [max(0, min(255, round_away(float(v)) + out_zero)) for v in moved]
 
 
 def slices(n: Site, x: Value, parts: list[tuple[int, int, int]]) -> Value:

@@ -67,6 +67,7 @@ def softmax(n: Site) -> Value:
     x = n.x()
     beta = finite(float(n.operator.options.get("SoftmaxOptions", "Beta")), "beta")
     if not n.quantised():
+        x = n.real()
         if beta != 1:
             x = n.add("Mul", x, n.constant(beta, x.dtype))
         return n.build(Softmax(-1), x)
@@ -83,7 +84,7 @@ def log_softmax(n: Site) -> Value:
         if n.scale_out() != 2.0**-4 or n.zero_out() != n.out_dtype().limits[1]:
             raise OperatorError("the result's scale is not 1/16 with its zero point at the top", "E302")
         return n.build(QuantisedLogSoftmax(n.scale()), n.x())
-    return n.build(LogSoftmax(-1), n.x())
+    return n.build(LogSoftmax(-1), n.real())
 
 
 @rule("L2_NORMALIZATION")

@@ -104,6 +104,13 @@ class Site:
             raise OperatorError(f"input {k} is missing")
         return value
 
+    def real(self, k: int = 0) -> Value:
+        """An input that must be there, of a floating-point type."""
+        value = self.x(k)
+        if not value.dtype.is_float:
+            raise OperatorError(f"{value.type} is not supported", "E202")
+        return value
+
     def tensor(self, k: int = 0) -> Tensor:
         """The file's record of an input."""
         found = self.in_tensors[k] if k < len(self.in_tensors) else None
