@@ -35,7 +35,7 @@ from compilers.models import LeftOut
 
 SLICES = 30
 """So many commits give every unit and every column a turn."""
-TURNS = 12
+TURNS = 4
 """Of the columns that a unit fits, one in so many has it in a slice; after SLICES * TURNS commits all had it."""
 
 
