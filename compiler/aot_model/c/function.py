@@ -57,6 +57,11 @@ class CFunction:
         f = self.function
         return not (f.external or f.owner or f.fails or re.search(r"\breturn\b", f.body))
 
+    @property
+    def called_once(self) -> bool:
+        """GCC does not split a function that has one call, so one barrier is enough; the second costs registers."""
+        return len(self.layers) == 1
+
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""
         alone = k not in self.aliasing.shared

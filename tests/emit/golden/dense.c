@@ -82,7 +82,6 @@ const float *const x0 = x;
     y[2] = aot_model_max_float32(acc0_2, 0.0f);
 }
 
-    AOT_MODEL_BARRIER;
 }
 
 /* ---- the model ---- */

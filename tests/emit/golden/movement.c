@@ -21,7 +21,6 @@ static void movement_00_reducemean(const float *restrict x, float *restrict y)
         }
         y[i] = t0 / 4.0f;
     }
-    AOT_MODEL_BARRIER;
 }
 
 /* ---- the model ---- */

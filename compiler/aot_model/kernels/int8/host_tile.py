@@ -167,9 +167,10 @@ def tile_helpers(v: View, x_dtype: str, dialect: HostDialect) -> list[str]:
     text = f"""\
 /* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left elements of
  * padding, {comment}, and right elements of padding. */
-AOT_MODEL_OPAQUE static void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
+static void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
                         int32_t left, {parameters}, int32_t right, {element} zero)
 {{
+    AOT_MODEL_BARRIER;
     for (int32_t row = first; row < first + rows; row++) {{
         if (row >= 0 && row < height) {{
             const {x_dtype}_t *from = x + row * pitch;
@@ -179,6 +180,7 @@ AOT_MODEL_OPAQUE static void {name}_{x_dtype}({element} *to, const {x_dtype}_t *
             to = q8_fill(to, zero, left + {size} + right);
         }}
     }}
+    AOT_MODEL_BARRIER;
 }}
 """
     return [*dialect.helpers(text), text]

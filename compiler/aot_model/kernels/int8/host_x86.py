@@ -94,8 +94,9 @@ def _fill(element: str) -> str:
     cast = "" if element == "int16_t" else "(char)"
     return f"""\
 /* `count` times the value; returns what is behind. */
-AOT_MODEL_OPAQUE static {element} *q8_fill({element} *to, {element} value, int32_t count)
+static {element} *q8_fill({element} *to, {element} value, int32_t count)
 {{
+    AOT_MODEL_BARRIER;
     const __m256i values = _mm256_set1_epi{bits}({cast}value);
     {element} *const end = to + count;
     for (; end - to >= {lanes}; to += {lanes}) {{
@@ -104,6 +105,7 @@ AOT_MODEL_OPAQUE static {element} *q8_fill({element} *to, {element} value, int32
     while (to < end) {{
         *to++ = value;
     }}
+    AOT_MODEL_BARRIER;
     return end;
 }}
 """
@@ -113,8 +115,9 @@ def _widen(dtype: str) -> str:
     sign = "i" if dtype == "int8" else "u"
     return f"""\
 /* Activations to int16, sixteen at a time; the last ones of them again where the count is no multiple. */
-AOT_MODEL_OPAQUE static void q8_widen_{dtype}(int16_t *to, const {dtype}_t *from, int32_t count)
+static void q8_widen_{dtype}(int16_t *to, const {dtype}_t *from, int32_t count)
 {{
+    AOT_MODEL_BARRIER;
     int32_t i = 0;
     while (i < count && count >= 16) {{
         i = i < count - 16 ? i : count - 16;
@@ -124,6 +127,7 @@ AOT_MODEL_OPAQUE static void q8_widen_{dtype}(int16_t *to, const {dtype}_t *from
     for (; i < count; i++) {{
         to[i] = from[i];
     }}
+    AOT_MODEL_BARRIER;
 }}
 """
 
@@ -259,15 +263,16 @@ INLINE q8_acc q8_dot(q8_acc acc, q8_weights w, q8_inputs x)
 def _vnni_widen(dtype: str) -> str:
     if dtype == "uint8":
         return """\
-AOT_MODEL_OPAQUE static void q8_widen_uint8(uint8_t *to, const uint8_t *from, int32_t count)
+static void q8_widen_uint8(uint8_t *to, const uint8_t *from, int32_t count)
 {
     memcpy(to, from, (size_t)count);
 }
 """
     return """\
 /* int8 to uint8 by adding 128. */
-AOT_MODEL_OPAQUE static void q8_widen_int8(uint8_t *to, const int8_t *from, int32_t count)
+static void q8_widen_int8(uint8_t *to, const int8_t *from, int32_t count)
 {
+    AOT_MODEL_BARRIER;
     const __m256i flip = _mm256_set1_epi8((char)-128);
     int32_t i = 0;
     for (; i < count - 31; i += 32) {
@@ -276,6 +281,7 @@ AOT_MODEL_OPAQUE static void q8_widen_int8(uint8_t *to, const int8_t *from, int3
     for (; i < count; i++) {
         to[i] = (uint8_t)(from[i] + 128);
     }
+    AOT_MODEL_BARRIER;
 }
 """
 
