@@ -70,6 +70,8 @@ def draw(count: int, seed: int) -> list[Mutant]:
     while len(found) < count:
         file = rng.choices(files, weights)[0]
         mutant = rng.choice(mutants_of(file))
+        if not mutant.valid:
+            continue
         found.setdefault((str(file), mutant.start, mutant.end, mutant.after), mutant)
     return list(found.values())
 

@@ -35,6 +35,15 @@ class Mutant:
     after: str
     source: str
 
+    @property
+    def valid(self) -> bool:
+        """Whether the file is still Python: "for x not in y" is not."""
+        try:
+            ast.parse(self.apply(self.file.read_text()))
+        except SyntaxError:
+            return False
+        return True
+
     def apply(self, text: str) -> str:
         assert text[self.start : self.end] == self.before
         return text[: self.start] + self.after + text[self.end :]
