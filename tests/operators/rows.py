@@ -17,10 +17,12 @@ from onnx import helper, numpy_helper
 
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator, Sample
-from aot_model.ir.strings import DEFAULT_WIDTH, encoded, is_text, string_type
+from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, string_type
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import OPERATORS, Build, load_all
+from aot_model.passes.manager import run_passes
+from aot_model.targets.registry import parse_target
 from batch import Case
 
 load_all()
@@ -174,3 +176,21 @@ def _node(node: Node) -> onnx.NodeProto:
     given = {f.name: getattr(node.op, f.name) for f in fields(node.op) if f.name in known and getattr(node.op, f.name) is not None}  # type: ignore[arg-type]
     names = ["" if v is None else v.name for v in node.inputs]
     return helper.make_node(node.kind, names, [v.name for v in node.outputs], domain=node.op.domain, **{k: _attribute(v) for k, v in given.items()})
+
+
+# --- with nothing but constants ---------------------------------------------------------------------------------------
+
+
+def folded(row: Row) -> list[np.ndarray] | None:
+    """The outputs that the passes compute when all inputs are constants; None where some are computed at run time."""
+    fresh = rows_of(row.kind)[row.number]  # passes change bodies of control flow in place
+    values = [None if x is None else constant(f"x{k}", _slots(np.asarray(x))) for k, x in enumerate(fresh.sample.inputs)]
+    graph, operator = Graph("sample"), fresh.operator
+    graph.outputs = Build(graph.nodes, "node").many(operator, *values)
+    sized = operator.sized_by_data(values)
+    run_passes(graph, parse_target("c"))
+    count = fresh.sample.outputs if row.in_onnx else len(graph.outputs) - len(sized)
+    arrays = [v.data for v in graph.outputs[:count]]
+    if sized or any(a is None for a in arrays):
+        return None
+    return [decoded(a) if a.dtype.kind == "S" else a for a in arrays if a is not None]

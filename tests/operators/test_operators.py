@@ -12,10 +12,10 @@ from functools import cache
 
 import pytest
 from oracles import Expected, expected
-from rows import label_of, registry_rows
+from rows import folded, label_of, registry_rows
 from verdict import verdict
 
-from aot_model.ir.operator import Operator
+from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ops.registry import OPERATORS
 from batch import Outcome, run_cases
 from qemu import available
@@ -61,6 +61,18 @@ def wanted(label: str) -> Expected:
 def test_sample(label: str, target: str, selected: dict[str, tuple[str, ...]]) -> None:
     problem = verdict(ROWS[label], outcomes(target, selected[target])[label], wanted(label))
     assert not problem, problem
+
+
+@pytest.mark.parametrize("label", [label for label, row in ROWS.items() if not row.sample.states])
+def test_constants(label: str) -> None:
+    """What is computed at compile time, by other code, is the same."""
+    try:
+        outputs = folded(ROWS[label])
+    except OperatorError:  # a constant that is refused: a scale that is not positive
+        return
+    if outputs is not None:
+        problem = verdict(ROWS[label], Outcome("ok", "", tuple(outputs)), wanted(label))
+        assert not problem, problem
 
 
 @pytest.mark.parametrize("kind", [k for _, k in sorted(OPERATORS.items()) if label_of(k) not in ELSEWHERE], ids=label_of)
