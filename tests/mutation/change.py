@@ -113,7 +113,7 @@ Span = tuple[tuple[int, int], tuple[int, int]]
 
 def _skipped(tree: ast.Module, file: Path) -> list[Span]:
     """Parts of the file that are not mutated."""
-    only_for_tests = _names_for_tests()
+    only_for_tests = {name.split(":")[-1] for name in _names_for_tests() if name.startswith(f"{file.name}:") or ":" not in name}
     found: list[Span] = []
 
     def skip(node: ast.AST) -> None:
@@ -146,18 +146,23 @@ def _names_for_tests() -> frozenset[str]:
     users: dict[str, set[str]] = {}
     defined: set[str] = set()
     for path in sorted((Path(__file__).resolve().parents[2] / "compiler" / "aot_model").rglob("*.py")):
+        def known(name: str, path: Path = path) -> str:
+            """Names with an underscore are those of their file."""
+            return f"{path.name}:{name}" if name.startswith("_") and not name.startswith("__") else name
+
         for top in ast.parse(path.read_text()).body:
-            for scope, name in _scopes(top):
+            for scope, own in _scopes(top):
+                name = known(own)
                 if not name.startswith("class "):
                     defined.add(name)
                 for node in ast.walk(scope):
-                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id != name:
-                        users.setdefault(node.id, set()).add(name)
+                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id != own:
+                        users.setdefault(known(node.id), set()).add(name)
                     elif isinstance(node, ast.Attribute):
-                        users.setdefault(node.attr, set()).add(name)
+                        users.setdefault(known(node.attr), set()).add(name)
     tests: set[str] = set()
     while True:
-        more = {n for n in defined - tests if n.startswith("_") or n in ("ramp", "texts") if users.get(n) and users[n] <= tests | SKIPPED}
+        more = {n for n in defined - tests if ":_" in n or n in ("ramp", "texts") if users.get(n) and users[n] <= tests | SKIPPED}
         if not more:
             return frozenset(tests)
         tests |= more

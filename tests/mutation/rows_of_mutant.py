@@ -18,6 +18,28 @@ RUN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def _constants(labels: list[str]) -> str:
+    """What is wrong with the rows when all their inputs are constants."""
+    from oracles import expected
+    from rows import folded, registry_rows
+    from verdict import verdict
+
+    from batch import Outcome
+
+    for row in registry_rows():
+        if row.label in labels and not row.sample.states:
+            try:
+                outputs = folded(row)
+            except Exception as error:
+                outputs = None
+                if "scale" not in str(error):
+                    return f"{row.label} of constants: {type(error).__name__}: {error}"[:300]
+            problem = "" if outputs is None else verdict(row, Outcome("ok", "", tuple(outputs)), expected(row))
+            if problem:
+                return f"{row.label} of constants: {problem[:150]}"
+    return ""
+
+
 def outcome(place: Path, rows: list[tuple[str, str]], texts: dict[str, str]) -> dict[str, object]:
     """What the rows say of the compiler in a folder: caught, or nothing."""
     sys.path.insert(0, str(place))
@@ -37,6 +59,9 @@ def outcome(place: Path, rows: list[tuple[str, str]], texts: dict[str, str]) -> 
             if sha256(text.encode()).hexdigest() != texts[f"{label} {target}"]:
                 by_target[target].append(label)
     changed = sum(map(len, by_target.values()))
+    problem = _constants([label for label, target in rows if target == "c"])
+    if problem:
+        return {"status": "caught", "by": problem}
     for target, labels in by_target.items():
         for label, found in zip(labels, run_cases([known[n].case for n in labels], target, sanitize=False, jobs=1, **RUN[target]), strict=True):
             problem = known[label].problem(found)
