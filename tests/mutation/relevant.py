@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 
@@ -11,20 +12,21 @@ def mutated_files(package: Path) -> list[str]:
     return [f for f in found if not f.endswith("__init__.py")] + ["arithmetic/fixed_point.py"]
 
 
-_ALWAYS = ("tests/emit/test_golden.py tests/passes tests/ir", "tests/test_random_graphs.py tests/conformance/test_conformance_m4.py", "tests/test_baseline.py")
-_BY_PREFIX: dict[str, tuple[str, ...]] = {
-    "kernels/int8": ("tests/kernels/test_int8_host.py tests/kernels/test_int8_dsp.py", "tests/kernels/test_int8_mve.py"),
+_BY_PART: dict[str, tuple[str, ...]] = {
+    "kernels/int8/.*_dsp|kernels/int8/(patch|gemm|plane|finish)": ("tests/kernels/test_int8_dsp.py",),
+    "kernels/int8/.*(_mve|plane|finish)": ("tests/kernels/test_int8_mve.py",),
+    "kernels/int8/(.*_host|host_|finish|plane)": ("tests/kernels/test_int8_host.py",),
     "kernels/float32": ("tests/kernels/test_float32.py",),
-    "ops/training": ("tests/frontends/test_gradient.py",),
-    "ops/dynamic": ("tests/frontends/test_sizes_by_data.py",),
-    "ops/control": ("tests/frontends/test_sizes_by_data.py tests/frontends/test_tflite.py",),
-    "ops/strings": ("tests/test_strings.py",), "ops/text": ("tests/test_strings.py",), "ops/lookup": ("tests/test_strings.py",),
-    "ops/random": ("tests/test_random_numbers.py",),
-    "ops/quantised": ("tests/tflite_operators",), "ops/softmax": ("tests/tflite_operators",), "arithmetic/fixed_point": ("tests/tflite_operators",),
+    "ops/(quantised|softmax)|passes/(qdq|fuse_qdq)|arithmetic": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
+    "ops/training": ("tests/frontends/test_gradient.py",), "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
+    "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",), "ops/random": ("tests/test_random_numbers.py",),
+    "passes": ("tests/passes tests/emit/test_golden.py",),
+    "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
+    ".*": ("tests/test_random_graphs.py",),
 }  # fmt: skip
 
 
 def pytest_files(file: str) -> list[str]:
     """Arguments of pytest, one after the other."""
-    own = [f for prefix, files in _BY_PREFIX.items() if file.startswith(prefix) for f in files]
-    return [*own, *_ALWAYS]
+    found = [f for pattern, files in _BY_PART.items() if re.match(pattern, file) for f in files]
+    return list(dict.fromkeys(found))
