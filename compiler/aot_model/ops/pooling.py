@@ -281,6 +281,10 @@ class Col2Im(Operator):
         return [Sample((x, np.asarray([4, 4], np.int64), np.asarray([2, 2], np.int64)), {}, frozenset({1, 2}))]
 
 
+MAX_NEIGHBOURS = 1 << 20
+"""Channels that LRN sums over."""
+
+
 @operator("LRN", reducing=True)
 class LRN(Operator):
     """x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta."""
@@ -291,7 +295,10 @@ class LRN(Operator):
     bias: float = 1.0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
+        x = required(inputs)
+        if x.type.rank < 2 or not 1 <= self.size <= MAX_NEIGHBOURS:
+            raise OperatorError(f"takes channels and a size from 1 to {MAX_NEIGHBOURS}, not {x.type} and {self.size}")
+        return [x.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = required(inputs)
