@@ -38,6 +38,7 @@ from aot_model.installation import include_dir
 from aot_model.pipeline import Compiled, Request, compile_model
 
 SECONDS, BYTES = 15, 2 << 30
+"""For each case: of the processor (ten times as many on the clock, for machines that do other things too), and of memory."""
 BATCH, RUN_EVERY = 50, 20
 MAX_RUN_BYTES = 1 << 22
 """Of inputs and outputs together, of a case that is run."""
@@ -110,7 +111,8 @@ def _limits() -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + BYTES, used + BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _child(cases: Sequence[Case], first: int, folder: Path, report: int) -> None:
@@ -118,13 +120,15 @@ def _child(cases: Sequence[Case], first: int, folder: Path, report: int) -> None
     _limits()
     for k in range(first, len(cases)):
         os.write(report, f"begin {k}\n".encode())
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.alarm(SECONDS * 10)
         try:
             compiled = _compile(cases[k], folder, f"m{k}")
         except BaseException:
             (folder / f"m{k}.log").write_text(traceback.format_exc()[-6000:])
             os.write(report, f"failed {k}\n".encode())
             continue
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
         if compiled is not None:
             for name, text in compiled.texts.items():
@@ -180,7 +184,7 @@ def _fork(cases: list[Case], first: int, folder: Path) -> int:
     if cases[at].status == "begin":
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         cases[at].status = "failed"
-        cases[at].why = f"took more than {SECONDS} s" if number == signal.SIGALRM else f"died of {signal.Signals(number).name if number else status}"
+        cases[at].why = f"took more than {SECONDS} s" if number in (signal.SIGALRM, signal.SIGPROF) else f"died of {signal.Signals(number).name if number else status}"
     return at + 1
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from aot_model.c.names import bytes_literal
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, walk
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
@@ -160,7 +161,8 @@ class CWriter:
         if op.infix:
             return self._infix(x, op.infix, op.wrap)
         template = op.c_float if x.args[0].dtype.is_float else op.c_int
-        assert template is not None, f"{x.op} on {x.args[0].dtype.label}"
+        if template is None:  # of an operator that has no schema, which would name its types
+            raise OperatorError(f"{x.op} of {x.args[0].dtype.label} is not defined", "E202")
         dtype = x.args[0].dtype
         d = _compute_label(dtype)
         self.headers.add("aot_model/scalar.h" if "aot_model_" in template else "math.h" if dtype.is_float else "stdint.h")
