@@ -23,7 +23,7 @@ from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.onnx_attributes import make_operator, plain
 from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
-from aot_model.frontends.onnx_functions import function_body, has_function
+from aot_model.frontends.onnx_functions import function_body, has_function, operand_problem
 from aot_model.frontends.onnx_gradient import gradient
 from aot_model.frontends.onnx_inputs import InputBinder, dimension_name
 from aot_model.frontends.onnx_opsets import modernise
@@ -295,6 +295,10 @@ class Importer:
         body = function_body(proto, self.version(proto.domain), inputs)
         if body is None:
             self._problem("E201", "the operator is not supported", proto, _nearest(proto.op_type))
+            return
+        why = operand_problem(proto.op_type, inputs)
+        if why:
+            self._problem("E301", why, proto)
             return
         inner = {name: value for name, value in zip(body.inputs, inputs, strict=False) if value is not None}
         omitted = set(body.inputs) - set(inner)

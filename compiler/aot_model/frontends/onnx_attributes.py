@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from aot_model.c.names import printable
+from aot_model.frontends.onnx_words import words_of
 from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.types import DType
 
@@ -39,6 +40,9 @@ def make_operator(cls: type[Operator], attributes: dict[str, Any], element_type:
                 raise OperatorError(f"attribute '{name}' names the element type {value}, which is not supported", "E202") from None
         elif not _fits(declared, value):
             raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not {declared}")
+        words = words_of(cls.name, name)
+        if words and value not in words:
+            raise OperatorError(f"attribute '{name}' is {printable(repr(value))}, not one of {', '.join(filter(None, words))}")
         given[name] = value
     if "string_type" in known:
         given["string_type"] = strings

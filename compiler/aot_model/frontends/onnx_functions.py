@@ -66,6 +66,15 @@ def function_body(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | 
     return Body(nodes, tuple(function.input), tuple(function.output), opsets)
 
 
+def operand_problem(operator: str, inputs: Sequence[Value | None]) -> str | None:
+    """What the specification asks of operands and the function does not look at; None when all fit."""
+    if operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss") and len(inputs) > 2 and inputs[0] and inputs[2]:
+        classes = inputs[0].shape[1:2]
+        if inputs[2].shape != classes:
+            return f"the weights {inputs[2].type} are not one for each of the classes {list(classes)}"
+    return None
+
+
 def _type(value: Value | None) -> bytes:
     if value is None:
         return bytes(onnx.TypeProto().SerializeToString())
