@@ -3,6 +3,8 @@
 #   setup_tools                 compilers, CMake, Ninja, emulator: with apt-get where missing
 #   setup_python EXTRA          the virtual environment .venv with this project and the extra packages of pyproject.toml,
 #                               first on PATH. AOT_MODEL_VENV=<folder>: one of your own, taken as it is.
+#   setup_lowest                the virtual environment .venv-lowest with the lowest versions that pyproject.toml allows of what
+#                               the compiler imports; AOT_MODEL_LOWEST is its interpreter then (tests/test_lowest_versions.py)
 #   setup_build_systems         what only the tests of build rules need: Bazel, its linter, ccache, nginx as a cache server;
 #                               they are skipped where it is missing
 #   setup_compilers             what only the matrix of compilers and flags needs: more compilers, libraries for other
@@ -99,6 +101,20 @@ setup_compilers() {
     for package in "${wanted[@]}"; do  # one of them may not be in this distribution
         _apt_get install --yes --no-install-recommends "$package" || say "could not install $package: columns of the matrix are missing"
     done
+
+setup_lowest() {
+    local venv=$root/.venv-lowest pins stamp
+    stamp=$venv/aot-model-installed
+    read -r -a pins <<<"$(sed -n '/^dependencies = \[/,/^\]/s/^ *"\([a-z0-9-]*\)>=\([0-9.]*\)".*/\1==\2/p' "$root/pyproject.toml" | tr '\n' ' ')"
+    if [ ! "$stamp" -nt "$root/pyproject.toml" ]; then
+        say "installing ${pins[*]} into $venv"
+        if ! { "${PYTHON:-python3}" -m venv "$venv" && "$venv/bin/python" -m pip install --quiet "${pins[@]}"; }; then
+            say "could not install the lowest versions (they are older than this Python?): the test of them is skipped"
+            return 0
+        fi
+        touch "$stamp"
+    fi
+    export AOT_MODEL_LOWEST="$venv/bin/python"
 }
 
 _cmake_is_new_enough() {
