@@ -101,6 +101,7 @@ setup_compilers() {
     for package in "${wanted[@]}"; do  # one of them may not be in this distribution
         _apt_get install --yes --no-install-recommends "$package" || say "could not install $package: columns of the matrix are missing"
     done
+}
 
 setup_lowest() {
     local venv=$root/.venv-lowest pins stamp

@@ -17,6 +17,9 @@ def compile_c(ctx, source, outputs, flags, mnemonic, message, headers = depset()
         headers: depset of Files that the source includes.
         includes: depset of folders for -I.
         quote_includes: depset of folders for -iquote.
+
+    Returns:
+        The compiler, with the flags that choose a processor: a string; and its files, a depset.
     """
     toolchain = find_cc_toolchain(ctx)
     features = cc_common.configure_features(
@@ -34,13 +37,15 @@ def compile_c(ctx, source, outputs, flags, mnemonic, message, headers = depset()
         quote_include_directories = quote_includes,
         user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.conlyopts + flags,
     )
+    compiler = cc_common.get_tool_for_action(feature_configuration = features, action_name = ACTION_NAMES.c_compile)
+    words = cc_common.get_memory_inefficient_command_line(
+        feature_configuration = features,
+        action_name = ACTION_NAMES.c_compile,
+        variables = variables,
+    )
     ctx.actions.run(
-        executable = cc_common.get_tool_for_action(feature_configuration = features, action_name = ACTION_NAMES.c_compile),
-        arguments = cc_common.get_memory_inefficient_command_line(
-            feature_configuration = features,
-            action_name = ACTION_NAMES.c_compile,
-            variables = variables,
-        ),
+        executable = compiler,
+        arguments = words,
         env = cc_common.get_environment_variables(
             feature_configuration = features,
             action_name = ACTION_NAMES.c_compile,
@@ -52,3 +57,4 @@ def compile_c(ctx, source, outputs, flags, mnemonic, message, headers = depset()
         progress_message = message,
         use_default_shell_env = True,
     )
+    return " ".join([compiler] + [word for word in words if word.startswith("-m")]), toolchain.all_files

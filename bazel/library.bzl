@@ -139,6 +139,7 @@ def aot_model_library(
         offload = [],
         target_plugins = [],
         max_stack = None,
+        stack_allowance = None,
         options = [],
         deps = [],
         tags = [],
@@ -161,6 +162,7 @@ def aot_model_library(
         offload: targets that take over parts of the model first, in order of preference.
         target_plugins: Python files that define further targets.
         max_stack: budget in bytes of the stack of <name>_run(), measured when the C is compiled (GCC 10 or newer).
+        stack_allowance: bytes of the stack for each function that max_stack cannot count; default: that is an error.
         options: any other arguments of `aot-model compile`.
         deps: as in cc_library.
         tags: as in cc_library.
@@ -201,6 +203,7 @@ def aot_model_library(
             name = name + "_stack",
             copts = kwargs.get("copts", []),
             max_stack = str(max_stack),
+            stack_allowance = "" if stack_allowance == None else str(stack_allowance),
             sources = sources,
             **common
         )

@@ -40,7 +40,7 @@ aot_model_toolchain = rule(
     },
 )
 
-def run_compiler(ctx, arguments, inputs, outputs, mnemonic, message):
+def run_compiler(ctx, arguments, inputs, outputs, mnemonic, message, tools = depset()):
     """Registers an action that runs the compiler.
 
     Args:
@@ -50,13 +50,14 @@ def run_compiler(ctx, arguments, inputs, outputs, mnemonic, message):
         outputs: Files that it writes.
         mnemonic: of the action.
         message: what Bazel shows meanwhile.
+        tools: further Files, of a C compiler.
     """
     toolchain = ctx.toolchains[TOOLCHAIN_TYPE].aot_model
     if toolchain.compiler:
         ctx.actions.run(
             executable = toolchain.compiler,
             arguments = [arguments],
-            inputs = inputs,
+            inputs = depset(inputs, transitive = [tools]),
             outputs = outputs,
             mnemonic = mnemonic,
             progress_message = message,
@@ -66,7 +67,7 @@ def run_compiler(ctx, arguments, inputs, outputs, mnemonic, message):
         ctx.actions.run(
             executable = toolchain.interpreter,
             arguments = ["-B", toolchain.main.dirname, arguments],
-            inputs = depset(inputs, transitive = [toolchain.files]),
+            inputs = depset(inputs, transitive = [toolchain.files, tools]),
             outputs = outputs,
             mnemonic = mnemonic,
             progress_message = message,

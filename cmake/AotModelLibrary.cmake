@@ -34,6 +34,8 @@
 #     [MAX_FLASH <bytes>]                         budget of the constants
 #     [MAX_STACK <bytes>]                         budget of the stack of <name>_run(): measured when the C is compiled,
 #                                                 with GCC
+#     [STACK_ALLOWANCE <bytes>]                   what each function that max_stack cannot count may need of the stack;
+#                                                 default: such a function is an error
 #     [OPTIONS <argument>...]                     any other arguments of `aot-model compile`
 #     [DEPENDS <file|target>...]                  what else is read or must be there first
 #     [METADATA <variable>]                       receives the path of the generated JSON
@@ -56,7 +58,7 @@ function(aot_model_library target)
     endforeach ()
     cmake_parse_arguments(PARSE_ARGV 1 arg
         "${flag};EXCLUDE_FROM_ALL"
-        "${text};MODEL;NAME;TARGET;MAX_STACK;METADATA;REPORT"
+        "${text};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;METADATA;REPORT"
         "${list};${map};FLAGS_FROM;OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
@@ -164,7 +166,7 @@ function(aot_model_library target)
 
     _aot_model_link_backends(${target} ${arg_OFFLOAD})
     if (DEFINED arg_MAX_STACK)
-        _aot_model_check_stack(${target} "${call}" "${metadata}" "${arg_MAX_STACK}")
+        _aot_model_check_stack(${target} "${call}" "${metadata}" "${arg_MAX_STACK}" "${arg_STACK_ALLOWANCE}")
     endif ()
     if (EXISTS "${model}")
         target_sources(${target} PRIVATE "${model}")
@@ -206,14 +208,22 @@ function(_aot_model_name result call target)
 endfunction()
 
 # GCC writes what each function needs and whom it calls beside the object; the compiler sums it up before the archive is made.
-function(_aot_model_check_stack target call metadata limit)
+function(_aot_model_check_stack target call metadata limit allowance)
     if (NOT CMAKE_C_COMPILER_ID STREQUAL "GNU" OR CMAKE_C_COMPILER_VERSION VERSION_LESS 10)
         message(FATAL_ERROR "${call}: MAX_STACK needs GCC 10 or newer, which measures the stack (-fcallgraph-info)")
     endif ()
     target_compile_options(${target} PRIVATE -fcallgraph-info=su)
     get_property(command GLOBAL PROPERTY AOT_MODEL_COMMAND)
+    # Functions of the C library are counted in the archives that these flags choose.
+    get_directory_property(flags COMPILE_OPTIONS)
+    string(REGEX MATCHALL "-m[A-Za-z0-9=+.-]+" flags "${CMAKE_C_FLAGS} ${flags}")
+    list(JOIN flags " " flags)
+    set(words "--compiler=\"${CMAKE_C_COMPILER}\" ${flags}")
+    if (NOT allowance STREQUAL "")
+        list(APPEND words "--stack-allowance=${allowance}")
+    endif ()
     add_custom_command(TARGET ${target} PRE_LINK
-        COMMAND ${command} stack "${metadata}" "$<TARGET_OBJECTS:${target}>" "--max-stack=${limit}"
+        COMMAND ${command} stack "${metadata}" "$<TARGET_OBJECTS:${target}>" ${words} "--max-stack=${limit}"
         COMMAND_EXPAND_LISTS
         VERBATIM
     )

@@ -45,7 +45,7 @@ def test_builds_again_exactly_what_depends_on_a_change(workspace: Workspace) -> 
 
 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
-    arguments = SAMPLES | {"model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"], "max_stack": "4k", "options": ["--debug"], "data": ["other.txt"]}
+    arguments = SAMPLES | {"model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"], "max_stack": "4k", "stack_allowance": "1k", "options": ["--debug"], "data": ["other.txt"]}
     assert spellings("bazel") == {"model", *arguments}
     own = {"deps": [], "tags": ["own"], "testonly": True, "target_compatible_with": [], "visibility": ["//visibility:public"], "copts": ["-DOWN"]}
     given = ", ".join(f"{k} = {v!r}" for k, v in (arguments | own).items())

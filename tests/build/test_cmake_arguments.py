@@ -65,6 +65,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         "OFFLOAD": "cmsis-nn",
         "TARGET_PLUGINS": "plugin.py",
         "MAX_STACK": "4k",
+        "STACK_ALLOWANCE": "1k",
         "OPTIONS": '"$<$<CONFIG:None>:--dim=never=1>" --debug',
         "DEPENDS": "other.txt",
         "METADATA": "net_json",
@@ -94,7 +95,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     call = calls(recorded)["net"]
     assert call[:6] == ["compile", str(recorded.folder / "m.onnx"), "-o", str(folder), "--name=net", "--target=cmsis-nn,c"]
     assert sorted(call[6:]) == sorted([*words(), f"--target-plugin={recorded.folder}/plugin.py", "--keep-unchanged", f"--report={report}", "--debug", f"--depfile={folder / 'net.d'}"])
-    assert calls(recorded)["stack"][-1] == "--max-stack=4k"
+    assert calls(recorded)["stack"][-2:] == ["--stack-allowance=1k", "--max-stack=4k"]
     assert {path.name for path in folder.iterdir()} == {*FILES, "net.report.txt", "net.d"}
     assert (recorded.build_folder / "paths").read_text().split() == [str(folder / "net.json"), str(report)]
     assert json.loads((folder / "net.json").read_text())["name"] == "net"

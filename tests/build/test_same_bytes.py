@@ -234,7 +234,7 @@ def test_budget_of_the_stack(make: Make) -> None:
     """Measured as the project compiles the C."""
     system = make("stack")
     write_models(system.folder)
-    enough = {"enough": Case("plain.onnx", {"max_stack": "64k"})}
+    enough = {"enough": Case("plain.onnx", {"max_stack": "64k", "stack_allowance": "1k"})}
     assert system.objects(system.build(enough)) == {"enough.c"}
     assert system.objects(system.build(enough)) == set(), "nothing changed"
     log = system.build(enough | {"less": Case("plain.onnx", {"max_stack": 1})}, ok=False)

@@ -118,13 +118,13 @@ env.AotModelSources("kws", "gen/m.onnx", depends=["gen/m.weights"])
 
 def test_every_argument_reaches_the_compiler(tmp_path: Path) -> None:
     arguments = SAMPLES | {"model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"], "options": ["--debug"], "depends": ["other.txt"], "report": True}
-    assert spellings("scons") == {"model", "max_stack", *arguments}
+    assert spellings("scons") == {"model", "max_stack", "stack_allowance", *arguments}
     given = ", ".join(f"{k}={v!r}" for k, v in arguments.items())
     project = Project(
         tmp_path / "p",
         f"""
 env["AOT_MODEL_COMSTR"] = ""
-made = env.AotModelLibrary("kws", "m.onnx", {given}, max_stack="4k", CPPDEFINES=["OWN"])
+made = env.AotModelLibrary("kws", "m.onnx", {given}, max_stack="4k", stack_allowance="1k", CPPDEFINES=["OWN"])
 env.AotModelSources("again", "m.onnx", {given})
 print("made", made.source, made.header, made.metadata, made.params, made.report, made.library, made.target)
 """,
@@ -136,7 +136,7 @@ print("made", made.source, made.header, made.metadata, made.params, made.report,
     assert "made kws.aot/net.c kws.aot/net.h kws.aot/net.json None kws.aot/net.report.txt libkws.a cmsis-nn,c" in log
     call = re.search(r"compile m\.onnx -o kws\.aot --name=net --target=cmsis-nn,c (.*)$", log, re.MULTILINE)
     assert call and sorted(shlex.split(call[1])) == sorted([*words(), "--target-plugin=plugin.py", "--debug", "--report=kws.aot/net.report.txt"])
-    assert " stack kws.aot/net.json kws.aot/net.ci --max-stack=4k -o kws.aot/net.stack.txt" in log or "Measuring the stack of" in log
+    assert " stack kws.aot/net.json kws.aot/net.ci --compiler=gcc --stack-allowance=1k --max-stack=4k -o kws.aot/net.stack.txt" in log or "Measuring the stack of" in log
     assert {path.name for path in (project.folder / "kws.aot").iterdir()} >= {*FILES, "net.report.txt", "net.stack.txt", "net.ci"}
     assert "-DOWN" in log
     assert (project.folder / "kws.aot/net.report.txt").stat().st_size

@@ -290,5 +290,7 @@ def _stack(commands: Commands) -> None:
     command = _command(commands, "stack", "stack:stack", "say how much stack a compiled library needs, from what GCC wrote with -fcallgraph-info=su")
     command.add_argument("library", type=Path, metavar="JSON", help="<name>.json of the library")
     command.add_argument("objects", type=Path, nargs="+", metavar="OBJECT", help="its object, which has the .ci beside it, or the .ci")
-    command.add_argument("--max-stack", type=values.byte_count, metavar="BYTES", help="fail when it is more")
+    command.add_argument("--max-stack", type=values.byte_count, metavar="BYTES", help="fail when it is more, or cannot be counted")
+    command.add_argument("--stack-allowance", type=values.byte_count, metavar="BYTES", help="what a function that cannot be counted may need (of other libraries, and beyond pointers)")
+    command.add_argument("--compiler", metavar="COMMAND", help="the command that links, with its flags: functions of its libraries are counted, for Cortex-M")
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: print)")

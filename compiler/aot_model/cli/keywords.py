@@ -86,6 +86,7 @@ LIBRARY = (
     Keyword("target_plugins", "<file>", "Python files that define further targets", "list"),
     *OPTIONS,
     Keyword("max_stack", "<bytes>", "budget of the stack of <name>_run(): measured when the C is compiled, with GCC"),
+    Keyword("stack_allowance", "<bytes>", "what each function that max_stack cannot count may need of the stack; default: such a function is an error"),
     Keyword("options", "<argument>", "any other arguments of `aot-model compile`", "list"),
     Keyword("depends", "<file|target>", "what else is read or must be there first; Bazel: the model's external data", "list", spelled={"bazel": "data"}),
     Keyword("metadata", "<variable>", "receives the path of the generated JSON", spelled={"bazel": "", "scons": ""}),

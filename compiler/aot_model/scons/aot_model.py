@@ -34,6 +34,8 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
     max_flash       budget of the constants
     max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
+    stack_allowance what each function that max_stack cannot count may need of the stack; default: such a function is
+                    an error
     options         any other arguments of `aot-model compile`
     depends         what else is read or must be there first: <file|target>
     report          receives the path of the report, and has it written; SCons: True
@@ -285,7 +287,7 @@ def _aot_model_sources(env: Environment, name: str, model: Any, **arguments: Any
     return _sources(env, name, model, **arguments)[1]
 
 
-def _aot_model_library(env: Environment, name: str, model: Any, max_stack: int | str | None = None, **arguments: Any) -> Generated:
+def _aot_model_library(env: Environment, name: str, model: Any, max_stack: int | str | None = None, stack_allowance: int | str | None = None, **arguments: Any) -> Generated:
     env, made = _sources(env, name, model, call="AotModelLibrary", **arguments)
     include = [*made.include_dirs, "$CPPPATH"]
     if max_stack is None:
@@ -297,7 +299,10 @@ def _aot_model_library(env: Environment, name: str, model: Any, max_stack: int |
         )
     result = Generated(env.StaticLibrary(name, objects[0]))
     if max_stack is not None:
-        checked = env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]], AOT_MODEL_ARGUMENTS=[f"--max-stack={max_stack}"])
+        flags = re.findall(r"(?<!\S)-m\S+", env.subst("$CCFLAGS $CFLAGS"))
+        allowed = [] if stack_allowance is None else [f"--stack-allowance={stack_allowance}"]
+        words = ["--compiler=" + " ".join([env.subst("$CC"), *flags]), *allowed, f"--max-stack={max_stack}"]
+        checked = env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]], AOT_MODEL_ARGUMENTS=words)
         env.Depends(checked, [made.source, _identity(env)])
         env.Depends(result, checked)
     result.__dict__.update({k: v for k, v in made.__dict__.items() if k != "data"})
