@@ -49,7 +49,7 @@ class System:
         raise NotImplementedError
 
     def objects(self, log: str) -> set[str]:
-        """Names of the C files that were compiled."""
+        """Names of the C files that were compiled, but for what asks the compiler for its processor."""
         raise NotImplementedError
 
     def generated(self, library: str) -> Path:
@@ -97,7 +97,7 @@ class CMake(System):
         return cmake_project.compiled_models(log)
 
     def objects(self, log: str) -> set[str]:
-        return cmake_project.compiled_objects(log)
+        return cmake_project.compiled_objects(log) - {"probe.c"}
 
     def generated(self, library: str) -> Path:
         return self.project.build_folder / f"{library}.aot"
@@ -135,7 +135,7 @@ class SCons(System):
         return scons_project.compiled_models(log)
 
     def objects(self, log: str) -> set[str]:
-        return scons_project.compiled_objects(log)
+        return scons_project.compiled_objects(log) - {"probe.c"}
 
     def generated(self, library: str) -> Path:
         return self.folder / f"{library}.aot"
@@ -171,7 +171,7 @@ class Bazel(System):
         return bazel_project.compiled_models(log)
 
     def objects(self, log: str) -> set[str]:
-        return bazel_project.compiled_objects(log)
+        return bazel_project.compiled_objects(log) - {"probe.c"}
 
     def generated(self, library: str) -> Path:
         return self.workspace.output(f"{self.package}/{library}_sources")

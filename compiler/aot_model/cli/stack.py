@@ -130,13 +130,13 @@ def with_pointers(functions: Mapping[str, Function], source: str, entry: str, ou
 
 
 def address_taken(functions: Mapping[str, Function], source: str) -> list[str]:
-    """Functions that are named without being called, in the C or a header of the runtime, or that nobody calls by name."""
+    """Functions that are named without being called, in the C or a header of the runtime, or of the C that nobody calls by name."""
     text = source + "".join(file.read_text(encoding="utf-8") for file in sorted(include_dir().rglob("*.h")))
     text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.DOTALL)
     named = set(re.findall(r"\b([A-Za-z_]\w*)\b(?!\s*\()", text))
     called = {callee for function in functions.values() for callee in function.calls}
     own = [(title, function) for title, function in functions.items() if function.size is not None]
-    return [t for t, f in own if f.name.partition(".")[0] in named or (":" in t and t not in called)]
+    return [t for t, f in own if f.name.partition(".")[0] in named or (":" in t and t not in called and not f.place[0].endswith(".h"))]
 
 
 def external(functions: Mapping[str, Function]) -> list[str]:

@@ -271,7 +271,7 @@ def _sources(
     nodes = env._AotModelCompile(
         [folder.File(model_name + suffix) for suffix in suffixes], model,
         AOT_MODEL_ARGUMENTS=[f"--name={model_name}", f"--target={target}", *words], AOT_MODEL_REPORT=["--report=${TARGETS[-1]}"] if report else [],
-        AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target, AOT_MODEL_PROBE=probe,
+        AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target, AOT_MODEL_PROBE=[f"--target-probe={node}" for node in probe],
     )  # fmt: skip
     env.Depends(nodes, [_identity(env), *probe, *plugins, *env.Flatten(depends)])
     result = Generated(nodes)
@@ -384,8 +384,7 @@ def generate(env: Environment) -> None:
         AOT_MODEL_EMULATOR=[],
         AOT_MODEL_TEST_SOURCES=[],
         AOT_MODEL_TEST_LINKFLAGS=[],
-        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE -o $TARGET.dir $AOT_MODEL_ARGUMENTS $_AOT_MODEL_PROBE $AOT_MODEL_REPORT",
-        _AOT_MODEL_PROBE="${_concat('--target-probe=', AOT_MODEL_PROBE, '', __env__)}",
+        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE -o $TARGET.dir $AOT_MODEL_ARGUMENTS $AOT_MODEL_PROBE $AOT_MODEL_REPORT",
         AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
         AOT_MODEL_STACKCOM="$AOT_MODEL stack $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
         AOT_MODEL_MAINCOM="$AOT_MODEL $AOT_MODEL_SUBCOMMAND $SOURCE -o $TARGET $AOT_MODEL_ARGUMENTS",
