@@ -16,8 +16,8 @@ def _scales(channels: int, each: bool) -> tuple[float, ...]:
     return tuple(np.linspace(0.004, 0.02, channels).tolist()) if each else (0.0095,)
 
 
-def layer(name: str, kind: str, type_: int, each: bool = False, bias: int | None = INT32, both: bool = True, **more: Any) -> list[OpCase]:
-    """A layer of integers against LiteRT, and against TensorFlow Lite Micro where that has it."""
+def layer(name: str, kind: str, type_: int, each: bool = False, bias: int | None = INT32, both: bool = True, nibbles: bool = False, **more: Any) -> list[OpCase]:
+    """A layer of integers against LiteRT, and against TensorFlow Lite Micro where that has it. nibbles: its weights are int4."""
     low, high, dtype = _LIMITS[type_]
     channels, depth = 8, 16
     weights = UINT8 if type_ == UINT8 else INT8
@@ -36,6 +36,9 @@ def layer(name: str, kind: str, type_: int, each: bool = False, bias: int | None
     if bias is not None and type_ == INT16 and bias == INT32:
         fields["QuantizedBiasType"] = INT32
     w = whole(0 if weights == UINT8 else -127, 255 if weights == UINT8 else 127, *w_shape, dtype="uint8" if weights == UINT8 else "int8")
+    if nibbles:
+        low_half, high_half = whole(-7, 7, 2, w.size // 2, dtype="int8").astype(np.uint8) & 15
+        w, weights = low_half | high_half << 4, INT4
     tensors = [
         T("x", shape, type_, (x_scale,), (zero,)), T("w", w_shape, weights, scale, (w_zero,) * len(scale), w, axis=3 if kind.startswith("DEPTH") else 0),
         T("y", out, type_, (y_scale,), (y_zero,)),
@@ -99,6 +102,8 @@ CASES: list[OpCase] = [
               (whole(*_LIMITS[a][:2], 2, 40, 24, dtype=_LIMITS[a][2]), whole(-127, 127, 2, 24, 30, dtype=_LIMITS[b][2])), oracle=oracle, arithmetic=arithmetic)
       for name, a, b, ys in (("int8", INT8, INT8, 0.0021), ("int16", INT16, INT16, 0.041), ("int16x8", INT16, INT8, 0.041))
       for more, oracle, arithmetic in (("", "litert", "litert-ref"), ("-tflm", "tflm", "tflm")) if not (name == "int16x8" and more)],
+    *layer("CONV_2D-int8-int4", "CONV_2D", INT8, each=True, nibbles=True, both=False), *layer("DEPTHWISE-int8-int4", "DEPTHWISE_CONV_2D", INT8, each=True, nibbles=True, both=False),
+    *layer("FULLY_CONNECTED-int8-int4", "FULLY_CONNECTED", INT8, nibbles=True, both=False),
     network("FULLY_CONNECTED-int4", [floats("x", 5, 16), T("w", (24, 16), INT4, (0.05,) * 24, (0,) * 24, _packed[:192]), floats("y", 5, 24)],
             [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions", {"AsymmetricQuantizeInputs": True})], [0], [2], (draw(5, 16),)),
     network("FULLY_CONNECTED-uint8-hybrid", [floats("x", 5, 16), T("w", (24, 16), UINT8, (0.05,), (0,), _packed), floats("y", 5, 24)],

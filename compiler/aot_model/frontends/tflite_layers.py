@@ -101,6 +101,13 @@ def plain_weights(n: Site, k: int, to: DType) -> Value:
     return w
 
 
+def as_stored(n: Site, k: int, w: Value) -> Value:
+    """Weights of an integer layer in the 4 bits that they have in the file (ir/nibbles.py)."""
+    if n.tensor(k).kind != "INT4" or w.data is None or w.dtype is not DType.INT8 or n.x().dtype not in (DType.INT8, DType.UINT8):
+        return w
+    return constant(w.name, w.data.astype(DType.INT4.numpy), w.quantisation)
+
+
 @rule("CONV_2D", "DEPTHWISE_CONV_2D")
 def convolution(n: Site) -> Value:
     depthwise = n.operator.kind == "DEPTHWISE_CONV_2D"
@@ -124,7 +131,7 @@ def convolution(n: Site) -> Value:
         acc = n.build(Convolution(strides, pads, dilations, group, 0, w_zero), q, w)
         return n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     x_zero = n.zero() if x.dtype.is_integer else 0
-    acc = n.build(Convolution(strides, pads, dilations, group, x_zero, w_zero), x, w)
+    acc = n.build(Convolution(strides, pads, dilations, group, x_zero, w_zero), x, as_stored(n, 1, w))
     return finish(n, acc, options, 2, scales)
 
 
@@ -174,7 +181,7 @@ def fully_connected(n: Site) -> Value:
         acc = n.build(MatMul(0, w_zero), q, n.transpose(w, (1, 0)))
         y = n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     else:
-        acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows, n.transpose(w, (1, 0)))
+        acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows, n.transpose(as_stored(n, 1, w), (1, 0)))
         y = finish(n, acc, options, 2, scales)
     return n.reshape(y, (*x.shape[:-1], w.shape[0])) if keep else y
 
