@@ -193,5 +193,18 @@ AOT_MODEL_INLINE void aot_model_unpack_int4(const uint8_t *x, int8_t *y, int32_t
         y[count - 1] = aot_model_int4_at(x, count - 1);
     }
 }
+/* Words, some of which are four of them: runs are pairs of counts, of words as they are and of words that are packed. */
+AOT_MODEL_INLINE void aot_model_unpack_words(const uint8_t *x, const int32_t *words, const uint16_t *runs, int32_t count, int32_t *y)
+{
+    for (int32_t i = 0; i < count; ++i) {
+        for (uint32_t k = runs[2 * i]; k != 0u; --k) {
+            *y++ = *words++;
+        }
+        const int32_t packed = runs[2 * i + 1];
+        aot_model_unpack_int4(x, (int8_t *)(void *)y, 4 * packed);
+        x += 2 * packed;
+        y += packed;
+    }
+}
 
 #endif
