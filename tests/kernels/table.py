@@ -213,10 +213,21 @@ def float_products() -> list[Layer]:
     return layers
 
 
+def samples_of(name: str) -> list[Layer]:
+    """The samples of one of our own operators whose other inputs are constants."""
+    kind = OPERATORS["aot", name]
+    layers = []
+    for k, sample in enumerate(kind.samples()):
+        x, *others = (np.asarray(v) for v in sample.inputs if v is not None)
+        layers.append(Layer(f"{k} {x.dtype}{list(x.shape)} {sample.attributes}", x, (Step(kind(**sample.attributes), tuple(others)),)))
+    return layers
+
+
 GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "int8 convolution": int8_convolutions, "int8 matrix product": int8_products, "int8 pooling": partial(pools, ("max", np.int8), ("average", np.int8), ("average", np.uint8), ("max", np.uint8)),
     "float32 convolution": partial(float_convolutions, False), "float32 transposed convolution": partial(float_convolutions, True),
     "float32 pooling": partial(pools, ("max", np.float32), ("average", np.float32)), "float32 matrix product": float_products,
+    "float32 times blocks of 4 or 8 bits": partial(samples_of, "BlockMatMul"),
 }  # fmt: skip
 """What the kernels of a name fit (without the family in parentheses)."""
 

@@ -26,7 +26,7 @@ def quantised(kind: str, inputs: Sequence[tuple[np.ndarray, float, int]], shape:
     tensors = [T(f"x{k}", a.shape, type_, (s,), (z,)) for k, (a, s, z) in enumerate(inputs)]
     names = {"litert": "litert-ref", "tflm": "tflm"}
     return [
-        one(f"{kind}-{inputs[0][0].dtype}{tag}-{oracle}", kind, [*tensors, *constants], [T("y", tuple(shape), type_, (scale,), (zero,))], options, fields,
+        one(f"{kind}-{inputs[0][0].dtype}-values{tag}-{oracle}", kind, [*tensors, *constants], [T("y", tuple(shape), type_, (scale,), (zero,))], options, fields,
             given=[a for a, _, _ in inputs], oracle=oracle, arithmetic=names[oracle])
         for oracle in oracles
     ]  # fmt: skip
