@@ -62,6 +62,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         "MODEL": "m.onnx",
         "NAME": "net",
         "TARGET": "c",
+        "FLAGS_FROM": "board",
         "OFFLOAD": "cmsis-nn",
         "TARGET_PLUGINS": "plugin.py",
         "MAX_STACK": "4k",
@@ -80,7 +81,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     recorded.write(
         "CMakeLists.txt",
         (recorded.folder / "CMakeLists.txt").read_text()
-        + f'aot_model_library(kws\n  {arguments})\nfile(WRITE "${{CMAKE_BINARY_DIR}}/paths" "${{net_json}}\\n${{net_report}}")\n',
+        + f'add_library(board INTERFACE)\naot_model_library(kws\n  {arguments})\nfile(WRITE "${{CMAKE_BINARY_DIR}}/paths" "${{net_json}}\\n${{net_report}}")\n',
     )
     write_model_for_all(recorded.folder / "m.onnx")
     (recorded.folder / "other.txt").touch()
