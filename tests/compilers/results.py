@@ -27,15 +27,15 @@ def append(path: Path, cells: Iterable[Cell]) -> None:
             file.write(json.dumps(cell.row()) + "\n")
 
 
-def everywhere(cells: Iterable[Cell]) -> set[tuple[str, str, str]]:
-    """(target, unit, case) that are off in every column that ran them, which are several: no matter of a compiler."""
-    ran: Counter[tuple[str, str]] = Counter()
-    off: Counter[tuple[str, str, str]] = Counter()
+def everywhere(cells: Iterable[Cell]) -> set[tuple[str, str]]:
+    """(unit, case) that are off in every cell that ran them, which are several: no matter of a compiler."""
+    ran: Counter[str] = Counter()
+    off: Counter[tuple[str, str]] = Counter()
     for cell in cells:
         if cell.status != "unsuitable":
-            ran[cell.target, cell.unit] += 1
-            off.update((cell.target, cell.unit, case) for case in cell.faults)
-    return {key for key, count in off.items() if count == ran[key[:2]] >= 3}
+            ran[cell.unit] += 1
+            off.update((cell.unit, case) for case in cell.faults)
+    return {key for key, count in off.items() if count == ran[key[0]] >= 3}
 
 
 def markdown(columns: Sequence[Column], cells: Mapping[tuple[str, str, str], Cell], absent: Mapping[str, str], planned: Mapping[tuple[str, str], int]) -> str:
@@ -62,6 +62,6 @@ def markdown(columns: Sequence[Column], cells: Mapping[tuple[str, str, str], Cel
     lines += ["", "Faults:" if any(c.status in BAD for c in cells.values()) else "No faults.", ""]
     for cell in sorted((c for c in cells.values() if c.status in BAD), key=lambda c: (c.unit, c.target, c.column)):
         for case, text in cell.faults.items():
-            mark = " (in every column)" if (cell.target, cell.unit, case) in shared else ""
+            mark = " (in every column)" if (cell.unit, case) in shared else ""
             lines.append(f"* {cell.unit} {case} [{cell.target}] {cell.column}: {cell.status}{mark}: {' '.join(text.split())[:300]}")
     return "\n".join(lines) + "\n"

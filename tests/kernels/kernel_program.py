@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aot_model.emit.render import NO_MIXED_DOT
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.base import KernelCode
@@ -68,7 +69,8 @@ def function(code: KernelCode, name: str, x_type: str, y_type: str) -> str:
 
 def program(cases: list[Case]) -> str:
     """C text of a program that checks all cases."""
-    out = ["#include <stdint.h>", "#include <stddef.h>", "#include <string.h>", ATTRIBUTES]
+    guard = [] if any("dpbusd" in helper for case in cases for helper in case.code.helpers) else [NO_MIXED_DOT]
+    out = [*guard, "#include <stdint.h>", "#include <stddef.h>", "#include <string.h>", ATTRIBUTES]
     seen: set[str] = set()
     for case in cases:
         for include in sorted(case.code.includes):

@@ -1,4 +1,12 @@
 /* movement: movement.onnx, compiled by aot-model 0.1.0 for c. Do not edit. */
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 /* it sums int8_t * (uint8_t - 128) wrongly with these instructions */
+#if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
+#pragma GCC target("no-avxvnni,no-avx512vnni")
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+#pragma GCC target("+noi8mm")
+#endif
+#endif
 #include "movement.h"
 
 #if MOVEMENT_BUILD != 0xf472d982ebcbf19bu

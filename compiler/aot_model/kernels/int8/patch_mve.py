@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..base import ConvShape
 
 COPY_C = """\
-static inline void aot_mve_copy16(int8_t *to, const int8_t *from)
+static inline __attribute__((unused)) void aot_mve_copy16(int8_t *to, const int8_t *from)
 {
 #if AOT_MODEL_MVE
     vstrbq_s8(to, vldrbq_s8(from));
@@ -18,7 +18,7 @@ static inline void aot_mve_copy16(int8_t *to, const int8_t *from)
 }
 
 /* Copies exactly n bytes, n >= 0: tail-predicated, 3 instructions per 16 bytes. */
-static inline void aot_mve_copy(int8_t *to, const int8_t *from, int32_t n)
+static inline __attribute__((unused)) void aot_mve_copy(int8_t *to, const int8_t *from, int32_t n)
 {
 #if AOT_MODEL_MVE
     __asm__ volatile(
@@ -37,7 +37,7 @@ static inline void aot_mve_copy(int8_t *to, const int8_t *from, int32_t n)
 }
 
 /* Sets exactly n bytes, n >= 0. */
-static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
+static inline __attribute__((unused)) void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
 {
 #if AOT_MODEL_MVE
     const int8x16_t values = vdupq_n_s8(value);
