@@ -74,6 +74,17 @@ def joined() -> OpCase:
     return network("CONCATENATION-uint8", tensors, [op], [0, 1], [2], (every, 255 - every))
 
 
+def columns(adjoint: bool) -> OpCase:
+    """int16 by int8 with a scale for each column, powers of two: LiteRT's reference kernel takes them for 0."""
+    a, b, scales = whole(-999, 999, 5, 24, dtype="int16"), whole(-127, 127, 24, 6, dtype="int8"), [2.0**-k for k in range(6)]
+    w = np.ascontiguousarray(b.T if adjoint else b)
+    tensors = [T("a", a.shape, INT16, (0.5,), (0,)), T("b", w.shape, INT8, scales, (0,) * 6, w, axis=0 if adjoint else 1), T("y", (5, 6), INT16, (64.0,), (0,))]
+    real = a.astype(np.int64) @ b.astype(np.int64) * np.asarray(scales) / 128
+    expected = np.clip(np.floor(real + 0.5), -32768, 32767).astype(np.int16)
+    op = Op("BATCH_MATMUL", (0, 1), (2,), "BatchMatMulOptions", {"AdjY": adjoint})
+    return network(f"BATCH_MATMUL-each-{adjoint}", tensors, [op], [0], [2], (a,), oracle="numpy", expected=(expected,))
+
+
 _packed = whole(-127, 127, 24 * 16, dtype="int8").view(np.uint8)
 
 
@@ -99,6 +110,7 @@ CASES: list[OpCase] = [
               (whole(*_LIMITS[a][:2], 2, 40, 24, dtype=_LIMITS[a][2]), whole(-127, 127, 2, 24, 30, dtype=_LIMITS[b][2])), oracle=oracle, arithmetic=arithmetic)
       for name, a, b, ys in (("int8", INT8, INT8, 0.0021), ("int16", INT16, INT16, 0.041), ("int16x8", INT16, INT8, 0.041))
       for more, oracle, arithmetic in (("", "litert", "litert-ref"), ("-tflm", "tflm", "tflm")) if not (name == "int16x8" and more)],
+    columns(False), columns(True),
     network("FULLY_CONNECTED-int4", [floats("x", 5, 16), T("w", (24, 16), INT4, (0.05,) * 24, (0,) * 24, _packed[:192]), floats("y", 5, 24)],
             [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions", {"AsymmetricQuantizeInputs": True})], [0], [2], (draw(5, 16),)),
     network("FULLY_CONNECTED-uint8-hybrid", [floats("x", 5, 16), T("w", (24, 16), UINT8, (0.05,), (0,), _packed), floats("y", 5, 24)],

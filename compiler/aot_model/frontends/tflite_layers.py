@@ -233,10 +233,12 @@ def batch_matmul(n: Site) -> Value:
     mixed = (a.dtype, b.dtype) == (DType.INT16, DType.INT8)
     if (a.dtype is not b.dtype and not mixed) or a.dtype not in QUANTISED:
         raise OperatorError(f"cannot multiply {a.type} by {b.type}", "E202")
-    acc = n.build(MatMul(n.zero(0), n.zero(1)), a, hybrid)
-    product = float(np.float32(n.scale(0)) * np.float32(n.scale(1)))
+    columns = b.type.rank - (2 if n.operator.options.get("BatchMatMulOptions", "AdjY") else 1)
+    scales, zero = weight_parameters(n, 1, columns, b.shape[columns])
+    acc = n.build(MatMul(n.zero(0), zero), a, hybrid)
+    products = [float(np.float32(n.scale(0)) * np.float32(s)) for s in scales]
     rounding = "wide" if accumulator(a.dtype) is DType.INT64 else "double"
-    return n.requantise(acc, [product / n.scale_out()], n.limits(), n.zero_out(), n.out_dtype(), rounding)
+    return n.requantise(acc, [p / n.scale_out() for p in products], n.limits(), n.zero_out(), n.out_dtype(), rounding)
 
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
