@@ -63,7 +63,7 @@ def pair(name: str, kind: str, type_: int, scales: tuple[float, float, float], z
     fed = tuple(whole(low, high, 64, 40, dtype=dtype) for _ in range(2))
     op = Op(kind, (0, 1), (2,), options, {"PotScaleInt16": False} if options in ("AddOptions", "SubOptions") else {})
     both = [("", "litert", "litert-ref")] + ([("-tflm", "tflm", "tflm")] if type_ != UINT8 else [])
-    return [network(f"{name}{more}", tensors, [op], [0, 1], [2], fed, oracle=oracle, arithmetic=arithmetic) for more, oracle, arithmetic in both]
+    return [network(f"{name}-plane{more}", tensors, [op], [0, 1], [2], fed, oracle=oracle, arithmetic=arithmetic) for more, oracle, arithmetic in both]
 
 
 def joined() -> OpCase:
@@ -105,7 +105,7 @@ CASES: list[OpCase] = [
     *pair("MUL-int16", "MUL", INT16, (0.0011, 0.0013, 0.041), options="MulOptions"), *pair("MUL-int8", "MUL", INT8, (0.011, 0.013, 0.019), (3, -9, 5), options="MulOptions"),
     *pair("SQUARED_DIFFERENCE-int8", "SQUARED_DIFFERENCE", INT8, (0.011, 0.013, 0.041), (3, -9, 5)), *pair("SQUARED_DIFFERENCE-int16", "SQUARED_DIFFERENCE", INT16, (0.0011, 0.0013, 1.9))[1:],
     *pair("MAXIMUM-int8", "MAXIMUM", INT8, (0.01, 0.01, 0.01), (3, 3, 3)), joined(),
-    *[network(f"BATCH_MATMUL-{name}{more}", [T("a", (2, 40, 24), a, (0.0011,), (0,)), T("b", (2, 24, 30), b, (0.013,), (0,)), T("y", (2, 40, 30), a, (ys,), (0,))],
+    *[network(f"BATCH_MATMUL-{name}-plane{more}", [T("a", (2, 40, 24), a, (0.0011,), (0,)), T("b", (2, 24, 30), b, (0.013,), (0,)), T("y", (2, 40, 30), a, (ys,), (0,))],
               [Op("BATCH_MATMUL", (0, 1), (2,), "BatchMatMulOptions")], [0, 1], [2],
               (whole(*_LIMITS[a][:2], 2, 40, 24, dtype=_LIMITS[a][2]), whole(-127, 127, 2, 24, 30, dtype=_LIMITS[b][2])), oracle=oracle, arithmetic=arithmetic)
       for name, a, b, ys in (("int8", INT8, INT8, 0.0021), ("int16", INT16, INT16, 0.041), ("int16x8", INT16, INT8, 0.041))

@@ -47,6 +47,8 @@ CASES: list[OpCase] = [
     network("STABLEHLO_COMPOSITE", [floats("x", 2, 3), floats("w", 3, data=_w), floats("y", 2, 3)],
             [Op("STABLEHLO_COMPOSITE", (0, 1), (2,), "StableHLOCompositeOptions", {"DecompositionSubgraphIndex": 1, "Name": "test.scale"})], [0], [2], (_x,), _body,
             oracle="numpy", expected=(_x * _w,)),
+    network("CALL", [floats("x", 2, 3), floats("w", 3, data=_w), floats("y", 2, 3)], [Op("CALL", (0, 1), (2,), "CallOptions", {"Subgraph": 1})], [0], [2], (_x,), _body,
+            oracle="numpy", expected=(_x * _w,)),
     one("ATAN2", "ATAN2", [np.asarray([0, 1, -1, 2, -3, 0, 1, -1, 5], np.float32), np.asarray([0, 0, 0, 3, 1, -2, -4, -2, -0.5], np.float32)], [floats("y", 9)]),
     one("CONV_3D", "CONV_3D", [draw(1, 5, 6, 7, 2), floats("w", 2, 3, 2, 2, 3, data=draw(2, 3, 2, 2, 3)), floats("b", 3, data=draw(3))], [floats("y", 1, 3, 3, 4, 3)],
         "Conv3DOptions", {"Padding": 0, "StrideD": 2, "StrideH": 2, "StrideW": 2, "DilationDFactor": 1, "DilationHFactor": 1, "DilationWFactor": 1, "FusedActivationFunction": 1}),
