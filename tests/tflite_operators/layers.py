@@ -66,7 +66,7 @@ def pair(name: str, kind: str, type_: int, scales: tuple[float, float, float], z
     fed = tuple(whole(low, high, 64, 40, dtype=dtype) for _ in range(2))
     op = Op(kind, (0, 1), (2,), options, {"PotScaleInt16": False} if options in ("AddOptions", "SubOptions") else {})
     both = [("", "litert", "litert-ref")] + ([("-tflm", "tflm", "tflm")] if type_ != UINT8 else [])
-    return [network(f"{name}{more}", tensors, [op], [0, 1], [2], fed, oracle=oracle, arithmetic=arithmetic) for more, oracle, arithmetic in both]
+    return [network(f"{name}-plane{more}", tensors, [op], [0, 1], [2], fed, oracle=oracle, arithmetic=arithmetic) for more, oracle, arithmetic in both]
 
 
 def joined() -> OpCase:
@@ -75,6 +75,17 @@ def joined() -> OpCase:
     op = Op("CONCATENATION", (0, 1), (2,), "ConcatenationOptions", {"Axis": 0})
     every = np.arange(144, dtype=np.uint8).reshape(9, 16)
     return network("CONCATENATION-uint8", tensors, [op], [0, 1], [2], (every, 255 - every))
+
+
+def columns(adjoint: bool) -> OpCase:
+    """int16 by int8 with a scale for each column, powers of two: LiteRT's reference kernel takes them for 0."""
+    a, b, scales = whole(-999, 999, 5, 24, dtype="int16"), whole(-127, 127, 24, 6, dtype="int8"), [2.0**-k for k in range(6)]
+    w = np.ascontiguousarray(b.T if adjoint else b)
+    tensors = [T("a", a.shape, INT16, (0.5,), (0,)), T("b", w.shape, INT8, scales, (0,) * 6, w, axis=0 if adjoint else 1), T("y", (5, 6), INT16, (64.0,), (0,))]
+    real = a.astype(np.int64) @ b.astype(np.int64) * np.asarray(scales) / 128
+    expected = np.clip(np.floor(real + 0.5), -32768, 32767).astype(np.int16)
+    op = Op("BATCH_MATMUL", (0, 1), (2,), "BatchMatMulOptions", {"AdjY": adjoint})
+    return network(f"BATCH_MATMUL-each-{adjoint}", tensors, [op], [0], [2], (a,), oracle="numpy", expected=(expected,))
 
 
 _packed = whole(-127, 127, 24 * 16, dtype="int8").view(np.uint8)
@@ -97,13 +108,14 @@ CASES: list[OpCase] = [
     *pair("MUL-int16", "MUL", INT16, (0.0011, 0.0013, 0.041), options="MulOptions"), *pair("MUL-int8", "MUL", INT8, (0.011, 0.013, 0.019), (3, -9, 5), options="MulOptions"),
     *pair("SQUARED_DIFFERENCE-int8", "SQUARED_DIFFERENCE", INT8, (0.011, 0.013, 0.041), (3, -9, 5)), *pair("SQUARED_DIFFERENCE-int16", "SQUARED_DIFFERENCE", INT16, (0.0011, 0.0013, 1.9))[1:],
     *pair("MAXIMUM-int8", "MAXIMUM", INT8, (0.01, 0.01, 0.01), (3, 3, 3)), joined(),
-    *[network(f"BATCH_MATMUL-{name}{more}", [T("a", (2, 40, 24), a, (0.0011,), (0,)), T("b", (2, 24, 30), b, (0.013,), (0,)), T("y", (2, 40, 30), a, (ys,), (0,))],
+    *[network(f"BATCH_MATMUL-{name}-plane{more}", [T("a", (2, 40, 24), a, (0.0011,), (0,)), T("b", (2, 24, 30), b, (0.013,), (0,)), T("y", (2, 40, 30), a, (ys,), (0,))],
               [Op("BATCH_MATMUL", (0, 1), (2,), "BatchMatMulOptions")], [0, 1], [2],
               (whole(*_LIMITS[a][:2], 2, 40, 24, dtype=_LIMITS[a][2]), whole(-127, 127, 2, 24, 30, dtype=_LIMITS[b][2])), oracle=oracle, arithmetic=arithmetic)
       for name, a, b, ys in (("int8", INT8, INT8, 0.0021), ("int16", INT16, INT16, 0.041), ("int16x8", INT16, INT8, 0.041))
       for more, oracle, arithmetic in (("", "litert", "litert-ref"), ("-tflm", "tflm", "tflm")) if not (name == "int16x8" and more)],
     *layer("CONV_2D-int8-int4", "CONV_2D", INT8, each=True, nibbles=True, both=False), *layer("DEPTHWISE-int8-int4", "DEPTHWISE_CONV_2D", INT8, each=True, nibbles=True, both=False),
     *layer("FULLY_CONNECTED-int8-int4", "FULLY_CONNECTED", INT8, nibbles=True, both=False),
+    columns(False), columns(True),
     network("FULLY_CONNECTED-int4", [floats("x", 5, 16), T("w", (24, 16), INT4, (0.05,) * 24, (0,) * 24, _packed[:192]), floats("y", 5, 24)],
             [Op("FULLY_CONNECTED", (0, 1), (2,), "FullyConnectedOptions", {"AsymmetricQuantizeInputs": True})], [0], [2], (draw(5, 16),)),
     network("FULLY_CONNECTED-uint8-hybrid", [floats("x", 5, 16), T("w", (24, 16), UINT8, (0.05,), (0,), _packed), floats("y", 5, 24)],

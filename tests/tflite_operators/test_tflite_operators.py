@@ -8,6 +8,7 @@ import elementary
 import indexing
 import layers
 import numpy as np
+import others
 import pytest
 import tflite
 from case import OpCase
@@ -17,7 +18,7 @@ from aot_model.frontends.tflite_site import RULES
 from batch import Case, Outcome, run_cases
 from tflite_reference import litert, tflm
 
-CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES]
+CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
     **dict.fromkeys(("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY"), "tests/frontends/test_tflite.py"),

@@ -182,16 +182,17 @@ def scaled_differences(scale: float, beta: float, least: int, count: int = 256) 
     return [max(requantise(-k, multiplier, shift), least) if k <= radius else least for k in range(count)]
 
 
-def interpolated_table(scale: Any, zero_point: int, function: Callable[[Any], Any]) -> tuple[int, ...]:
-    """513 values of a function of int16 in Q0.15, for linear interpolation between every 128th argument.
+def interpolated_table(scale: Any, zero_point: int, function: Callable[[Any], Any], out_scale: float | None = None) -> tuple[int, ...]:
+    """513 values of a function of int16 as int16 of a scale (by default in Q0.15), for linear interpolation between every
+    128th argument.
 
     Entries are lowered by half the error in the middle of their piece. In single precision, as the reference does it.
     """
     f32 = np.float32
     scale = f32(scale)
     low, high = scale * f32(-32768 - zero_point), scale * f32(32767 - zero_point)
-    out_scale = f32(2) / f32(65535)
-    factor = f32(65536) / (out_scale * f32(32767) - out_scale * f32(-32768))
+    step_out = f32(2) / f32(65535) if out_scale is None else f32(out_scale)
+    factor = f32(65536) / (step_out * f32(32767) - step_out * f32(-32768))
     step = (high - low) / f32(512)
 
     def rounded(v: Any) -> Any:

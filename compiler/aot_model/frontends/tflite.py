@@ -25,21 +25,23 @@ from aot_model.frontends import (
     tflite_recurrent,
     tflite_reduction,
     tflite_resize,
+    tflite_spectra,
 )  # fmt: skip
 from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, parse
 from aot_model.frontends.tflite_inputs import TfliteInputs
 from aot_model.frontends.tflite_pieces import OPEN, Piece
 from aot_model.frontends.tflite_site import RULES, FoldingBuild, Site
+from aot_model.frontends.tflite_spectra import of_complex
 from aot_model.frontends.tflite_tensors import Tensor, short
 from aot_model.frontends.tflite_variables import Variables
 from aot_model.ir.graph import Graph
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.types import Quantisation
+from aot_model.ir.types import DType, Quantisation
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import load_all
 
-RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize)
+RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_spectra)
 
 MAX_BODIES = 1000
 """Bodies are read where they are used, so a file of nested branches could grow without bounds."""
@@ -80,6 +82,7 @@ class Importer:
         """Inputs that the user made constants."""
         self.variables = Variables()
         self.pieces: dict[Value, Piece] = {}
+        self.imaginary: dict[Value, Value] = {}
         self.bodies = 0
         self.open: set[int] = set()
         """Sub-graphs that are being read: none may contain itself."""
@@ -184,6 +187,8 @@ class Importer:
                 if not self.problems:
                     self._problem("E102", f"output '{short(source.tensors[i].name)}' is not computed by any operator, or its size is not known")
                 continue
+            if value in self.imaginary:
+                self._problem("E202", f"output '{short(source.tensors[i].name)}' is complex", hint="let the model give its parts or its absolute value")
             label = source.labels.get(("output", i))
             if label and value not in graph.inputs and not value.is_const:
                 value.name = label
@@ -218,7 +223,8 @@ class Importer:
         try:
             if operator.kind != "CONCATENATION" and any(v in self.pieces for v in inputs if v is not None):
                 raise OperatorError(f"reads a slice, and {OPEN}", "E203", "convert the model with fixed shapes")
-            found = RULES[operator.kind](site)
+            function = RULES[operator.kind]
+            found = of_complex(site, function) if any(v in self.imaginary for v in inputs if v is not None) else function(site)
             results = [found] if isinstance(found, Value) else list(found)
             self._check(results, outs)
         except OperatorError as error:
@@ -241,7 +247,7 @@ class Importer:
         for value, tensor in zip(results, tensors, strict=True):
             if tensor.kind == "RESOURCE" or value in self.pieces:
                 continue
-            if value.dtype is not tensor.dtype:
+            if value.dtype is not (DType.FLOAT32 if tensor.kind == "COMPLEX64" and value in self.imaginary else tensor.dtype):
                 raise OperatorError(f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}")
             if value.shape != tensor.shape and tensor.shape and not tensor.dynamic and not self.resized:
                 raise OperatorError(f"output '{short(tensor.name)}' is declared with shape {list(tensor.shape)}, but is {value.type}")

@@ -54,6 +54,15 @@ def _values(n: Site, first: int) -> list[Value]:
     return [n.x(k) for k in range(first, len(n.inputs))]
 
 
+@rule("STABLEHLO_COMPOSITE", "CALL")
+def call(n: Site) -> list[Value]:
+    """The operators of a sub-graph in the place of this one: a composite is its decomposition."""
+    options, name = ("CallOptions", "Subgraph") if n.operator.kind == "CALL" else ("StableHLOCompositeOptions", "DecompositionSubgraphIndex")
+    made = n.host.body(int(n.operator.options.get(options, name)), _values(n, 0))
+    n.build.nodes += made.nodes
+    return list(made.outputs)
+
+
 @rule("IF")
 def if_(n: Site) -> list[Value]:
     """The branches read the values around them."""

@@ -16,7 +16,8 @@ from aot_model.ir.values import Value
 from aot_model.ops.activation import Elu, Gelu, LeakyRelu
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Mod
-from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum, SigmoidInt16, lookup
+from aot_model.ops.interpolated import InterpolatedLookup
+from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum, SigmoidInt16, Table, lookup
 from aot_model.ops.quantised_linear import DequantizeLinear, Quantise
 
 f32 = np.float32
@@ -126,6 +127,19 @@ def _on_fine_scale(n: Site, k: int) -> Value:
     return n.requantise(shifted, [n.scale(k)], DType.INT32.limits, 0, DType.INT32)
 
 
+@rule("ATAN2")
+def atan2(n: Site) -> Value:
+    """The angle of (x, y): that of y / x, turned by half a circle to the left of the axis."""
+    y, x = n.real(0), n.real(1)
+    zero, half = n.constant(0, x.dtype), n.constant(math.pi, x.dtype)
+    right = n.add("Atan", n.add("Div", y, x))
+    below = n.add("Less", y, zero)
+    left = n.add("Where", below, n.add("Sub", right, half), n.add("Add", right, half))
+    up = n.add("Where", below, n.constant(-math.pi / 2, x.dtype), n.constant(math.pi / 2, x.dtype))
+    upright = n.add("Where", n.add("Equal", y, zero), n.add("Add", y, zero), up)
+    return n.add("Where", n.add("Equal", x, zero), upright, n.add("Where", n.add("Less", x, zero), left, right))
+
+
 @rule("PRELU")
 def prelu(n: Site) -> Value:
     x, alpha = n.x(0), n.x(1)
@@ -170,18 +184,30 @@ def one(n: Site) -> Value:
         return n.add(name, n.x())
     if function is None:
         raise OperatorError(f"{n.x().type} is not supported", "E202")
-    return _float_table(n, function)
+    if n.x().dtype is DType.INT16 and n.operator.kind in ("EXP", "LOG"):
+        return _interpolated(n, function if n.operator.kind == "EXP" else lambda v: np.log(v) if v > 0 else f32(-32768) * f32(n.scale_out()))
+    return _float_table(n, function, towards_zero=n.operator.kind == "SQRT")
 
 
-def _float_table(n: Site, function: Callable[[Any], Any]) -> Value:
-    """A table of round(function(x)), computed in single precision as the reference does."""
+def _interpolated(n: Site, function: Callable[[Any], Any]) -> Value:
+    """A table of int16 with interpolation."""
+    if n.out_dtype() is not DType.INT16 or n.zero() or n.zero_out():
+        raise OperatorError(f"{n.x().type} with zero points {n.zero()} and {n.zero_out()} is not supported", "E202")
+    with np.errstate(all="ignore"):
+        values = fixed_point.interpolated_table(n.scale(), 0, function, n.scale_out())
+    return n.build(InterpolatedLookup(Table(values, DType.INT16, 0)), n.x())
+
+
+def _float_table(n: Site, function: Callable[[Any], Any], towards_zero: bool = False) -> Value:
+    """A table of round(function(x)), computed in single precision as the reference does; or without what is behind the point."""
     x = n.x()
     if x.dtype.bits != 8 or n.out_dtype() is not x.dtype:
         raise OperatorError(f"{x.type} is not supported", "E202")
     low, high = x.dtype.limits
     values = f32(n.scale()) * np.arange(low - n.zero(), high - n.zero() + 1, dtype=np.int32).astype(np.float32)
     with np.errstate(all="ignore"):
-        real = np.asarray(function(values), dtype=np.float32) * (f32(1) / f32(n.scale_out()))
+        real = np.asarray(function(values), dtype=np.float32)
+        real = np.trunc(real / f32(n.scale_out())) if towards_zero else real * (f32(1) / f32(n.scale_out()))
     table = [int(np.clip(_away(v) + n.zero_out(), low, high)) for v in real]
     return n.build(lookup(x.dtype, table), x)
 
@@ -224,6 +250,8 @@ def square(n: Site) -> Value:
 def rsqrt(n: Site) -> Value:
     if not n.quantised():
         return n.add("Reciprocal", n.add("Sqrt", n.x()))
+    if n.x().dtype is DType.INT16:
+        return _interpolated(n, lambda v: f32(1) / np.sqrt(v) if v > 0 else f32(32767) * f32(n.scale_out()))
     zero = n.zero_out()
     multiplier, shift = fixed_point.quantise_multiplier(1 / float(np.sqrt(f32(n.scale())) * f32(n.scale_out())))
 

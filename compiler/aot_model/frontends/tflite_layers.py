@@ -162,6 +162,43 @@ def transpose_conv(n: Site) -> Value:
     return finish(moved, acc, options, 2, scales)
 
 
+@rule("CUSTOM:Convolution2DTransposeBias")
+def transpose_conv_bias(n: Site) -> Value:
+    """MediaPipe's: x, weights (O, H, W, I), bias; the options are three words: padding (1: same, 2: valid), strides."""
+    if len(n.operator.custom) < 12:
+        raise OperatorError(f"its options have {len(n.operator.custom)} bytes", "E102")
+    padding, wide, high = (int.from_bytes(n.operator.custom[k : k + 4], "little", signed=True) for k in (0, 4, 8))
+    x, w = n.real(0), plain_weights(n, 1, DType.FLOAT32)
+    if padding not in (1, 2) or min(wide, high) < 1 or x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
+        raise OperatorError(f"padding {padding} and strides {high}, {wide} do not fit {x.type} and weights {w.type}")
+    spatial = [d * s if padding == 1 else (d - 1) * s + t for d, s, t in zip(x.shape[1:3], (high, wide), w.shape[1:3], strict=True)]
+    begins, ends, extra = [], [], []
+    for extent, wanted, taps, stride in zip(x.shape[1:3], spatial, w.shape[1:3], (high, wide), strict=True):
+        begin = max((extent - 1) * stride + taps - wanted, 0) // 2
+        end = (extent - 1) * stride + taps - begin - wanted
+        begins.append(begin)
+        ends.append(max(end, 0))
+        extra.append(max(-end, 0))
+    y = n.build(ConvolutionTranspose((high, wide), (*begins, *ends), (1, 1), tuple(extra), 1), x, w)
+    return n.add("Add", y, n.reshape(n.real(2), (w.shape[0],))) if n.has(2) else y
+
+
+@rule("CONV_3D")
+def conv_3d(n: Site) -> Value:
+    """Floats; weights are (D, H, W, I, O)."""
+    options = "Conv3DOptions"
+    x, w = n.real(0), n.real(1)
+    if x.type.rank != 5 or w.type.rank != 5 or 0 in x.shape + w.shape or x.shape[4] != w.shape[3]:
+        raise OperatorError(f"{x.type} and weights {w.type} are not those of a 3-D convolution")
+    strides, dilations = (tuple(int(n.operator.options.get(options, f)) for f in fields) for fields in (
+        ("StrideD", "StrideH", "StrideW"), ("DilationDFactor", "DilationHFactor", "DilationWFactor"),
+    ))  # fmt: skip
+    if min(strides + dilations) < 1:
+        raise OperatorError(f"strides {strides} and dilations {dilations}")
+    pads = resolved_pads(_padding(n.operator.options.get(options, "Padding")), None, x.shape[1:4], w.shape[:3], strides, dilations)
+    return finish(n, n.build(Convolution(strides, pads, dilations), x, n.transpose(w, (4, 0, 1, 2, 3))), options, 2, (1.0,))
+
+
 @rule("FULLY_CONNECTED")
 def fully_connected(n: Site) -> Value:
     options = "FullyConnectedOptions"
@@ -203,10 +240,12 @@ def batch_matmul(n: Site) -> Value:
     mixed = (a.dtype, b.dtype) == (DType.INT16, DType.INT8)
     if (a.dtype is not b.dtype and not mixed) or a.dtype not in QUANTISED:
         raise OperatorError(f"cannot multiply {a.type} by {b.type}", "E202")
-    acc = n.build(MatMul(n.zero(0), n.zero(1)), a, hybrid)
-    product = float(np.float32(n.scale(0)) * np.float32(n.scale(1)))
+    columns = b.type.rank - (2 if n.operator.options.get("BatchMatMulOptions", "AdjY") else 1)
+    scales, zero = weight_parameters(n, 1, columns, b.shape[columns])
+    acc = n.build(MatMul(n.zero(0), zero), a, hybrid)
+    products = [float(np.float32(n.scale(0)) * np.float32(s)) for s in scales]
     rounding = "wide" if accumulator(a.dtype) is DType.INT64 else "double"
-    return n.requantise(acc, [product / n.scale_out()], n.limits(), n.zero_out(), n.out_dtype(), rounding)
+    return n.requantise(acc, [p / n.scale_out() for p in products], n.limits(), n.zero_out(), n.out_dtype(), rounding)
 
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")

@@ -53,6 +53,8 @@ class Host(Protocol):
     arithmetic: str
     resized: bool
     """Whether inputs have other shapes than the file says."""
+    imaginary: dict[Value, Value]
+    """Real parts -> imaginary parts of complex values (tflite_spectra.py)."""
     pieces: dict[Value, Any]
     """Placeholders of slices whose size is computed -> what they are pieces of (tflite_pieces.py)."""
 
