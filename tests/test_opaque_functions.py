@@ -29,8 +29,6 @@ from corpus import MODELS, REASON
 
 FLAGS = ["-O1", "-O2", "-O3", "-Os", "-O2 -flto", "-O3 -flto -fwhole-program", "-O2 -fwhole-program -fipa-pta"]
 MACHINES = {"x86-64-v3": {"avx2", "bmi2", "fma"}, "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "native": set()}
-NARROW, WIDE = 4, 16
-"""Extents with which the bug shows at plain -O2, and with AVX-512."""
 
 
 def attention(k: int) -> onnx.ModelProto:
@@ -53,20 +51,41 @@ def attention(k: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+def softmax() -> onnx.ModelProto:
+    """Quantised softmaxes: the sums of their rows were found to be without effect."""
+    values: dict[str, Any] = {"scale": np.float32(0.1), "zero": np.int8(0), "part": np.float32(1 / 256), "low": np.int8(-128)}
+    nodes, x = [], "x"
+    for b in range(3):
+        q, d, p, r, y = (f"{n}{b}" for n in "qdpry")
+        nodes += [
+            helper.make_node("QuantizeLinear", [x, "scale", "zero"], [q]), helper.make_node("DequantizeLinear", [q, "scale", "zero"], [d]),
+            helper.make_node("Softmax", [d], [p], axis=-1),
+            helper.make_node("QuantizeLinear", [p, "part", "low"], [r]), helper.make_node("DequantizeLinear", [r, "part", "low"], [y]),
+        ]  # fmt: skip
+        x = y
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4, 16, 16]) for n in ("x", x)]
+    graph = helper.make_graph(nodes, "softmax", ports[:1], ports[1:], [numpy_helper.from_array(np.asarray(v), n) for n, v in values.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+NETWORKS = {"narrow": lambda: attention(4), "wide": lambda: attention(16), "softmax": softmax}
+"""The bug shows at plain -O2, with AVX-512, at plain -O2."""
+
 Network = tuple[Compiled, np.ndarray, np.ndarray]
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Network]:
-    """(compiled, input, expected output) by extent."""
+def network(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Network]:
+    """(compiled, input, expected output) by name."""
 
     @cache
-    def made(k: int) -> Network:
-        model, path = attention(k), tmp_path_factory.mktemp("attention") / f"attention{k}.onnx"
+    def made(name: str) -> Network:
+        model, path = NETWORKS[name](), tmp_path_factory.mktemp(name) / f"{name}.onnx"
         onnx.save(model, path)
-        x = np.random.default_rng(1).normal(size=(3, 17, 4 * k)).astype(np.float32)
+        compiled = compile_model(Request(path, name, "c"))
+        x = np.random.default_rng(1).normal(size=compiled.view.inputs[0].buffer.type.shape).astype(np.float32)
         (y,) = ReferenceEvaluator(model).run(None, {"x": x})
-        return compile_model(Request(path, f"attention{k}", "c")), x, np.asarray(y)
+        return compiled, x, np.asarray(y)
 
     return made
 
@@ -99,34 +118,34 @@ def difference(network: Network, texts: dict[str, str], flags: str, folder: Path
 
 
 @pytest.mark.skipif(not gcc(), reason="gcc is not installed")
-@pytest.mark.parametrize("k", [NARROW, WIDE])
+@pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("machine", ["", *MACHINES])
-def test_reduced_networks(k: int, machine: str, network: Callable[[int], Network], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reduced_networks(name: str, machine: str, network: Callable[[str], Network], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if machine and not runs(machine):
         pytest.skip(f"this processor is no {machine}")
     monkeypatch.setenv("CC", "gcc")
-    given = network(k)
+    given = network(name)
     for flags in [f"{level} -march={machine}" for level in FLAGS[:3]] if machine else FLAGS:
         assert difference(given, dict(given[0].texts), flags, tmp_path) < 1e-5, flags
 
 
 @pytest.mark.skipif(not affected(), reason="this gcc does not have the bug")
-@pytest.mark.parametrize(("k", "machine"), [(NARROW, ""), (WIDE, "x86-64-v4")])
-def test_they_show_the_bug(k: int, machine: str, network: Callable[[int], Network], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "machine"), [("narrow", ""), ("wide", "x86-64-v4"), ("softmax", "")])
+def test_they_show_the_bug(name: str, machine: str, network: Callable[[str], Network], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without attribute and barriers the reduced networks are wrong: the tests above can fail."""
     if machine and not runs(machine):
         pytest.skip(f"this processor is no {machine}")
     monkeypatch.setenv("CC", "gcc")
-    given = network(k)
+    given = network(name)
     texts = {n: re.sub(r"\bAOT_MODEL_OPAQUE\b|\bAOT_MODEL_BARRIER;", "", t) for n, t in given[0].texts.items()}
-    assert difference(given, texts, f"-O2 -march={machine}" if machine else "-O2", tmp_path) > 1
+    assert difference(given, texts, f"-O2 -march={machine}" if machine else "-O2", tmp_path) > 0.05
 
 
 @pytest.mark.skipif(not gcc(), reason="gcc is not installed")
-def test_two_models_as_one_program(network: Callable[[int], Network], tmp_path: Path) -> None:
+def test_two_models_as_one_program(network: Callable[[str], Network], tmp_path: Path) -> None:
     """Link-time optimisation sees the models and their caller together."""
     numbers, calls, names = [], [], []
-    for k in (NARROW, 8):
+    for k in ("narrow", "softmax"):
         compiled, x, want = network(k)
         for name, text in compiled.texts.items():
             (tmp_path / name).write_text(text)
@@ -176,7 +195,7 @@ def test_models(model: str, target: str) -> None:
 def test_interfaces(tmp_path: Path) -> None:
     """What options add to a library."""
     path = tmp_path / "model.onnx"
-    onnx.save(attention(NARROW), path)
+    onnx.save(attention(4), path)
     every: list[dict[str, Any]] = [{"interfaces": ("positional", "packed", "module", "tvm-ffi")}, {"params": "external"}, {"workspace": "caller"}, {"io": "workspace"}, {"profile": True}]
     for options in every:
         text, bare = emitted(path, "c", **options)
