@@ -68,7 +68,7 @@ def test_folders(capsys: Captured) -> None:
         [], ["nonsense"], ["compile"], ["compile", "m.onnx"], ["compile", "m.onnx", "-o", "x", "--nonsense"], ["compile", "m.onnx", "-o", "x", "--work", "static"],
         ["compile", "m.onnx", "-o", "x", "--dim", "N"], ["compile", "m.onnx", "-o", "x", "--dim", "N=0"], ["compile", "m.onnx", "-o", "x", "--max-ram", "-1"],
         ["compile", "m.onnx", "-o", "x", "--max-ram", "12q"], ["compile", "m.onnx", "-o", "x", "--pool", "a b:1"], ["compile", "m.onnx", "-o", "x", "--pool", "a:1:3"],
-        ["verify", "m.onnx"], ["verify", "m.onnx", "--vectors", "v", "--rtol", "-1"], ["verify", "m.onnx", "--vectors", "v", "--max-lsb", "x"],
+        ["verify", "m.onnx", "--vectors", "v", "--rtol", "-1"], ["verify", "m.onnx", "--vectors", "v", "--max-lsb", "x"],
         ["compile", "m.onnx", "-o", "x", "--metadata", "some"], ["targets", "--json", "--markdown"],
     ],
 )  # fmt: skip

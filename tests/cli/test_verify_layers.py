@@ -26,13 +26,13 @@ from tflite_models import build as build_tflite
 RNG = np.random.default_rng(5)
 
 
-def _measured(path: Path, folder: Path, reference: Reference, inputs: list[np.ndarray], edit: tuple[str, str] | None = None, target: str = "c") -> Measured:
-    """The layers of a model, its generated C edited to be wrong."""
+def _measured(path: Path, folder: Path, reference: Reference, inputs: list[np.ndarray], edit: tuple[str, str] | None = None, target: str = "c", times: int = 1) -> Measured:
+    """The layers of a model, its generated C edited to be wrong: the first `times` places, all where that is -1."""
     compiled = compile_model(Request(path, "m", target, library=Options(trace=True)))
     texts = dict(compiled.texts)
     if edit is not None:
         assert edit[0] in texts["m.c"]
-        texts["m.c"] = texts["m.c"].replace(*edit, 1)
+        texts["m.c"] = texts["m.c"].replace(*edit, times)
     program = host_run.build(compiled.view, texts, folder)
     return measure(program, program.run([inputs]), [inputs], reference, Tolerance())
 
@@ -76,7 +76,7 @@ def test_the_first_layer_that_is_off(tmp_path: Path) -> None:
     """An error in one layer: its own there, inherited behind it, and none before it."""
     path = save(_chain(), tmp_path / "m.onnx")
     x = RNG.standard_normal((1, 3, 6, 7)).astype(np.float32)
-    found = _measured(path, tmp_path / "b", open_reference(path, "onnx", None, {}), [x], ("aot_model_sigmoid_float32(", "0.9f * aot_model_sigmoid_float32("))
+    found = _measured(path, tmp_path / "b", open_reference(path, "onnx", None, {}), [x], ("aot_model_sigmoid_float32(", "0.9f * aot_model_sigmoid_float32("), times=-1)
     first = found.first_off
     assert first is not None and "gate" in [n.name for n in first.nodes]
     assert first.own is not None and first.own.of_range is not None and 0.05 < first.own.of_range < 0.15

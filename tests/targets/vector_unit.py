@@ -94,7 +94,7 @@ def compiled(proto: onnx.ModelProto, folder: Path, target: str, name: str = "m",
 
 def outputs(result: Compiled, folder: Path, *inputs: np.ndarray, extra: Sequence[str] = (), texts: Mapping[str, str] | None = None) -> list[np.ndarray]:
     """What the generated C computes, under sanitizers."""
-    program = build(result.view, {**result.texts, **(texts or {})}, folder / "build", ("-O1", *SANITIZE, *extra))
+    program = build(result.view, {**result.texts, **(texts or {})}, folder / "build", ("-O1", *SANITIZE, *(str(folder / "build" / file) for file in extra)))
     return program.run([list(inputs)])[0]
 
 

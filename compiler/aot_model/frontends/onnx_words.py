@@ -25,9 +25,10 @@ _OF: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("Resize", "nearest_mode"): ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
     ("RoiAlign", "coordinate_transformation_mode"): ("half_pixel", "output_half_pixel"),
     ("RoiAlign", "mode"): ("avg", "max"),
+    ("TreeEnsemble", "post_transform"): (),  # a number, unlike those of the other trees
 }
 
 
 def words_of(operator: str, attribute: str) -> tuple[str, ...]:
     """The words that an attribute may be; none where it is free, or where the operator knows itself."""
-    return _OF.get((operator, attribute)) or _EVERYWHERE.get(attribute, ())
+    return _OF.get((operator, attribute), _EVERYWHERE.get(attribute, ()))
