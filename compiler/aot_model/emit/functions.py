@@ -52,12 +52,12 @@ def emitted_by_targets(target: Target, functions: Iterable[CFunction]) -> list[t
 
 
 def _span(buffer: Buffer, addresses: Mapping[Buffer, tuple[str, int]]) -> tuple[object, int, int]:
-    """(memory, begin, end) of an argument."""
-    owner, offset = buffer.root()
+    """(memory, begin, end) of an argument. One without elements has an address too: it is as if it had a byte."""
+    owner, begin = buffer.root()
+    memory: object = owner
     if buffer in addresses:
-        pool, begin = addresses[buffer]
-        return pool, begin, begin + buffer.nbytes
-    return owner, offset, offset + buffer.nbytes
+        memory, begin = addresses[buffer]
+    return memory, begin, begin + max(buffer.nbytes, 1)
 
 
 def _aliasing(call: Call, addresses: Mapping[Buffer, tuple[str, int]]) -> Aliasing:

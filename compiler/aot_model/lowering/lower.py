@@ -321,6 +321,8 @@ class Lowering:
         self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes))
 
     def _copy(self, value: Value, buffer: Buffer) -> None:
+        if not value.type.elements:
+            return
         index = index_variables(value.shape)
         element = load(value, index) if value.data is not None else self.at(value, index)
         nest = loop_nest("copy", value, index, dense_position(index, value.shape), element)

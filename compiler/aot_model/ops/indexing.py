@@ -63,7 +63,7 @@ class GatherND(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, indices = required(inputs, 0), required(inputs, 1)
         b = self.batch_dims
-        if not indices.shape or b + indices.shape[-1] > x.type.rank or x.shape[:b] != indices.shape[:b] or b >= indices.type.rank:
+        if not indices.shape or b < 0 or b + indices.shape[-1] > x.type.rank or x.shape[:b] != indices.shape[:b] or b >= indices.type.rank:
             raise OperatorError(f"indices {indices.type} with {b} batch axes do not fit {x.type}")
         return [TensorType(x.dtype, indices.shape[:-1] + x.shape[b + indices.shape[-1] :])]
 
@@ -214,7 +214,7 @@ class ScatterElements(_Scatter):
         self._check()
         x, indices, updates = (required(inputs, k) for k in range(3))
         normal_axis(self.axis, x.type.rank)
-        if indices.shape != updates.shape or indices.type.rank != x.type.rank:
+        if indices.shape != updates.shape or indices.type.rank != x.type.rank or updates.dtype is not x.dtype:
             raise OperatorError(f"indices {indices.type} and updates {updates.type} do not fit {x.type}")
         a = normal_axis(self.axis, x.type.rank)
         if any(k != a and n > d for k, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True))):
@@ -262,6 +262,8 @@ class ScatterND(_Scatter):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         self._check()
         x, indices, updates = (required(inputs, k) for k in range(3))
+        if updates.dtype is not x.dtype:
+            raise OperatorError(f"updates {updates.type} are of another type than {x.type}")
         if not indices.shape or indices.shape[-1] > x.type.rank or updates.shape != indices.shape[:-1] + x.shape[indices.shape[-1] :]:
             raise OperatorError(f"indices {indices.type} and updates {updates.type} do not fit {x.type}")
         return [x.type]

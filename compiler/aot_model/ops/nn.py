@@ -351,6 +351,8 @@ class MatMul(Operator):
         sb = b.shape if b.type.rank > 1 else (*b.shape, 1)
         if not a.shape or not b.shape or sa[-1] != sb[-2]:
             raise OperatorError(f"cannot multiply {a.type} by {b.type}")
+        if a.dtype is not b.dtype and (a.dtype.is_float or b.dtype.is_float):
+            raise OperatorError(f"cannot multiply {a.type} by {b.type}: real numbers need the same type on both sides")
         rows = (sa[-2],) if a.type.rank > 1 else ()
         columns = (sb[-1],) if b.type.rank > 1 else ()
         return [TensorType(accumulator(a.dtype), broadcast(sa[:-2], sb[:-2]) + rows + columns)]
