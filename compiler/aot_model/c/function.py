@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from aot_model.ir.program import Access, Call, Device, Function, Param
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -68,9 +64,10 @@ class CFunction:
         return f"{const}{param.element} *{'restrict ' if alone else ''}{param.name}"
 
     def aliases(self) -> list[str]:
-        """Locals for inputs that are the output's memory."""
-        params = self.function.params
-        return [f"const {params[i].element} *const {params[i].name} = {_view(params[i], params[o])};" for i, o in self.aliasing.same]
+        """Locals for inputs that are the output's memory; parameters that the body does not need, where there are no elements."""
+        params, gone = self.function.params, {i for i, _ in self.aliasing.same}
+        aliases = [f"const {params[i].element} *const {params[i].name} = {_view(params[i], params[o])};" for i, o in self.aliasing.same]
+        return aliases + [f"(void){p.name};" for k, p in enumerate(params) if k not in gone and not re.search(rf"\b{p.name}\b", self.function.body + "".join(aliases))]
 
 
 def _view(source: Param, target: Param) -> str:

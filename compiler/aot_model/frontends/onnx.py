@@ -21,7 +21,7 @@ from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.onnx_attributes import make_operator, plain
-from aot_model.frontends.onnx_checks import AI_ONNX, check_model, shape_problem, type_problem
+from aot_model.frontends.onnx_checks import AI_ONNX, check_equal_types, check_model, shape_problem, type_problem
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function, operand_problem
 from aot_model.frontends.onnx_gradient import gradient
@@ -242,6 +242,7 @@ class Importer:
             handler = HANDLERS.get(_label(domain, proto.op_type))
             for value in self.sizes.among(inputs) if handler is not None and proto.op_type not in ("If", "Identity", "Transpose") else ():
                 raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
+            check_equal_types(domain, proto, self.version(domain), inputs)
             if handler is not None and handler(place):
                 return
             if self._class(domain, proto.op_type) is None:

@@ -14,7 +14,9 @@ import onnx.defs
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
+from aot_model.ir.values import Value
 
 MAX_BYTES = 2**31 - 1
 """Of one tensor: generated code counts in int32_t."""
@@ -199,3 +201,24 @@ def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:
         return []
     message = f"has more than {MAX_NODES:,} nodes once its functions are inlined, or they are nested more than {MAX_FUNCTION_DEPTH} deep"
     return [Problem("E102", f"the model {message}", where)]
+
+
+def check_equal_types(domain: str, proto: onnx.NodeProto, version: int, inputs: Sequence[object]) -> None:
+    """OperatorError where inputs differ whose types the schema says are the same: what reads them would take the
+    numbers of one for those of another. Strings are of one type whatever room they have."""
+    if not onnx.defs.has(proto.op_type, domain):
+        return
+    try:
+        formal = onnx.defs.get_schema(proto.op_type, version, domain).inputs
+    except onnx.defs.SchemaError:
+        return  # an operator that came later: what compiles it knows
+    seen: dict[str, Value] = {}
+    for k, value in enumerate(inputs):
+        if not isinstance(value, Value) or value.dtype.is_string or not formal:
+            continue
+        f = formal[min(k, len(formal) - 1)]
+        if f.option == onnx.defs.OpSchema.FormalParameterOption.Variadic and not f.is_homogeneous:
+            continue
+        first = seen.setdefault(f.type_str, value)
+        if first.dtype is not value.dtype and not f.type_str.startswith(("tensor(", "seq(", "optional(")):
+            raise OperatorError(f"'{printable(first.name)}' {first.type} and '{printable(value.name)}' {value.type} must be of one type")

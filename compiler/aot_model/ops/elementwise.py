@@ -295,14 +295,18 @@ class Clip(Operator):
     """min(max(x, low), high); either bound may be absent."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
+        x = required(inputs)
+        for bound in inputs[1:]:
+            if bound is not None and (bound.type.elements != 1 or bound.dtype is not x.dtype):
+                raise OperatorError(f"a bound {bound.type} is not one element of the type of {x.type}")
+        return [x.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         low, high = (inputs[i] if len(inputs) > i else None for i in (1, 2))
         return clamp(
             at(required(inputs), index),
-            None if low is None else at(low, broadcast_index(low.shape, index)),
-            None if high is None else at(high, broadcast_index(high.shape, index)),
+            None if low is None else at(low, (const(0),) * low.type.rank),
+            None if high is None else at(high, (const(0),) * high.type.rank),
         )
 
     @classmethod

@@ -63,32 +63,29 @@ class TopK(Operator):
         text = CText()
         name = f"topk_{x.dtype.label}_{'largest' if self.largest else 'smallest'}"
         t, sign, order = x.dtype.c_type, "<" if self.largest else ">", "larger" if self.largest else "smaller"
-        if k and outer and inner:
-            with text.loop("o", str(outer)), text.loop("j", str(inner)):
-                text.line(f"const {t} *const row = x + o * {extent * inner} + j;")
-                text.line("int32_t size = 0;")
-                with text.loop("n", str(extent)):
-                    with text.block(f"if (size < {k})"):
-                        text.line(_GROW.format(name=name, s=inner))
-                    with text.block(f"else if ({name}_worse(row, {inner}, heap[0], n))"):
-                        text.line(f"{name}_sift(row, {inner}, heap, {k}, n);")
-                text.line("/* The worst goes to the end, again and again: the heap becomes the sorted result. */")
-                with text.block(f"for (int32_t m = {k - 1}; m > 0; --m)"):
-                    text.line("const int32_t last = heap[m];")
-                    text.line("heap[m] = heap[0];")
-                    text.line(f"{name}_sift(row, {inner}, heap, m, last);")
-                with text.loop("n", str(k)):
-                    if values is not None:
-                        text.line(f"y[(o * {k} + n) * {inner} + j] = row[heap[n] * {inner}];")
-                    if indices is not None:
-                        text.line(f"yi[(o * {k} + n) * {inner} + j] = heap[n];")
-        else:
-            text.line("(void)x;")
-            text.line("(void)heap;")
+        if not (k and outer and inner):
+            return  # results without elements
+        with text.loop("o", str(outer)), text.loop("j", str(inner)):
+            text.line(f"const {t} *const row = x + o * {extent * inner} + j;")
+            text.line("int32_t size = 0;")
+            with text.loop("n", str(extent)):
+                with text.block(f"if (size < {k})"):
+                    text.line(_GROW.format(name=name, s=inner))
+                with text.block(f"else if ({name}_worse(row, {inner}, heap[0], n))"):
+                    text.line(f"{name}_sift(row, {inner}, heap, {k}, n);")
+            text.line("/* The worst goes to the end, again and again: the heap becomes the sorted result. */")
+            with text.block(f"for (int32_t m = {k - 1}; m > 0; --m)"):
+                text.line("const int32_t last = heap[m];")
+                text.line("heap[m] = heap[0];")
+                text.line(f"{name}_sift(row, {inner}, heap, m, last);")
+            with text.loop("n", str(k)):
+                if values is not None:
+                    text.line(f"y[(o * {k} + n) * {inner} + j] = row[heap[n] * {inner}];")
+                if indices is not None:
+                    text.line(f"yi[(o * {k} + n) * {inner} + j] = heap[n];")
         arguments = [Argument("x", x), Argument("heap", Scratch("heap", max(4 * k, 4), 4, "int32_t"))]
         arguments += [written(n, v) for n, v in (("y", values), ("yi", indices)) if v is not None]
-        helpers = (_HELPERS.format(name=name, t=t, sign=sign, order=order),) if k and outer and inner else ()
-        site.call("topk", block(text), arguments, helpers=helpers)
+        site.call("topk", block(text), arguments, helpers=(_HELPERS.format(name=name, t=t, sign=sign, order=order),))
 
     @classmethod
     def samples(cls) -> list[Sample]:
