@@ -23,7 +23,7 @@ OPTION_FLAGS = {
 }
 
 OPTION_ATTRS = {
-    "bounds": attr.string_dict(doc = "Room for n rows of a value whose number of rows depends on data (Range, Loop)."),
+    "bounds": attr.string_dict(doc = "Room for n rows of a value, whose number depends on data (Range, Loop)."),
     "constant_pools": attr.string_list(doc = "Pools of the constants, the most preferred first."),
     "constants": attr.string_dict(doc = "Inputs as constants: one number for each element, or one for all."),
     "dims": attr.string_dict(doc = "Extents of the model's symbolic dimensions."),

@@ -22,8 +22,7 @@
 #     [PLANNER <name>]                            memory planner: auto (default), greedy, best-fit, local-search,
 #                                                 optimal, or a plug-in's
 #     [CONSTANTS <input>=<v>,…...]                inputs as constants: one number for each element, or one for all
-#     [BOUNDS <value>=<n>...]                     room for n rows of a value whose number of rows depends on data (Range,
-#                                                 Loop)
+#     [BOUNDS <value>=<n>...]                     room for n rows of a value, whose number depends on data (Range, Loop)
 #     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
 #     [PARAMS linked|external]                    constants in the code, or in <name>.params, which is made beside it
 #     [PROFILE]                                   count the ticks of each layer, by a clock of the program

@@ -1,7 +1,7 @@
 """Mutated models, as many as there is time for: each compiles or is refused with an error of ours, within limits.
 
     python tests/fuzz/campaign.py --cases 10000 --seed 7
-    python tests/fuzz/campaign.py --seconds 300 --seed "$(git rev-parse HEAD)"     # goes on with every commit
+    python tests/fuzz/campaign.py --seconds 300 --seed "$(git rev-list --count HEAD)"     # goes on with every commit
     python tests/fuzz/campaign.py --files tests/fuzz/corpus/*                      # again, what failed once
 
 A process is forked for a batch of cases, with limits of memory and of time for each case; when it dies, the case that it was at

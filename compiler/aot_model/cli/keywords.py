@@ -65,7 +65,7 @@ OPTIONS = (
     Keyword("pool_targets", "<pool>=<target>[+<target>]", "targets that may touch a pool (default: all)", "map", "--pool-targets", type=values.pair),
     Keyword("planner", "<name>", "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's", flag="--planner"),
     Keyword("constants", "<input>=<v>,…", "inputs as constants: one number for each element, or one for all", "map", "--constant", type=values.elements),
-    Keyword("bounds", "<value>=<n>", "room for n rows of a value whose number of rows depends on data (Range, Loop)", "map", "--bound", type=values.dimension),
+    Keyword("bounds", "<value>=<n>", "room for n rows of a value, whose number depends on data (Range, Loop)", "map", "--bound", type=values.dimension),
     Keyword("string_bytes", "64|16|32|128|256|512|1024", "size of an element of tensors of strings, its NUL included", flag="--string-bytes"),
     Keyword("params", "linked|external", "constants in the code, or in <name>.params, which is made beside it", flag="--params"),
     Keyword("profile", "", "count the ticks of each layer, by a clock of the program", "flag", "--profile"),

@@ -25,7 +25,7 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     pool_targets    targets that may touch a pool (default: all)
     planner         memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's
     constants       inputs as constants: one number for each element, or one for all
-    bounds          room for n rows of a value whose number of rows depends on data (Range, Loop)
+    bounds          room for n rows of a value, whose number depends on data (Range, Loop)
     string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
     params          constants in the code, or in <name>.params, which is made beside it: linked|external
     profile         count the ticks of each layer, by a clock of the program
