@@ -117,7 +117,8 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     return environment().get_template(template).render(
         m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
         layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
-        mixed_dot="" if any("dpbusd" in helper for helper in view.helpers) else NO_MIXED_DOT, checks=list(dict.fromkeys(checks)), **more,
+        mixed_dot="" if any("dpbusd" in helper for helper in view.helpers) else NO_MIXED_DOT, checks=list(dict.fromkeys(checks)),
+        advice=view.target.c_advice, **more,
     )  # fmt: skip
 
 

@@ -70,6 +70,9 @@ class Target:
     """Linker flags of the libraries that its functions call, for `aot-model run` and `verify`."""
     c_checks: tuple[tuple[str, str], ...] = ()
     """(preprocessor condition that must hold, what to do when it does not)."""
+    c_advice: tuple[tuple[str, str, str], ...] = ()
+    """(preprocessor condition, what the compiler's flags allow then, the target that uses it): the first that holds is told
+    to who compiles the C. Not inherited: who derives a target knows better."""
     graph_passes: Mapping[str, tuple[GraphPass, ...]] = field(default_factory=dict)
     program_passes: Mapping[str, tuple[ProgramPass, ...]] = field(default_factory=dict)
     offload: Any = None

@@ -17,7 +17,19 @@ from aot_model.targets.onednn import ONEDNN
 _OPTIMISE = Attribute("balanced", "what to prefer where speed and size differ", ("speed", "size", "balanced"))
 _ARITHMETIC = Attribute("tflm", "rounding of integer TFLite models: TensorFlow Lite Micro's or LiteRT's reference kernels'", ("tflm", "litert-ref"))
 
-C = Target("c", "portable C99, any processor", attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC}, kernels=(*FLOAT32, *int8(PLAIN)), vector="scalar")
+_HAS_DSP = "defined(__ARM_FEATURE_DSP)"
+_HAS_MVE = "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3"
+_HAS_AVX2 = "defined(__AVX2__) && defined(__FMA__)"
+_HAS_NEON = "defined(__aarch64__) && defined(__ARM_NEON)"
+_M_PROFILE = "defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'"
+_USE_MVE = (_HAS_MVE, "MVE vectors", "cortex-m55")
+_USE_DSP = (f"{_HAS_DSP} && {_M_PROFILE}", "DSP instructions", "cortex-m4")
+_USE_VECTORS = ((_HAS_AVX2, "AVX2 vectors", "host"), (_HAS_NEON, "NEON vectors", "host"))
+
+C = Target(
+    "c", "portable C99, any processor", attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC}, kernels=(*FLOAT32, *int8(PLAIN)), vector="scalar",
+    c_advice=(_USE_MVE, _USE_DSP, *_USE_VECTORS),
+)  # fmt: skip
 
 HOST = Target(
     "host", "the machine that builds, with vector code for x86-64 and AArch64", C,
@@ -26,8 +38,8 @@ HOST = Target(
 )  # fmt: skip
 
 _ORDER = (("!defined(__ARM_BIG_ENDIAN)", "compile for little-endian, or pass --target c"),)
-_DSP = (("defined(__ARM_FEATURE_DSP)", "compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"),)
-_MVE = (("defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3", "compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"),)
+_DSP = ((_HAS_DSP, "compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"),)
+_MVE = ((_HAS_MVE, "compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"),)
 
 # What a core has that its parent has not: the first of its family.
 _EXTENSIONS: dict[str, dict[str, Any]] = {
@@ -37,10 +49,15 @@ _EXTENSIONS: dict[str, dict[str, Any]] = {
 }
 
 
+def _faster_than(core: str) -> tuple[tuple[str, str, str], ...]:
+    """What a compiler's flags may allow that the code for a core does not use."""
+    return {"cortex-m0": (_USE_MVE, _USE_DSP), "cortex-m3": (_USE_MVE, _USE_DSP), "cortex-m55": ()}.get(core, (_USE_MVE,))
+
+
 def _targets_of_cores() -> tuple[Target, ...]:
     made = {"c": C}
     for core in CORES:
-        own = {"c_checks": (), **_EXTENSIONS.get(core.name, {})}
+        own = {"c_checks": (), "c_advice": _faster_than(core.name), **_EXTENSIONS.get(core.name, {})}
         own["c_checks"] = (*_ORDER, *own["c_checks"])
         made[core.name] = Target(core.name, core.description, made[core.parent], c_flags=core.flags, **own)
     return tuple(made.values())[1:]

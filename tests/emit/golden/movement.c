@@ -13,6 +13,18 @@
 #error "movement.c and movement.h are of different builds: make both again, or copy both"
 #endif
 
+#if defined(__GNUC__) && !defined(AOT_MODEL_NO_ADVICE)
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3
+#pragma message "movement.c was made for c: --target cortex-m55 would use the MVE vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#elif defined(__ARM_FEATURE_DSP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#pragma message "movement.c was made for c: --target cortex-m4 would use the DSP instructions that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#elif defined(__AVX2__) && defined(__FMA__)
+#pragma message "movement.c was made for c: --target host would use the AVX2 vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#pragma message "movement.c was made for c: --target host would use the NEON vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#endif
+#endif
+
 #include <math.h>
 #include "aot_model/scalar.h"
 
