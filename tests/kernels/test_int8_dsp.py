@@ -11,7 +11,7 @@ import pytest
 from kernel_program import Case, run_board, run_host
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, patch_dsp, pooling, requantise
+from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling, requantise
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import available
 
@@ -267,11 +267,3 @@ def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
             low, top = quant.out_range
             got = np.clip(got, low if rq.clamp_low is None else rq.clamp_low, top if rq.clamp_high is None else rq.clamp_high)
             assert (got == want).all()
-
-
-def test_slack_of_a_pointwise_convolution() -> None:
-    """Four pixels are consumed before their outputs are written."""
-    assert patch_dsp.slack(ConvShape(1, 1, 8, 16, 1, 8, 16)) == 0
-    assert patch_dsp.slack(ConvShape(1, 1, 8, 16, 1, 8, 8)) == 32
-    assert patch_dsp.slack(ConvShape(1, 1, 8, 8, 1, 8, 16)) == -32
-    assert patch_dsp.slack(ConvShape(1, 1, 4, 8, 1, 4, 16)) == 32

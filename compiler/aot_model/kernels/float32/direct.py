@@ -20,11 +20,11 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import VectorDialect
-from aot_model.kernels.float32.overlap import MANY_OUTPUTS, slack
 from aot_model.kernels.float32.pixels import Pixels, Walk
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
+from aot_model.kernels.overlap import MANY_OUTPUTS, slack
 
 _SMALL_STEP = 16
 """A step of fewer MACs is unrolled twice as often."""
@@ -150,7 +150,7 @@ class DirectConvolution:
                 reads.append(np.minimum.reduceat(read, begins))
                 ends.append(np.maximum.reduceat(end, begins))
         channel_blocks = s.groups * sum(count for _, count, _ in self.vectors(block))
-        return slack(np.concatenate(reads), np.concatenate(ends), reread=channel_blocks > 1, size=size)
+        return slack(np.concatenate(reads), np.concatenate(ends), reread=channel_blocks > 1, size=size, element=4)
 
     # ---- code
 

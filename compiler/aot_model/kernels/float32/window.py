@@ -20,10 +20,10 @@ import numpy as np
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
-from aot_model.kernels.float32.overlap import MANY_COLUMNS, MANY_OUTPUTS, slack
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.text import CText, product, total
+from aot_model.kernels.overlap import MANY_COLUMNS, MANY_OUTPUTS, slack
 
 _UNROLLED = 64
 """Most FMAs of one tap row of a block."""
@@ -184,7 +184,7 @@ class Window:
                     reads.append(np.minimum(lefts + top, size) if g.taps else np.full_like(lefts, size))
                     ends.append((n * s.out_h + g.out + i) * s.out_w * s.out_c + rights)
         vectors = sum(count for _, _, count in self.channel_loops())
-        return slack(np.concatenate(reads), np.concatenate(ends), reread=vectors > 1, size=size)
+        return slack(np.concatenate(reads), np.concatenate(ends), reread=vectors > 1, size=size, element=4)
 
     # ---- code
 

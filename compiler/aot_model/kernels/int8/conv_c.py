@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
-from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper, slack
+from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
 from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.overlap import by_pixels
 
 
 def _largest_divisor(value: int, limit: int) -> int:
@@ -203,7 +204,7 @@ def conv(
         scratch=tuple(scratch),
         includes=frozenset() if direct else frozenset({"string.h"}),
         helpers=tuple(helpers),
-        slack=_plain_slack(s, direct, pixels),
+        slack=by_pixels(s, pixels, reread=direct, through_images=True),
         note=f"{pixels} pixels x {channels} channels; requantisation: {rq.form}",
     )
 
@@ -212,15 +213,3 @@ def _pairs(weights: npt.NDArray[np.integer], offset: int) -> npt.NDArray[np.uint
     """Two weights in a byte, the first in the low half, without a sign."""
     flat = weights.astype(np.int16) + offset
     return np.asarray(flat[::2] | flat[1::2] << 4, dtype=np.uint8)
-
-
-def _plain_slack(shape: ConvShape, direct: bool, pixels: int) -> int | None:
-    """Patches are consumed before their outputs are written; pixels read where they lie are not."""
-    if not direct:
-        return slack(shape, pixels)
-    if shape.x_strides is not None:
-        return None
-    count = shape.batch * shape.out_h * shape.out_w
-    begin = np.arange(0, count, pixels)
-    end = np.minimum(begin + pixels, count)
-    return int((begin * shape.in_c - end * shape.out_c).min())

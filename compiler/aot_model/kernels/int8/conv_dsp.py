@@ -19,9 +19,10 @@ import numpy.typing as npt
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.finish import raw_constants, requantise_helper
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, pair_kernel
-from aot_model.kernels.int8.patch_dsp import PIXELS, Patch, expand_helper, needs_assembly, patch_layout, run_helper, slack
+from aot_model.kernels.int8.patch_dsp import PIXELS, Patch, expand_helper, needs_assembly, patch_layout, run_helper
 from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.overlap import by_pixels
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -80,7 +81,7 @@ def conv(
         scratch=tuple(scratch),
         includes=frozenset({"string.h"}) if not flat or patch.rest else frozenset(),
         helpers=tuple(helpers),
-        slack=slack(shape),
+        slack=by_pixels(shape, PIXELS, through_images=flat),
         note=(
             f"four pixels x channel pairs, {patch.length} taps; {'one' if stream.joined else 'two'} SXTB16 per 4 weights, "
             f"{5 / 16:.2f} words loaded per MAC; requantisation: {stream.requantise.form}"

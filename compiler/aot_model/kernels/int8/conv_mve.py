@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
+from ..overlap import by_pixels
 from .dot_mve import dot, pack
 from .patch_mve import COPY_C, patch_copier
 from .requantise_mve import HELPERS, fold_zero_point, requantiser, supports
@@ -93,7 +94,7 @@ def conv(
             scratch=(Scratch("patch", 2 * kernel.depth),),
             includes=INCLUDES,
             helpers=(*HELPERS, COPY_C, POINTWISE_C, kernel.text),
-            slack=_slack(shape),
+            slack=by_pixels(shape, 2, through_images=True),
             note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
         )
     patch = patch_copier(shape, spec.x_zero_point)
@@ -106,7 +107,7 @@ def conv(
         scratch=tuple(scratch),
         includes=INCLUDES,
         helpers=(*HELPERS, *patch.helpers, kernel.text, *tail_helpers(tail)),
-        slack=_slack(shape),
+        slack=by_pixels(shape, 2),
         note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
     )
 
@@ -171,24 +172,3 @@ def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail, 
 def indent(text: str, levels: int) -> str:
     lines = text.rstrip("\n").split("\n")
     return "".join(f"{'    ' * levels if line and not line.startswith('#') else ''}{line}\n" for line in lines)
-
-
-def _slack(shape: ConvShape) -> int:
-    """Largest address(y) - address(x) at which no pair of pixels overwrites input that a later pair reads."""
-    s = shape
-    rows = first_tap(s.out_h, s.stride_h, s.dilation_h, s.pad_top, s.kernel_h, s.in_h)
-    columns = first_tap(s.out_w, s.stride_w, s.dilation_w, s.pad_left, s.kernel_w, s.in_w)
-    image_in, pixels = s.in_h * s.in_w * s.in_c, s.out_h * s.out_w
-    first = (rows[:, None] * s.in_w + columns[None, :]).reshape(-1) * s.in_c
-    first = (np.arange(s.batch)[:, None] * image_in + first[None, :]).reshape(-1)
-    needed = np.minimum.accumulate(first[::-1])[::-1]
-    ends = np.concatenate([n * pixels + np.append(np.arange(2, pixels, 2), pixels) for n in range(s.batch)])
-    ends = ends[ends < s.batch * pixels]
-    return int(np.min(needed[ends] - ends * s.out_c)) if len(ends) else s.batch * image_in
-
-
-def first_tap(outputs: int, stride: int, dilation: int, pad: int, taps: int, size: int) -> np.ndarray:
-    """Smallest input coordinate inside of the image that each output reads; `size` where there is none."""
-    at = np.arange(outputs)[:, None] * stride - pad + np.arange(taps)[None, :] * dilation
-    first: np.ndarray = np.where((at >= 0) & (at < size), at, size).min(axis=1)
-    return first

@@ -18,6 +18,7 @@ import hashlib
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
+from ..overlap import by_rows
 from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
 from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
 from .patch_mve import COPY_C
@@ -131,21 +132,23 @@ def depthwise3x3(
     columns, used, pair = _row_pair(s)
     name, text = _row_kernel(s, rq)
     total = pair + 2 * s.in_c * columns
+    step = 2 if s.stride_h == 1 else 1
     scratch = [Scratch("pairs", total)]
     if tail is not None:
-        scratch.append(Scratch("row", (2 if s.stride_h == 1 else 1) * s.out_w * s.out_c))
+        scratch.append(Scratch("row", step * s.out_w * s.out_c))
     constants = [Packed("w", _pack(matrix)), Packed("k", np.stack([rq.bias, rq.multiplier], 1).astype(np.int32))]
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift))
     constants.append(Packed("offsets", _offsets(s, pair)))
     fields = {
         "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h, "out_row": s.out_w * s.out_c,
-        "pad_top": s.pad_top, "step": 2 if s.stride_h == 1 else 1, "pair": pair, "left": 2 * s.pad_left * s.in_c,
+        "pad_top": s.pad_top, "step": step, "pair": pair, "left": 2 * s.pad_left * s.in_c,
         "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
     }  # fmt: skip
     geometry = "static const aot_mve_depthwise_shape shape = {\n"
     geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
     right = "right" if rq.common_right is None else "NULL"
+    unread = [2 * (j + 1) - s.pad_top if j else 0 for j in range(-(-s.out_h // step))]
     if tail is None:
         body = geometry + f"aot_mve_depthwise3x3(&shape, {name}, pairs, x, w, k, {right}, offsets, y);\n"
     else:
@@ -156,7 +159,7 @@ def depthwise3x3(
         scratch=tuple(scratch),
         includes=INCLUDES | {"<stddef.h>"},
         helpers=(*HELPERS, COPY_C, INTERLEAVE_C, DRIVER_C, *((PLAIN_C,) if tail is None else tail_helpers(tail)), text),
-        slack=_slack(s),
+        slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, step, unread),
         note=f"{s.macs} MACs, row pairs of {pair} bytes, "
         + ("1 gather of 8 half-words per 36 MACs" if s.stride_h == 1 else "1 gather of 8 half-words per 9 MACs"),
     )
@@ -289,18 +292,3 @@ for (int32_t j = 0; j < {-(-s.out_h // step)}; j++) {{
 {indent(inner, 1)}}}
 """
     return f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n"
-
-
-def _slack(s: ConvShape) -> int:
-    """Largest address(y) - address(x) at which no step overwrites rows that a later one reads."""
-    rows = 2 if s.stride_h == 1 else 1
-    row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
-    slack = s.batch * s.in_h * row
-    for n in range(s.batch):
-        for j in range(-(-s.out_h // rows)):
-            last = (j + 1) * rows >= s.out_h
-            unread = s.in_h if last else min(2 * (j + 2) - s.pad_top, s.in_h)
-            written = min((j + 1) * rows, s.out_h)
-            if n + 1 < s.batch or unread < s.in_h:
-                slack = min(slack, (n * s.in_h + unread) * row - (n * s.out_h + written) * out_row)
-    return slack

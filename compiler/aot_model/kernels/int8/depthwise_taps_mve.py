@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
+from ..overlap import by_pixels, by_rows
 from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
 from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
 from .patch_mve import COPY_C
@@ -243,20 +244,9 @@ const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};
 
 
 def _slack(p: _Plan) -> int | None:
-    """Largest address(y) - address(x) at which no row of outputs overwrites input that it or a later one reads."""
     s = p.shape
-    row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
+    if not p.slots:
+        return by_pixels(s, s.out_w, reread=True)
     tall = (s.kernel_h - 1) * s.dilation_h + 1
-    slack = s.batch * s.in_h * row
-    for n in range(s.batch):
-        for oy in range(s.out_h):
-            written = (n * s.out_h + oy + 1) * out_row
-            if p.slots:
-                last = oy + 1 == s.out_h
-                unread = s.in_h if last else max(0, min(oy * s.stride_h + tall - s.pad_top, s.in_h))
-                if n + 1 == s.batch and unread == s.in_h:
-                    continue
-            else:
-                unread = oy * s.stride_h
-            slack = min(slack, (n * s.in_h + unread) * row - written)
-    return slack
+    unread = [(oy - 1) * s.stride_h + tall - s.pad_top if oy else 0 for oy in range(s.out_h)]
+    return by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, unread)

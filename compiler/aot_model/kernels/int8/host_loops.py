@@ -10,8 +10,8 @@ from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8.conv_mve import RowTail
 from aot_model.kernels.int8.host_dialect import HostDialect
 from aot_model.kernels.int8.host_tile import View, split, tile_call
-from aot_model.kernels.int8.patch_dsp import slack
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.overlap import by_pixels
 
 OVERRUN = 32
 """Elements behind the tile that a micro-kernel may read, for channels or taps whose weights are zero."""
@@ -69,9 +69,8 @@ class Loops:
 
     def slack(self) -> int | None:
         """A tile's input is consumed before its outputs are written."""
-        if self.shape.x_strides is not None:
-            return None
-        return slack(self.shape, self.tile_rows * self.view.out_w)
+        v = self.view
+        return by_pixels(self.shape, self.tile_rows * v.out_w, through_images=v.batch < self.shape.batch)
 
     @property
     def note(self) -> str:

@@ -42,28 +42,6 @@ def patch_layout(kernel_h: int, run: int) -> Patch:
     return Patch(run, quads, len(left), order)
 
 
-def slack(shape: ConvShape, pixels: int = PIXELS) -> int | None:
-    """How far y may begin after x: writes of each group of pixels stay below what later groups read."""
-    if shape.x_strides is not None:
-        return None
-    count = shape.out_h * shape.out_w
-    pixel = np.arange(count)
-    top = np.maximum(pixel // shape.out_w * shape.stride_h - shape.pad_top, 0)
-    left = np.maximum(pixel % shape.out_w * shape.stride_w - shape.pad_left, 0)
-    read = (np.minimum(top, shape.in_h) * shape.in_w + np.minimum(left, shape.in_w)) * shape.in_c
-    pixels_in, pixels_out = shape.in_h * shape.in_w * shape.in_c, count * shape.out_c
-    starts = np.concatenate([n * pixels_in + read for n in range(shape.batch)])
-    later = np.minimum.accumulate(starts[::-1])[::-1]
-    best = shape.batch * pixels_in
-    for n in range(shape.batch):
-        ends = np.arange(pixels, count + pixels, pixels)
-        for end in np.minimum(ends, count):
-            after = n * count + int(end)
-            if after < later.size:
-                best = min(best, int(later[after]) - (n * pixels_out + int(end) * shape.out_c))
-    return best
-
-
 def expand_helper(dtype: str) -> tuple[str, str]:
     """(name, text): four runs of 4 * quads bytes to interleaved int16 pairs; returns the end of what it wrote."""
     name = f"expand4_{dtype}"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.finish import DSP
-from aot_model.kernels.int8.patch_dsp import slack
+from aot_model.kernels.overlap import by_pixels
 
 _LANES = 255
 
@@ -179,24 +179,6 @@ def pool(
         body="\n".join(lines) + "\n",
         includes=frozenset({"string.h"}) if four else frozenset(),
         helpers=tuple(helpers),
-        slack=window_slack(shape),
-        slack_step=1,
+        slack=by_pixels(shape, 1, by_channel=True),
         note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {step} channel(s) at a time",
     )
-
-
-def window_slack(shape: ConvShape) -> int | None:
-    """A pixel's window is read until its last channel is written."""
-    behind = slack(shape, 1)
-    if behind is None:
-        return None
-    count = shape.out_h * shape.out_w
-    best = behind
-    for n in range(shape.batch):
-        for pixel in range(count):
-            top = max(pixel // shape.out_w * shape.stride_h - shape.pad_top, 0)
-            left = max(pixel % shape.out_w * shape.stride_w - shape.pad_left, 0)
-            begin = ((n * shape.in_h + top) * shape.in_w + left) * shape.in_c
-            # within the pixel channel c is written after everything of channels up to c was read
-            best = min(best, begin - (n * count + pixel) * shape.out_c)
-    return best

@@ -13,7 +13,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
 from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8 import pooling
 from aot_model.kernels.int8.conv_mve import tail_helpers, tail_loop
-from aot_model.kernels.int8.patch_dsp import slack
+from aot_model.kernels.overlap import by_pixels
 
 _WIDEST = 128
 """Elements of a window's row whose sum stays within int16."""
@@ -142,7 +142,7 @@ def pool(
         scratch=(Scratch("results", s.in_c, 4, f"{dtype}_t"),) if tail is not None else (),
         includes=frozenset({"immintrin.h"}),
         helpers=(text, *tail_helpers(tail)),
-        slack=slack(s, 1) if tail is not None else pooling.window_slack(s),
+        slack=by_pixels(s, 1, by_channel=tail is None),
         note=f"{kind} of {s.kernel_h}x{s.kernel_w}, 16 channels at a time",
     )
 

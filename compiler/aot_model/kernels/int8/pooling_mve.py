@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 
-import numpy as np
-
 from ..base import ConvShape, KernelCode, Scratch, Tail
-from .conv_mve import INCLUDES, first_tap, indent, is_dense, tail_helpers, tail_loop
+from ..overlap import by_pixels, first_taps
+from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
 from .requantise_mve import HELPERS
 
 DIVIDE_C = """\
@@ -30,8 +29,8 @@ static inline int32_t aot_mve_mean(int32_t sum, int32_t n)
 def applicable(shape: ConvShape) -> bool:
     """Whether both kernels take a geometry: dense, undilated, no window without elements, at most 5000 of them."""
     s = shape
-    rows = first_tap(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
-    columns = first_tap(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
+    rows = first_taps(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
+    columns = first_taps(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
     elements = min(s.kernel_h, s.in_h) * min(s.kernel_w, s.in_w)
     plain = is_dense(s) and s.in_c == s.out_c and (s.dilation_h, s.dilation_w) == (1, 1)
     return bool(plain and elements <= 5000 and rows.max() < s.in_h and columns.max() < s.in_w)
@@ -150,8 +149,6 @@ def _pool(s: ConvShape, kind: str, window: str, helpers: tuple[str, ...], tail: 
     """Loops over the outputs around `window`, which reduces rows x columns at x to one pixel at y."""
     if not applicable(s):
         raise ValueError(f"not for the Helium pooling: {s}")
-    rows = first_tap(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
-    columns = first_tap(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
     digest = hashlib.sha256(window.encode()).hexdigest()[:6]
     name = f"aot_mve_{kind}_c{s.in_c}_{digest}"
     text = f"""\
@@ -180,14 +177,11 @@ for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
     if tail is None:
         body += f"int8_t *out = y + n * {s.out_h * s.out_w * s.out_c};\n"
     body += f"for (int32_t oy = 0; oy < {s.out_h}; oy++) {{\n{indent(line, 1)}}}\n"
-    first = (rows[:, None] * s.in_w + columns[None, :]).reshape(-1) * s.in_c
-    first = (np.arange(s.batch)[:, None] * s.in_h * s.in_w * s.in_c + first[None, :]).reshape(-1)
-    needed = np.minimum.accumulate(first[::-1])[::-1]
     return KernelCode(
         body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n",
         scratch=(Scratch("row", s.out_c),) if tail is not None else (),
         includes=INCLUDES,
         helpers=(*HELPERS, *helpers, text, *tail_helpers(tail)),
-        slack=int(np.min(needed - (np.arange(len(needed)) + 1) * s.out_c)),
+        slack=by_pixels(s, 1, reread=True),
         note=f"{s.out_h * s.out_w} windows of up to {s.kernel_h} x {s.kernel_w}, channels in lanes",
     )

@@ -1,0 +1,104 @@
+"""How far a result may lie over its input: the figure of kernels/overlap.py against the loop nest played element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_int8_dsp as layers
+from kernel_program import run_host
+
+from aot_model.kernels.base import ConvShape
+from aot_model.kernels.overlap import by_pixels, by_rows, span
+
+
+def taps(s: ConvShape, n: int, y: int, x: int) -> list[int]:
+    """Elements of x of the first channel in a window."""
+    rows = [y * s.stride_h - s.pad_top + k * s.dilation_h for k in range(s.kernel_h)]
+    columns = [x * s.stride_w - s.pad_left + k * s.dilation_w for k in range(s.kernel_w)]
+    step = s.strides
+    return [n * step[0] + r * step[1] + c * step[2] for r in rows if 0 <= r < s.in_h for c in columns if 0 <= c < s.in_w]
+
+
+def events(s: ConvShape, pixels: int, through_images: bool, reread: bool, by_channel: bool) -> Iterator[tuple[str, int]]:
+    """("r", element of x), ("w", element of y), in the order in which a kernel may do them."""
+    count = s.out_h * s.out_w
+    images = [range(s.batch * count)] if through_images else [range(n * count, (n + 1) * count) for n in range(s.batch)]
+    for image in images:
+        for first in range(image.start, image.stop, pixels):
+            group = range(first, min(first + pixels, image.stop))
+            read = [[t + c * s.strides[3] for t in taps(s, p // count, p // s.out_w % s.out_h, p % s.out_w)] for p in group for c in range(s.in_c)]
+            if by_channel:
+                for c, elements in enumerate(read):
+                    yield from (("r", e) for e in elements)
+                    yield "w", first * s.out_c + c
+                continue
+            everything = [("r", e) for elements in read for e in elements]
+            yield from everything
+            for p in group:
+                for c in range(s.out_c):
+                    yield "w", p * s.out_c + c
+            if reread:
+                yield from everything
+
+
+def harmless(order: list[tuple[str, int]], distance: int) -> bool:
+    """Whether nothing that is read was overwritten, y being `distance` behind x."""
+    written: set[int] = set()
+    for kind, element in order:
+        if kind == "w":
+            written.add(element + distance)
+        elif element in written:
+            return False
+    return True
+
+
+def shapes(rng: np.random.Generator) -> Iterator[ConvShape]:
+    while True:
+        s = layers.random_shape(rng, depthwise=False)
+        if s.in_h * s.in_w * s.in_c < 150 and s.out_h * s.out_w * s.out_c < 200:
+            yield s
+
+
+@pytest.mark.parametrize("kind", ["groups", "images", "reread", "channels"])
+def test_by_pixels(kind: str) -> None:
+    """Harmless at the slack and below; one element further something is lost, unless y then lies behind all of x."""
+    rng, tight = np.random.default_rng(1), 0
+    cases = shapes(rng)
+    for _ in range(60):
+        s = next(cases)
+        pixels = 1 if kind == "channels" else int(rng.choice([1, 2, 4]))
+        if kind == "channels":
+            s = ConvShape(**{**s.__dict__, "out_c": s.in_c, "groups": 1})
+        flags = {"through_images": kind == "images", "reread": kind == "reread", "by_channel": kind == "channels"}
+        order = list(events(s, pixels, **flags))
+        found = by_pixels(s, pixels, **flags)
+        assert found is not None
+        for distance in (found, found - 1, found - 7):
+            assert harmless(order, distance), (s, pixels, distance)
+        tight += found >= span(s) or not harmless(order, found + 1)
+    assert tight >= 50
+
+
+def test_of_a_pointwise_convolution() -> None:
+    """Four pixels are consumed before their outputs are written."""
+    assert by_pixels(ConvShape(1, 1, 8, 16, 1, 8, 16), 4) == 0
+    assert by_pixels(ConvShape(1, 1, 8, 16, 1, 8, 8), 4) == 32
+    assert by_pixels(ConvShape(1, 1, 8, 8, 1, 8, 16), 4) == -32
+    assert by_pixels(ConvShape(1, 1, 4, 8, 1, 4, 16), 4) == 32
+
+
+def test_by_rows() -> None:
+    """Three rows of four elements are buffered before a row of two is written; the second image begins anew."""
+    unread = [0, 3, 4]
+    assert by_rows(2, 5, 4, 3, 2, 1, unread) == 3 * 4 - 2
+    assert by_rows(2, 5, 4, 3, 9, 1, unread) == 5 * 4 + 4 * 4 - 5 * 9
+
+
+def test_groups_that_end_in_the_next_image(tmp_path: Path) -> None:
+    """Seven pixels of an image in groups of four: the third group begins at the second image's second pixel."""
+    rng = np.random.default_rng(2)
+    shape = ConvShape(2, 1, 7, 4, 1, 7, 8)
+    run_host([layers.conv_case(rng, shape, kind, plain) for kind in ("relu", "signed") for plain in (False, True)], tmp_path)
