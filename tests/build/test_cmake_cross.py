@@ -92,9 +92,8 @@ def test_no_core_is_an_error(tmp_path: Path) -> None:
     assert not (project.build_folder / "kws.aot/kws.c").exists()
 
 
+@pytest.mark.skipif(not has_tools("aarch64-linux-gnu-gcc"), reason="needs aarch64-linux-gnu-gcc")
 def test_aarch64_linux_has_its_vectors(tmp_path: Path) -> None:
-    if not has_tools("aarch64-linux-gnu-gcc"):
-        pytest.skip("needs aarch64-linux-gnu-gcc")
     project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\n")
     project.write(
         "toolchain.cmake", "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\nset(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)"

@@ -5,14 +5,12 @@ A stale file fails; `pytest tests/build/test_cores.py --update-golden` writes it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
 import pytest
 from cmake_project import ROOT
 
 from aot_model.targets.cores import CORES, Core
 from aot_model.targets.registry import targets
+from written import Parts, check_written
 
 ORDERED = sorted(CORES, key=lambda core: core.name)  # as Bazel's linter wants the keys
 
@@ -40,26 +38,16 @@ def scons() -> str:
     return "".join(f'    "{c.name}": ("{" ".join(c.flags)}", "{c.machine}", "{c.script}"),\n' for c in CORES)
 
 
-GENERATED: dict[str, tuple[str, Callable[[], str]]] = {
+GENERATED: Parts = {
     **{f"toolchains/{c.name}.cmake": (r"(?s).*", lambda c=c: cmake(c)) for c in CORES},  # type: ignore[misc]
     "toolchains/bazel/cores.bzl": (r"(?ms)(?<=^CORES = \{\n).*?(?=^\})", bazel),
     "toolchains/scons/arm_none_eabi_gcc.py": (r"(?ms)(?<=^CORES = \{\n).*?(?=^\})", scons),
 }
-"""File: the part that is written from the table, as a regular expression; what it is."""
 
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_written_from_the_table(name: str, pytestconfig: pytest.Config) -> None:
-    pattern, write = GENERATED[name]
-    path = ROOT / name
-    have = path.read_text() if path.exists() else ""
-    found = re.search(pattern, have)
-    assert found, f"{name} has no such part"
-    want = have[: found.start()] + write() + have[found.end() :]
-    if pytestconfig.getoption("--update-golden"):
-        path.write_text(want)
-    else:
-        assert have == want, f"{name} is stale: pytest tests/build/test_cores.py --update-golden"
+    check_written(GENERATED, name, pytestconfig)
 
 
 def test_no_other_cores() -> None:

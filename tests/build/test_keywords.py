@@ -17,6 +17,7 @@ from keyword_samples import FILES, words, write_model_for_all
 from aot_model.c.names import RESERVED_NAMES
 from aot_model.cli import keywords, main
 from aot_model.cli.keywords import OPTIONS, Keyword
+from written import Parts, check_written
 
 SYSTEMS = ("cmake", "bazel", "scons")
 
@@ -90,7 +91,7 @@ def test_every_option_has_a_sample_that_compiles(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "o").iterdir()} == FILES
 
 
-GENERATED = {
+GENERATED: Parts = {
     "bazel/options.bzl": (r"(?s).*", options_bzl),
     "cmake/AotModelLibrary.cmake": (r"(?ms)^# aot_model_library\(.*?^# \)\n", lambda: call("aot_model_library", keywords.LIBRARY, "<target>")),
     "cmake/AotModelArena.cmake": (r"(?ms)^# aot_model_arena\(.*?^# \)\n", lambda: call("aot_model_arena", keywords.ARENA, "<target>")),
@@ -98,21 +99,11 @@ GENERATED = {
     "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these arguments:\n\n).*?(?=\n\n)", arguments),
     "docs/build-systems.md": (r"(?ms)(?<=^## Keywords\n\n).*?(?=^## )", lambda: tables() + "\n"),
 }
-"""File: the part that is written from the table, as a regular expression; what it is."""
 
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_written_from_the_table(name: str, pytestconfig: pytest.Config) -> None:
-    pattern, write = GENERATED[name]
-    path = Path(ROOT / name)
-    have = path.read_text() if path.exists() else ""
-    found = re.search(pattern, have)
-    assert found, f"{name} has no such part"
-    want = have[: found.start()] + write() + have[found.end() :]
-    if pytestconfig.getoption("--update-golden"):
-        path.write_text(want)
-    else:
-        assert have == want, f"{name} is stale: pytest tests/build/test_keywords.py --update-golden"
+    check_written(GENERATED, name, pytestconfig)
 
 
 RULES = {"library": keywords.LIBRARY, "arena": keywords.ARENA, "test": keywords.TEST, "benchmark": keywords.BENCHMARK}
