@@ -256,7 +256,7 @@ def _sources(
     """The nodes, and the environment with the construction variables among the arguments."""
     call = f"{call}({name})"
     plugins = env.arg2nodes(target_plugins, env.fs.File)
-    words = [*_options(env, arguments), *(f"--target-plugin={plugin.rfile()}" for plugin in plugins), *options]
+    words = [*_options(env, arguments), *options]
     overrides = _split(call, arguments)
     env = env.Clone(**overrides) if overrides else env
     model_name = _identifier(env, call, name) if model_name is None else model_name
@@ -271,7 +271,7 @@ def _sources(
     nodes = env._AotModelCompile(
         [folder.File(model_name + suffix) for suffix in suffixes], model,
         AOT_MODEL_ARGUMENTS=[f"--name={model_name}", f"--target={target}", *words], AOT_MODEL_REPORT=["--report=${TARGETS[-1]}"] if report else [],
-        AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target, AOT_MODEL_PROBE=[f"--target-probe={node}" for node in probe],
+        AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target, AOT_MODEL_FILES={"target-plugin": [plugin.rfile() for plugin in plugins], "target-probe": probe},
     )  # fmt: skip
     env.Depends(nodes, [_identity(env), *probe, *plugins, *env.Flatten(depends)])
     result = Generated(nodes)
@@ -281,6 +281,11 @@ def _sources(
     result.include_dirs = [folder, env.Dir(_describe(env)["include_dir"])]
     result.target = target
     return env, result
+
+
+def _file_arguments(target: Any, source: Any, env: Environment, for_signature: bool) -> list[str]:
+    """Arguments that name files, when they are used: the name of a node is relative to the SConscript's folder while that is read."""
+    return [f"--{option}={node}" for option, nodes in env["AOT_MODEL_FILES"].items() for node in nodes]
 
 
 def _aot_model_sources(env: Environment, name: str, model: Any, **arguments: Any) -> Generated:
@@ -384,7 +389,8 @@ def generate(env: Environment) -> None:
         AOT_MODEL_EMULATOR=[],
         AOT_MODEL_TEST_SOURCES=[],
         AOT_MODEL_TEST_LINKFLAGS=[],
-        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE -o $TARGET.dir $AOT_MODEL_ARGUMENTS $AOT_MODEL_PROBE $AOT_MODEL_REPORT",
+        _AOT_MODEL_FILES=_file_arguments,
+        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE -o $TARGET.dir $AOT_MODEL_ARGUMENTS $_AOT_MODEL_FILES $AOT_MODEL_REPORT",
         AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
         AOT_MODEL_STACKCOM="$AOT_MODEL stack $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
         AOT_MODEL_MAINCOM="$AOT_MODEL $AOT_MODEL_SUBCOMMAND $SOURCE -o $TARGET $AOT_MODEL_ARGUMENTS",
