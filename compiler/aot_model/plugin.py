@@ -5,6 +5,7 @@
 
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph, Node
+from aot_model.ir.pattern import ANY, Pattern, absent, constant, op, sequence, value
 from aot_model.ir.program import Device, Overlap, Program
 from aot_model.ir.types import DType, Quantisation, TensorType
 from aot_model.ir.values import Value
@@ -14,7 +15,6 @@ from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.target import Attribute, Target
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Blob, Claim, Offload, Source
-from aot_model.partition.pattern import ANY, Pattern, absent, constant, op, sequence, value
 from aot_model.partition.region import Match, Region
 
 __all__ = [

@@ -8,13 +8,13 @@ from graphs import Maker, graph, kinds, regions, value, weights
 from vector_unit import UNIT, unit
 
 from aot_model.ir.graph import Graph
+from aot_model.ir.pattern import constant, op
+from aot_model.ir.pattern import value as any_value
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.partition.lower import RegionCall
 from aot_model.partition.offload import Claim
 from aot_model.partition.partition import partition
-from aot_model.partition.pattern import constant, op
-from aot_model.partition.pattern import value as any_value
 
 X, Y = value("x", 2, 4), value("y", 2, 4)
 
@@ -139,7 +139,7 @@ def test_checks_say_why() -> None:
 def test_nodes_that_fit_no_pattern_say_so() -> None:
     g = graph(lambda m, x: m.Tanh(m.Sigmoid(x)), X)
     result = partition(g, [unit("one", patterns=(Claim("gate", op("Sigmoid", op("Add"))),))])
-    assert [a.refused for a in result.assignments] == [(("one", "", "what is around it fits no pattern"),), (("one", "", "it has no pattern for Tanh"),)]
+    assert [a.refused for a in result.assignments] == [(("one", "gate", "'x' is no operator's result, not that of Add"),), (("one", "", "it has no pattern for Tanh"),)]
 
 
 def test_a_refusal_is_told_of_every_node_of_the_match() -> None:

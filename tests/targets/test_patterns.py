@@ -6,10 +6,10 @@ import pytest
 from graphs import graph, kinds, value, weights
 
 from aot_model.ir.graph import Graph
+from aot_model.ir.pattern import Bindings, Pattern, absent, constant, op, sequence
+from aot_model.ir.pattern import value as any_value
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.partition.pattern import Bindings, Pattern, absent, constant, op, sequence
-from aot_model.partition.pattern import value as any_value
 
 X, Y = value("x", 2, 4), value("y", 2, 4)
 

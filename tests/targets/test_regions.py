@@ -12,11 +12,11 @@ import pytest
 from onnx import helper
 from vector_unit import UNIT, compiled, elementwise, install, outputs, unit
 
+from aot_model.ir.pattern import op
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Claim
-from aot_model.partition.pattern import op
 from aot_model.partition.region import Region
 from onnx_models import model, tensor
 

@@ -26,7 +26,7 @@ node = helper.make_node
 PLUGIN = '''"""A target in one file: it adds."""
 
 from aot_model.kernels.arguments import Argument, written
-from aot_model.partition.pattern import op, value
+from aot_model.ir.pattern import op, value
 from aot_model.partition.offload import Claim, Offload
 from aot_model.kernels.target import Attribute, Target
 
@@ -190,8 +190,8 @@ def test_two_targets_that_claim_one_node(tmp_path: Path, sums: Path, monkeypatch
 @pytest.mark.parametrize("name", ["kws_int8.tflite", "kws_qdq.onnx", "kws_tfqdq.onnx"])
 def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """TFLite and QDQ networks: every convolution is a Convolution, its bias and a Requantise with constant parameters."""
+    from aot_model.ir.pattern import constant, op, value
     from aot_model.partition.offload import Claim
-    from aot_model.partition.pattern import constant, op, value
 
     assert MODELS is not None
     biased = op("Add", op("Convolution", value("x"), constant("weights"), name="conv"), constant("bias"))
@@ -204,8 +204,8 @@ def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: P
 
 
 def test_float_convolutions_of_onnx_are_channels_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from aot_model.ir.pattern import constant, op, value
     from aot_model.partition.offload import Claim
-    from aot_model.partition.pattern import constant, op, value
     from onnx_models import small_cnn
 
     shapes = []

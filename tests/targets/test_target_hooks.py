@@ -22,14 +22,14 @@ from aot_model.errors import CompileError
 from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.ir.graph import Graph
+from aot_model.ir.pattern import constant as any_constant
+from aot_model.ir.pattern import op, value
 from aot_model.ir.program import Buffer, Overlap, Program, Role
 from aot_model.ir.values import Value, constant
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Blob, Claim, Source
-from aot_model.partition.pattern import constant as any_constant
-from aot_model.partition.pattern import op, value
 from aot_model.partition.region import Region
 from aot_model.pipeline import write
 from onnx_models import model, tensor

@@ -13,13 +13,13 @@ import pytest
 
 from aot_model.host.program import SANITIZE, build
 from aot_model.ir.graph import Graph
+from aot_model.ir.pattern import constant, op, value
 from aot_model.ir.types import DType
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.target import Attribute, Target
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Claim, Offload
 from aot_model.partition.partition import Partition, partition
-from aot_model.partition.pattern import constant, op, value
 from aot_model.partition.region import Match, Region
 from aot_model.pipeline import Compiled, Request, compile_model
 from aot_model.targets import registry

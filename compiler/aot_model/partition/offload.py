@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from aot_model.ir.pattern import Pattern
 from aot_model.ir.program import Device
 from aot_model.ir.values import Value
-from aot_model.partition.pattern import Pattern
 
 if TYPE_CHECKING:
     from aot_model.c.function import CFunction

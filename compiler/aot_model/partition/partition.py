@@ -20,13 +20,13 @@ from typing import Any
 
 from aot_model.c.names import identifier
 from aot_model.ir.graph import Graph, Node, read_values, subgraphs
+from aot_model.ir.pattern import Bindings, Nearest, Pattern
 from aot_model.ir.values import Value
 from aot_model.kernels.target import Target
 from aot_model.partition.dependence import Dependence, is_ordered
 from aot_model.partition.hooks import checked
 from aot_model.partition.lower import RegionCall
 from aot_model.partition.offload import Claim
-from aot_model.partition.pattern import Bindings, Pattern
 from aot_model.partition.region import Match, Region
 
 MAX_CANDIDATES = 32
@@ -107,22 +107,21 @@ class _Search:
 
     def _match(self, target: Target, rule: Claim, node: Node) -> Match | None:
         """The first match of a pattern that ends with a node and may be taken."""
-        start = Bindings(self.producer, lambda n: n not in self.owner)
+        nearest = Nearest()
+        start = Bindings(self.producer, lambda n: n not in self.owner, nearest=nearest)
         for out in node.outputs:
             candidates = checked(target, f"pattern '{rule.name}'", partial(_all, rule.pattern, out, start))
             for found in candidates:
-                match = self._named(rule.name, node, found)
+                match = Match.of(rule.name, node, found, self.dependence.place.__getitem__)
                 why = self._objection(match) or checked(target, f"check of pattern '{rule.name}'", partial(rule.check, match, target), str)
                 if why is None:
                     return match
                 for member in match.nodes:
                     self.refused.setdefault(member, {})[target.name, rule.name, why] = None
+                nearest = Nearest()
+        if nearest.why:
+            self.refused.setdefault(node, {})[target.name, rule.name, nearest.why] = None
         return None
-
-    def _named(self, pattern: str, result: Node, found: Bindings) -> Match:
-        nodes = tuple(sorted(set(found.nodes.values()), key=self.dependence.place.__getitem__))
-        values = {p.name: v for p, v in found.values.items() if p.name and v is not None}
-        return Match(pattern, nodes, result, {p.name: n for p, n in found.nodes.items() if p.name}, values)
 
     def _objection(self, match: Match) -> str | None:
         """Why a match cannot be a region of its own, None when it can."""

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aot_model.ir.graph import Graph, Node
+from aot_model.ir.pattern import Bindings
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value
 
@@ -27,6 +28,13 @@ class Match:
     """The node of the pattern's own operator, the last of them."""
     named_nodes: Mapping[str, Node] = field(default_factory=dict)
     named_values: Mapping[str, Value] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pattern: str, result: Node, found: Bindings, place: Callable[[Node], int] | None = None) -> Match:
+        """What a search found. place: where a node is in the order of the graph; without it, the nodes are in no order."""
+        nodes = tuple(sorted(dict.fromkeys(found.nodes.values()), key=place) if place else dict.fromkeys(found.nodes.values()))
+        values = {p.name: v for p, v in found.values.items() if p.name and v is not None}
+        return cls(pattern, nodes, result, {p.name: n for p, n in found.nodes.items() if p.name}, values)
 
     def node(self, name: str) -> Node:
         """The node of an op(name=…). KeyError when that part of the pattern is not there."""

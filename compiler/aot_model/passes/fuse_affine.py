@@ -11,84 +11,73 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node
+from aot_model.ir.pattern import constant as any_constant
+from aot_model.ir.pattern import op, value
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value, constant
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul
+from aot_model.partition.region import Match
+from aot_model.passes.rewrite import Rule, apply_rules
 
 
 def fuse_affine(graph: Graph) -> bool:
     """Fold multiplications into weights. True when something changed."""
-    changed = False
-    progress = True
-    while progress:
-        progress = False
-        producer, uses = graph.producers(), graph.uses()
-        for node in graph.nodes:
-            if node.kind == "Mul" and _fold_multiplication(graph, node, producer, uses):
-                progress = changed = True
-                break
-    return changed
+    return apply_rules(graph, RULES)
 
 
-def per_channel(value: Value, channels: int, rank: int) -> np.ndarray | None:
-    """A constant that depends on the last axis only, as [channels]; None when it is something else."""
-    if value.data is None or not value.dtype.is_float or value.data.size not in (1, channels) or len(value.shape) > rank:
-        return None
-    if value.data.size > 1 and value.shape[-1] != channels:
-        return None
+def per_channel(value: Value, like: Value) -> np.ndarray | str:
+    """A constant that depends on the last axis of another value only, as [channels]; else why it is not one."""
+    assert value.data is not None
+    channels = like.shape[-1]
+    if value.data.size not in (1, channels) or len(value.shape) > like.type.rank or (value.data.size > 1 and value.shape[-1] != channels):
+        return f"'{value.name}' is not one number for each of {channels} channels"
     return np.broadcast_to(value.data.reshape(-1), (channels,))
 
 
-def _fold_multiplication(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Value, list[Node]]) -> bool:
-    out = node.outputs[0]
-    for x, factor in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
-        if x is None or factor is None or x.shape != out.shape or not x.shape or x not in producer:
-            continue
-        if len(uses.get(x, [])) != 1 or x in graph.outputs:
-            continue
-        scale = per_channel(factor, out.shape[-1], out.type.rank)
-        before = producer[x]
-        if scale is None:
-            continue
-        if before.kind == "Add" and _swap_with_addition(graph, node, before, factor, scale, uses):
-            return True
-        if isinstance(before.op, (Convolution, ConvolutionTranspose, MatMul)) and _scale_weights(before, scale):
-            graph.nodes.remove(node)
-            x.stands_for = ()  # it is the scaled sum now
-            graph.replace(out, x)
-            return True
-    return False
+def _into_weights(match: Match) -> list[Node] | str:
+    """sum(x * w) * m -> sum(x * (w * m))."""
+    total, weights, out = match.node("sum"), match.value("weights"), match.result.outputs[0]
+    scale = _scale(match, match.value("sum"))
+    if isinstance(scale, str):
+        return scale
+    assert weights.data is not None
+    channels = (-1,) if total.kind == "MatMul" else (-1, *[1] * (weights.type.rank - 1))  # their axis: the last, or the first
+    scaled = constant(weights.name, weights.data * scale.astype(weights.data.dtype).reshape(channels))
+    return [Node(total.op, [total.inputs[0], scaled, *total.inputs[2:]], [out], total.name)]
 
 
-def _scale_weights(node: Node, scale: np.ndarray) -> bool:
-    weights = node.inputs[1]
-    if weights is None or weights.data is None or not weights.dtype.is_float:
-        return False
-    if isinstance(node.op, MatMul):
-        if weights.type.rank < 2:
-            return False
-        data = weights.data * scale.astype(weights.data.dtype)
-    else:
-        data = weights.data * scale.astype(weights.data.dtype).reshape(-1, *[1] * (weights.type.rank - 1))
-    node.inputs[1] = constant(weights.name, data)
-    return True
-
-
-def _swap_with_addition(graph: Graph, mul: Node, addition: Node, factor: Value, scale: np.ndarray, uses: dict[Value, list[Node]]) -> bool:
+def _before_addition(match: Match) -> list[Node] | str:
     """(y + b) * m -> y * m + b * m."""
-    for y, b in ((addition.inputs[0], addition.inputs[1]), (addition.inputs[1], addition.inputs[0])):
-        if y is None or b is None or b.data is None or y.shape != addition.outputs[0].shape:
-            continue
-        if per_channel(b, scale.size, len(y.shape)) is None:
-            continue
-        total = addition.outputs[0]
-        product = constant(f"{b.name}.scaled", (b.data * factor.data).astype(b.data.dtype))
-        scaled = Value(f"{total.name}.scaled", TensorType(total.dtype, total.shape))
-        place = graph.nodes.index(mul)
-        graph.nodes[place : place + 1] = [
-            Node(mul.op, [y, factor], [scaled], mul.name),
-            Node(addition.op, [scaled, product], [mul.outputs[0]], addition.name),
-        ]
-        graph.nodes.remove(addition)
-        return True
-    return False
+    y, b, factor, total = (match.value(name) for name in ("y", "b", "factor", "total"))
+    scale = _scale(match, total)
+    offset = per_channel(b, total) if y.shape == total.shape else f"'{y.name}' is spread over more axes"
+    for why in (scale, offset):
+        if isinstance(why, str):
+            return why
+    assert b.data is not None and factor.data is not None
+    product = constant(f"{b.name}.scaled", (b.data * factor.data).astype(b.data.dtype))
+    scaled = Value(f"{total.name}.scaled", TensorType(total.dtype, total.shape))
+    addition = match.node("total")
+    return [
+        Node(match.result.op, [y, factor], [scaled], match.result.name),
+        Node(addition.op, [scaled, product], match.result.outputs, addition.name),
+    ]
+
+
+def _scale(match: Match, x: Value) -> np.ndarray | str:
+    """The factor of a match by channel of x."""
+    if not x.shape or x.shape != match.result.outputs[0].shape:
+        return f"'{x.name}' has no channels, or is spread over more axes"
+    return per_channel(match.value("factor"), x)
+
+
+def _is_float(value: Value) -> bool | str:
+    return value.dtype.is_float or "is not of floats"
+
+
+SUMS = ("Convolution", "ConvolutionTranspose", "MatMul")
+WEIGHTS = any_constant("weights", where=lambda v: (v.type.rank >= 2 or "is no matrix") if v.dtype.is_float else "is not of floats")
+FACTOR = any_constant("factor", where=_is_float)
+RULES = (
+    Rule(op("Mul", op("Add", value("y"), any_constant("b"), name="total"), FACTOR), _before_addition),
+    Rule(op("Mul", op(SUMS, value("x"), WEIGHTS, name="sum"), FACTOR), _into_weights),
+)

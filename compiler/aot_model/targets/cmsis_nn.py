@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import input_radius
+from aot_model.ir.pattern import Pattern, absent, constant, op, value
 from aot_model.ir.types import DType
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
@@ -22,7 +23,6 @@ from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Requantise
 from aot_model.ops.quantised_softmax import QuantisedSoftmax
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Claim, Offload
-from aot_model.partition.pattern import Pattern, absent, constant, op, value
 from aot_model.partition.region import Match, Region
 from aot_model.targets import cmsis_nn_scratch
 from aot_model.targets.cmsis_nn_layers import (

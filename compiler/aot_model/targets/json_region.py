@@ -17,6 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from aot_model.ir.graph import Graph, Node
+from aot_model.ir.pattern import op
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.target import Target
@@ -28,7 +29,6 @@ from aot_model.ops.normalisation import Softmax
 from aot_model.ops.reduction import Reduction
 from aot_model.ops.registry import normal_axis
 from aot_model.partition.offload import Blob, Claim, Offload
-from aot_model.partition.pattern import op
 from aot_model.partition.region import Match, Region
 
 VERSION = 1

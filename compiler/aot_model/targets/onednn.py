@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from aot_model.ir.pattern import Pattern, constant, op, value
 from aot_model.ir.program import Device
 from aot_model.ir.types import DType, strides_of
 from aot_model.ir.values import Value
@@ -21,7 +22,6 @@ from aot_model.ops.normalisation import Softmax
 from aot_model.ops.registry import normal_axis
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Claim, Offload
-from aot_model.partition.pattern import Pattern, constant, op, value
 from aot_model.partition.region import Match, Region
 from aot_model.targets.float32 import planar
 
