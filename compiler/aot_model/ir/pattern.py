@@ -30,7 +30,7 @@ Answer = bool | str
 
 @dataclass
 class Nearest:
-    """Why a search failed, from the attempt that got furthest: the more nodes fit, the nearer."""
+    """Why a search failed, from the attempt that got furthest: the one that bound the most patterns, the first of those."""
 
     why: str = ""
     _reached: int = 0
@@ -56,10 +56,10 @@ class Bindings:
     def with_node(self, pattern: Pattern, node: Node, value: Value) -> Bindings:
         return replace(self, values={**self.values, pattern: value}, nodes={**self.nodes, pattern: node})
 
-    def missed(self, why: Callable[[], str], *, kind_fits: bool = True) -> None:
-        """Note what does not fit. kind_fits: whether it is a condition on an operator or value that is of the right kind."""
+    def missed(self, why: Callable[[], str]) -> None:
+        """Note what does not fit."""
         if self.nearest is not None:
-            self.nearest.missed(2 * len(self.nodes) + kind_fits, why)
+            self.nearest.missed(len(self.values), why)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -125,7 +125,7 @@ class _Value(Pattern):
         if value is None:
             return "is absent"
         if self.dtypes and value.dtype not in self.dtypes:
-            return f"is {value.dtype}, not {' or '.join(map(str, self.dtypes))}"
+            return f"is {value.dtype.label}, not {' or '.join(d.label for d in self.dtypes)}"
         if self.rank is not None and value.type.rank != self.rank:
             return f"has {value.type.rank} axes, not {self.rank}"
         if self.constant is not None and value.is_const is not self.constant:
@@ -154,12 +154,12 @@ class _Op(Pattern):
         node = known.producer.get(value) if value is not None else None
         if value is None or node is None or node.kind not in self.wanted:
             made = "no operator's result" if node is None else f"the result of {node.kind} '{node.name}'"
-            known.missed(lambda: f"{_called(value)} is {made}, not that of {' or '.join(sorted(self.wanted))}", kind_fits=False)
+            known.missed(lambda: f"{_called(value)} is {made}, not that of {' or '.join(sorted(self.wanted))}")
             return
         why = self._objection(node, value) if known.free(node) else "is taken already"
         if why is not None:
-            # `nodes` has it as well: among attempts that fail at one place, the one whose operator fits is the nearest
-            known.with_node(self, node, value).missed(lambda: f"{node.kind} '{node.name}' {why}", kind_fits=False)
+            # bound as well: of attempts that fail at one place, the one whose operator is right is the nearest
+            known.with_node(self, node, value).missed(lambda: f"{node.kind} '{node.name}' {why}")
             return
         start = known.with_node(self, node, value)
         orders = [self.inputs]

@@ -101,6 +101,7 @@ def _follow(graph: Graph, first: Node, ranges: Ranges, uses: dict[Value, list[No
     while pending:
         value = pending.pop()
         if value in outputs:
+            refuse(first, f"its channels are in the result '{value.name}'")
             return None
         for reader in uses.get(value, []):
             if _makes_channels(reader) and reader.inputs[0] is value:

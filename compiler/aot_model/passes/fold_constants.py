@@ -11,6 +11,7 @@ from aot_model.ir.index import index_variables
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import Build
+from aot_model.passes.explain import refuse
 
 MAX_GROWTH = 1 << 16
 """A fold whose result has more elements than this must not be larger than its inputs (Expand, ConstantOfShape)."""
@@ -40,13 +41,30 @@ def folded(node: Node) -> list[np.ndarray] | None:
     """The outputs of a node as arrays; None when they are not known now."""
     if node.op.shape_only:
         return _expanded(node)
-    if node.op.effects or node.op.deferred or any(v is not None and not v.is_const for v in node.inputs) or any(True for _ in subgraphs(node)):
+    if any(v is not None and not v.is_const for v in node.inputs):
         return None
+    why = _objection(node)
+    data = compute(node) if why is None else None
+    if data is None:
+        refuse(node, why or "numpy cannot compute it here")
+    return data
+
+
+def _objection(node: Node) -> str | None:
+    """Why a node over constants is computed when the library runs, None when it need not be."""
+    if node.op.effects:
+        return "it has effects"
+    if node.op.deferred:
+        return "it is computed later on purpose"
+    if any(True for _ in subgraphs(node)):
+        return "it has a body"
     size_in = sum(v.type.elements for v in node.inputs if v is not None)
     size_out = sum(v.type.elements for v in node.outputs)
-    if size_out > max(MAX_GROWTH, size_in) or (node.op.reducing and size_in * size_out > MAX_WORK):
-        return None
-    return compute(node)
+    if size_out > max(MAX_GROWTH, size_in):
+        return f"its result would be {size_out:,} constant elements, made of {size_in:,}"
+    if node.op.reducing and size_in * size_out > MAX_WORK:
+        return f"it would take more than {MAX_WORK:,} multiplications"
+    return None
 
 
 def compute(node: Node) -> list[np.ndarray] | None:

@@ -101,7 +101,11 @@ def _rewritten(sweep: _Sweep, node: Node) -> list[Node] | None:
     if isinstance(node.op, Transpose):
         return _simplified(sweep, node)
     rule = _rule_for(node)
-    return None if rule is None else rule(sweep, node)
+    if rule is not None:
+        return rule(sweep, node)
+    if any(sweep.perm(v) is not None for v in node.inputs):
+        refuse(node, "no transpose moves through it")
+    return None
 
 
 def _perm(node: Node | None) -> Perm | None:
@@ -148,12 +152,13 @@ def _restored(node: Node, op: Operator, inputs: list[Value | None], perm: Perm) 
 
 def _elementwise(sweep: _Sweep, node: Node) -> list[Node] | None:
     out = node.outputs[0]
-    if len(node.outputs) != 1:
-        return None
-    candidates = [p for p in map(sweep.perm, node.inputs) if p is not None and len(p) == out.type.rank]
+    candidates = [p for p in map(sweep.perm, node.inputs) if p is not None]
     if not candidates:
         return None
-    perm = candidates[0]
+    perm = next((p for p in candidates if len(p) == out.type.rank), None)
+    if perm is None or len(node.outputs) != 1:
+        refuse(node, "it has several results" if perm else "its result has more axes than what is transposed")
+        return None
     gain = 0
     for value in node.inputs:
         if value is None or value.is_const or value.type.elements <= 1:

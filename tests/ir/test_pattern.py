@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from graphs import graph, kinds, value, weights
 
 from aot_model.ir.graph import Graph
-from aot_model.ir.pattern import Bindings, Pattern, absent, constant, op, sequence
+from aot_model.ir.pattern import Bindings, Nearest, Pattern, absent, constant, op, sequence
 from aot_model.ir.pattern import value as any_value
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
+from graphs import graph, kinds, value, weights
 
 X, Y = value("x", 2, 4), value("y", 2, 4)
 
@@ -130,3 +130,43 @@ def test_long_chains(depth: int) -> None:
     g = graph(make, X)
     pattern = sequence(any_value(), *["Relu"] * 50)
     assert nodes(pattern, g) == ["Relu"] * 50
+
+
+W = weights("w", 2, 4)
+BIASED = graph(lambda m, x: m.Relu(m.Add(x, W)), X)
+SPLIT = graph(lambda m, x: m.Relu(m.Split(x, axis=1, num_outputs=2)[1]), X)
+TWICE = graph(lambda m, x: m.Sub(m.Relu(x), m.Relu(x)), X)
+NEAREST = {
+    "another operator": (op("Relu", op("Mul")), BIASED, "'add0.add1' is the result of Add 'add0', not that of Mul"),
+    "no operator": (op("Relu", op("Add", op(("Mul", "Sub")))), BIASED, "'x' is no operator's result, not that of Mul or Sub"),
+    "an attribute": (op("Relu", op("Split", axis=0, output=1)), SPLIT, "Split 'split0' has axis 1, not 0"),
+    "an attribute's condition": (op("Relu", op("Split", axis=lambda a: a == 0 or "not the first", output=1)), SPLIT, "Split 'split0' has axis 1: not the first"),
+    "a result": (op("Relu", op("Split", output=0)), SPLIT, "Split 'split0' makes 'split0.split2' as its result 1, not 0"),
+    "not constant": (op("Relu", op("Add", constant("a"), constant("b"))), BIASED, "'x' (a) is not constant"),
+    "constant": (op("Relu", op("Add", any_value("a", constant=False), any_value("b", constant=False))), BIASED, "'w' (b) is constant"),
+    "a type": (op("Relu", op("Add", any_value(), constant(dtype=(DType.INT8, DType.INT32)))), BIASED, "'w' is float32, not int8 or int32"),
+    "a rank": (op("Relu", op("Add", any_value(), constant(rank=1))), BIASED, "'w' has 2 axes, not 1"),
+    "a condition": (op("Relu", where=lambda n: False), BIASED, "Relu 'relu1' does not fit"),
+    "a condition with words": (op("Relu", op("Add", any_value(), constant(where=lambda v: "is odd"))), BIASED, "'w' is odd"),
+    "not there": (op("Relu", any_value(), any_value("slope")), BIASED, "slope is absent"),
+    "there": (op("Relu", absent()), BIASED, "'add0.add1' is there"),
+    "two values for one": (op("Sub", same := any_value(), same), TWICE, "'relu1.relu1' is not 'relu0.relu1'"),
+    "the first of two that got as far": (op("Relu", op("Mul") | op("Sub")), BIASED, "not that of Mul"),
+    "the one that got further": (op("Relu", op("Mul") | op("Add", op("Sub"))), BIASED, "'x' is no operator's result, not that of Sub"),
+    "another root": (op("Tanh"), BIASED, ""),
+}
+
+
+@pytest.mark.parametrize("name", NEAREST)
+def test_why_a_pattern_does_not_fit(name: str) -> None:
+    pattern, g, why = NEAREST[name]
+    nearest = Nearest()
+    assert not list(pattern.bind(g.outputs[0], Bindings(g.producers(), nearest=nearest)))
+    assert nearest.why == why or (why and nearest.why.endswith(why))
+
+
+def test_a_node_that_is_taken_says_so() -> None:
+    nearest = Nearest()
+    known = Bindings(BIASED.producers(), lambda node: node.kind != "Add", nearest=nearest)
+    assert not list(op("Relu", op("Add")).bind(BIASED.outputs[0], known))
+    assert nearest.why == "Add 'add0' is taken already"

@@ -1,0 +1,124 @@
+"""`--explain PASS`: every node that a pass nearly changed is named, with the reason; what it changed is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from aot_model.ir.graph import Graph
+from aot_model.ir.types import DType
+from aot_model.ir.values import Value, constant
+from aot_model.passes.dead_channels import dead_channels
+from aot_model.passes.explain import reasons
+from aot_model.passes.fold_constants import fold_constants
+from aot_model.passes.fuse_affine import fuse_affine
+from aot_model.passes.fuse_qdq import fuse_qdq
+from aot_model.passes.manager import ORDER
+from aot_model.passes.move_transposes import move_transposes
+from aot_model.passes.weight_only import keep_integers
+from graphs import graph, value, weights
+
+X, MATRIX = value("x", 2, 3), weights("w", 3, 4)
+IMAGE = value("image", 1, 4, 5, 3)
+
+
+def numbers(name: str, data: object, dtype: str = "float32") -> Value:
+    return constant(name, np.asarray(data, dtype))
+
+
+def nibbles(name: str, *shape: int) -> Value:
+    made = constant(name, np.zeros(shape, DType.INT4.numpy))
+    assert made.dtype is DType.INT4
+    return made
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph that a pass leaves alone, and what it says."""
+
+    run: Callable[[Graph], bool]
+    graph: Graph
+    said: str
+
+
+def scaled(m: object, x: Value, factor: Value) -> Value:
+    return m.Mul(m.MatMul(x, MATRIX), factor)  # type: ignore[attr-defined, no-any-return]
+
+
+def read_twice(m: object, x: Value) -> list[Value]:
+    product = m.MatMul(x, MATRIX)  # type: ignore[attr-defined]
+    return [m.Mul(product, numbers("f", [2.0])), product]  # type: ignore[attr-defined]
+
+
+CASES = {
+    "factor by row": Case(fuse_affine, graph(lambda m, x: scaled(m, x, weights("f", 2, 1)), X), "Mul 'mul1': 'f' is not one number for each of 4 channels"),
+    "factor not constant": Case(fuse_affine, graph(lambda m, x, f: scaled(m, x, f), X, value("f", 4)), "Mul 'mul1': 'f' (factor) is not constant"),
+    "weights not constant": Case(
+        fuse_affine, graph(lambda m, x, w: m.Mul(m.MatMul(x, w), numbers("f", [2.0])), X, value("w", 3, 4)), "Mul 'mul1': 'w' (weights) is not constant"
+    ),
+    "product read elsewhere": Case(fuse_affine, graph(read_twice, X), "Mul 'mul1': the result of MatMul 'matmul0' is read elsewhere"),
+    "no product": Case(fuse_affine, graph(lambda m, x: m.Mul(m.Relu(x), numbers("f", [2.0])), X), "is the result of Relu 'relu0', not that of Add"),
+    "integers of 8 bits": Case(
+        keep_integers,
+        graph(lambda m, x: m.MatMul(x, m.DequantizeLinear(numbers("q", np.zeros((3, 64)), "int8"), numbers("s", 0.5))), X),
+        "MatMul 'matmul1': DequantizeLinear 'dequantizelinear0' has int8 without blocks",
+    ),
+    "few integers": Case(
+        keep_integers,
+        graph(lambda m, x: m.MatMul(x, m.DequantizeLinear(nibbles("q", 3, 4), numbers("s", 0.5))), X),
+        "MatMul 'matmul1': 'q' (q) has fewer than 64 elements",
+    ),
+    "scales along the sum": Case(
+        keep_integers,
+        graph(lambda m, x: m.MatMul(x, m.DequantizeLinear(nibbles("q", 3, 64), numbers("s", [0.5] * 3), axis=0)), X),
+        "MatMul 'matmul1': the scale is another one for every element of a sum",
+    ),
+    "no way through": Case(move_transposes, graph(lambda m, x: m.CumSum(m.Transpose(x, perm=(0, 3, 1, 2)), numbers("a", 1, "int64")), IMAGE), "no transpose moves through it"),
+    "dearer before": Case(
+        move_transposes,
+        graph(lambda m, x, y: m.Add(m.Transpose(x, perm=(0, 3, 1, 2)), y), IMAGE, value("y", 1, 3, 4, 5)),
+        "Add 'add1': more elements would be transposed on the way in than are saved",
+    ),
+    "too large": Case(
+        fold_constants, graph(lambda m: m.Expand(numbers("v", [1.0]), numbers("shape", [300, 300], "int64"))), "its result would be 90,000 constant elements, made of 3"
+    ),
+    "channels in the result": Case(
+        dead_channels,
+        graph(lambda m, x: m.MatMul(x, numbers("w", np.zeros((3, 8)), "int8")), value("x", 2, 3, dtype=DType.INT8)),
+        "MatMul 'matmul0': its channels are in the result",
+    ),
+    "float between integers": Case(
+        fuse_qdq,
+        graph(
+            lambda m, x: m.QuantizeLinear(m.CumSum(m.DequantizeLinear(x, numbers("s", 0.5)), numbers("a", 0, "int64")), numbers("t", 0.5), numbers("z", 0, "int8")),
+            value("x", 2, 3, dtype=DType.INT8),
+        ),
+        "CumSum 'cumsum1': ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_nearly_fits_is_named(name: str) -> None:
+    case = CASES[name]
+    before = str(case.graph)
+    with reasons() as said:
+        assert not case.run(case.graph)
+    assert str(case.graph) == before
+    assert any(case.said in line for line in said), list(said)
+
+
+def test_what_fits_is_not_named() -> None:
+    with reasons() as said:
+        assert fuse_affine(graph(lambda m, x: scaled(m, x, numbers("f", [2.0])), X))
+    assert not said
+
+
+def test_every_pass_that_looks_for_shapes_has_a_case() -> None:
+    """The others fit always (expand, widen, prune): they have nothing to say."""
+    silent = {"expand", "widen", "prune"}
+    tried = {case.run for case in CASES.values()}
+    assert {name for name, run in ORDER if run not in tried} == silent
