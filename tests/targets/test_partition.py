@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs import Maker, graph, kinds, regions, value, weights
 from vector_unit import UNIT, unit
 
 from aot_model.ir.graph import Graph
@@ -15,6 +14,7 @@ from aot_model.ir.values import Value
 from aot_model.partition.lower import RegionCall
 from aot_model.partition.offload import Claim
 from aot_model.partition.partition import partition
+from graphs import Maker, graph, kinds, regions, value, weights
 
 X, Y = value("x", 2, 4), value("y", 2, 4)
 

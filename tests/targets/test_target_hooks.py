@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from graphs import weights
 from onnx import helper
 from vector_unit import UNIT, compiled, elementwise, install, lower, outputs, unit
 
@@ -32,6 +31,7 @@ from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Blob, Claim, Source
 from aot_model.partition.region import Region
 from aot_model.pipeline import write
+from graphs import weights
 from onnx_models import model, tensor
 
 node = helper.make_node
