@@ -89,6 +89,7 @@ function(aot_model_library target)
         set(probe "$<TARGET_OBJECTS:${target}.probe>")
         string(REGEX REPLACE "^ for auto.*" "" shown "${shown}")
     endif ()
+    _aot_model_take_regions("${call}" arg_POOLS arg_POOL_SECTIONS arg_CONSTANT_POOLS)
     _aot_model_find_model(model "${call}" "${arg_MODEL}" "${arg_DEPENDS}")
 
     # A folder for this library alone: nothing else is on its include path, and two libraries may use the same file
@@ -156,7 +157,7 @@ function(aot_model_library target)
         _aot_model_add_probe(${target})
         add_dependencies(${target} ${target}.probe)
     endif ()
-    if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang)$")
+    if (CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang)$" AND NOT TARGET zephyr_interface)  # Zephyr says which C library it links
         target_link_libraries(${target} PUBLIC -lm)  # `m` would be a target of this project that is called so
     endif ()
     get_property(runtime GLOBAL PROPERTY AOT_MODEL_INCLUDE_DIR)

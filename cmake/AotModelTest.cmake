@@ -14,6 +14,9 @@
 # A project that crosses runs both through CMAKE_CROSSCOMPILING_EMULATOR. Programs for a machine without an operating
 # system need more than the library: AOT_MODEL_TEST_SOURCES (start-up code) and AOT_MODEL_TEST_LINK_OPTIONS (linker
 # script, semihosting). The toolchain files of this project set all three for QEMU.
+#
+# In a Zephyr application, which is one program, main() becomes that of the application; it talks by printk(), and twister's
+# harness `console` waits for its last line.
 include_guard(GLOBAL)
 
 function(aot_model_test target)
@@ -41,6 +44,9 @@ function(aot_model_test target)
     endforeach ()
     _aot_model_add_program(${target} "${call}" "${arg_LIBRARY}" "test-main" "${arguments}" "${files}")
 
+    if (TARGET zephyr_interface)
+        return()
+    endif ()
     add_test(NAME ${target} COMMAND ${target})
     set_tests_properties(${target} PROPERTIES LABELS "${arg_LABELS}")
     get_target_property(emulator ${target} CROSSCOMPILING_EMULATOR)
@@ -58,7 +64,9 @@ function(aot_model_benchmark target)
         set(arguments "--runs=${arg_RUNS}")
     endif ()
     _aot_model_add_program(${target} "${call}" "${arg_LIBRARY}" "benchmark-main" "${arguments}" "")
-    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    if (NOT TARGET zephyr_interface)
+        set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif ()
 endfunction()
 
 # An executable whose main() the compiler writes from the metadata of a library.
@@ -76,10 +84,18 @@ function(_aot_model_add_program target call library subcommand arguments files)
         DEPENDS "${metadata}" ${files}
         COMMENT "Generating ${target}"
     )
+    set_source_files_properties("${dir}/main.c" PROPERTIES SKIP_LINTING ON)
+    if (TARGET zephyr_interface)
+        if (NOT CONFIG_CBPRINTF_FP_SUPPORT)
+            message(FATAL_ERROR "${call}: the program prints numbers with a point: set CONFIG_CBPRINTF_FP_SUPPORT=y")
+        endif ()
+        target_sources(app PRIVATE "${dir}/main.c")
+        target_link_libraries(app PRIVATE ${library})
+        return()
+    endif ()
     add_executable(${target} "${dir}/main.c" ${AOT_MODEL_TEST_SOURCES})
     get_target_property(flags_from ${library} AOT_MODEL_FLAGS_FROM)
     target_link_libraries(${target} PRIVATE ${library} ${flags_from})
     target_link_options(${target} PRIVATE ${AOT_MODEL_TEST_LINK_OPTIONS})
     _aot_model_require_c99(${target})
-    set_source_files_properties("${dir}/main.c" PROPERTIES SKIP_LINTING ON)
 endfunction()
