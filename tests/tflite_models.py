@@ -11,8 +11,8 @@ import flatbuffers
 import numpy as np
 import tflite
 
-INT8, INT32, FLOAT32, BOOL, INT16, INT64, UINT8, INT4, COMPLEX64, FLOAT16 = (
-    getattr(tflite.TensorType, n) for n in ("INT8", "INT32", "FLOAT32", "BOOL", "INT16", "INT64", "UINT8", "INT4", "COMPLEX64", "FLOAT16")
+INT8, INT32, FLOAT32, BOOL, INT16, INT64, UINT8, INT4, COMPLEX64, FLOAT16, UINT32, UINT64 = (
+    getattr(tflite.TensorType, n) for n in ("INT8", "INT32", "FLOAT32", "BOOL", "INT16", "INT64", "UINT8", "INT4", "COMPLEX64", "FLOAT16", "UINT32", "UINT64")
 )
 _DTYPES = {INT8: "int8", INT32: "int32", INT16: "int16", INT64: "int64", UINT8: "uint8", BOOL: "bool"}
 

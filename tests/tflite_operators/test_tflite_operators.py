@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import audio
 import elementary
 import indexing
 import layers
@@ -18,7 +19,7 @@ from aot_model.frontends.tflite_site import RULES
 from batch import Case, Outcome, run_cases
 from tflite_reference import litert, tflm
 
-CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES]
+CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES, *audio.CASES]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
     **dict.fromkeys(("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY"), "tests/frontends/test_tflite.py"),

@@ -25,6 +25,7 @@ from aot_model.frontends import (
     tflite_recurrent,
     tflite_reduction,
     tflite_resize,
+    tflite_signal,
     tflite_spectra,
 )  # fmt: skip
 from aot_model.frontends.model import Bindings, Model, name_tensors
@@ -41,7 +42,7 @@ from aot_model.ir.types import DType, Quantisation
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import load_all
 
-RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_spectra)
+RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_signal, tflite_spectra)
 
 MAX_BODIES = 1000
 """Bodies are read where they are used, so a file of nested branches could grow without bounds."""

@@ -167,6 +167,17 @@ class Site:
         assert tensor is not None
         self.variables.assign(self._key(k), tensor.name, value)
 
+    def kept(self, what: str, initial: np.ndarray) -> Value:
+        """What the operator itself holds from one run to the next."""
+        return self.variables.own(self._own(what), f"{self.build.prefix}.{what}", initial)
+
+    def keep(self, what: str, value: Value) -> None:
+        """Let the operator hold a value, in the place of what is `kept`."""
+        self.variables.assign(self._own(what), f"{self.build.prefix}.{what}", value)
+
+    def _own(self, what: str) -> Key:
+        return "operator", (self.subgraph, self.operator.index, what)
+
     # --- quantisation -----------------------------------------------------------------------------------------------
 
     def quantised(self, k: int = 0) -> bool:

@@ -1,7 +1,7 @@
 """TFLite: variables. Each is a state of the graph; what is read after an assignment is the value assigned.
 
-Tensors marked as variables belong to one operator (LSTM, SVDF); resource variables are named, and shared by all
-sub-graphs. States get their new values at the end of a run.
+Tensors marked as variables belong to one operator (LSTM, SVDF), and some operators have what no tensor shows; resource
+variables are named, and shared by all sub-graphs. States get their new values at the end of a run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.types import TensorType
+from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
 from aot_model.ops.registry import Build
@@ -41,6 +41,13 @@ class Variables:
         if tensor.dtype is None:
             raise OperatorError(f"variable of type {tensor.kind} is not supported", "E202")
         return self._state(key, name, TensorType(tensor.dtype, tensor.shape), tensor)
+
+    def own(self, key: Key, name: str, initial: np.ndarray) -> Value:
+        """What an operator holds now; `initial` before the first run."""
+        if key not in self.current:
+            self.initial.setdefault(key, initial)
+            self._state(key, name, TensorType(DType.of(initial.dtype), initial.shape), None)
+        return self.current[key]
 
     def _state(self, key: Key, name: str, kind: TensorType, tensor: Tensor | None) -> Value:
         if self.starting:
