@@ -32,6 +32,7 @@ from aot_model.ir.strings import DEFAULT_WIDTH, decoded, encoded, is_text, strin
 from aot_model.ops.registry import load_all
 from aot_model.pipeline import Compiled, Request, compile_graph, compile_model
 from aot_model.targets.registry import parse_target
+from machines import MACHINES, Machine
 from qemu import BOARDS, EMULATOR, build_and_run
 
 JOBS = int(os.environ.get("AOT_MODEL_TEST_JOBS", "2"))
@@ -82,7 +83,7 @@ class Generated:
 
 def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True, flags: Sequence[str] = ("-O1",), per_unit: int = 24,
               board: str | None = None, unlike: str | None = None, jobs: int = JOBS) -> list[Outcome]:  # fmt: skip
-    """The outcome of each case, in order; run on the host, or on an emulated board of qemu.BOARDS.
+    """The outcome of each case, in order; run on the host, on an emulated board of qemu.BOARDS, or on one of MACHINES.
 
     unlike: a case whose C is that for this other target is not run, its status is "same". jobs: 1 for this process alone.
     """
@@ -195,15 +196,16 @@ def _build_and_run(folder: Path, items: list[Generated], inputs: list[tuple[np.n
     (folder / "in.bin").write_bytes(b"".join(given_bytes(a) for arrays in inputs for a in arrays))
     options = [*STRICT, *flags, f"-I{include_dir()}", "-I."]
     try:
-        if board is None:
-            subprocess.run([os.environ.get("CC", "gcc"), *options, "main.c", "unit.c", "-lm", "-o", "unit"], cwd=folder, capture_output=True, text=True, check=True)
-            subprocess.run([str(folder / "unit")], cwd=folder, capture_output=True, text=True, errors="replace", check=True, timeout=120)
+        if board is None or board in MACHINES:
+            machine = MACHINES[board] if board else Machine("this one", os.environ.get("CC", "gcc"))
+            subprocess.run([machine.compiler, *options, *machine.flags, "main.c", "unit.c", "-lm", "-o", "unit"], cwd=folder, capture_output=True, text=True, check=True)
+            subprocess.run([*machine.runner, str(folder / "unit")], cwd=folder, capture_output=True, text=True, errors="replace", check=True, timeout=120)
         else:
             build_and_run(BOARDS[board], ["main.c", "unit.c"], folder, options)
     except subprocess.TimeoutExpired:
         return [Outcome("crash", "timeout")] if alone else None
     except subprocess.CalledProcessError as error:
-        status = "crash" if error.cmd[0] in (str(folder / "unit"), EMULATOR) else "uncompilable"
+        status = "crash" if str(folder / "unit") in error.cmd or error.cmd[0] == EMULATOR else "uncompilable"
         return [Outcome(status, (error.stderr or "")[:3000])] if alone else None
     return split(items, (folder / "out.bin").read_bytes())
 

@@ -69,13 +69,12 @@ def function(code: KernelCode, name: str, x_type: str, y_type: str) -> str:
 
 def program(cases: list[Case]) -> str:
     """C text of a program that checks all cases."""
-    guard = [] if any("dpbusd" in helper for case in cases for helper in case.code.helpers) else [NO_MIXED_DOT]
-    out = [*guard, "#include <stdint.h>", "#include <stddef.h>", "#include <string.h>", ATTRIBUTES]
+    out = [NO_MIXED_DOT, "#include <stdint.h>", "#include <stddef.h>", "#include <string.h>", ATTRIBUTES]
     seen: set[str] = set()
     for case in cases:
         for include in sorted(case.code.includes):
             if include not in seen:
-                out.append(f"#include <{include}>")
+                out.append(f'#include "{include}"' if "/" in include else f"#include <{include}>")
                 seen.add(include)
     for case in cases:
         for helper in case.code.helpers:
@@ -123,20 +122,20 @@ def program(cases: list[Case]) -> str:
     return "\n".join(out)
 
 
-def run_host(cases: list[Case], directory: Path, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc", sanitized: bool = True) -> str:
+def run_host(cases: list[Case], directory: Path, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc", sanitized: bool = True, runner: tuple[str, ...] = ()) -> str:
     source = directory / "host.c"
     source.write_text(program(cases))
     exe = directory / "host"
     sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if sanitized else []
-    _compile([compiler, *STRICT, *flags, *sanitize, "-o", exe, source])
-    return _run([str(exe)])
+    _compile([compiler, *STRICT, *flags, *sanitize, f"-I{include_dir()}", "-o", exe, source])
+    return _run([*runner, str(exe)])
 
 
 def run_board(cases: list[Case], directory: Path, core: str, flags: tuple[str, ...] = ("-O2",)) -> list[int]:
     """Instructions of each case on a core (m0, m4 …)."""
     board = BOARDS[core]
     (directory / "board.c").write_text(program(cases))
-    subprocess.run([COMPILER, *board.flags, "-mthumb", *flags, "-DBARE", *STRICT, "-c", "board.c"], cwd=directory, check=True)
+    subprocess.run([COMPILER, *board.flags, "-mthumb", *flags, "-DBARE", *STRICT, f"-I{include_dir()}", "-c", "board.c"], cwd=directory, check=True)
     text = build_and_run(board, ["board.o"], directory, list(flags), timeout=300)
     return [board.instructions(int(line.split()[2])) for line in text.splitlines() if line.startswith("ticks ")]
 

@@ -234,7 +234,7 @@ GROUPS: dict[str, Callable[[], list[Layer]]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """A target with options, and where its code runs: this machine, or a board of qemu.BOARDS."""
+    """A target with options, and where its code runs: this machine, a board of qemu.BOARDS, or one of MACHINES."""
 
     target: str
     options: tuple[tuple[str, str], ...] = ()
@@ -243,6 +243,7 @@ class Place:
 
 PLACES: dict[str, tuple[Place, ...]] = {
     "plain C": (Place("c"),), "plain C, eight registers": (Place("cortex-m0", board="m0"),), "AVX2": (Place("host", (("vector", "v8"),)),),
+    "AVX-512 VNNI": (Place("host", (("vector", "v8"), ("dot", "vnni")), "vnni"),), "SDOT": (Place("host", (("vector", "neon"), ("dot", "sdot")), "sdot"),),
     "DSP extension": (Place("cortex-m4", board="m4"),), "Helium": (Place("cortex-m55", board="m55"),),
     "float32": (Place("c"), Place("host", (("vector", "v4"),)), Place("host", (("vector", "v8"),)), Place("cortex-m55", board="m55")),
 }  # fmt: skip

@@ -10,21 +10,24 @@ from pathlib import Path
 import arithmetic
 import numpy as np
 import pytest
-from kernel_program import ATTRIBUTES, Case, run_host
+from kernel_program import Case, run_host
+from machines import MACHINES
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input, some_weights
 
 from aot_model.host.program import STRICT
+from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_host, requantise, requantise_host, sum_host, sum_mve
-from aot_model.kernels.int8.host_dialect import AVX2, AVX_VNNI, HostDialect
 from aot_model.kernels.int8.host_tile import split
+from aot_model.kernels.int8.instructions import InstructionSet
+from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 
 has_avx2 = "avx2" in Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else False
 needs_avx2 = pytest.mark.skipif(not has_avx2, reason="needs a processor with AVX2")
 AVX2_FLAGS = ("-mavx2",)
 
 
-def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, dialect: HostDialect = AVX2) -> Case:
+def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, dialect: InstructionSet = AVX2) -> Case:
     w = some_weights(rng, (shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c // shape.groups))
     quant = quantisation(rng, shape.out_c, w[0].size, kind)
     if rng.random() < 0.1:
@@ -70,7 +73,7 @@ def pool_case(rng: np.random.Generator, average: bool) -> Case:
     return finished(kernel_code, x, want, replace(quantisation(rng, 1, 1, "relu"), out_dtype=dtype), tail)
 
 
-def convolutions(rng: np.random.Generator, dialect: HostDialect, kinds: tuple[str, ...] = KINDS) -> list[Case]:
+def convolutions(rng: np.random.Generator, dialect: InstructionSet, kinds: tuple[str, ...] = KINDS) -> list[Case]:
     """Windows of all kinds, products with few and many rows, groups."""
     found = []
     for kind in kinds:
@@ -110,37 +113,14 @@ def test_optimised(compiler: str, seed: int, tmp_path: Path) -> None:
     run_host([*convolutions(rng, AVX2), *channelwise(rng)], tmp_path, ("-O2", *AVX2_FLAGS), compiler, sanitized=False)
 
 
-VNNI_MODEL = """\
-#include <immintrin.h>
-#include <stdint.h>
-/* VPDPBUSD as its manual says, for processors that do not have it. */
-static inline __m256i dpbusd(__m256i acc, __m256i x, __m256i w)
-{
-    uint8_t a[32];
-    int8_t b[32];
-    int32_t sum[8];
-    _mm256_storeu_si256((__m256i *)(void *)a, x);
-    _mm256_storeu_si256((__m256i *)(void *)b, w);
-    _mm256_storeu_si256((__m256i *)(void *)sum, acc);
-    for (int i = 0; i < 32; i++) {
-        sum[i / 4] = (int32_t)((uint32_t)sum[i / 4] + (uint32_t)(a[i] * b[i]));
-    }
-    return _mm256_loadu_si256((const __m256i *)(const void *)sum);
-}
-#undef _mm256_dpbusd_epi32
-#define _mm256_dpbusd_epi32 dpbusd
-"""
-
-
-@needs_avx2
-def test_vnni(tmp_path: Path) -> None:
-    """The VNNI dialect against a model of its instruction; and it compiles for processors that have it."""
-    (tmp_path / "vnni.h").write_text(VNNI_MODEL)
-    cases = convolutions(np.random.default_rng(5), AVX_VNNI, ("relu", "signed", "unsigned"))
-    run_host(cases, tmp_path, ("-O1", *AVX2_FLAGS, "-include", str(tmp_path / "vnni.h")), sanitized=False)
-    for flags in (["-mavxvnni"], ["-mavx512vnni", "-mavx512vl"]):
-        command = ["gcc", *STRICT, *AVX2_FLAGS, *flags, "-fsyntax-only", str(tmp_path / "host.c")]
-        subprocess.run(command, check=True)
+@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize(("table", "machine"), [(VNNI, "vnni"), (SDOT, "sdot")], ids=["AVX-512 VNNI", "SDOT"])
+def test_other_tables(table: InstructionSet, machine: str, seed: int, tmp_path: Path) -> None:
+    """The same schedules over other tables, among them layers that fall back on another one."""
+    m = MACHINES[machine]
+    if m.missing():
+        pytest.skip(m.missing())
+    run_host(convolutions(np.random.default_rng(seed), table), tmp_path, ("-O2", *m.flags), m.compiler, sanitized=False, runner=m.runner)
 
 
 @needs_avx2
@@ -152,14 +132,14 @@ def test_sum(tmp_path: Path) -> None:
         form = sum_mve.affine(a, b, y, 20, low, high)
         assert form is not None
         forms.append((form, sum_mve.sum_table(a, b, y, 20, low, high)))
-    text = "#include <immintrin.h>\n#include <stdint.h>\n" + ATTRIBUTES
+    text = '#include "aot_model/int8_avx2_rows.h"\n'
     main = ""
     for i, (form, table) in enumerate(forms):
-        name, helpers = sum_host.row_kernel(form)
-        text += "".join(helpers) + f"static const int8_t want{i}[] = {{{','.join(str(v) for v in table.reshape(-1))}}};\n"
-        main += f"    for (int32_t n = 1; n < 256; n += 5) {{ bad += run({name}, want{i}, n); }}\n"
+        text += f"static int sum{i}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{{\n    {sum_host.row_kernel(form).call('a', 'b', 'y', 'n')}    return 0;\n}}\n"
+        text += f"static const int8_t want{i}[] = {{{','.join(str(v) for v in table.reshape(-1))}}};\n"
+        main += f"    for (int32_t n = 1; n < 256; n += 5) {{ bad += run(sum{i}, want{i}, n); }}\n"
     text += """
-static int run(void (*sum)(const int8_t *, const int8_t *, int8_t *, int32_t), const int8_t *want, int32_t n)
+static int run(int (*sum)(const int8_t *, const int8_t *, int8_t *, int32_t), const int8_t *want, int32_t n)
 {
     int8_t a[256], y[256];
     int bad = 0;
@@ -168,7 +148,7 @@ static int run(void (*sum)(const int8_t *, const int8_t *, int8_t *, int32_t), c
             a[i] = (int8_t)(first - 128);
             y[i] = (int8_t)(i - 128);
         }
-        sum(a, y, y, n);
+        bad |= sum(a, y, y, n);
         for (int32_t i = 0; i < n; i++) {
             bad |= y[i] != want[256 * first + i];
         }
@@ -178,7 +158,7 @@ static int run(void (*sum)(const int8_t *, const int8_t *, int8_t *, int32_t), c
 """
     text += f"int main(void)\n{{\n    int bad = 0;\n{main}    return bad;\n}}\n"
     (tmp_path / "sum.c").write_text(text)
-    flags = [*STRICT, "-O1", *AVX2_FLAGS, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags = [*STRICT, "-O1", *AVX2_FLAGS, f"-I{include_dir()}", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     subprocess.run(["gcc", *flags, str(tmp_path / "sum.c"), "-o", str(tmp_path / "sum")], check=True)
     subprocess.run([str(tmp_path / "sum")], check=True)
 

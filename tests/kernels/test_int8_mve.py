@@ -259,11 +259,11 @@ def sum_cases() -> list[Case]:
             continue
         form = affine(a, b, result, 20, low, high)
         assert form is not None, (a, b, result)
-        name, helpers = row_kernel(form)
+        row = row_kernel(form)
         count = int(r.integers(1, 700))
         x = r.integers(-128, 128, (2, count)).astype(np.int8)
         expected = np.array([_sum_by_hand(int(p), int(q), (a, b), result, low, high) for p, q in x.T], np.int8)
-        code = KernelCode(f"{name}(x, x + {count}, y, {count});\n", helpers=helpers, slack=0)
+        code = KernelCode(row.call("x", f"x + {count}", "y", str(count)), helpers=row.helpers, slack=0)
         cases.append(Case(f"sum {form}", code, x, expected))
     return cases
 

@@ -20,6 +20,7 @@ from aot_model.kernels.target import Kernel, Target
 from aot_model.targets.builtin import BUILTIN
 from aot_model.targets.registry import parse_target
 from batch import Outcome, compiled_case, run_cases
+from machines import MACHINES
 from qemu import available
 
 
@@ -82,7 +83,9 @@ def run(layers: Sequence[Layer], name: str, place: Place, jobs: int = batch.JOBS
 
 @pytest.mark.parametrize(("name", "place"), ROWS, ids=LABELS)
 def test_kernel(name: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if place.board is not None and not available():
+    if place.board in MACHINES and MACHINES[place.board].missing():
+        pytest.skip(MACHINES[place.board].missing())
+    if place.board is not None and place.board not in MACHINES and not available():
         pytest.skip("arm-none-eabi-gcc or qemu-system-arm is not installed")
     layers = taken_layers(name, place, tmp_path, monkeypatch)
     assert len(layers) >= 5, f"only {len(layers)} layers reach {name}"

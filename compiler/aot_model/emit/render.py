@@ -64,6 +64,9 @@ def _positional(view: ModelView) -> list[str]:
 NO_MIXED_DOT = """\
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 /* it sums int8_t * (uint8_t - 128) wrongly with these instructions */
 #if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
+#ifdef __AVX512VNNI__
+#define AOT_MODEL_VNNI /* for assembly */
+#endif
 #pragma GCC target("no-avxvnni,no-avx512vnni")
 #elif defined(__ARM_FEATURE_MATMUL_INT8)
 #pragma GCC target("+noi8mm")
@@ -117,7 +120,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     return environment().get_template(template).render(
         m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
         layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
-        mixed_dot="" if any("dpbusd" in helper for helper in view.helpers) else NO_MIXED_DOT, checks=list(dict.fromkeys(checks)),
+        mixed_dot=NO_MIXED_DOT, checks=list(dict.fromkeys(checks)),
         advice=view.target.c_advice, **more,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from aot_model.kernels.target import Attribute, Target
 from aot_model.targets.cmsis_nn import CMSIS_NN
 from aot_model.targets.cores import CORES
 from aot_model.targets.float32 import KERNELS as FLOAT32
-from aot_model.targets.int8 import ARMV6M, DSP, HELIUM, PLAIN
+from aot_model.targets.int8 import ARMV6M, AVX512_VNNI, DSP, HELIUM, NEON_SDOT, PLAIN
 from aot_model.targets.int8 import HOST as HOST_INT8
 from aot_model.targets.int8 import kernels as int8
 from aot_model.targets.json_region import JSON, JSON_WEIGHTLESS
@@ -33,8 +33,9 @@ C = Target(
 
 HOST = Target(
     "host", "the machine that builds, with vector code for x86-64 and AArch64", C,
-    attributes={"vector": Attribute("auto", "widest float vector to write code for; auto: what the compiler has, where it is known (build rules, run, verify), else v8", ("auto", "scalar", "v4", "v8", "v16", "neon"))},
-    kernels=int8(HOST_INT8), vector="v8", c_flags=("-march=native",),
+    attributes={"vector": Attribute("auto", "widest float vector to write code for; auto: what the compiler has, where it is known (build rules, run, verify), else v8", ("auto", "scalar", "v4", "v8", "v16", "neon")),
+                "dot": Attribute("none", "instruction for products of 8-bit integers: VPDPBUSD of AVX-512 VNNI with vectors v8, SDOT with neon; set where the compiler's flags are known", ("none", "vnni", "sdot"))},
+    kernels=(*int8(AVX512_VNNI)[:2], *int8(NEON_SDOT)[:2], *int8(HOST_INT8)), vector="v8", c_flags=("-march=native",),
 )  # fmt: skip
 
 _ORDER = (("!defined(__ARM_BIG_ENDIAN)", "compile for little-endian, or pass --target c"),)

@@ -7,7 +7,7 @@ through a constant bias and a requantisation to int8 (uint8); what follows (a re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from textwrap import indent
 
@@ -38,6 +38,7 @@ from aot_model.kernels.int8 import (
     pooling_mve,
     sum_host,
     sum_mve,
+    vectors,
 )
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.site import Site
@@ -70,10 +71,12 @@ class Family:
     row: Writer | None = None
     """Fully connected, one row of input."""
     row_fits: Fits = lambda shape, quant: True
-    sum_row: Callable[[sum_mve.Affine], tuple[str, tuple[str, ...]]] | None = None
-    """(name, helpers) of the sum with another tensor, for tails that take rows."""
+    sum_row: Callable[[sum_mve.Affine], sum_mve.RowSum] | None = None
+    """The sum with another tensor, for tails that take rows."""
     dialects: tuple[str, ...] | None = None
     """Vector dialects of the target with which the family may be used; None: any."""
+    dot: str | None = None
+    """What the target's option `dot` must say for that."""
 
 
 def _pool_c(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
@@ -108,6 +111,8 @@ HOST = Family(
     "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
     _always, sum_row=sum_host.row_kernel, dialects=("v8", "v16"),
 )  # fmt: skip
+AVX512_VNNI = replace(HOST, name=vectors.VNNI.name, conv=partial(conv_host.conv, dialect=vectors.VNNI), dot="vnni")
+NEON_SDOT = replace(PLAIN, name=vectors.SDOT.name, conv=partial(conv_host.conv, dialect=vectors.SDOT), dialects=("neon",), dot="sdot")
 DSP = Family(
     "DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise, depthwise_dsp.applicable,
     fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
@@ -227,19 +232,24 @@ def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, s
 class SumTail(FusedTail):
     """The sum with one other tensor, a row at a time."""
 
-    row_kernel: str = ""
-    row_helpers: tuple[str, ...] = ()
+    row_sum: sum_mve.RowSum = field(default_factory=lambda: sum_mve.RowSum(""))
+
+    @property
+    def row_helpers(self) -> tuple[str, ...]:
+        """Texts of the functions that store_row's statement calls."""
+        return self.row_sum.helpers
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
         """`count` results from a pixel's first channel on; see kernels/int8/conv_mve.py."""
         at = position_text(substitute(self.position, self.mapping("acc", index)), 13)
         (other,) = self.names.values()
         where = "" if at == "0" else f" + {at}"
-        return f"{self.row_kernel}({source}, {other}{where}, y{where}, {count});\n"
+        self.headers.update({self.row_sum.header} - {""})
+        return self.row_sum.call(source, f"{other}{where}", f"y{where}", str(count))
 
 
 def sum_tail(
-    row_kernel: Callable[[sum_mve.Affine], tuple[str, tuple[str, ...]]], tail: FusedTail, nodes: tuple[Node, ...], before: Value
+    row_kernel: Callable[[sum_mve.Affine], sum_mve.RowSum], tail: FusedTail, nodes: tuple[Node, ...], before: Value
 ) -> FusedTail:
     """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same place."""
     if len(nodes) != 1 or not isinstance(nodes[0].op, QuantisedSum) or len(tail.names) != 1:
@@ -255,8 +265,7 @@ def sum_tail(
     form = sum_mve.affine(a, b, result, op.left_shift, op.low, op.high)
     if form is None:
         return tail
-    name, helpers = row_kernel(form)
-    return SumTail(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row_kernel=name, row_helpers=helpers)
+    return SumTail(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row_sum=row_kernel(form))
 
 
 def _part(site: Site) -> Integer:
@@ -337,6 +346,8 @@ def _for_dialects(family: Family, reject: Callable[[Node, Chain, Target], str | 
     def check(node: Node, chain: Chain, target: Target) -> str | None:
         if family.dialects is not None and target.dialect() not in family.dialects:
             return f"the target's vectors are {target.dialect()}"
+        if family.dot is not None and target.option("dot") != family.dot:
+            return f"the target's dot product is {target.option('dot')}"
         return reject(node, chain, target)
 
     return check

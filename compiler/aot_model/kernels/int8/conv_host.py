@@ -1,6 +1,6 @@
 """int8 convolution and matrix products on hosts: blocks of pixels by blocks of 16 output channels in registers.
 
-Output channels lie in the lanes; one step of the inner loop broadcasts a pair (AVX2) or a quad (VNNI) of adjacent inputs
+Output channels lie in the lanes; one step of the inner loop broadcasts a pair (AVX2) or a quad (VNNI, SDOT) of adjacent inputs
 of each pixel of the block and multiplies it with the weights of 16 channels, which are used for all pixels:
 
     for each pixel: one load with broadcast, two multiply-adds of 16 or 32 products each
@@ -17,31 +17,30 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
+from aot_model.kernels.int8 import conv_c
 from aot_model.kernels.int8.conv_mve import tail_helpers
-from aot_model.kernels.int8.host_dialect import AVX2, HostDialect
-from aot_model.kernels.int8.host_finish import Finish, finish, lanes, table
+from aot_model.kernels.int8.host_finish import Finish, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
 from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
-from aot_model.kernels.int8.host_x86 import INLINE
+from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point
 from aot_model.kernels.int8.requantise_host import plan
 from aot_model.kernels.int8.spec import QuantSpec
-
-PIXELS = {16: 6, 8: 8}
-"""Most pixels of a block, by its channels: 12 or 8 accumulators of 16 registers."""
+from aot_model.kernels.int8.vectors import AVX2
 
 
-def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, dialect: HostDialect) -> tuple[str, str]:
+def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, dialect: InstructionSet) -> tuple[str, str]:
     """(name, text): `pixels` pixels x `blocks` blocks of end.block channels, all taps, finished and stored."""
-    vectors = end.block // 8
-    name = f"q8_conv_{pixels}x{blocks * end.block}_{weights}_{end.name.removeprefix('q8_')}"
+    vectors, lanes = dialect.registers(end.block), dialect.lanes
+    name = f"q8_conv_{pixels}x{blocks * end.block}_{weights}_{end.name.partition('_')[2]}"
+    held = "uvwz"
     group = dialect.group
-    acc = [[[f"{'ab'[v]}{p}{f'_{k}' if blocks > 1 else ''}" for v in range(vectors)] for p in range(pixels)] for k in range(blocks)]
+    acc = [[[f"{'abcd'[v]}{p}{f'_{k}' if blocks > 1 else ''}" for v in range(vectors)] for p in range(pixels)] for k in range(blocks)]
     lines = []
     for k in range(blocks):
         entry = "table" if k == 0 else f"table + {k * end.words}"
         for v in range(vectors):
-            start = f"q8_load({entry}{f' + {8 * v}' if v else ''})"
+            start = f"q8_load({entry}{f' + {lanes * v}' if v else ''})"
             first = acc[k][0][v]
             rest = "".join(f", {acc[k][p][v]} = {first}" for p in range(1, pixels))
             lines.append(f"    q8_acc {first} = {start}{rest};")
@@ -49,30 +48,30 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, 
         "    for (int32_t i = 0; i < rows; i++, x += row) {",
         "        for (int32_t j = 0; j < runs; j++) {",
         f"            const {dialect.element} *at = x + j * run;",
-        f"            for (int32_t k = 0; k < steps; k++, at += {group}, w += {8 * vectors * group}) {{",
+        f"            for (int32_t k = 0; k < steps; k++, at += {group}, w += {end.block * group}) {{",
     ]
     inner = []
     for p in range(pixels):
         inner.append(f"const q8_inputs x{p} = q8_splat(at{f' + {p} * pixel' if p > 1 else ' + pixel' if p else ''});")
         if blocks == 1:
             if p == 0:
-                loads = [f"{'uv'[v]} = q8_weights_{weights}(w{f' + {8 * group * v}' if v else ''})" for v in range(vectors)]
+                loads = [f"{held[v]}0 = q8_weights_{weights}(w{f' + {lanes * group * v}' if v else ''})" for v in range(vectors)]
                 inner.append(f"const q8_weights {', '.join(loads)};")
-            inner += [f"{a} = q8_dot({a}, {'uv'[v]}, x{p});" for v, a in enumerate(acc[0][p])]
+            inner += [f"{a} = q8_dot({a}, {held[v]}0, x{p});" for v, a in enumerate(acc[0][p])]
     if blocks > 1:
         for k in range(blocks):
             for v in range(vectors):
-                at = "w" + (f" + {k} * stride" if k else "") + (f" + {8 * group * v}" if v else "")
-                inner.append(f"const q8_weights {'uv'[v]}{k} = q8_weights_{weights}({at});")
+                at = "w" + (f" + {k} * stride" if k else "") + (f" + {lanes * group * v}" if v else "")
+                inner.append(f"const q8_weights {held[v]}{k} = q8_weights_{weights}({at});")
                 for p, a in ((p, acc[k][p][v]) for p in range(pixels)):
-                    inner += [f"{a} = q8_dot({a}, {'uv'[v]}{k}, x{p});"]
+                    inner += [f"{a} = q8_dot({a}, {held[v]}{k}, x{p});"]
     lines += ["                " + t for t in inner]
     lines += ["            }", "        }", "    }"]
     for k in range(blocks):
         entry = "table" if k == 0 else f"table + {k * end.words}"
         for p in range(pixels):
             at = "y" + (f" + {k * end.block}" if k else "") + (f" + {p} * next" if p > 1 else " + next" if p else "")
-            lines.append(f"    {end.name}({', '.join(acc[k][p])}, {entry}, {at}, count);")
+            lines.append(f"    {end.name}({', '.join(dialect.parts.format(a) for a in acc[k][p])}, {entry}, {at}, count);")
     unused = ["pixel", "next"] if pixels == 1 else []
     lines += [f"    (void){u};" for u in unused]
     stride = ["int32_t stride"] if blocks > 1 else []
@@ -81,7 +80,7 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, 
         f"const {weights}_t *w", *stride, "const int32_t *table", f"{out}_t *y", "int32_t next", "int32_t count",
     ]  # fmt: skip
     half = len(parameters) // 2
-    head = f"{INLINE} void {name}({', '.join(parameters[:half])},\n    {', '.join(parameters[half:])})"
+    head = f"AOT_MODEL_INLINE void {name}({', '.join(parameters[:half])},\n    {', '.join(parameters[half:])})"
     comment = f"/* {pixels} pixel(s) x {blocks * end.block} channels: rows x runs x steps of {group} inputs. */\n"
     return name, f"{comment}{head}\n{{\n" + "\n".join(lines) + "\n}\n"
 
@@ -92,25 +91,27 @@ def conv(
     bias: npt.NDArray[np.int32] | None,
     quant: QuantSpec,
     tail: Tail | None = None,
-    dialect: HostDialect = AVX2,
+    dialect: InstructionSet = AVX2,
 ) -> KernelCode:
     """Convolution of any geometry; weights [out_c, kernel_h, kernel_w, in_c / groups], int8 or uint8.
 
     With a tail, it gets the requantised and clamped value. Layers that an int8 dot product cannot take (weights with a
-    zero point) are computed by the AVX2 dialect.
+    zero point) are computed by the set's base, or in plain C.
     """
     s = along_rows(shape)
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     if not dialect.weights_fit(w):
-        dialect = AVX2
-    flip = dialect.flip if quant.x_dtype == "int8" else 0
+        if dialect.base is None:
+            return conv_c.conv(shape, weights, bias, quant, tail)
+        dialect = dialect.base
+    flip = dialect.flips.get(quant.x_dtype, 0)
     lo, hi = bounds(w, b, quant)
     rq = plan(quant, b, lo, hi)
     start = rq.bias - flip * w.sum(axis=1)
     rq = replace(rq, bias=start)
 
-    v = view(s, PIXELS[16])
+    v = view(s, dialect.pixels[16])
     merged = s.groups == 1 and s.dilation_w == 1
     run, runs, apart = (s.kernel_w * per_in, 1, 0) if merged else (per_in, s.kernel_w, s.dilation_w * v.pixel)
     steps = -(-run // dialect.group)
@@ -143,11 +144,11 @@ def conv(
             channels = group * per_out + np.arange(at, at + block)
             channels = np.where(np.arange(at, at + block) < per_out, channels, -1)
             entries.append(table(block, rq, channels, dialect))
-            lane = channels[lanes(block)]
+            lane = channels[dialect.block_channels(block)]
             rows = np.where(lane[:, None, None, None] >= 0, padded[np.maximum(lane, 0)], 0)
             rows = rows.reshape(block, s.kernel_h, runs, steps, dialect.group)
             packed.append(rows.transpose(1, 2, 3, 0, 4).astype(stored).reshape(-1))
-        pixels = PIXELS[block] if blocks == 1 else v.out_w
+        pixels = dialect.pixels[block] if blocks == 1 else v.out_w
         sweeps.append(
             Sweep(group * per_out + first, count, block * blocks, pixels, before[0], size * blocks, before[1], end.words * blocks,
                   group * per_in, 0, caller(blocks, end, size))
@@ -162,17 +163,17 @@ def conv(
                 sweep(group, done, whole, block, many)
                 done += whole
         if done < per_out:
-            sweep(group, done, per_out - done, 8 if per_out - done <= 8 else 16, 1)
+            sweep(group, done, per_out - done, 8 if per_out - done <= 8 and 8 in dialect.pixels else 16, 1)
     loops = Loops(shape, v, quant, dialect, sweeps, tail, quant.x_zero_point + flip)
     body = loops.text()
     finishes = [t for e in ends.values() for t in e.helpers]
     tiles = tile_helpers(v, quant.x_dtype, dialect)
-    helpers = [*dialect.helpers(*finishes, *texts.values(), *tiles), *tiles, *finishes, *texts.values()]
+    helpers = [*tiles, *finishes, *texts.values()]
     return KernelCode(
         body=dialect.named(body),
         constants=(Packed("weights", np.concatenate(packed), 32), Packed("table", np.concatenate(entries), 32)),
         scratch=loops.scratch(),
-        includes=dialect.includes,
+        includes=frozenset({dialect.header}),
         helpers=tuple(dict.fromkeys(dialect.named(h) for h in (*helpers, *tail_helpers(tail)))),
         slack=loops.slack(),
         note=f"{dialect.name}, {loops.note}; requantisation: {rq.note}",

@@ -1,4 +1,4 @@
-"""int8 depthwise convolution on hosts: channels in the lanes, taps in pairs.
+"""int8 depthwise convolution with AVX2: channels in the lanes, taps in pairs.
 
 Two taps of 16 channels are interleaved to pairs of int16 and multiplied with the pairs of their weights: per pixel and pair
 two loads, two interleavings and two multiply-adds, 32 products. Weights: [block of 16 channels][pair of taps][channel][2].
@@ -12,22 +12,21 @@ import numpy.typing as npt
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_host
 from aot_model.kernels.int8.conv_mve import tail_helpers
-from aot_model.kernels.int8.host_dialect import AVX2, HostDialect
-from aot_model.kernels.int8.host_finish import Finish, finish, lanes, table
+from aot_model.kernels.int8.host_finish import Finish, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
 from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
-from aot_model.kernels.int8.host_x86 import INLINE
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point
 from aot_model.kernels.int8.requantise_host import plan
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.vectors import AVX2
 
 PIXELS = 4
 BLOCK = 16
 
 
-def micro_kernel(pixels: int, end: Finish, weights: str, out: str, dialect: HostDialect) -> tuple[str, str]:
+def micro_kernel(pixels: int, end: Finish, weights: str, out: str) -> tuple[str, str]:
     """(name, text): `pixels` pixels x 16 channels, all taps, finished and stored."""
-    name = f"q8_depthwise_{pixels}_{weights}_{end.name.removeprefix('q8_')}"
+    name = f"q8_depthwise_{pixels}_{weights}_{end.name.partition('_')[2]}"
     places = [f" + {p} * pixel" if p > 1 else " + pixel" if p else "" for p in range(pixels)]
     lines = []
     for v, at in (("a", "table"), ("b", "table + 8")):
@@ -48,7 +47,7 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str, dialect: Host
     lines += ["    (void)pixel;", "    (void)next;"] if pixels == 1 else []
     return name, f"""\
 /* {pixels} pixel(s) x {BLOCK} channels, taps in pairs at x + offsets. */
-{INLINE} void {name}(const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs,
+AOT_MODEL_INLINE void {name}(const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs,
     const {weights}_t *w, const int32_t *table, {out}_t *y, int32_t next, int32_t count)
 {{
 """ + "\n".join(lines) + "\n}\n"
@@ -60,7 +59,6 @@ def depthwise(
     bias: npt.NDArray[np.int32] | None,
     quant: QuantSpec,
     tail: Tail | None = None,
-    dialect: HostDialect = AVX2,
 ) -> KernelCode:
     """Depthwise convolution with any multiplier; weights [kernel_h, kernel_w, out_c].
 
@@ -70,8 +68,7 @@ def depthwise(
     taps = np.asarray(weights).reshape(s.kernel_h * s.kernel_w, oc)
     if s.in_c == 1:
         ordinary = taps.T.reshape(oc, s.kernel_h, s.kernel_w, 1)
-        return conv_host.conv(ConvShape(**{**s.__dict__, "groups": 1}), ordinary, bias, quant, tail, dialect)
-    dialect = AVX2 if dialect.group != 2 else dialect
+        return conv_host.conv(ConvShape(**{**s.__dict__, "groups": 1}), ordinary, bias, quant, tail)
     w, b = fold_zero_point(np.ascontiguousarray(taps.T), bias, quant)
     rq = plan(quant, b, *bounds(w, b, quant))
     v = view(s, PIXELS, oc // s.in_c)
@@ -85,18 +82,17 @@ def depthwise(
     pairs = offsets.size // 2
     padded = np.zeros((-(-lanes_used // BLOCK) * BLOCK, 2 * pairs), np.int64)
     padded[:lanes_used, :count] = np.tile(w, (fold, 1))
-    end = finish(BLOCK, rq, quant, dialect)
+    end = finish(BLOCK, rq, quant, AVX2)
     packed, entries = [], []
     for first in range(0, lanes_used, BLOCK):
-        lane = lanes(BLOCK)
-        packed.append(padded[first + lane].reshape(BLOCK, pairs, 2).transpose(1, 0, 2).astype(kind).reshape(-1))
+        packed.append(padded[first + AVX2.block_channels(BLOCK)].reshape(BLOCK, pairs, 2).transpose(1, 0, 2).astype(kind).reshape(-1))
         channels = np.arange(first, first + BLOCK)
-        entries.append(table(BLOCK, rq, np.where(channels < lanes_used, channels % oc, -1), dialect))
+        entries.append(table(BLOCK, rq, np.where(channels < lanes_used, channels % oc, -1), AVX2))
 
     texts: dict[str, str] = {}
 
     def call(pixels: int, x: str, at: str, entry: str, y: str, channels: int) -> str:
-        name, text = micro_kernel(pixels, end, kind, quant.out_dtype, dialect)
+        name, text = micro_kernel(pixels, end, kind, quant.out_dtype)
         texts[name] = text
         return f"{name}({x}, {fold * v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, {lanes_used}, {channels});"
 
@@ -105,20 +101,20 @@ def depthwise(
         Sweep(first, n, BLOCK, PIXELS, first // BLOCK * size, size, first // BLOCK * end.words, end.words, first, BLOCK, call, fold)
         for first, n in ((0, whole), (whole, lanes_used - whole)) if n
     ]  # fmt: skip
-    loops = Loops(shape, v, quant, dialect, sweeps, tail, quant.x_zero_point)
+    loops = Loops(shape, v, quant, AVX2, sweeps, tail, quant.x_zero_point)
     body = loops.text()
-    tiles = tile_helpers(v, quant.x_dtype, dialect)
-    helpers = [*dialect.helpers(*end.helpers, *texts.values(), *tiles), *tiles, *end.helpers, *texts.values()]
+    tiles = tile_helpers(v, quant.x_dtype, AVX2)
+    helpers = [*tiles, *end.helpers, *texts.values()]
     return KernelCode(
-        body=body,
+        body=AVX2.named(body),
         constants=(
             Packed("weights", np.concatenate(packed), 32),
             Packed("table", np.concatenate(entries), 32),
             Packed("offsets", offsets, 4),
         ),
         scratch=loops.scratch(),
-        includes=dialect.includes,
-        helpers=(*dict.fromkeys(helpers), *tail_helpers(tail)),
+        includes=frozenset({AVX2.header}),
+        helpers=(*dict.fromkeys(AVX2.named(h) for h in helpers), *tail_helpers(tail)),
         slack=loops.slack(),
-        note=f"{dialect.name}, 16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}",
+        note=f"{AVX2.name}, 16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}",
     )

@@ -15,23 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.kernels.int8.finish import requantise_helper
-from aot_model.kernels.int8.host_dialect import HostDialect
-from aot_model.kernels.int8.host_x86 import INLINE
+from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.requantise_host import HostRequantise
 from aot_model.kernels.int8.spec import Int64, QuantSpec
-
-LANES16 = (0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15)
-"""Channel of each lane of the two accumulators of a block of 16."""
-
-
-def lanes(block: int) -> np.ndarray:
-    """Channel, within its block, of each accumulator lane."""
-    return np.array(LANES16 if block == 16 else range(8))
 
 
 @dataclass(frozen=True)
 class Finish:
-    """The finishing function `name(a[, b], table, y, count)` of one layer for blocks of 16 or 8 channels."""
+    """The finishing function `name(a[, b ...], table, y, count)` of one layer for blocks of 16 or 8 channels."""
 
     block: int
     name: str
@@ -40,7 +31,7 @@ class Finish:
     """Of a table entry."""
 
 
-def finish(block: int, rq: HostRequantise, quant: QuantSpec, dialect: HostDialect) -> Finish:
+def finish(block: int, rq: HostRequantise, quant: QuantSpec, dialect: InstructionSet) -> Finish:
     """The function for blocks of `block` channels; text is shared by layers whose ranges are alike."""
     out = quant.out_dtype
     low, high = (quant.out_range[i] if v is None else v for i, v in enumerate((rq.low, rq.high)))
@@ -48,20 +39,21 @@ def finish(block: int, rq: HostRequantise, quant: QuantSpec, dialect: HostDialec
     name = f"q8_{rq.form}{shift if shift else ''}_{block}_{out}"
     if (low, high) != quant.out_range:
         name += f"_{low}_{high}".replace("-", "n")
-    parts = ("a", "b")[: block // 8]
-    at = {v: 8 * i for i, v in enumerate(parts)}
+    s = dialect.finishing
+    parts = "abcd"[: s.registers(block)]
+    at = {v: s.lanes * i for i, v in enumerate(parts)}
     extra: tuple[str, ...] = ()
     if rq.form == "raw":
         rule, text = requantise_helper(quant)
         name += f"_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
         extra = (text,)
         words = 3 * block
-        save = "q8_sums16(sums, a, b);" if block == 16 else "q8_save(sums, a);"
+        save = f"q8_sums16(sums, {', '.join(parts)});" if block == 16 else "q8_save(sums, a);"
         body = f"""\
     int32_t sums[{block}];
     {save}
-    for (int32_t c = 0; c < count; c++) {{
-        y[c] = ({out}_t){rule}(sums[c], table + {block} + 2 * c);
+    for (int32_t i = 0; i < count; i++) {{
+        y[i] = ({out}_t){rule}(sums[i], table + {block} + 2 * i);
     }}
 """
     else:
@@ -82,13 +74,13 @@ def finish(block: int, rq: HostRequantise, quant: QuantSpec, dialect: HostDialec
         body = f"    q8_store(y, q8_bytes{block}_{out}({packed}, {low}, {high}), count);\n"
     arguments = ", ".join(f"q8_acc {v}" for v in parts)
     comment = f"/* {block} channels: requantisation, clamp to [{low}, {high}], store of the first `count`. */\n"
-    text = f"{comment}{INLINE} void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t count)\n{{\n{body}}}\n"
-    return Finish(block, name, (*extra, text), words)
+    text = f"{comment}AOT_MODEL_INLINE void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t count)\n{{\n{body}}}\n"
+    return Finish(block, s.named(name), (*extra, s.named(text)), words)
 
 
-def table(block: int, rq: HostRequantise, channels: Int64, dialect: HostDialect) -> np.ndarray:
+def table(block: int, rq: HostRequantise, channels: Int64, dialect: InstructionSet) -> np.ndarray:
     """Entry of the channels [block] (-1: none), int32 words."""
-    lane = channels[lanes(block)]
+    lane = channels[dialect.block_channels(block)]
     order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4] for i in range(block)])).astype(np.int64)
 
     def of(values: Int64, where: Int64) -> np.ndarray:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from aot_model.kernels.base import ConvShape, Scratch, Tail
 from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8.conv_mve import RowTail
-from aot_model.kernels.int8.host_dialect import HostDialect
 from aot_model.kernels.int8.host_tile import View, split, tile_call
+from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
 
@@ -49,7 +49,7 @@ class Loops:
     shape: ConvShape
     view: View
     quant: QuantSpec
-    dialect: HostDialect
+    dialect: InstructionSet
     sweeps: list[Sweep]
     tail: Tail | None
     zero: int

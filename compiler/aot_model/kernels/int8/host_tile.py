@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32.text import total
-from aot_model.kernels.int8.host_dialect import HostDialect
+from aot_model.kernels.int8.instructions import InstructionSet
 
 TILE_BYTES = 16 * 1024
 """Half of a first-level data cache; the weights of a block of channels have the other half."""
@@ -139,10 +139,10 @@ def tile_call(v: View, x_dtype: str, zero: int, image: str, first: str, rows: st
     return f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, {zero});"
 
 
-def tile_helpers(v: View, x_dtype: str, dialect: HostDialect) -> list[str]:
+def tile_helpers(v: View, x_dtype: str, dialect: InstructionSet) -> list[str]:
     """The functions that `tile_call` calls."""
     element = dialect.element
-    flip = f" + {dialect.flip}" if dialect.flip and x_dtype == "int8" else ""
+    flip = f"{dialect.flips[x_dtype]:+d}".replace("+", " + ").replace("-", " - ") if x_dtype in dialect.flips else ""
     dense = v.strides[3] == 1 and v.repeat == 1
     if dense:
         name, parameters = "q8_tile", "int32_t run, int32_t runs, int32_t step"
@@ -167,7 +167,7 @@ def tile_helpers(v: View, x_dtype: str, dialect: HostDialect) -> list[str]:
     text = f"""\
 /* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left elements of
  * padding, {comment}, and right elements of padding. */
-static void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
+AOT_MODEL_FUNCTION void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
                         int32_t left, {parameters}, int32_t right, {element} zero)
 {{
     AOT_MODEL_BARRIER;
@@ -183,4 +183,4 @@ static void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first,
     AOT_MODEL_BARRIER;
 }}
 """
-    return [*dialect.helpers(text), text]
+    return [text]

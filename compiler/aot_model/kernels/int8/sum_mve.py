@@ -51,6 +51,20 @@ class Affine:
     high: int
 
 
+@dataclass(frozen=True)
+class RowSum:
+    """A function name(a, b, y, n, numbers ...): y[i] from a[i] and b[i], i < n, n > 0; y may be a or b."""
+
+    name: str
+    numbers: tuple[int, ...] = ()
+    helpers: tuple[str, ...] = ()
+    header: str = ""
+
+    def call(self, *arguments: str) -> str:
+        """The statement."""
+        return f"{self.name}({', '.join([*arguments, *(str(n) for n in self.numbers)])});\n"
+
+
 def sum_table(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int, high: int) -> np.ndarray:
     """int64 [256, 256]: the sum as TensorFlow Lite Micro computes it for a, b = -128 .. 127."""
     bytes_ = np.arange(-128, 128, dtype=np.int64)
@@ -95,8 +109,8 @@ def _offset(table: np.ndarray, ma: int, mb: int, shift: int, low: int, high: int
     return offset if above <= below and abs(offset) <= room else None
 
 
-def row_kernel(form: Affine) -> tuple[str, tuple[str, ...]]:
-    """(name, helpers) of name(a, b, y, n): y[i] from a[i] and b[i], i < n, n > 0; y may be a or b."""
+def row_kernel(form: Affine) -> RowSum:
+    """The function of one form."""
     saturates = form.low == -128 and form.high == 127
     clamp = ["vqmovnb.s32 q0, q0", "vqmovnb.s16 q0, q0"] if saturates else ["vmax.s32 q0, q0, %q[low]", "vmin.s32 q0, q0, %q[high]"]
     lines = ["dlstp.32 lr, %[n]", "1:", "vldrb.s32 q0, [%[a]], #4", "vldrb.s32 q1, [%[b]], #4"]
@@ -126,4 +140,5 @@ def row_kernel(form: Affine) -> tuple[str, tuple[str, ...]]:
 """
     name = f"aot_mve_sum_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
     comment = "/* The sum of two rows of quantised values; the factors are proven on all pairs. */\n"
-    return name, (*HELPERS, f"{comment}AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{body}")
+    text = f"{comment}AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{body}"
+    return RowSum(name, helpers=(*HELPERS, text))

@@ -1,0 +1,114 @@
+"""Every instruction of the tables against its meaning, where it exists: on this machine, or emulated."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from machines import MACHINES, Machine
+
+from aot_model.emit.render import NO_MIXED_DOT
+from aot_model.host.program import STRICT
+from aot_model.installation import include_dir
+from aot_model.kernels.int8.instructions import Instruction, InstructionSet, Operand
+from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
+
+SETS = {s.name: s for s in (AVX2, VNNI, SDOT)}
+MACHINE_OF = {"AVX2": "avx2", "AVX-512 VNNI": "vnni", "SDOT": "sdot"}
+TRIALS = 200
+
+
+def values(rng: np.random.Generator, o: Operand) -> np.ndarray:
+    """Elements of an operand, the ends of its range more often than chance would have it."""
+    limits = np.iinfo(o.element)
+    low, high = limits.min if o.low is None else o.low, limits.max if o.high is None else o.high
+    drawn = rng.integers(low, high + 1, o.lanes)
+    ends = rng.choice([low, high, max(low, min(0, high))], o.lanes)
+    return np.where(rng.random(o.lanes) < 0.3, ends, drawn)
+
+
+def statement(s: InstructionSet, i: Instruction) -> list[str]:
+    """C that fetches the operands from `in`, executes, and puts the result into `out`."""
+    lines, at, names = [], 0, []
+    for k, o in enumerate(i.operands):
+        size, name = o.lanes * np.dtype(o.element).itemsize, f"v{k}"
+        if o.memory:
+            names.append(f"({s.named(o.c_type)})(const void *)(in + {at})")
+        else:
+            lines += [f"{s.named(o.c_type)} {name};", f"memcpy(&{name}, in + {at}, {size});"]
+            names.append(name)
+        at += -(-size // 64) * 64
+    if i.result.memory:
+        names.append(f"({s.named(i.result.c_type)})(void *)out")
+        return [*lines, f"{s.named(i.text).format(*names)};"]
+    size = i.result.lanes * np.dtype(i.result.element).itemsize
+    return [*lines, f"const {s.named(i.result.c_type)} r = {s.named(i.text).format(*names)};", f"memcpy(out, &r, {size});"]
+
+
+def trial(rng: np.random.Generator, i: Instruction) -> tuple[bytes, bytes]:
+    """(operands as the program reads them, result as the meaning says)."""
+    given, arrays = b"", []
+    for o in i.operands:
+        v = values(rng, o)
+        raw = v.astype(np.int64).astype(o.element).tobytes()
+        given += raw + bytes(-len(raw) % 64)
+        arrays.append(v.astype(np.int64))
+    wanted = np.asarray(i.meaning(*arrays), np.int64)
+    return given, wanted.astype(i.result.element).tobytes()
+
+
+@cache
+def failures(name: str, folder: Path) -> dict[str, int]:
+    """How many trials of each instruction differ."""
+    s, machine, rng = SETS[name], MACHINES[MACHINE_OF[name]], np.random.default_rng(1)
+    trials = {k: [trial(rng, i) for _ in range(TRIALS)] for k, i in s.instructions.items()}
+    text = [NO_MIXED_DOT, f'#include "{s.header}"', "#include <stdio.h>", "#include <string.h>", "static uint8_t in[1024], out[1024];", "int main(void)", "{"]
+    for k, i in s.instructions.items():
+        given, wanted = trials[k][0]
+        text += [f"    for (int n = 0; n < {TRIALS}; n++) {{ /* {k} */", f"        if (fread(in, 1, {len(given)}, stdin) != {len(given)}) {{ return 1; }}"]
+        text += [*("        " + line for line in statement(s, i)), f"        fwrite(out, 1, {len(wanted)}, stdout);", "    }"]
+    (folder / "main.c").write_text("\n".join([*text, "    return 0;", "}\n"]))
+    run(machine, folder)
+    got = subprocess.run([*machine.runner, str(folder / "main")], input=b"".join(g for t in trials.values() for g, _ in t), capture_output=True, check=True).stdout
+    found, at = {}, 0
+    for k, many in trials.items():
+        size = len(many[0][1])
+        found[k] = sum(got[at + n * size : at + (n + 1) * size] != w for n, (_, w) in enumerate(many))
+        at += size * len(many)
+    assert at == len(got)
+    return found
+
+
+def run(machine: Machine, folder: Path) -> None:
+    subprocess.run([machine.compiler, *STRICT, "-O1", *machine.flags, f"-I{include_dir()}", "main.c", "-o", "main"], cwd=folder, check=True)
+
+
+ROWS = [(s.name, k) for s in SETS.values() for k in s.instructions]
+
+
+@pytest.mark.parametrize(("name", "instruction"), ROWS, ids=[f"{n}-{k}" for n, k in ROWS])
+def test_instruction(name: str, instruction: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    machine = MACHINES[MACHINE_OF[name]]
+    if machine.missing():
+        pytest.skip(machine.missing())
+    folder = tmp_path_factory.getbasetemp() / f"instructions-{machine.name}"
+    folder.mkdir(exist_ok=True)
+    assert failures(name, folder)[instruction] == 0
+
+
+def test_a_wrong_meaning_is_noticed(tmp_path: Path) -> None:
+    """Ties that go up in place of away from zero."""
+    i = SETS["AVX2"].instructions["round"]
+    rng = np.random.default_rng(2)
+    a, m, offset, shift = (values(rng, o).astype(np.int64) for o in i.operands)
+    assert (i.meaning(a, m, offset, shift) != (((2 * a * m + (1 << 31)) >> 32) + offset) >> shift).any()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_without_its_instructions_the_header_says_what_to_do(name: str, tmp_path: Path) -> None:
+    (tmp_path / "m.c").write_text(f'#include "{SETS[name].header}"\n')
+    done = subprocess.run(["gcc", "-mno-avx2", f"-I{include_dir()}", "-fsyntax-only", "m.c"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0 and "or pass --target host," in done.stderr
