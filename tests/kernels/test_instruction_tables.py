@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from machines import MACHINES, Machine
 
 from aot_model.emit.render import NO_MIXED_DOT
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.int8.instructions import Instruction, InstructionSet, Operand
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
+from machines import MACHINES, Machine
 
 SETS = {s.name: s for s in (AVX2, VNNI, SDOT)}
 MACHINE_OF = {"AVX2": "avx2", "AVX-512 VNNI": "vnni", "SDOT": "sdot"}

@@ -11,7 +11,6 @@ import arithmetic
 import numpy as np
 import pytest
 from kernel_program import Case, run_host
-from machines import MACHINES
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, random_shape, some_bias, some_input, some_weights
 
 from aot_model.host.program import STRICT
@@ -21,6 +20,7 @@ from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_host, requ
 from aot_model.kernels.int8.host_tile import split
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
+from machines import MACHINES
 
 has_avx2 = "avx2" in Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else False
 needs_avx2 = pytest.mark.skipif(not has_avx2, reason="needs a processor with AVX2")
