@@ -30,13 +30,6 @@ LONG = frozenset((
 ))  # fmt: skip
 """More than about three seconds each."""
 
-BY_LAYER = {
-    "mkq_conv_dyn.onnx": "ONNX Runtime's sigmoid and tanh differ in the last place from libm's, and a dynamic quantisation "
-    "behind them rounds one element in 10,000 to the other side; each layer is right for what it is given"
-}
-"""Networks that grow the noise of floats beyond the tolerance: each layer by itself must be right."""
-
-
 @cache
 def _index() -> dict[str, dict[str, Any]]:
     path = _FOLDER / "index.json"
@@ -61,17 +54,15 @@ def test_right_or_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None
     row = _index()[name]
     vectors = _FOLDER / row["vectors"]
     command = ["verify", str(_FOLDER / name), "--vectors", str(vectors), *row["verify"]]
-    status = main([*command, *(["--layers"] if name in BY_LAYER else _tolerances(row, vectors))])
+    status = main([*command, *_tolerances(row, vectors)])
     said = capsys.readouterr()
     if name in REFUSED:
         code, words = REFUSED[name]
         assert status == 1 and f"[{code}]" in said.err and words in said.err
-    elif name in BY_LAYER:
-        assert " off)" not in said.out and " off," not in said.out and "first layer" not in said.out, said.out
     else:
         assert status == 0, said.out + said.err
 
 
 def test_tables_name_networks_that_are_there() -> None:
     if _index():
-        assert {*REFUSED, *LONG, *BY_LAYER} <= set(_index())
+        assert {*REFUSED, *LONG} <= set(_index())

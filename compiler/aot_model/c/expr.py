@@ -165,7 +165,7 @@ class CWriter:
             raise OperatorError(f"{x.op} of {x.args[0].dtype.label} is not defined", "E202")
         dtype = x.args[0].dtype
         d = _compute_label(dtype)
-        self.headers.add("aot_model/scalar.h" if "aot_model_" in template else "math.h" if dtype.is_float else "stdint.h")
+        self.headers.add(op.header or "aot_model/scalar.h" if "aot_model_" in template else "math.h" if dtype.is_float else "stdint.h")
         # The operand of a sign must not begin with one: "--x" is a decrement.
         place = _ATOM if template.startswith("-") else 0 if template.count("(") and not template.startswith("!") else _UNARY
         args = [self.text(a, place) for a in x.args]

@@ -13,7 +13,7 @@ from aot_model.frontends.tflite_site import ACTIVATION_RANGES, QUANTISED, Site, 
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.ops.activation import Elu, Gelu, LeakyRelu
+from aot_model.ops.activation import Elu, Gelu, LeakyRelu, LibmGelu
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Mod
 from aot_model.ops.interpolated import InterpolatedLookup
@@ -268,7 +268,7 @@ def rsqrt(n: Site) -> Value:
 def sigmoid(n: Site) -> Value:
     x, hyperbolic = n.x(), n.operator.kind == "TANH"
     if not n.quantised():
-        return n.add("Tanh" if hyperbolic else "Sigmoid", x)
+        return n.add("LibmTanh" if hyperbolic else "LibmSigmoid", x)
     if x.dtype is DType.INT16:
         return n.build(SigmoidInt16(hyperbolic, *sixteen_bit_argument(n.scale(), (0, 1) if hyperbolic else (0,))), x)
     fraction, shift = math.frexp(n.scale() * 2.0**27)
@@ -315,7 +315,7 @@ def elu(n: Site) -> Value:
 def gelu(n: Site) -> Value:
     tanh = bool(n.operator.options.get("GeluOptions", "Approximate"))
     if not n.quantised():
-        return n.build(Gelu("tanh" if tanh else "none"), n.real())
+        return n.build(LibmGelu() if tanh else Gelu(), n.real())
     if tanh:
         return _float_table(n, lambda v: 0.5 * v * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))))
     return _float_table(n, lambda v: [0.5 * float(e) * (1 + math.erf(float(e) * math.sqrt(0.5))) for e in v])

@@ -260,7 +260,7 @@ class Site:
         if activation == "RELU":
             return self.add("Relu", x)
         if activation == "TANH":
-            return self.add("Tanh", x)
+            return self.add("LibmTanh", x)
         bounds = ACTIVATION_RANGES.get(activation)
         if bounds is None:
             raise OperatorError(f"fused activation {activation} is not supported", "E202")

@@ -14,22 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.arithmetic import fixed_point
+from aot_model.arithmetic import fixed_point, rational
 
 Array = Any
 
 
 @dataclass(frozen=True)
 class ScalarOp:
-    """numpy meaning; C text for floats and integers; precedence of the text (see c/expr.py); helper it needs."""
+    """numpy meaning; C text for floats and integers; precedence of the text (see c/expr.py); header it needs."""
 
     numpy: Callable[..., Array]
     c_float: str | None = None
     c_int: str | None = None
     infix: str | None = None
     wrap: bool = False
-    helper: str | None = None
-    """Name of a static inline function in runtime/include/aot_model/scalar.h that the text calls."""
+    header: str | None = None
+    """Where the functions of aot-model that the text calls are, if not in aot_model/scalar.h."""
 
 
 def _c_div(a: Array, b: Array) -> Array:
@@ -162,6 +162,8 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "sigmoid": ScalarOp(
         lambda x: (1 / (1 + np.exp(-np.abs(x)))) * np.where(x < 0, np.exp(-np.abs(x)), 1), c_float="aot_model_sigmoid_{d}({0})"
     ),
+    "rational_tanh": ScalarOp(rational.tanh, c_float="aot_model_tanh_float32({0})", header="aot_model/rational.h"),
+    "rational_logistic": ScalarOp(rational.logistic, c_float="aot_model_logistic_float32({0})", header="aot_model/rational.h"),
     "isnan": ScalarOp(np.isnan, c_float="isnan({0})", c_int="false"),
     "isinf": ScalarOp(np.isinf, c_float="isinf({0})", c_int="false"),
     # comparison and logic

@@ -82,7 +82,7 @@ class FusedTail:
 
     def with_dialect(self, dialect: VectorDialect) -> FusedTail:
         """The tail with vector stores, where the dialect can compute it."""
-        takes = dialect.lanes > 1 and self.element.dtype is DType.FLOAT32 and can_vectorise(self.element, self.index, self.accumulator)
+        takes = dialect.lanes > 1 and self.element.dtype is DType.FLOAT32 and can_vectorise(self.element, self.index, self.accumulator, dialect)
         return replace(self, dialect=dialect if takes else None)
 
     @property

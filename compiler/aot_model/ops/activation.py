@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, select
-from aot_model.ir.operator import At, Inputs, Operator, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.elementwise import Unary, clamp, one, relu
+from aot_model.ops.elementwise import Unary, clamp, one, relu, sigmoid, tanh
 from aot_model.ops.registry import broadcast_index, operator, required
 
 
@@ -97,17 +97,32 @@ class Shrink(Unary):
 
 @operator("Gelu", elementwise=True)
 class Gelu(Unary):
-    """x / 2 * (1 + erf(x / sqrt 2)), or the tanh approximation."""
+    """x / 2 * (1 + erf(x / sqrt 2)), or the tanh approximation in the order in which ONNX Runtime multiplies."""
 
     approximate: str = "none"
 
     def scalar(self, x: Expr) -> Expr:
         if self.approximate == "tanh":
-            cubic = call("mul", call("mul", call("mul", x, x), x), one(x, 0.044715))
-            inner = call("tanh", call("mul", call("add", x, cubic), one(x, math.sqrt(2 / math.pi))))
+            root = math.sqrt(2 / math.pi)
+            slope = call("add", call("mul", call("mul", one(x, 0.044715 * root), x), x), one(x, root))
+            inner = tanh(call("mul", x, slope))
         else:
             inner = call("erf", call("mul", x, one(x, math.sqrt(0.5))))
         return call("mul", call("mul", x, one(x, 0.5)), call("add", inner, one(x, 1)))
+
+
+@operator("LibmGelu", domain="aot", elementwise=True)
+class LibmGelu(Unary):
+    """The tanh approximation of Gelu by the C library, as LiteRT's reference kernel has it."""
+
+    def scalar(self, x: Expr) -> Expr:
+        cubic = call("mul", call("mul", call("mul", x, x), x), one(x, 0.044715))
+        inner = call("tanh", call("mul", call("add", x, cubic), one(x, math.sqrt(2 / math.pi))))
+        return call("mul", call("mul", x, one(x, 0.5)), call("add", inner, one(x, 1)))
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0], np.float64)
+        return [(x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))).astype(np.float32)]
 
 
 @operator("Swish", elementwise=True)
@@ -117,7 +132,7 @@ class Swish(Unary):
     alpha: float = 1.0
 
     def scalar(self, x: Expr) -> Expr:
-        return call("mul", x, call("sigmoid", call("mul", x, one(x, self.alpha))))
+        return call("mul", x, sigmoid(call("mul", x, one(x, self.alpha))))
 
 
 @operator("PRelu", elementwise=True)

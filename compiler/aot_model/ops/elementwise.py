@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const, select
-from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.registry import OPERATORS, broadcast, broadcast_index, operator, required
 
@@ -85,8 +85,18 @@ def _hard_swish(x: Expr) -> Expr:
     return call("mul", x, gate)
 
 
+def tanh(x: Expr) -> Expr:
+    """As ONNX Runtime computes it: of float32 a rational function."""
+    return call("rational_tanh" if x.dtype is DType.FLOAT32 else "tanh", x)
+
+
+def sigmoid(x: Expr) -> Expr:
+    """As `tanh`."""
+    return call("rational_logistic" if x.dtype is DType.FLOAT32 else "sigmoid", x)
+
+
 def _mish(x: Expr) -> Expr:
-    return call("mul", x, call("tanh", _softplus(x)))
+    return call("mul", x, tanh(_softplus(x)))
 
 
 _T = Callable[..., Expr]
@@ -98,10 +108,10 @@ _TABLE: list[tuple[str, int, _T, DType | None]] = [
     ("Sqrt", 1, _simple("sqrt"), None), ("Exp", 1, _simple("exp"), None), ("Log", 1, _simple("log"), None),
     ("Sin", 1, _simple("sin"), None), ("Cos", 1, _simple("cos"), None), ("Tan", 1, _simple("tan"), None),
     ("Asin", 1, _simple("asin"), None), ("Acos", 1, _simple("acos"), None), ("Atan", 1, _simple("atan"), None),
-    ("Sinh", 1, _simple("sinh"), None), ("Cosh", 1, _simple("cosh"), None), ("Tanh", 1, _simple("tanh"), None),
+    ("Sinh", 1, _simple("sinh"), None), ("Cosh", 1, _simple("cosh"), None), ("Tanh", 1, tanh, None),
     ("Asinh", 1, _simple("asinh"), None), ("Acosh", 1, _simple("acosh"), None), ("Atanh", 1, _simple("atanh"), None),
     ("Erf", 1, _simple("erf"), None), ("Floor", 1, _simple("floor"), None), ("Ceil", 1, _simple("ceil"), None),
-    ("Round", 1, _simple("rint"), None), ("Sigmoid", 1, _simple("sigmoid"), None), ("Relu", 1, relu, None),
+    ("Round", 1, _simple("rint"), None), ("Sigmoid", 1, sigmoid, None), ("Relu", 1, relu, None),
     ("Reciprocal", 1, lambda x: call("div", one(x, 1), x), None), ("Softplus", 1, _softplus, None),
     ("Softsign", 1, lambda x: call("div", x, call("add", call("abs", x), one(x, 1))), None),
     ("HardSwish", 1, _hard_swish, None), ("Mish", 1, _mish, None), ("IsNaN", 1, lambda x: call("isnan", x, dtype=DType.BOOL), DType.BOOL),
@@ -115,7 +125,15 @@ _TABLE: list[tuple[str, int, _T, DType | None]] = [
 ]  # fmt: skip
 
 
+_LIBM: list[tuple[str, _T, Callable[[np.ndarray], np.ndarray]]] = [
+    ("LibmTanh", _simple("tanh"), np.tanh), ("LibmSigmoid", _simple("sigmoid"), lambda x: 1 / (1 + np.exp(-x))),
+]  # fmt: skip
+"""Operators of our own: name, meaning, numpy. By the C library's functions, as LiteRT's reference kernels and TFLM have them, and what of
+ONNX Runtime is written with std::tanh and std::exp (RNN, the operators of ai.onnx.ml)."""
+
+
 _REAL = frozenset((
+    *(name for name, _, _ in _LIBM),
     "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Floor",
     "Ceil", "Round", "Sigmoid", "Reciprocal", "Softplus", "Softsign", "HardSwish", "Mish", "IsNaN", "Mean",
 ))  # fmt: skip
@@ -174,7 +192,7 @@ def _samples(cls: type[Elementwise]) -> list[Sample]:
 
 _EDGES = np.asarray([-np.inf, -100, -2.5, -1.5, -0.5, -0.0, 0, 0.25, 0.5, 1.5, 2.5, 3.5, 100, np.inf], np.float32)
 _WHOLE = frozenset("Add Sub Mul Div Max Min Equal Less LessOrEqual Greater GreaterOrEqual Abs Neg Sign".split())
-_ANYWHERE = frozenset("Abs Neg Ceil Floor Round Sign Relu Exp Tanh Sigmoid Erf Softsign HardSwish Equal Less LessOrEqual Greater GreaterOrEqual Min Max Identity".split())
+_ANYWHERE = frozenset("Abs Neg Ceil Floor Round Sign Relu Exp Tanh Sigmoid LibmTanh LibmSigmoid Erf Softsign HardSwish Equal Less LessOrEqual Greater GreaterOrEqual Min Max Identity".split())
 
 
 def _corners(name: str, arity: int) -> list[Sample]:
@@ -198,13 +216,24 @@ def _declare(name: str, arity: int, meaning: _T, result: DType | None) -> None:
     operator(name, elementwise=True, strings=name in ("Identity", "Equal"))(type(name, (Elementwise,), members))
 
 
+def _declare_libm(name: str, meaning: _T, numpy: Callable[[np.ndarray], np.ndarray]) -> None:
+    def reference(self: Operator, arrays: Arrays) -> list[np.ndarray]:
+        with np.errstate(all="ignore"):
+            return [np.asarray(numpy(np.asarray(x, np.float64))).astype(x.dtype) for x in arrays if x is not None]
+
+    members = {"__doc__": f"{name[4:]} of the C library.", "__module__": __name__, "arity": 1, "meaning": staticmethod(meaning), "result": None, "reference": reference}
+    operator(name, domain="aot", elementwise=True)(type(name, (Elementwise,), members))
+
+
 for _row in _TABLE:
     _declare(*_row)
+for _own in _LIBM:
+    _declare_libm(*_own)
 
 
 def op(name: str) -> Operator:
-    """An element-wise operator without attributes, by name."""
-    return OPERATORS["", name]()
+    """An element-wise operator without attributes, by name: ONNX's, else our own."""
+    return (OPERATORS.get(("", name)) or OPERATORS["aot", name])()
 
 
 class Unary(Operator):

@@ -83,7 +83,7 @@ def transformed(build: Build, scores: Value, transform: str) -> Value:
     if transform == "NONE":
         return scores
     if transform == "LOGISTIC":
-        return build(op("Sigmoid"), scores)
+        return build(op("LibmSigmoid"), scores)
     if transform == "SOFTMAX":
         return build(Softmax(1), scores)
     if transform == "SOFTMAX_ZERO":

@@ -145,7 +145,7 @@ class SVMClassifier(_Machine):
         label = labels(build, self._votes(build, decisions), *names)
         if self.prob_a:
             logits = build(op("Add"), build(op("Mul"), decisions, build.constant(self.prob_a, DType.FLOAT32)), build.constant(self.prob_b, DType.FLOAT32))
-            scores = build(PairwiseCoupling(n), build(op("Sigmoid"), build(op("Neg"), logits)))
+            scores = build(PairwiseCoupling(n), build(op("LibmSigmoid"), build(op("Neg"), logits)))
         else:
             scores = build(Concat(1), build(op("Neg"), decisions), decisions) if n == 2 else decisions
         return [label, transformed(build, scores, self.post_transform)]

@@ -51,6 +51,9 @@ _ACTIVATIONS: dict[str, tuple[_Scalar, tuple[float, ...]]] = {
 }
 
 
+_LIBM = {**_ACTIVATIONS, "tanh": (_row("LibmTanh"), ()), "sigmoid": (_row("LibmSigmoid"), ())}
+
+
 @dataclass(frozen=True)
 class _Activations:
     """C texts of a direction's activations, and the headers that they need."""
@@ -65,6 +68,7 @@ class _Recurrence(Operator):
     gates: ClassVar[int] = 1
     defaults: ClassVar[tuple[str, ...]] = ("Tanh",)
     alone: ClassVar[bool] = True
+    functions: ClassVar[dict[str, tuple[_Scalar, tuple[float, ...]]]] = _ACTIVATIONS
 
     # Attributes, declared by each operator.
     activation_alpha: tuple[float, ...]
@@ -182,7 +186,7 @@ class _Recurrence(Operator):
         headers: set[str] = set()
         texts: list[Callable[[str], str]] = []
         for name in names:
-            found = _ACTIVATIONS.get(name.lower())
+            found = self.functions.get(name.lower())
             if found is None:
                 raise OperatorError(f"unknown activation '{name}'", "E202")
             meaning, defaults = found
@@ -259,7 +263,9 @@ class GRU(_Recurrence):
 
 @operator("RNN")
 class RNN(_Recurrence):
-    """h = tanh(x W + h R)."""
+    """h = tanh(x W + h R); ONNX Runtime takes the C library's functions here."""
+
+    functions: ClassVar[dict[str, tuple[_Scalar, tuple[float, ...]]]] = _LIBM
 
     activation_alpha: tuple[float, ...] = ()
     activation_beta: tuple[float, ...] = ()

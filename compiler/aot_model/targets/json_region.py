@@ -137,8 +137,8 @@ _NODES: dict[str, Callable[[Node], Operation | str]] = {
     "Reshape": _reshape, "ReshapeTo": _reshape, "Flatten": _reshape, "Squeeze": _reshape, "Unsqueeze": _reshape,
     "Transpose": _transpose, "Concat": _concatenate, "Clip": _plain("clip", 1, 3), "PRelu": _plain("prelu", 2),
     "Add": _plain("add", 2), "Sub": _plain("subtract", 2), "Mul": _plain("multiply", 2), "Div": _plain("divide", 2),
-    "Max": _plain("maximum", 2), "Min": _plain("minimum", 2), "Relu": _plain("relu", 1, 1), "Sigmoid": _plain("sigmoid", 1, 1),
-    "Tanh": _plain("tanh", 1, 1), "Exp": _plain("exp", 1, 1), "Sqrt": _plain("sqrt", 1, 1), "Neg": _plain("negate", 1, 1),
+    "Max": _plain("maximum", 2), "Min": _plain("minimum", 2), "Relu": _plain("relu", 1, 1), "Sigmoid": _plain("sigmoid", 1, 1), "LibmSigmoid": _plain("sigmoid", 1, 1),
+    "Tanh": _plain("tanh", 1, 1), "LibmTanh": _plain("tanh", 1, 1), "Exp": _plain("exp", 1, 1), "Sqrt": _plain("sqrt", 1, 1), "Neg": _plain("negate", 1, 1),
     "Abs": _plain("abs", 1, 1),
 }  # fmt: skip
 

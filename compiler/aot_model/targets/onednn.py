@@ -148,7 +148,7 @@ def _binary(match: Match) -> Layer | str:
     return Layer("BINARY", f"dnnl_binary_{_BINARY[node.kind]}", ((a, *_dense(a.shape)), (b, *_dense(second)), None), _dense(out.shape))
 
 
-_ELTWISE = {"Relu": "relu", "Sigmoid": "logistic", "Tanh": "tanh", "Exp": "exp", "Sqrt": "sqrt", "Abs": "abs", "Clip": "clip"}
+_ELTWISE = {"Relu": "relu", "Sigmoid": "logistic", "LibmSigmoid": "logistic", "Tanh": "tanh", "LibmTanh": "tanh", "Exp": "exp", "Sqrt": "sqrt", "Abs": "abs", "Clip": "clip"}
 
 
 def _eltwise(match: Match) -> Layer | str:

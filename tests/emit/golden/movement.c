@@ -29,7 +29,7 @@
 #endif
 
 #include <math.h>
-#include "aot_model/scalar.h"
+#include "aot_model/rational.h"
 
 /* ---- layers ---- */
 
@@ -40,7 +40,7 @@ static void movement_00_reducemean(const float *restrict x, float *restrict y)
     for (int32_t i = 0; i < 2; ++i) {
         float t0 = 0.0f;
         for (int32_t r0 = 0; r0 < 4; ++r0) {
-            t0 = t0 + (r0 < 2 ? aot_model_sigmoid_float32(x[i * 4 + r0 + 1]) * x[i * 4 + r0 + 1] : x[i * 4 + r0 - 1]);
+            t0 = t0 + (r0 < 2 ? aot_model_logistic_float32(x[i * 4 + r0 + 1]) * x[i * 4 + r0 + 1] : x[i * 4 + r0 - 1]);
         }
         y[i] = t0 / 4.0f;
     }

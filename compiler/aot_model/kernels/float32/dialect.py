@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aot_model.arithmetic import rational
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -70,6 +72,9 @@ class VectorDialect:
     add_text: str = "{a} + {b}"
     sub_text: str = "{a} - {b}"
     mul_text: str = "{a} * {b}"
+    div_text: str | None = None
+    """None where vectors cannot be divided, and where a product and a sum are rounded twice: what is to be right to the last bit
+    is computed without vectors then."""
     max_text: str = "f32_max({a}, {b})"
     min_text: str = "f32_min({a}, {b})"
     sum_text: str = "{a}"
@@ -141,9 +146,43 @@ class VectorDialect:
 
     def helpers(self, text: str) -> tuple[str, ...]:
         """The static inline functions of this file that `text` calls (one unused would be a warning)."""
+        functions = [self._rational(kind) for kind in _RATIONAL if f"{self.function(kind)}(" in text]
+        text = "\n".join((text, *functions))
         used = [name for name in HELPERS if f"{name}(" in text or (name == "f32x4" and "f32x4" in text)]
-        return tuple(HELPERS[name] for name in used)
+        return (*(HELPERS[name] for name in used), *functions)
 
+    def function(self, op: str) -> str:
+        """The name of a function of one vector, of those in _RATIONAL."""
+        return f"{op}_{self.name}"
+
+    def _rational(self, op: str) -> str:
+        """A function of runtime/include/aot_model/rational.h on vectors."""
+        odd, even, limit = _RATIONAL[op]
+
+        def number(value: float) -> str:
+            return self.splat(f"{value!r}f")
+
+        def horner(name: str, coefficients: tuple[float, ...]) -> str:
+            steps = [f"{name} = {self.fma(name, 'square', number(c))};" for c in coefficients[1:]]
+            return "".join(f"    {line}\n" for line in (f"{self.ctype} {name} = {number(coefficients[0])};", *steps))
+
+        assert self.div_text is not None
+        quotient = self.div_text.format(a=self.mul("odd", "x"), b="even")
+        if op == "rational_logistic":
+            quotient = self.maximum(number(0.0), self.add(quotient, number(0.5)))
+        # Of a pair with a NaN the second operand is the result: a NaN stays one.
+        clamped = self.minimum(number(limit), self.maximum(number(-limit), "x"))
+        return (
+            f"static inline {self.ctype} {self.function(op)}({self.ctype} x)\n{{\n    x = {clamped};\n    const {self.ctype} square = {self.mul('x', 'x')};\n"
+            f"{horner('odd', odd)}{horner('even', even)}    return {quotient};\n}}\n"
+        )
+
+
+_RATIONAL = {
+    "rational_tanh": (rational.TANH_ODD, rational.TANH_EVEN, rational.TANH_RANGE),
+    "rational_logistic": (rational.LOGISTIC_ODD, rational.LOGISTIC_EVEN, rational.LOGISTIC_RANGE),
+}
+"""Scalar operations that are such quotients: coefficients and range."""
 
 HELPERS: dict[str, str] = {
     "f32_fma": """\
@@ -264,6 +303,7 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str, condit
         add_text=mm + "_add_ps({a}, {b})",
         sub_text=mm + "_sub_ps({a}, {b})",
         mul_text=mm + "_mul_ps({a}, {b})",
+        div_text=mm + "_div_ps({a}, {b})",
         max_text=mm + "_max_ps({a}, {b})",
         min_text=mm + "_min_ps({a}, {b})",
         sum_text=sum_text,
@@ -311,6 +351,7 @@ NEON = VectorDialect(
     add_text="vaddq_f32({a}, {b})",
     sub_text="vsubq_f32({a}, {b})",
     mul_text="vmulq_f32({a}, {b})",
+    div_text="vdivq_f32({a}, {b})",
     max_text="vmaxq_f32({a}, {b})",
     min_text="vminq_f32({a}, {b})",
     sum_text="vaddvq_f32({a})",
@@ -332,6 +373,7 @@ MVE = VectorDialect(
     add_text="vaddq_f32({a}, {b})",
     sub_text="vsubq_f32({a}, {b})",
     mul_text="vmulq_f32({a}, {b})",
+    div_text=None,
     max_text="vmaxnmq_f32({a}, {b})",
     min_text="vminnmq_f32({a}, {b})",
     sum_text="mve_sum({a})",

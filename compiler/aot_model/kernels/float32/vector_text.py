@@ -10,11 +10,13 @@ from aot_model.ir.values import Value
 from aot_model.kernels.float32.dialect import VectorDialect
 
 _OPERATIONS = ("add", "sub", "mul", "max", "min")
+_FUNCTIONS = ("rational_tanh", "rational_logistic")
 
 
-def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf) -> bool:
+def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf, dialect: VectorDialect) -> bool:
     """Whether a tail can be computed on vectors: arithmetic only, memory read along the channels or not at all."""
     channel = index[-1] if index else None
+    operations = _OPERATIONS if dialect.div_text is None else (*_OPERATIONS, *_FUNCTIONS)
     pending = [element]
     while pending:
         x = pending.pop()
@@ -23,7 +25,7 @@ def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf) -> 
         if isinstance(x, Cell):
             if x.value.dtype is not DType.FLOAT32 or not _along(x.position, channel) or any(isinstance(n, Cell) for n in walk(x.position)):
                 return False  # a row that is looked up, as of an embedding, is a position that reads memory itself
-        elif isinstance(x, Call) and x.op in _OPERATIONS and x.dtype is DType.FLOAT32:
+        elif isinstance(x, Call) and x.op in operations and x.dtype is DType.FLOAT32:
             pending.extend(x.args)
         else:
             return False
@@ -70,6 +72,8 @@ class VectorText:
                 return d.splat(f"{name}[{position}]")
             return d.load(name if position == "0" else f"{name} + {position}")
         assert isinstance(x, Call)
+        if x.op in _FUNCTIONS:
+            return f"{d.function(x.op)}({self.text(x.args[0])})"
         a, b = (self.text(v) for v in x.args)
         if x.op == "max":
             # The vector instructions return their second operand when one is NaN: NaN then stays NaN under a clamp.
