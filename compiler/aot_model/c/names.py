@@ -91,9 +91,9 @@ def printable(text: str, width: int = 80) -> str:
     return clean if len(clean) <= width else clean[: width - 3] + "..."
 
 
-def comment_text(text: str) -> str:
+def comment_text(text: str, width: int = 80) -> str:
     """A name from the model made safe inside a C comment: no end of comment, line splice or trigraph."""
-    clean = "".join(c if c.isascii() and c != "\\" else "|" for c in printable(text))
+    clean = "".join(c if c.isascii() and c != "\\" else "|" for c in printable(text, width))
     return re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", clean)
 
 

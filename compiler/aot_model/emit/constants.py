@@ -1,14 +1,58 @@
-"""Constant data as C initialisers: every value with the same bits, lines of a readable width."""
+"""Constant data as C: declarations that the code reads, and definitions with the same bits at the end of the file.
+
+Arrays of small models are lists of values. A model with more than BULK bytes of constants has the large ones as strings
+of their bytes, in a union with what the code reads: compilers take them in a fraction of the time and memory.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from aot_model.c.names import bytes_literal
+from aot_model.emit.byte_strings import ROW, string_rows
+from aot_model.ir.program import Buffer
 
-WIDTH = 118
+WIDTH = 106
+BULK = 2**20
+"""Bytes of constants of a model from which on the large arrays are strings."""
+LARGE = 4096
+"""Bytes of an array that is then one."""
 
 
+def is_bulky(buffer: Buffer, total: int) -> bool:
+    """Whether an array of a model with `total` bytes of constants is written as strings."""
+    return total > BULK and buffer.nbytes >= LARGE and buffer.data is not None and buffer.data.dtype.kind != "S"
+
+
+def little_endian(data: np.ndarray) -> bytes:
+    """The bytes as a little-endian machine has them; an element of less than 8 bits in a byte of its own."""
+    if data.dtype.kind == "V" and str(data.dtype) in ("int4", "int2", "uint4", "uint2"):
+        return data.astype(np.int8).tobytes()
+    return data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes() if data.dtype.kind in "iufc" else data.tobytes()
+
+
+def bulk_members(buffer: Buffer) -> str:
+    """The members of the struct of strings."""
+    rows, rest = divmod(buffer.nbytes, ROW)
+    parts = [f"unsigned char rows[{rows}][{ROW}] AOT_MODEL_BYTES;"] if rows else []
+    return " ".join([*parts, *([f"unsigned char rest[{rest}] AOT_MODEL_BYTES;"] if rest else [])])
+
+
+def bulk_initialiser(buffer: Buffer, either_order: bool) -> str:
+    """The lines between the braces of the union; elements of several bytes in the order of the machine, where that is not known."""
+    assert buffer.data is not None
+    data, size = little_endian(buffer.data), buffer.type.dtype.size
+    if size == 1 or not either_order:
+        return _strings(data, buffer.nbytes)
+    other = np.frombuffer(data, np.uint8).reshape(-1, size)[:, ::-1].tobytes()
+    return f"#if AOT_MODEL_BIG_ENDIAN\n{_strings(other, buffer.nbytes)}\n#else\n{_strings(data, buffer.nbytes)}\n#endif"
+
+
+def _strings(data: bytes, nbytes: int) -> str:
+    rows, rest = divmod(nbytes, ROW)
+    texts = string_rows(data)
+    parts = ["{\n" + ",\n".join(f"    {t}" for t in texts[:rows]) + "\n}"] if rows else []
+    return ",\n".join([*parts, *([f"    {texts[-1]}"] if rest else [])])
 def initialiser(data: np.ndarray) -> str:
     """The lines between the braces."""
     flat = data.reshape(-1)

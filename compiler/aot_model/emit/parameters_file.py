@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from aot_model.emit.constants import little_endian
+from aot_model.emit.parameters import HEADER, MAGIC, VERSION, data_offset, file_size, offsets
 from aot_model.ir.program import Branch, Buffer, Call, Loop, Once, Role, Step
 
 if TYPE_CHECKING:
     from aot_model.emit.view import ModelView, Port
-from aot_model.emit.parameters import HEADER, MAGIC, VERSION, data_offset, file_size, offsets
+
 
 
 def structure(view: ModelView) -> list[str]:
@@ -85,18 +85,10 @@ def parameters_file(view: ModelView) -> bytes:
     start, size = data_offset(view.constants), file_size(view.constants)
     data = bytearray(size - start)
     for buffer, at in offsets(view.constants).items():
-        raw = _bytes(buffer)
+        assert buffer.role is Role.CONSTANT and buffer.data is not None
+        raw = little_endian(buffer.data)
         data[at : at + len(raw)] = raw
     digest = hashlib.sha256(data).digest()[:16]
     head = HEADER.pack(MAGIC, VERSION, start, len(data), len(view.constants), structure_hash(view), digest, 0)
     rest = bytes(start - HEADER.size - 4) + bytes(data)
     return head + struct.pack("<I", zlib.crc32(rest, zlib.crc32(head))) + rest
-
-
-def _bytes(buffer: Buffer) -> bytes:
-    """As C has them: little-endian, an element of less than 8 bits in a byte of its own."""
-    assert buffer.role is Role.CONSTANT and buffer.data is not None
-    data = buffer.data
-    if data.dtype.kind == "V" and str(data.dtype) in ("int4", "int2", "uint4", "uint2"):
-        return data.astype(np.int8).tobytes()
-    return data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes() if data.dtype.kind in "iufc" else data.tobytes()

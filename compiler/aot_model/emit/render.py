@@ -11,8 +11,9 @@ import jinja2
 
 from aot_model.c.names import comment_text, identifiers, string_literal
 from aot_model.emit import body, parameters
-from aot_model.emit.constants import initialiser
+from aot_model.emit.constants import bulk_initialiser, bulk_members, initialiser
 from aot_model.emit.metadata import metadata_of
+from aot_model.emit.overview import layer_comment, overview
 from aot_model.emit.parameters_file import structure_hash
 from aot_model.emit.view import ABI, ModelView, Port
 from aot_model.ir.types import DType, Quantisation
@@ -26,7 +27,7 @@ def environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("aot_model", "emit/templates"), undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    made.filters.update(c_string=string_literal, comment=comment_text, initialiser=initialiser)
+    made.filters.update(c_string=string_literal, comment=comment_text, initialiser=initialiser, bulk_members=bulk_members)
     return made
 
 
@@ -118,7 +119,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     if dialect.check is not None and dialect.includes & set(view.includes):
         checks.append(dialect.check)
     return environment().get_template(template).render(
-        m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, float_list=_float_list, quantised=_quantised, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
+        m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, float_list=_float_list, quantised=_quantised, overview=overview, layer_comment=layer_comment, bulk_initialiser=bulk_initialiser, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
         layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
         mixed_dot=NO_MIXED_DOT, checks=list(dict.fromkeys(checks)),
         advice=view.target.c_advice, **more,
@@ -127,7 +128,8 @@ def render(template: str, view: ModelView, **more: Any) -> str:
 
 def source(view: ModelView) -> str:
     """The C file, which insists on the header of the same build."""
-    return render("model.c.j2", view, build=_build(view))
+    values = render("constants.c.j2", view) if view.constants and not view.external else ""
+    return render("model.c.j2", view, build=_build(view)) + values
 
 
 def header(view: ModelView) -> str:

@@ -12,6 +12,7 @@ from aot_model.c.function import CFunction
 from aot_model.c.names import comment_text, identifiers, library_name, string_literal
 from aot_model.emit import parameters
 from aot_model.emit.constant_pools import ConstantPool, place
+from aot_model.emit.constants import is_bulky
 from aot_model.emit.functions import collect_functions, emitted_by_targets
 from aot_model.emit.standard_headers import missing_headers
 from aot_model.emit.trace import Traced, traced
@@ -19,8 +20,8 @@ from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Device, Loop, Once, Program, Role, Step
 from aot_model.ir.strings import DEFAULT_WIDTH
 from aot_model.ir.types import Quantisation
-from aot_model.kernels.target import Target
-from aot_model.lowering.memory_plan import Addresses
+from aot_model.kernels.target import LITTLE_ENDIAN, Target
+from aot_model.lowering.memory_plan import Addresses, step_numbers
 from aot_model.memory import Pool
 
 ABI = 1
@@ -156,7 +157,7 @@ class ModelView:
     def workspace_align(self) -> int:
         return max((p.align for p in self.pools), default=1)
 
-    @property
+    @cached_property
     def constant_bytes(self) -> int:
         return sum(b.nbytes for b in self.constants)
 
@@ -242,13 +243,24 @@ class ModelView:
     def constant_pools(self) -> tuple[ConstantPool, ...]:
         return place(self.constants, self.options.constant_pools, self.options.sections) if self.options.constant_pools else ()
 
+    def bulky(self, constant: Buffer) -> bool:
+        """Whether an array is written as strings."""
+        return is_bulky(constant, self.constant_bytes)
+
+    @cached_property
+    def either_order(self) -> bool:
+        """Whether elements of several bytes are written byte by byte, for processors of either order."""
+        if any(LITTLE_ENDIAN in t.c_checks for t in self.target.lineage()):
+            return False
+        return not self.external and any(self.bulky(b) and b.type.dtype.size > 1 for b in self.constants)
+
     def attributes(self, constant: Buffer) -> str:
-        """C text between the declarator of an array of constants and its values."""
+        """C text behind the declarator of an array of constants."""
         pool = next((p for p in self.constant_pools if constant in p.buffers), None)
         asked = next((p.align for p in self.options.constant_pools if pool is not None and p.name == pool.name), 1)
         align = max(constant.align, asked)
-        text = f"AOT_MODEL_ALIGNED({align}) " if align > constant.type.dtype.alignment else ""
-        return text + (f"AOT_MODEL_SECTION({string_literal(pool.section)}) " if pool is not None and pool.section else "")
+        text = f" AOT_MODEL_ALIGNED({align})" if align > constant.type.dtype.alignment else ""
+        return text + (f" AOT_MODEL_SECTION({string_literal(pool.section)})" if pool is not None and pool.section else "")
 
     # --- external parameters ----------------------------------------------------------------------------------------
 
@@ -296,7 +308,7 @@ class ModelView:
         if owner.role is Role.CONSTANT:
             if self.external:
                 return f"PARAM({element}, {self.parameter_offsets[owner] + offset})"
-            name = self.constants[owner]
+            name = self.constants[owner] + (".values" if self.bulky(owner) else "")
             return name if offset == 0 else f"&{name}[{offset // owner.type.dtype.size}]"
         if buffer in self.addresses.of:
             return self.address(buffer, element)
@@ -315,19 +327,14 @@ class ModelView:
         return f"{f.name}({', '.join(arguments)});"
 
     @cached_property
+    def steps(self) -> dict[Call, int]:
+        """The number of each call's step, as in the live ranges of the memory plan."""
+        return step_numbers(self.program)
+
+    @cached_property
     def call_numbers(self) -> dict[Call, int]:
         """Index of each call in "layers" of the metadata."""
         return {call: k for k, call in enumerate(self.program.calls())}
-
-    def comment(self, f: CFunction) -> list[str]:
-        """Lines above a function: what it is, for which layers, their shapes and MACs."""
-        lines = [f.function.note] if f.function.note else []
-        for call in f.layers[:6]:
-            macs = f", {call.macs:,} MACs" if call.macs else ""
-            lines.append(f"{comment_text(call.layer)} ({comment_text(call.op)}): {call.shapes}{macs}")
-        if len(f.layers) > 6:
-            lines.append(f"and {len(f.layers) - 6} more layers of the same shape")
-        return lines
 
     def resets(self) -> list[str]:
         """C statements that give every state its first content."""

@@ -49,6 +49,9 @@ class Attribute:
         return text
 
 
+LITTLE_ENDIAN = ("!defined(__ARM_BIG_ENDIAN)", "compile for little-endian, or pass --target c")
+"""A check of targets whose kernels take that order of bytes for granted."""
+
 GraphPass = Callable[[Graph], bool]
 ProgramPass = Callable[[Program], None]
 

@@ -94,6 +94,13 @@ def _check(algorithm: str | None) -> None:
         raise fail("E501", f"unknown memory planner '{algorithm}'", hint=f"there are {', '.join(algorithm_names())}")
 
 
+def step_numbers(program: Program) -> dict[Call, int]:
+    """The step of each call, in which Addresses.live counts."""
+    order: list[tuple[int, Call]] = []
+    _visit(program.body, 1, {}, order)
+    return {call: at for at, call in order}
+
+
 def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
     """(step, bytes of all pools that hold data) for each call in program order; shared bytes count once."""
     order: list[tuple[int, Call]] = []

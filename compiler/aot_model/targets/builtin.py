@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aot_model.kernels.target import Attribute, Target
+from aot_model.kernels.target import LITTLE_ENDIAN, Attribute, Target
 from aot_model.targets.cmsis_nn import CMSIS_NN
 from aot_model.targets.cores import CORES
 from aot_model.targets.float32 import KERNELS as FLOAT32
@@ -38,7 +38,6 @@ HOST = Target(
     kernels=(*int8(AVX512_VNNI)[:2], *int8(NEON_SDOT)[:2], *int8(HOST_INT8)), vector="v8", c_flags=("-march=native",),
 )  # fmt: skip
 
-_ORDER = (("!defined(__ARM_BIG_ENDIAN)", "compile for little-endian, or pass --target c"),)
 _DSP = ((_HAS_DSP, "compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"),)
 _MVE = ((_HAS_MVE, "compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"),)
 
@@ -59,7 +58,7 @@ def _targets_of_cores() -> tuple[Target, ...]:
     made = {"c": C}
     for core in CORES:
         own = {"c_checks": (), "c_advice": _faster_than(core.name), **_EXTENSIONS.get(core.name, {})}
-        own["c_checks"] = (*_ORDER, *own["c_checks"])
+        own["c_checks"] = (LITTLE_ENDIAN, *own["c_checks"])
         made[core.name] = Target(core.name, core.description, made[core.parent], c_flags=core.flags, **own)
     return tuple(made.values())[1:]
 

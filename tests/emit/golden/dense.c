@@ -1,4 +1,15 @@
-/* dense: dense.onnx, compiled by aot-model 0.1.0 for c. Do not edit. */
+/* dense: dense.onnx, compiled by aot-model 0.1.0 for c. Do not edit.
+ *
+ * model     SHA-256 0000000000000000000000000000000000000000000000000000000000000000
+ * compiler  aot-model 0.1.0
+ *
+ * dense_run(), below the functions of the layers, calls them in order. The values of the constants are at the end.
+ *
+ * Layers, in the order of the run; all numbers of steps in this file are those of this table:
+ *
+ *   step  function            MACs  layer
+ *      1  00_matmul             12  dense
+ */
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 /* it sums int8_t * (uint8_t - 128) wrongly with these instructions */
 #if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
@@ -30,12 +41,10 @@
 
 #include "aot_model/scalar.h"
 
-/* ---- constants: 60 bytes ---- */
+/* ---- constants: 60 bytes; their values are at the end of this file ---- */
 
 /* dense_weights: float32[15] */
-static const float dense_c_dense_weights[15] = {
-    0.5f, 0.0f, -0.5f, -1.5f, -0.5f, 0.5f, -1.25f, -0.25f, 0.75f, -1.0f, 0.0f, 1.0f, -0.75f, 0.25f, 1.25f
-};
+static const float dense_c_dense_weights[15];
 
 static inline float f32_fma(float a, float b, float acc)
 {
@@ -50,7 +59,8 @@ static inline float f32_fma(float a, float b, float acc)
 /* ---- layers ---- */
 
 /* 1 pixels x 3 channels in registers
- * dense (MatMul): float32[1,4] * float32[4,3] -> float32[1,3], 12 MACs */
+ * step 1: dense (MatMul): float32[1,4] * float32[4,3] -> float32[1,3], 12 MACs
+ *   reads x at inputs->features; writes y at outputs->scores */
 static void dense_00_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
 {
     AOT_MODEL_BARRIER;
@@ -176,3 +186,10 @@ const aot_model_metadata *dense_metadata(void)
 {
     return &dense_metadata_facts;
 }
+
+/* ---- values of the constants ---- */
+
+static const float dense_c_dense_weights[15] = {
+    0.5f, 0.0f, -0.5f, -1.5f, -0.5f, 0.5f, -1.25f, -0.25f, 0.75f, -1.0f, 0.0f, 1.0f, -0.75f, 0.25f,
+    1.25f
+};

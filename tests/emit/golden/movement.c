@@ -1,4 +1,22 @@
-/* movement: movement.onnx, compiled by aot-model 0.1.0 for c. Do not edit. */
+/* movement: movement.onnx, compiled by aot-model 0.1.0 for c. Do not edit.
+ *
+ * model     SHA-256 0000000000000000000000000000000000000000000000000000000000000000
+ * compiler  aot-model 0.1.0
+ *
+ * movement_run(), below the functions of the layers, calls them in order.
+ *
+ * Layers, in the order of the run; all numbers of steps in this file are those of this table:
+ *
+ *   step  function                MACs  layer
+ *      1  00_reducemean                 mean
+ *
+ * Memory (workspace: 40 bytes at a multiple of 16), and the steps in which it holds what:
+ *
+ *       first byte        bytes           steps  holds
+ *
+ *    workspace + 0           32          0 to 1  input x
+ *   workspace + 32            8          1 to 2  output y
+ */
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 /* it sums int8_t * (uint8_t - 128) wrongly with these instructions */
 #if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
@@ -33,7 +51,8 @@
 
 /* ---- layers ---- */
 
-/* mean (ReduceMean): float32[1,2,4] -> float32[1,2] */
+/* step 1: mean (ReduceMean): float32[1,2,4] -> float32[1,2]
+ *   reads x at workspace + 0; writes y at workspace + 32 */
 static void movement_00_reducemean(const float *restrict x, float *restrict y)
 {
     AOT_MODEL_BARRIER;

@@ -56,4 +56,37 @@
 #define AOT_MODEL_SECTION(name) __attribute__((section(name)))
 #endif
 
+/* An array of characters that a string fills to the last byte, without a NUL behind it. */
+#if defined(__clang__) && defined(__has_attribute)
+#if __has_attribute(nonstring)
+#define AOT_MODEL_BYTES __attribute__((nonstring))
+#endif
+#elif defined(__GNUC__) && __GNUC__ >= 15
+#define AOT_MODEL_BYTES __attribute__((nonstring))
+#endif
+#ifndef AOT_MODEL_BYTES
+#define AOT_MODEL_BYTES
+#endif
+
+/* Whether the most significant byte of a number is the first; -DAOT_MODEL_BIG_ENDIAN=0 or 1 tells it of another compiler. */
+#ifndef AOT_MODEL_BIG_ENDIAN
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define AOT_MODEL_BIG_ENDIAN 1
+#else
+#define AOT_MODEL_BIG_ENDIAN 0
+#endif
+#elif defined(__LITTLE_ENDIAN__) /* IAR: 0 or 1 */
+#if __LITTLE_ENDIAN__ == 0
+#define AOT_MODEL_BIG_ENDIAN 1
+#else
+#define AOT_MODEL_BIG_ENDIAN 0
+#endif
+#elif defined(__BIG_ENDIAN__) || defined(__ARM_BIG_ENDIAN) || defined(__big_endian__)
+#define AOT_MODEL_BIG_ENDIAN 1
+#elif defined(_MSC_VER) || defined(__little_endian__)
+#define AOT_MODEL_BIG_ENDIAN 0
+#endif
+#endif
+
 #endif
