@@ -82,14 +82,15 @@ class Generated:
 
 
 def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True, flags: Sequence[str] = ("-O1",), per_unit: int = 24,
-              board: str | None = None, unlike: str | None = None, jobs: int = JOBS) -> list[Outcome]:  # fmt: skip
+              board: str | None = None, unlike: str | None = None, jobs: int = JOBS, make: Callable[..., Generated | Outcome] | None = None) -> list[Outcome]:  # fmt: skip
     """The outcome of each case, in order; run on the host, on an emulated board of qemu.BOARDS, or on one of MACHINES.
 
     unlike: a case whose C is that for this other target is not run, its status is "same". jobs: 1 for this process alone.
+    make: what makes the C of a case instead of generate().
     """
     with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, _workers(jobs) as pool:
         arguments = ([Path(folder)] * len(cases), range(len(cases)), cases, [target] * len(cases), [unlike] * len(cases))
-        results: list[Generated | Outcome] = list(pool.map(generate, *arguments, chunksize=8))
+        results: list[Generated | Outcome] = list(pool.map(make or generate, *arguments, chunksize=8))
         ready = [k for k, r in enumerate(results) if isinstance(r, Generated)]
         units = [ready[i : i + per_unit] for i in range(0, len(ready), per_unit)]
         more = [*flags, *(SANITIZE if sanitize else ())]

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from counted_firmware import instructions
-from network_layers import float_layers, int8_layers
-from table import GROUPS, Layer
+from network_layers import float_layers, int8_layers, network_case
+from table import GROUPS
 
 from aot_model.kernels.base import KernelCode
 from aot_model.kernels.site import Site
@@ -33,21 +33,11 @@ WORSE, SLACK = 1.01, 8
 
 
 def cases(target: str) -> list[Case]:
-    """Every layer of the table; those of networks with every preference that changes their C, floats on the M55 alone."""
-    found = [_case(f"{group}: {layer.name}", layer, {}) for group, layers in GROUPS.items() if _measured(group, target) for layer in layers()]
-    found += [_case(f"int8 {' '.join(words.values())}: {layer.name}", layer, words) for words in PREFERENCES for layer in int8_layers()]
-    if target == "cortex-m55":
-        found += [_case(f"float32: {layer.name}", layer, {}) for layer in float_layers()]
-    return found
-
-
-def _measured(group: str, target: str) -> bool:
-    return target != "cortex-m0" or group.startswith("int8")
-
-
-def _case(name: str, layer: Layer, options: dict[str, str]) -> Case:
-    fed = tuple(a for s in layer.steps if s.fed for a in s.others)
-    return Case(name, layer.graph, (layer.x, *fed), options=options)
+    """Every layer of the table; those of networks with every preference, floats on the M55 alone."""
+    groups = [(group, layers()) for group, layers in GROUPS.items() if target != "cortex-m0" or group.startswith("int8")]
+    found = [replace(layer.case(group, {}), name=f"{group}: {layer.name}") for group, layers in groups for layer in layers]
+    found += [replace(network_case(layer, words), name=f"{' '.join(words.values())} {layer.name}".strip()) for words in PREFERENCES for layer in int8_layers()]
+    return found + [network_case(layer, {}) for layer in float_layers() if target == "cortex-m55"]
 
 
 @cache
