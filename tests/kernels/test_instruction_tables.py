@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from aot_model.emit.render import NO_MIXED_DOT
-from aot_model.host.program import STRICT
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
+from aot_model.kernels.int8.dsp import DSP
 from aot_model.kernels.int8.instructions import Instruction, InstructionSet, Operand
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from machines import MACHINES, Machine
+from qemu import BOARDS, available, build_and_run
 
 SETS = {s.name: s for s in (AVX2, VNNI, SDOT)}
 MACHINE_OF = {"AVX2": "avx2", "AVX-512 VNNI": "vnni", "SDOT": "sdot"}
@@ -97,6 +99,36 @@ def test_instruction(name: str, instruction: str, tmp_path_factory: pytest.TempP
     folder = tmp_path_factory.getbasetemp() / f"instructions-{machine.name}"
     folder.mkdir(exist_ok=True)
     assert failures(name, folder)[instruction] == 0
+
+
+def core_program() -> str:
+    """C that executes the DSP extension's instructions on the operands of trials, in core registers, and prints what differs."""
+    rng = np.random.default_rng(3)
+    text = [f'#include "{DSP.header}"', "#include <stdio.h>", "int main(void)", "{"]
+    for k, i in DSP.instructions.items():
+        rows = [[values(rng, o) for o in i.operands] for _ in range(TRIALS)]
+        wanted = [int(np.asarray(i.meaning(*row), np.int64).astype(i.result.element)[0]) for row in rows]
+        numbers = ["{" + ", ".join(f"(int32_t){int(v) & 0xFFFFFFFF}u" for v in (*(int(v[0]) for v in row), w)) + "}" for row, w in zip(rows, wanted, strict=True)]
+        call = i.text.format(*(f"({i.operands[n].c_type})t[n][{n}]" for n in range(len(rows[0]))))
+        text += [f"    static const int32_t {k}_trials[{TRIALS}][{len(rows[0]) + 1}] = {{{', '.join(numbers)}}};", "    {", f"        const int32_t (*t)[{len(rows[0]) + 1}] = {k}_trials;",
+                 "        int bad = 0;", f"        for (int n = 0; n < {TRIALS}; n++) {{ bad += (int32_t)({call}) != t[n][{len(rows[0])}]; }}",
+                 f'        printf("{k} %d\\n", bad);', "    }"]  # fmt: skip
+    return "\n".join([*text, "    return 0;", "}\n"])
+
+
+@pytest.mark.parametrize("place", ["the twins", "m4"])
+def test_in_core_registers(place: str, tmp_path: Path) -> None:
+    """On a Cortex-M4, and what compilers without the extension get, under sanitizers."""
+    (tmp_path / "main.c").write_text(core_program())
+    if place == "m4":
+        if not available():
+            pytest.skip("arm-none-eabi-gcc or qemu-system-arm is not installed")
+        out = build_and_run(BOARDS["m4"], ["main.c"], tmp_path, ["-O2", f"-I{include_dir()}"])
+    else:
+        run(Machine("", flags=SANITIZE), tmp_path)
+        out = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
+    found = dict(line.split() for line in out.splitlines())
+    assert found == dict.fromkeys(DSP.instructions, "0")
 
 
 def test_a_wrong_meaning_is_noticed(tmp_path: Path) -> None:

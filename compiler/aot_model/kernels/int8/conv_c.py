@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.finish import finish_c, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
 from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
@@ -61,7 +62,6 @@ def conv(
         m, shift = quant.channels(oc)
         table = np.stack([b, m, shift], axis=1)
     else:
-        helpers += finish_helpers(rq, quant.out_dtype)
         requantise = ""
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
     width = int(table.shape[1])
@@ -202,7 +202,7 @@ def conv(
         body="\n".join(lines) + "\n",
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=frozenset() if direct else frozenset({"string.h"}),
+        includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=by_pixels(s, pixels, reread=direct, through_images=True),
         note=f"{pixels} pixels x {channels} channels; requantisation: {rq.form}",

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import raw_constants, requantise_helper
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, pair_kernel
 from aot_model.kernels.int8.patch_dsp import PIXELS, Patch, expand_helper, needs_assembly, patch_layout, run_helper
@@ -79,7 +80,7 @@ def conv(
         body=text,
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=frozenset({"string.h"}) if not flat or patch.rest else frozenset(),
+        includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=by_pixels(shape, PIXELS, through_images=flat),
         note=(

@@ -10,7 +10,8 @@ which is 3 LDRD and 12 multiplications for two outputs.
 
 from __future__ import annotations
 
-from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise_asm, requantise_c, requantise_words
+from aot_model.kernels.int8.dsp import Reload, assembly
+from aot_model.kernels.int8.finish import DSP, asm_text, finish_c, form_name, requantise, requantise_words
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import Requantise
 
@@ -61,7 +62,7 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
 
     def finish(accs: tuple[str, ...]) -> list[str]:
         load = [] if raw else ["ldrd r8, r9, [sp]"]
-        return load + requantise_asm(rq, accs, 0, out_dtype, ("r8", "r9", "lr", "lr"), ["ldr lr, [sp, #8]"])
+        return load + assembly(requantise(rq, accs, 0, out_dtype, ("r8", "r9", "lr", "lr"), [Reload("lr", 8, "p[2]")]))
 
     store, y_step = ("str" if raw else "strb"), y_v * size
     if y_step <= 255:
@@ -108,7 +109,6 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
         "pop {r4-r11, pc}",
     ]
     unused = "__attribute__((unused))"
-    tail = requantise_c(rq, 0, out_dtype, "            ")
     twin = "\n".join(
         [
             "    const int32_t *p = constants + 4;",
@@ -121,7 +121,7 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
             "            uint32_t sum = (uint32_t)constants[0];",
             f"            for (int32_t i = 0; i < 9; i++) {{ sum += (uint32_t)(from[i / 3 * {plane.length} + i % 3] * w[i]); }}",
             "            int32_t v = (int32_t)sum;",
-            *tail,
+            *("            " + line for line in ([] if raw else finish_c(rq, out_dtype, "p"))),
             f"            y[u * {y_u} + j * {y_v}] = ({out})v;",
             "        }",
             "    }",

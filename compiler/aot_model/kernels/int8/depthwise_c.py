@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.finish import finish_c, finish_helpers, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.finish import finish_c, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
@@ -69,13 +70,12 @@ def depthwise(
             "    }",
             "}",
         ]
-    helpers: list[str]
+    helpers: list[str] = []
     if rq.form == "raw":
         requantise, text = requantise_helper(quant)
         helpers = [text]
         finish = [f"const int32_t v = {requantise}((int32_t)sum, constants + 1);"]
     else:
-        helpers = finish_helpers(rq, quant.out_dtype)
         finish = ["int32_t v = (int32_t)sum;", *finish_c(rq, quant.out_dtype, "(constants + 1)")]
     compute = [
         f"const {weights.dtype.name}_t *taps = weights + {taps} * {loops.channel};",
@@ -102,6 +102,7 @@ def depthwise(
             Packed("requantisation", wrapped(table.reshape(-1))),
         ),
         scratch=tuple(scratch),
+        includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=loops.slack,
         slack_step=shape.in_c,

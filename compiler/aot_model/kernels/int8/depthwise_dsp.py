@@ -12,30 +12,14 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.depthwise3x3_dsp import three_by_three
-from aot_model.kernels.int8.finish import DSP, finish_c, finish_helpers, raw_constants, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int8.finish import finish_c, raw_constants, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 UNROLLED_PAIRS = 8
 """Kernels of up to so many pairs of taps are written out."""
-
-SMLAD = f"""#ifndef AOT_MODEL_SMLAD
-#define AOT_MODEL_SMLAD
-/* Two products of int16 pairs, added to sum; the pair at `at` may lie at any even address. */
-static inline int32_t smlad_at(const int16_t *at, int32_t weights, int32_t sum)
-{{
-{DSP}
-    int32_t pair;
-    memcpy(&pair, at, sizeof pair);
-    __asm__("smlad %0, %1, %2, %3" : "=r"(sum) : "r"(pair), "r"(weights), "r"(sum));
-    return sum;
-#else
-    return (int32_t)((uint32_t)sum + (uint32_t)(at[0] * (int16_t)(weights & 0xffff) + at[1] * (weights >> 16)));
-#endif
-}}
-#endif
-"""
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -88,7 +72,6 @@ def depthwise(
         helpers.append(text)
         compute = [f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"]
     else:
-        helpers += [SMLAD, *finish_helpers(rq, quant.out_dtype)]
         compute = tap_pairs(loops, words, rows[0].size - 1 - len(requantise_words(rq, 0)))
         kernel = "C"
     if rq.form == "raw":
@@ -102,7 +85,7 @@ def depthwise(
         body=body,
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=frozenset({"string.h"}),
+        includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=loops.slack,
         slack_step=shape.in_c,
@@ -154,7 +137,7 @@ def tap_pairs(loops: PlaneLoops, words: int, tap_words: int) -> list[str]:
 
     def block(count: int) -> list[str]:
         def taps_at(offset: str, tap: str) -> list[str]:
-            return [f"sum{i} = smlad_at(at + {offset}{i * v.stride}, {tap}, sum{i});" for i in range(count)]
+            return [f"sum{i} = dsp_smlad_at(at + {offset}{i * v.stride}, {tap}, sum{i});" for i in range(count)]
 
         out = [f"int32_t sum{i} = constants[0];" for i in range(count)]
         if total <= UNROLLED_PAIRS:

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.finish import DSP, asm_text, form_name, raw_constants, requantise_asm, requantise_c, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.dsp import HEADER, Load, Schedule, assembly, op, twin
+from aot_model.kernels.int8.finish import DSP, asm_text, form_name, raw_constants, requantise, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
 from aot_model.kernels.int8.requantise import Requantise, fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
@@ -43,28 +44,26 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
     letter = "w" if expanded else quant.x_dtype[0]
     name = f"rows4_{letter}{'j' if joined else 's'}{'u' if shared else ''}_{form_name(rq, quant.out_dtype)}"
     acc = ("r2", "r3", "r4", "r5")  # A and B of the first pair, of the second
-    step = ["ldmia r1!, {r6-r9}"]
-    step += ["ldrd r10, r11, [r0], #8"] if expanded else [
-        "ldr r10, [r0], #4", f"{ext} r11, r10, ror #8", f"{ext} r10, r10"]
+    step: Schedule = [Load(("r6", "r7", "r8", "r9"), "r1")]
+    step += [Load(("r10", "r11"), "r0")] if expanded else [Load(("r10",), "r0", of_bytes=True), op(f"{ext}_ror8", "r11", "r10"), op(ext, "r10", "r10")]
     for x, loaded in (("r10", ("r6", "r7")), ("r11", ("r8", "r9"))):
         for which, w in enumerate(loaded):
             a, b = acc[2 * which], acc[2 * which + 1]
             if joined:
-                step += [f"smlad {a}, {x}, {w}, {a}", f"sxtb16 {w}, {w}"]
+                step += [op("smlad", a, x, w, a), op("sxtb16", w, w)]
             else:
-                step += [f"sxtb16 r12, {w}, ror #8", f"sxtb16 {w}, {w}", f"smlad {a}, {x}, r12, {a}"]
-            step.append(f"smlad {b}, {x}, {w}, {b}")
+                step += [op("sxtb16_ror8", "r12", w), op("sxtb16", w, w), op("smlad", a, x, "r12", a)]
+            step.append(op("smlad", b, x, w, b))
     align = 8 if joined else 0
     words = len(requantise_words(rq, 0))
-    finish: list[str] = ["ldr r12, [sp, #16]"] if shared else []
+    finish: Schedule = [op("sub", a, a, b) for a, b in (acc[:2], acc[2:])] if joined else []
     for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ()):
-        finish.append(f"ldrd r6, r7, [r12, #{8 * i}]")
-        finish += requantise_asm(rq, accs, 0 if i else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+        finish += [Load(("r6", "r7"), "r12", "table"), *requantise(rq, accs, 0 if i else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])]
     for i, a in enumerate(() if shared else acc):
-        al = align if i % 2 == 0 else 0
         if not raw:
-            finish += ["ldrd r6, r7, [r1], #8", *(["ldr r9, [r1], #4"] if words == 3 else [])]
-        finish += requantise_asm(rq, (a,), al, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+            finish += [Load(("r6", "r7"), "r1"), *([Load(("r9",), "r1")] if words == 3 else [])]
+        finish += requantise(rq, (a,), 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+    code = assembly(step)
     store = "str" if raw else "strb"
     lines = [
         "push {r4-r11, lr}",
@@ -76,7 +75,7 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
         f"add lr, r0, r3, lsl #{3 if expanded else 2}",
         "rsb r3, r3, #0",
         f"and r3, r3, #{UNROLL - 1}",
-        f"mov r5, #{4 * len(step)}",
+        f"mov r5, #{4 * len(code)}",
         "adr.w r4, 2f",
         "mla r4, r3, r5, r4",
         "orr r4, r4, #1",
@@ -88,12 +87,12 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
         ".p2align 2",
         "2:",
         f".rept {UNROLL}",
-        *step,
+        *code,
         ".endr",
         "cmp r0, lr",
         "bne.w 2b",
-        *(["sub r2, r2, r3", "sub r4, r4, r5"] if joined else []),
-        *finish,
+        *(["ldr r12, [sp, #16]"] if shared else []),
+        *assembly(finish),
         "ldr r6, [sp, #4]",
         *[f"{store} {a}, [r6], #{size}" for a in acc],
         "str r6, [sp, #4]",
@@ -103,47 +102,20 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
         "add sp, sp, #20",
         "pop {r4-r11, pc}",
     ]
-    read = (
-        ["const uint32_t x0 = x[2 * k], x1 = x[2 * k + 1];",
-         "const int32_t v[4] = {(int16_t)(x0 & 0xffffu), (int16_t)(x0 >> 16), (int16_t)(x1 & 0xffffu), (int16_t)(x1 >> 16)};"]
-        if expanded
-        else ["const int32_t v[4] = {x[4 * k], x[4 * k + 2], x[4 * k + 1], x[4 * k + 3]};"]
-    )
-    multiply = (
-        ["a += (uint32_t)(v[2 * j] * (int16_t)(w & 0xffff) + v[2 * j + 1] * (w >> 16));"]
-        if joined
-        else ["a += (uint32_t)(v[2 * j] * (int8_t)(w >> 8 & 0xff) + v[2 * j + 1] * (w >> 24));"]
-    )
-    twin = [
-        "    for (const int32_t *p = stream; p != end;) {",
-        "        uint32_t sum[4];",
-        "        for (uint32_t i = 0; i < 4; i++) { sum[i] = (uint32_t)*p++; }",
+    body = "\n".join([
+        "    for (const int32_t *r1 = stream; r1 != end;) {",
+        f"        const {source} *r0 = x;",
+        *(["        const int32_t *table = shared;"] if shared else []),
+        f"        int32_t {', '.join(f'r{k}' for k in (*range(2, 12), *(() if joined else (12,))))};",
+        *twin([Load(acc, "r1")], "        "),
         "        for (uint32_t k = 0; k < quads; k++) {",
-        *("            " + line for line in read),
-        "            for (uint32_t i = 0; i < 4; i++) {",
-        "                const uint32_t j = i / 2;",
-        "                const int32_t w = *p++;",
-        "                uint32_t a = sum[i % 2 * 2];",
-        *("                " + line for line in multiply),
-        "                sum[i % 2 * 2] = a;",
-        "                sum[i % 2 * 2 + 1] += (uint32_t)(v[2 * j] * (int8_t)(w & 0xff) + v[2 * j + 1] * (int8_t)(w >> 16 & 0xff));",
-        "            }",
+        *twin(step, "            "),
         "        }",
-    ]
-    pointers = ("shared", "(shared + 2)") if shared else ("p", "p")
-    for i in range(4):
-        value = f"(int32_t)(sum[{i}] - sum[{i + 1}])" if joined and i % 2 == 0 else f"(int32_t)sum[{i}]"
-        twin += [
-            "        {",
-            f"            int32_t v = {value};",
-            *requantise_c(rq, align if i % 2 == 0 else 0, quant.out_dtype, "            ", pointers[i % 2]),
-            f"            *y++ = ({out})v;",
-            *([f"            p += {words};"] if words and not shared else []),
-            "        }",
-        ]
-    twin.append("    }")
+        *twin(finish, "        "),
+        *(f"        *y++ = ({out}){a};" for a in acc),
+        "    }",
+    ])  # fmt: skip
     unused = "__attribute__((unused))"
-    body = "\n".join(twin)
     text = f"""/* All groups of four output rows; stream = per group start values, weights, requantisation. */
 {DSP}
 __attribute__((naked, noinline, used)) static void {name}(
@@ -162,28 +134,6 @@ AOT_MODEL_OPAQUE static void {name}(const {source} *x, const int32_t *stream, {o
 #endif
 """
     return name, text
-
-
-def widen_helper(dtype: str) -> tuple[str, str]:
-    """(name, text): bytes to int16 pairs in the order 0, 2, 1, 3 of each four."""
-    ext = "sxtb16" if dtype == "int8" else "uxtb16"
-    name, cast = f"widen_{dtype}", f"{dtype}_t"
-    return name, f"""/* {dtype} to int16, in the order 0, 2, 1, 3 of each four. */
-AOT_MODEL_OPAQUE static void {name}(uint32_t *to, const {cast} *from, uint32_t quads)
-{{
-    for (const uint32_t *end = to + 2 * quads; to != end; to += 2, from += 4) {{
-{DSP}
-        uint32_t four;
-        memcpy(&four, from, sizeof four);
-        __asm__("{ext} %0, %1" : "=r"(to[0]) : "r"(four));
-        __asm__("{ext} %0, %1, ror #8" : "=r"(to[1]) : "r"(four));
-#else
-        to[0] = ((uint32_t)from[0] & 0xffffu) | (uint32_t)from[2] << 16;
-        to[1] = ((uint32_t)from[1] & 0xffffu) | (uint32_t)from[3] << 16;
-#endif
-    }}
-}}
-"""
 
 
 def fully_connected(
@@ -227,8 +177,7 @@ def fully_connected(
     lines = []
     source = "x"
     if expanded:
-        widen, text = widen_helper(quant.x_dtype)
-        helpers.append(text)
+        widen = f"dsp_widen_{quant.x_dtype}"
         scratch.append(Scratch("wide", 2 * taps, 4, "uint32_t"))
         if ic // 4:
             lines.append(f"{widen}(wide, x, {ic // 4}u);")
@@ -252,10 +201,10 @@ def fully_connected(
         lines.append(f"{kernel}({source}, weights + {first}, results, {taps // 4}u, weights + {stream.size}{extra});")
         value = "results[c]"
         if raw:
-            requantise, text = requantise_helper(quant)
+            rule, text = requantise_helper(quant)
             helpers.append(text)
             constants += raw_constants(quant, oc)
-            value = f"{requantise}(results[c], requantisation + 2 * c)"
+            value = f"{rule}(results[c], requantisation + 2 * c)"
         offset = direct * ROWS
         store = f"y[{offset} + c] = ({quant.out_dtype}_t)v;" if offset else f"y[c] = ({quant.out_dtype}_t)v;"
         done = [store] if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).splitlines()
@@ -269,7 +218,7 @@ def fully_connected(
         body="\n".join(lines) + "\n",
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=frozenset({"string.h"}),
+        includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=ic if expanded or (through and direct == 0) else None,
         note=f"four rows at a time, input {'expanded once' if expanded else 'expanded on the way'}; requantisation: {rq.form}",

@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise_asm, requantise_c, requantise_words, wrapped
+from aot_model.kernels.int8.dsp import Load, Schedule, assembly, op, twin
+from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise, requantise_words, wrapped
 from aot_model.kernels.int8.requantise import Requantise, bounds, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
@@ -99,12 +100,10 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStre
     return PairStream(np.concatenate(rows), rq, joined, pairs, int(rows[0].size))
 
 
-def _streamed(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str) -> list[str]:
-    """requantise_asm with the constants read from the stream at r1."""
-    if rq.form == "raw":
-        return requantise_asm(rq, accs, align, out_dtype, ("", "", "", ""), [])
-    load = ["ldrd r10, r11, [r1], #8", *([] if rq.uniform_shift else ["ldr lr, [r1], #4"])]
-    return load + requantise_asm(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])
+def _streamed(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
+    """requantise with the constants read from the stream at r1."""
+    load = [] if rq.form == "raw" else [Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])]
+    return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
 
 
 def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
@@ -115,13 +114,16 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
     size = 4 if raw else 1
     name = f"dot4x2_{'j' if joined else 's'}_{form_name(rq, out_dtype)}"
     align = 8 if joined else 0
-    step = ["ldr r10, [r1], #4", "ldrd r12, lr, [r0], #8"]
-    step += ["sxtb16 r11, r10"] if joined else ["sxtb16 r11, r10", "sxtb16 r10, r10, ror #8"]
+    step: Schedule = [Load(("r10",), "r1"), Load(("r12", "lr"), "r0"), op("sxtb16", "r11", "r10")]
+    step += [] if joined else [op("sxtb16_ror8", "r10", "r10")]
     for pixel in (0, 2):
         if pixel:
-            step.append("ldrd r12, lr, [r0], #8")
+            step.append(Load(("r12", "lr"), "r0"))
         for x, p in (("r12", pixel), ("lr", pixel + 1)):
-            step += [f"smlad {acc}, {x}, {w}, {acc}" for acc, w in ((_ACC_A[p], "r10"), (_ACC_B[p], "r11"))]
+            step += [op("smlad", acc, x, w, acc) for acc, w in ((_ACC_A[p], "r10"), (_ACC_B[p], "r11"))]
+    finish: Schedule = [op("sub", a, a, b) for a, b in zip(_ACC_A, _ACC_B, strict=True)] if joined else []
+    finish += [*_streamed(rq, _ACC_A, align, out_dtype), *_streamed(rq, _ACC_B, 0, out_dtype)]
+    code = assembly(step)
     store = "str" if raw else "strb"
     lines = [
         "push {r4-r11, lr}",
@@ -137,7 +139,7 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         # enter the unrolled loop so that it ends with the last tap
         "rsb r3, r3, #0",
         f"and r3, r3, #{UNROLL - 1}",
-        f"mov r5, #{4 * len(step)}",
+        f"mov r5, #{4 * len(code)}",
         "adr.w r4, 2f",
         "mla r4, r3, r5, r4",
         "orr r4, r4, #1",
@@ -150,14 +152,12 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         ".p2align 2",
         "2:",
         f".rept {UNROLL}",
-        *step,
+        *code,
         ".endr",
         "ldr r12, [sp, #16]",
         "cmp r0, r12",
         "bne.w 2b",
-        *([f"sub {a}, {a}, {b}" for a, b in zip(_ACC_A, _ACC_B, strict=True)] if joined else []),
-        *_streamed(rq, _ACC_A, align, out_dtype),
-        *_streamed(rq, _ACC_B, 0, out_dtype),
+        *assembly(finish),
         "ldrd r10, r11, [sp]",
         "ldrd r12, r0, [sp, #8]",
     ]
@@ -176,41 +176,22 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         "add sp, sp, #28",
         "pop {r4-r11, pc}",
     ]
-    unit = "" if size == 1 else " / 4u"
-    words = 0 if raw else (2 if rq.uniform_shift else 3)
-    twin_tail = []
-    for which, al in (("a", align), ("b", 0)):
-        expr = "(int32_t)(a[i] - b[i])" if which == "a" and joined else f"(int32_t){which}[i]"
-        twin_tail += [
-            "        for (int i = 0; i < 4; i++) {",
-            f"            int32_t v = {expr};",
-            *requantise_c(rq, al, out_dtype, "            "),
-            f"            (i < 2 ? y0 : y2)[i % 2 == 0 ? 0u : next{unit}] = ({out})v;",
-            "        }",
-            "        y0++, y2++;",
-            *([f"        p += {words};"] if words else []),
-        ]
-    twin = "\n".join(
-        [
-            "    for (const int32_t *p = stream; p != end;) {",
-            "        uint32_t a[4], b[4];",
-            "        for (int i = 0; i < 4; i++) { a[i] = (uint32_t)p[0]; b[i] = (uint32_t)p[1]; }",
-            "        p += 2;",
-            "        for (uint32_t k = 0; k < half_taps; k++, p++) {",
-            "            const int32_t b0 = (int8_t)(*p & 0xff), b1 = (int8_t)(*p >> 16 & 0xff);",
-            "            const int32_t a0 = (int16_t)(*p & 0xffff), a1 = *p >> 16;" if joined
-            else "            const int32_t a0 = (int8_t)(*p >> 8 & 0xff), a1 = *p >> 24;",
-            "            for (int i = 0; i < 4; i++) {",
-            "                const uint32_t x = columns[4 * k + (uint32_t)i];",
-            "                const int32_t x0 = (int16_t)(x & 0xffffu), x1 = (int16_t)(x >> 16);",
-            "                a[i] += (uint32_t)(x0 * a0 + x1 * a1);",
-            "                b[i] += (uint32_t)(x0 * b0 + x1 * b1);",
-            "            }",
-            "        }",
-            *twin_tail,
-            "    }",
-        ]
-    )
+    stores = [f"{y}[{at}] = ({out}){r};" for acc in (_ACC_A, _ACC_B) for y, at, r in
+              (("y0", "far", acc[1]), ("*y0++", "", acc[0]), ("y2", "far", acc[3]), ("*y2++", "", acc[2]))]  # fmt: skip
+    body = "\n".join([
+        f"    const uint32_t far = next{'' if size == 1 else ' / 4u'};",
+        "    for (const int32_t *r1 = stream; r1 != end;) {",
+        "        const uint32_t *r0 = columns;",
+        f"        int32_t {', '.join((*_ACC_A, *_ACC_B, 'r10', 'r11', 'r12', 'lr'))};",
+        "        r2 = r3 = r4 = r5 = *r1++;",
+        "        r6 = r7 = r8 = r9 = *r1++;",
+        "        for (uint32_t k = 0; k < half_taps; k++) {",
+        *twin(step, "            "),
+        "        }",
+        *twin(finish, "        "),
+        *("        " + line.replace("[]", "") for line in stores),
+        "    }",
+    ])  # fmt: skip
     comment = (
         "/* Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel pair start values,\n"
         " * weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next (bytes). */"
@@ -231,7 +212,7 @@ AOT_MODEL_OPAQUE static void {name}(
     const uint32_t *columns, const int32_t *stream, {out} *y0, {out} *y2, uint32_t next,
     uint32_t half_taps, const int32_t *end)
 {{
-{twin}
+{body}
 }}
 #endif
 """

@@ -10,49 +10,10 @@ from __future__ import annotations
 from typing import Literal
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8.finish import DSP
+from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.overlap import by_pixels
 
 _LANES = 255
-
-
-def _add_helper(dtype: str) -> tuple[str, str]:
-    ext = "sxtab16" if dtype == "int8" else "uxtab16"
-    name, cast = f"add_even_bytes_{dtype}", f"{dtype}_t"
-    return name, f"""/* Adds bytes 0 and 2 of `bytes` to the 16-bit lanes of `sums`. */
-static inline uint32_t {name}(uint32_t sums, uint32_t bytes)
-{{
-{DSP}
-    __asm__("{ext} %0, %1, %2" : "=r"(sums) : "r"(sums), "r"(bytes));
-    return sums;
-#else
-    const int32_t first = ({cast})(bytes & 0xffu), second = ({cast})(bytes >> 16 & 0xffu);
-    return ((sums + (uint32_t)first) & 0xffffu) | ((sums >> 16) + (uint32_t)second) << 16;
-#endif
-}}
-"""
-
-
-def _max_helper(dtype: str) -> tuple[str, str]:
-    sub = "ssub8" if dtype == "int8" else "usub8"
-    name, cast = f"max_bytes_{dtype}", f"{dtype}_t"
-    return name, f"""/* The greater of each of four bytes. */
-static inline uint32_t {name}(uint32_t a, uint32_t b)
-{{
-{DSP}
-    uint32_t greater;
-    __asm__("{sub} %0, %1, %2\\n\\tsel %0, %1, %2" : "=&r"(greater) : "r"(a), "r"(b) : "cc");
-    return greater;
-#else
-    uint32_t greater = 0;
-    for (uint32_t i = 0; i < 32; i += 8) {{
-        const {cast} one = ({cast})(a >> i & 0xffu), other = ({cast})(b >> i & 0xffu);
-        greater |= (uint32_t)(uint8_t)(one > other ? one : other) << i;
-    }}
-    return greater;
-#endif
-}}
-"""
 
 
 def pool(
@@ -95,7 +56,6 @@ def pool(
             return lines + tail.store("v", ("n" if s.batch > 1 else "0", "row", "column", channel), 1).splitlines()
         return [*lines, f"out[{channel}] = ({cast})v;"]
 
-    helpers: list[str] = []
     row_loop = "for (int32_t i = 0; i < height; i++, from += FAR) {"
     if inside:
         row_loop = row_loop.replace("height", str(s.kernel_h))
@@ -107,8 +67,7 @@ def pool(
         return [row_loop, f"    const {cast} *at = from;", f"    {column_loop}", *("        " + t for t in body), "    }", "}"]
 
     if four and kind == "average":
-        add, text = _add_helper(dtype)
-        helpers.append(text)
+        add = f"dsp_{'s' if dtype == 'int8' else 'u'}xtab16"
         half_cast = "int16_t" if dtype == "int8" else "uint16_t"
         work = [
             "uint32_t even = 0, odd = 0;",
@@ -127,8 +86,7 @@ def pool(
             "}",
         ]
     elif four:
-        greater, text = _max_helper(dtype)
-        helpers.append(text)
+        greater = f"dsp_max_{dtype}"
         work = [
             "uint32_t most;",
             "memcpy(&most, from, sizeof most);",
@@ -177,8 +135,7 @@ def pool(
         lines = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *("    " + t for t in lines), "}"]
     return KernelCode(
         body="\n".join(lines) + "\n",
-        includes=frozenset({"string.h"}) if four else frozenset(),
-        helpers=tuple(helpers),
+        includes=frozenset({HEADER}) if four else frozenset(),
         slack=by_pixels(shape, 1, by_channel=True),
         note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {step} channel(s) at a time",
     )

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/scalar.h"
 
 typedef __m256i avx2_acc;
 typedef __m256i avx2_weights;

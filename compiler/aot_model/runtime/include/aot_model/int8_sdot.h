@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/scalar.h"
 
 typedef int32x4_t sdot_acc;
 typedef int8x16_t sdot_weights;

@@ -1,0 +1,144 @@
+/* The instructions of kernels/int8/dsp.py: the DSP extension of Cortex-M4, M7, M33 ..., and what they compute elsewhere.
+ * Part of aot-model.
+ *
+ * A register holds a pair of int16, the first in the low half. Sums wrap. */
+#ifndef AOT_MODEL_INT8_DSP_H
+#define AOT_MODEL_INT8_DSP_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "aot_model/attributes.h"
+#include "aot_model/scalar.h"
+
+#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)
+#define AOT_MODEL_DSP 1
+#define AOT_MODEL_DSP_2(name, instruction, type, twin)                                                                 \
+    AOT_MODEL_INLINE type dsp_##name(type a)                                                                           \
+    {                                                                                                                  \
+        type r;                                                                                                        \
+        __asm__(instruction : "=r"(r) : "r"(a));                                                                       \
+        return r;                                                                                                      \
+    }
+#define AOT_MODEL_DSP_4(name, instruction, type, twin)                                                                 \
+    AOT_MODEL_INLINE type dsp_##name(type a, type b, type c)                                                           \
+    {                                                                                                                  \
+        type r;                                                                                                        \
+        __asm__(instruction " %0, %1, %2, %3" : "=r"(r) : "r"(a), "r"(b), "r"(c));                                     \
+        return r;                                                                                                      \
+    }
+#else
+#define AOT_MODEL_DSP 0
+#define AOT_MODEL_DSP_2(name, instruction, type, twin)                                                                 \
+    AOT_MODEL_INLINE type dsp_##name(type a) { return (type)(twin); }
+#define AOT_MODEL_DSP_4(name, instruction, type, twin)                                                                 \
+    AOT_MODEL_INLINE type dsp_##name(type a, type b, type c) { return (type)(twin); }
+#endif
+
+/* Halves of a pair. */
+AOT_MODEL_INLINE int32_t dsp_low(int32_t a) { return (int16_t)(a & 0xffff); }
+AOT_MODEL_INLINE int32_t dsp_high(int32_t a) { return a >> 16; }
+AOT_MODEL_INLINE int32_t dsp_pair(int32_t low, int32_t high) { return (int32_t)(((uint32_t)low & 0xffffu) | (uint32_t)high << 16); }
+
+/* Bytes 0 and 2 of a word, or 1 and 3, as a pair. */
+AOT_MODEL_DSP_2(sxtb16, "sxtb16 %0, %1", int32_t, dsp_pair((int8_t)(a & 0xff), (int8_t)(a >> 16 & 0xff)))
+AOT_MODEL_DSP_2(sxtb16_ror8, "sxtb16 %0, %1, ror #8", int32_t, dsp_pair((int8_t)(a >> 8 & 0xff), a >> 24))
+AOT_MODEL_DSP_2(uxtb16, "uxtb16 %0, %1", int32_t, dsp_pair(a & 0xff, a >> 16 & 0xff))
+AOT_MODEL_DSP_2(uxtb16_ror8, "uxtb16 %0, %1, ror #8", int32_t, dsp_pair(a >> 8 & 0xff, a >> 24 & 0xff))
+
+/* Within int8, uint8. */
+AOT_MODEL_DSP_2(ssat8, "ssat %0, #8, %1", int32_t, a < -128 ? -128 : a > 127 ? 127 : a)
+AOT_MODEL_DSP_2(usat8, "usat %0, #8, %1", int32_t, a < 0 ? 0 : a > 255 ? 255 : a)
+
+/* c and the products of two pairs; of the low half of a and the high one of b; the other way round. */
+AOT_MODEL_DSP_4(smlad, "smlad", int32_t, (uint32_t)c + (uint32_t)(dsp_low(a) * dsp_low(b)) + (uint32_t)(dsp_high(a) * dsp_high(b)))
+AOT_MODEL_DSP_4(smlabt, "smlabt", int32_t, (uint32_t)c + (uint32_t)(dsp_low(a) * dsp_high(b)))
+AOT_MODEL_DSP_4(smlatb, "smlatb", int32_t, (uint32_t)c + (uint32_t)(dsp_high(a) * dsp_low(b)))
+/* High word of a * b, rounded, plus c. */
+AOT_MODEL_DSP_4(smmlar, "smmlar", int32_t, (((int64_t)a * b + INT64_C(0x80000000)) >> 32) + c)
+
+/* a + b, a - b, wrapping. */
+AOT_MODEL_INLINE int32_t dsp_sub(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
+
+/* dsp_smlad of the pair at `at`, any even address. */
+AOT_MODEL_INLINE int32_t dsp_smlad_at(const int16_t *at, int32_t weights, int32_t sum)
+{
+#if AOT_MODEL_DSP
+    int32_t pair;
+    memcpy(&pair, at, sizeof pair);
+    return dsp_smlad(pair, weights, sum);
+#else
+    return dsp_smlad(dsp_pair(at[0], at[1]), weights, sum);
+#endif
+}
+
+/* Adds bytes 0 and 2 of b to the 16-bit lanes of a. */
+AOT_MODEL_INLINE uint32_t dsp_sxtab16(uint32_t a, uint32_t b)
+{
+#if AOT_MODEL_DSP
+    __asm__("sxtab16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+#else
+    const int32_t low = (int8_t)(b & 0xffu), high = (int8_t)(b >> 16 & 0xffu);
+    return ((a + (uint32_t)low) & 0xffffu) | ((a >> 16) + (uint32_t)high) << 16;
+#endif
+}
+AOT_MODEL_INLINE uint32_t dsp_uxtab16(uint32_t a, uint32_t b)
+{
+#if AOT_MODEL_DSP
+    __asm__("uxtab16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+#else
+    return ((a + (b & 0xffu)) & 0xffffu) | ((a >> 16) + (b >> 16 & 0xffu)) << 16;
+#endif
+}
+
+/* The greater of each of four bytes. */
+AOT_MODEL_INLINE uint32_t dsp_max_int8(uint32_t a, uint32_t b)
+{
+    uint32_t greater = 0;
+#if AOT_MODEL_DSP
+    __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(greater) : "r"(a), "r"(b) : "cc");
+#else
+    for (uint32_t i = 0; i < 32; i += 8) {
+        const int8_t one = (int8_t)(a >> i & 0xffu), other = (int8_t)(b >> i & 0xffu);
+        greater |= (uint32_t)(uint8_t)(one > other ? one : other) << i;
+    }
+#endif
+    return greater;
+}
+AOT_MODEL_INLINE uint32_t dsp_max_uint8(uint32_t a, uint32_t b)
+{
+    uint32_t greater = 0;
+#if AOT_MODEL_DSP
+    __asm__("usub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(greater) : "r"(a), "r"(b) : "cc");
+#else
+    for (uint32_t i = 0; i < 32; i += 8) {
+        const uint32_t one = a >> i & 0xffu, other = b >> i & 0xffu;
+        greater |= (one > other ? one : other) << i;
+    }
+#endif
+    return greater;
+}
+
+/* Bytes to pairs, in the order 0, 2, 1, 3 of each four. */
+AOT_MODEL_FUNCTION void dsp_widen_int8(uint32_t *to, const int8_t *from, uint32_t quads)
+{
+    for (const uint32_t *end = to + 2 * quads; to != end; to += 2, from += 4) {
+        int32_t four;
+        memcpy(&four, from, sizeof four);
+        to[0] = (uint32_t)dsp_sxtb16(four);
+        to[1] = (uint32_t)dsp_sxtb16_ror8(four);
+    }
+}
+AOT_MODEL_FUNCTION void dsp_widen_uint8(uint32_t *to, const uint8_t *from, uint32_t quads)
+{
+    for (const uint32_t *end = to + 2 * quads; to != end; to += 2, from += 4) {
+        int32_t four;
+        memcpy(&four, from, sizeof four);
+        to[0] = (uint32_t)dsp_uxtb16(four);
+        to[1] = (uint32_t)dsp_uxtb16_ror8(four);
+    }
+}
+
+#endif
