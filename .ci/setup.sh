@@ -5,7 +5,8 @@
 #                               first on PATH. AOT_MODEL_VENV=<folder>: one of your own, taken as it is.
 #   setup_lowest                the virtual environment .venv-lowest with the lowest versions that pyproject.toml allows of what
 #                               the compiler imports; AOT_MODEL_LOWEST is its interpreter then (tests/test_lowest_versions.py)
-#   setup_build_systems         what only the tests of build rules need: Bazel, its linter, ccache, nginx as a cache server;
+#   setup_build_systems         what only the tests of build rules and ecosystems need: Bazel, its linter, ccache, nginx as a
+#                               cache server, a compiler and an emulator for RISC-V;
 #                               they are skipped where it is missing
 #   setup_compilers             what only the matrix of compilers and flags needs: more compilers, libraries for other
 #                               processors, emulators; columns of the matrix are said to be missing where they are
@@ -67,6 +68,9 @@ setup_build_systems() {
     command -v bazel-4 >/dev/null || command -v bazel >/dev/null || wanted+=(bazel-bootstrap)
     command -v ccache >/dev/null || wanted+=(ccache)
     command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || wanted+=(nginx)
+    command -v riscv64-unknown-elf-gcc >/dev/null || wanted+=(gcc-riscv64-unknown-elf)  # ESP-IDF's flags
+    [ -d /usr/lib/picolibc/riscv64-unknown-elf ] || wanted+=(picolibc-riscv64-unknown-elf)
+    command -v qemu-system-riscv32 >/dev/null || wanted+=(qemu-system-misc)
     if [ "${#wanted[@]}" -gt 0 ]; then
         say "installing ${wanted[*]}"
         _apt_get update || true

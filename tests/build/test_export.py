@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ def export(output: Path, *options: str, models: tuple[str, ...] = ("m.onnx",), h
 
 
 TWO = ("kws.onnx", "vad.onnx")
+BUILD_FILES = (
+    "CMakeLists.txt", "BUILD.bazel", "SConscript", "meson.build", "kws.mk", "library.json", "library.properties", "idf_component.yml",
+    "zephyr/module.yml", "examples/kws_zeros/kws_zeros.ino",
+)  # fmt: skip
 SAID = "kws 0 6 8\nvad 1 7 9\n"
 
 
@@ -43,15 +48,19 @@ def test_the_same_bytes_every_time(tmp_path: Path) -> None:
     made = []
     for folder, seed in (("one", "1"), ("another", "2")):
         (tmp_path / folder).mkdir()
-        for name in ("kws.tar.gz", "kws.tar"):
-            assert export(tmp_path / folder / name, "--name=kws", hash_seed=seed).returncode == 0
+        for name in ("kws.tar.gz", "kws.tar", "kws.zip", "kws.pack"):
+            assert export(tmp_path / folder / name, "--name=kws", "--cmsis-pack=Acme", hash_seed=seed).returncode == 0
             made.append((tmp_path / folder / name).read_bytes())
-    assert made[:2] == made[2:]
+    assert made[:4] == made[4:]
     with tarfile.open(tmp_path / "one/kws.tar") as tar:
         names = tar.getnames()
         assert {entry.mtime for entry in tar} == {0} and {entry.uname for entry in tar} == {""}
-    assert {f"kws/{name}" for name in ("kws.c", "kws.h", "kws.json", "kws.report.txt", "LICENSE", "README.md", "CMakeLists.txt", "BUILD.bazel", "SConscript")} <= set(names)
-    assert {f"kws/include/aot_model/{name}" for name in ("model.h", "module.h", "module.hpp", "tvm_ffi.h")} <= set(names)
+    assert {f"kws/{name}" for name in ("src/kws.c", "src/kws.h", "kws.json", "kws.report.txt", "LICENSE", "README.md", *BUILD_FILES)} <= set(names)
+    with zipfile.ZipFile(tmp_path / "one/kws.zip") as archive:
+        assert archive.namelist() == names
+    with zipfile.ZipFile(tmp_path / "one/kws.pack") as archive:
+        assert "Acme.kws.pdsc" in archive.namelist() and "src/kws.c" in archive.namelist(), "a pack has no folder"
+    assert {f"kws/src/aot_model/{name}" for name in ("model.h", "module.h", "module.hpp", "tvm_ffi.h")} <= set(names)
 
 
 def test_mistakes(tmp_path: Path) -> None:
@@ -63,7 +72,12 @@ def test_mistakes(tmp_path: Path) -> None:
     assert done.returncode == 1 and "--name is given 1 times for 2 models [E501]" in done.stderr
     done = export(tmp_path / "kws.tar", "--name=one", "--name=one", models=TWO)
     assert done.returncode == 1 and "'one' is the name of more than one library [E501]" in done.stderr
+    for options, complaint in ((["--package-version=one"], "'one' is not of the form 1.2.3"), (["--cmsis-pack=A B"], "is not the name of a vendor"),
+                               (["--format=pack"], "say it with --cmsis-pack")):  # fmt: skip
+        done = export(tmp_path / "kws.tar", *options)
+        assert done.returncode == 1 and complaint in done.stderr and "[E501]" in done.stderr
     assert not list(tmp_path.glob("*.tar"))
+    assert export(tmp_path / "kws", "--format=zip").returncode == 0 and zipfile.is_zipfile(tmp_path / "kws")
 
 
 def test_external_parameters_are_in_it(tmp_path: Path) -> None:

@@ -168,7 +168,11 @@ def _export(commands: Commands) -> None:
     command.add_argument("models", type=Path, nargs="+", metavar="MODEL", help="ONNX or TFLite files")
     _generation(command)
     command.add_argument("--name", action="append", help="name of the library, a C identifier (default: from the file's name); once for each model")
-    command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="archive to write: .tar.gz, .tgz or .tar")
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="archive to write: .tar.gz, .tgz, .zip, .tar, or .pack of CMSIS")
+    command.add_argument("--format", choices=("tar.gz", "zip", "tar", "pack"), help="its kind (default: as its name ends)")
+    command.add_argument("--package-version", default="1.0.0", metavar="X.Y.Z", help="version that package managers are told (default: 1.0.0)")
+    command.add_argument("--package-url", default="", metavar="URL", help="where the package is from")
+    command.add_argument("--cmsis-pack", metavar="VENDOR", help="write VENDOR.<name>.pdsc too, for a pack of CMSIS")
     _library(command)
 
 

@@ -62,7 +62,7 @@ def _compile(arguments: argparse.Namespace) -> Product:
 
 def export(arguments: argparse.Namespace) -> int:
     from aot_model.c.names import identifier, library_name
-    from aot_model.emit.archive import archive
+    from aot_model.emit.archive import Package, archive, kind_of
     from aot_model.emit.files import write_bytes
     from aot_model.errors import CompileError, Problem, fail
     from aot_model.pipeline import compile_model, product
@@ -73,6 +73,11 @@ def export(arguments: argparse.Namespace) -> int:
     names = [library_name(name, model) for name, model in zip(given, arguments.models, strict=True)]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise fail("E501", f"'{twice}' is the name of more than one library", hint="name them with --name, once for each model")
+    kind = kind_of(arguments.output, arguments.format)
+    folder = names[0] if len(names) == 1 else identifier(arguments.output.name.partition(".")[0], "models")
+    package = Package(folder, arguments.package_version, arguments.cmsis_pack or "", arguments.package_url)
+    if kind == "pack" and not package.vendor:
+        raise fail("E501", "a .pack has the name of a vendor in it", hint="say it with --cmsis-pack VENDOR")
     libraries, problems, notes = [], list[Problem](), list[str]()
     for name, model in zip(names, arguments.models, strict=True):
         one = argparse.Namespace(**{**vars(arguments), "name": name, "model": model})
@@ -85,8 +90,7 @@ def export(arguments: argparse.Namespace) -> int:
         notes += compiled.notes
     if problems:
         raise CompileError(problems)
-    folder = names[0] if len(names) == 1 else identifier(arguments.output.name.partition(".")[0], "models")
-    write_bytes({arguments.output: archive(folder, libraries, arguments.output)})
+    write_bytes({arguments.output: archive(package, libraries, kind)})
     tell_notes(notes)
     return 0
 
