@@ -1,0 +1,45 @@
+"""Attributes that a model leaves out have the values that the standard says."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+import onnx.defs
+import pytest
+from onnx import helper
+from rows import label_of, last_version
+
+from aot_model.ir.operator import Operator
+from aot_model.ir.types import DType
+from aot_model.ops.registry import OPERATORS
+
+# activations: empty means those of the standard, as many as the directions need
+KINDS = [k for _, k in sorted(OPERATORS.items()) if k.domain != "aot" and onnx.defs.has(k.name, k.domain)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, DType):
+        return helper.np_dtype_to_tensor_dtype(value.numpy)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _differences(kind: type[Operator]) -> list[str]:
+    schema = onnx.defs.get_schema(kind.name, last_version(kind.domain, kind.name), kind.domain)
+    found = []
+    for f in fields(kind):  # type: ignore[arg-type]
+        attribute = schema.attributes.get(f.name)
+        if attribute is None or f.name == "activations" or attribute.default_value.type == 0 or (f.default is MISSING and f.default_factory is MISSING):
+            continue
+        standard = helper.get_attribute_value(attribute.default_value)
+        ours = f.default if f.default_factory is MISSING else f.default_factory()
+        if _plain(ours) != _plain(standard) and not (isinstance(ours, float) and abs(ours - standard) <= 1e-6 * abs(ours)):
+            found.append(f"{f.name}: {ours!r}, not {standard!r}")
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=label_of)
+def test_defaults(kind: type[Operator]) -> None:
+    assert not _differences(kind)

@@ -1,0 +1,88 @@
+"""What operators refuse: every sample with the shape or the type of one input changed, against what is recorded.
+
+Whatever is accepted has the types that are recorded. pytest tests/operators/test_refusals.py --update-golden records
+new operators and samples, and what was changed on purpose: read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rows import Row, graph, registry_rows
+
+from aot_model.errors import CompileError
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
+
+FILE = Path(__file__).with_name("refusals.json")
+UNCHECKED = 211
+"""Changes that end in an internal error where the frontends let them through: to become fewer."""
+OTHER_TYPES = {"f": np.int8, "i": np.float32, "u": np.float32, "b": np.float32, "S": np.int64}
+
+
+def changed(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Shapes that are near: an axis more in front, one fewer in front, an extent more or fewer at either end."""
+    yield (1, *shape)
+    if shape:
+        yield shape[1:]
+        yield (*shape[:-1], shape[-1] + 1)
+        yield (*shape[:-1], max(shape[-1] - 1, 1))
+        yield (shape[0] + 1, *shape[1:])
+        yield (*shape, 1)
+    if len(shape) > 1:
+        yield (shape[0], shape[1] + 1, *shape[2:])
+
+
+def _value(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:
+    if value.data is not None:
+        return constant(value.name, np.resize(value.data, shape).astype(dtype.numpy))
+    return Value(value.name, TensorType(dtype, shape), state=value.state, initial=None if value.initial is None else np.resize(value.initial, shape).astype(dtype.numpy))
+
+
+def outcomes(row: Row) -> str:
+    """A letter for each change: x refused, . accepted, ! neither; and a number made of the types of what is accepted."""
+    node = graph(row).nodes[-1]
+    letters, types = "", ""
+    for k, value in enumerate(node.inputs):
+        if value is None:
+            continue
+        variants = [(shape, value.dtype) for shape in changed(value.shape)]
+        other = OTHER_TYPES.get(value.dtype.numpy.kind)
+        variants += [(value.shape, DType.of(np.dtype(other)))] if other is not None else []
+        for shape, dtype in variants:
+            try:
+                inputs = [*node.inputs[:k], _value(value, shape, dtype), *node.inputs[k + 1 :]]
+                types += str([str(t) for t in row.operator.infer(inputs)])
+                letters += "."
+            except (OperatorError, CompileError):
+                letters += "x"
+            except Exception:
+                letters += "!"
+    return f"{letters} {zlib.crc32(types.encode()):08x}"
+
+
+def _recorded() -> dict[str, str]:
+    return dict(json.loads(FILE.read_text()))
+
+
+def test_what_is_refused_and_what_is_accepted(request: pytest.FixtureRequest) -> None:
+    now = {row.label: outcomes(row) for row in registry_rows()}
+    if request.config.getoption("--update-golden"):
+        FILE.write_text(json.dumps(now, indent=0, sort_keys=True) + "\n")
+        return
+    before = _recorded()
+    known = [label for label in now if label in before]
+    assert len(known) > 0.9 * len(now), "a tenth of the samples is not recorded: run with --update-golden"
+    different = {label: (now[label], before[label]) for label in known if now[label] != before[label]}
+    assert not different, f"other refusals or types than recorded (now, before): {different}"
+
+
+def test_no_new_internal_errors() -> None:
+    """Neither refused nor accepted: an operator looked at what it had not checked."""
+    assert sum(text.split()[0].count("!") for text in _recorded().values()) <= UNCHECKED
