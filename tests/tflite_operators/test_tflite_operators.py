@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import audio
 import elementary
+import hybrid
 import indexing
 import layers
 import numpy as np
@@ -16,10 +18,11 @@ from case import OpCase
 
 from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers the rules
 from aot_model.frontends.tflite_site import RULES
+from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
 from tflite_reference import litert, tflm
 
-CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES, *audio.CASES]
+CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES, *audio.CASES, *hybrid.CASES]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
     **dict.fromkeys(("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY"), "tests/frontends/test_tflite.py"),
@@ -51,6 +54,15 @@ def test_an_operator_gives_what_its_oracle_gives(case: OpCase) -> None:
             np.testing.assert_allclose(got.reshape(want.shape), want, rtol=0, atol=bound)
         else:
             np.testing.assert_array_equal(got.reshape(want.shape), want)
+
+
+@pytest.mark.parametrize("name", hybrid.PACKED)
+def test_constants_stay_as_small_as_they_are_in_the_file(name: str, tmp_path: Path) -> None:
+    """Integers of 4 bits, and rows of 8 bits, with a scale of 4 bytes for each 8 elements at most."""
+    path = tmp_path / "m.tflite"
+    path.write_bytes(next(c for c in hybrid.CASES if c.name == name).model)
+    constants = sorted(b.type.nbytes for b in compile_model(Request(path, "m", "c")).view.program.constants())
+    assert sum(constants) <= hybrid.PACKED[name] + 64 * 4 + 64, constants
 
 
 def operators_of(model: bytes) -> set[str]:

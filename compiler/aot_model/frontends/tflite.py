@@ -113,6 +113,10 @@ class Importer:
         if self.problems:
             raise CompileError(dict.fromkeys(self.problems))
 
+    def note(self, text: str) -> None:
+        if text not in self.inputs.notes:
+            self.inputs.notes.append(text)
+
     def _problem(self, code: str, message: str, operator: FileOperator | None = None, hint: str = "") -> None:
         where = self.where if operator is None else f"{self.where}: operator {operator.index} ({operator.kind})"
         self.problems.append(Problem(code, message, where, hint))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aot_model.arithmetic import fixed_point
+from aot_model.frontends.tflite_layers import nibbles
 from aot_model.frontends.tflite_site import ACTIVATION_RANGES, QUANTISED, Site, activation, finite, rescale, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
@@ -395,5 +396,6 @@ def dequantize(n: Site) -> Value:
         return n.build(Cast(n.out_dtype()), x)
     q = n.q()
     scale = np.asarray(q.scale if q.axis is not None else q.scale[0], dtype=np.float32)
+    x = nibbles(n, 0, x)
     zero = np.asarray(q.zero_point if q.axis is not None else q.zero_point[0], dtype=x.dtype.numpy)
     return n.build(DequantizeLinear(axis=q.axis or 0), x, n.constant(scale), n.constant(zero))

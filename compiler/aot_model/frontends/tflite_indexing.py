@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from aot_model.frontends.tflite_layers import plain_weights
+from aot_model.frontends.tflite_layers import plain_weights, row_blocks
 from aot_model.frontends.tflite_site import Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
+from aot_model.ops.blocks import block_rows
 from aot_model.ops.conversion import Cast
 from aot_model.ops.indexing import GatherElements, GatherND, ScatterND
 from aot_model.ops.movement import Expand, Gather
@@ -99,10 +100,13 @@ def top_k(n: Site) -> list[Value]:
 @rule("EMBEDDING_LOOKUP")
 def embedding_lookup(n: Site) -> Value:
     """Rows of a table; those of a quantised one become floats where the result has them (scale times integer)."""
-    table = n.x(1)
-    if table.dtype.is_integer and n.out_dtype().is_float:
-        table = plain_weights(n, 1, n.out_dtype())
-    return n.build(Gather(0), table, _indices(n, 0))
+    table, places = n.x(1), _indices(n, 0)
+    if not table.dtype.is_integer or not n.out_dtype().is_float:
+        return n.build(Gather(0), table, places)
+    parts = row_blocks(n, 1)
+    if parts is None:
+        return n.build(Gather(0), plain_weights(n, 1, n.out_dtype()), places)
+    return block_rows(n.build, parts.q, places, parts.scales, parts.zeros, 0, 1, parts.block)
 
 
 @rule("REVERSE_SEQUENCE")

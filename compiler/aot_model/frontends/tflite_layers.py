@@ -5,18 +5,20 @@ An integer layer becomes accumulators, a bias and a requantisation, which loweri
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result, signed_weights
 from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
+from aot_model.frontends.tflite_tensors import short
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.channels_first import resolved_pads
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool, accumulator
 from aot_model.ops.quantised import RequantiseFloat
+from aot_model.ops.quantised_linear import DequantizeLinear
 
 _PADDING = {0: "SAME_UPPER", 1: "VALID"}
 
@@ -74,8 +76,12 @@ def _narrow(n: Site, options: str, bias: int) -> bool:
 def weight_parameters(n: Site, k: int, axis: int, channels: int) -> tuple[tuple[float, ...], int]:
     """Scales (one, or one per output channel) and the zero point of integer weights."""
     q = n.q(k)
+    if len(q.scale) > 1 and any(q.zero_point) and n.x(k).dtype is DType.INT8:
+        # The format gives them a meaning, its kernels give them none: weights with scales of their own are symmetric.
+        n.host.note(f"tensor {n.tensor(k).index} ('{short(n.tensor(k).name)}'): zero points of per-channel weights count as 0, as in LiteRT and TensorFlow Lite Micro")
+        q = replace(q, zero_point=(0,) * len(q.scale))
     if len(set(q.zero_point)) != 1:
-        raise OperatorError("weights with several zero points are not supported", "E202")
+        raise OperatorError("weights with several zero points are not supported", "E202", "quantise the model again, with symmetric weights")
     if len(q.scale) > 1 and (q.axis != axis or len(q.scale) != channels):
         raise OperatorError(f"{len(q.scale)} scales along axis {q.axis} do not fit {channels} output channels along axis {axis}", "E302")
     return q.scale, q.zero_point[0]
@@ -87,7 +93,10 @@ def plain_weights(n: Site, k: int, to: DType) -> Value:
     if to.is_float and w.dtype.is_integer and w.data is not None:
         blocks = n.tensor(k).blocks
         if blocks is not None:
-            return constant(w.name, blocks.dequantised(w.data))
+            parts = row_blocks(n, k)
+            if parts is None:
+                return constant(w.name, blocks.dequantised(w.data))
+            return n.build(DequantizeLinear(1, parts.block), parts.q, parts.scales, parts.zeros)
         q, integers = n.q(k), signed_weights(n, k).data
         assert integers is not None
         shape = [1] * w.type.rank
@@ -101,11 +110,45 @@ def plain_weights(n: Site, k: int, to: DType) -> Value:
     return w
 
 
+@dataclass(frozen=True)
+class RowBlocks:
+    """A constant matrix of integers whose rows are divided into blocks with scales of their own; a whole row can be one."""
+
+    q: Value
+    scales: Value
+    zeros: Value | None
+    block: int
+
+
+def row_blocks(n: Site, k: int) -> RowBlocks | None:
+    """The integers of a matrix as they are in the file, and their parameters; None where the form is another one."""
+    w, blocks = n.x(k), n.tensor(k).blocks
+    if w.type.rank != 2 or w.data is None or 0 in w.shape:
+        return None
+    if blocks is not None:
+        scales, zeros = blocks.scales, blocks.zeros
+    else:
+        w = signed_weights(n, k)
+        q = n.q(k)
+        if q.axis not in (None, 0):
+            return None
+        scales, zeros = (np.broadcast_to(np.asarray(v), (w.shape[0],)).reshape(-1, 1) for v in (q.scale, q.zero_point))
+    if scales.ndim != 2 or scales.shape[0] != w.shape[0] or not scales.shape[1] or w.shape[1] % scales.shape[1] or not (scales > 0).all():
+        return None
+    q4 = nibbles(n, k, w)
+    zero = None if zeros is None or not zeros.any() else n.constant(zeros.astype(q4.dtype.numpy))
+    return RowBlocks(q4, n.constant(scales.astype(np.float32)), zero, w.shape[1] // scales.shape[1])
+
+
+def nibbles(n: Site, k: int, w: Value) -> Value:
+    """A constant in the 4 bits that it has in the file (ir/nibbles.py)."""
+    small = {"INT4": DType.INT4, "UINT4": DType.UINT4}.get(n.tensor(k).kind)
+    return w if small is None or w.data is None else constant(w.name, w.data.astype(small.numpy), w.quantisation)
+
+
 def as_stored(n: Site, k: int, w: Value) -> Value:
-    """Weights of an integer layer in the 4 bits that they have in the file (ir/nibbles.py)."""
-    if n.tensor(k).kind != "INT4" or w.data is None or w.dtype is not DType.INT8 or n.x().dtype not in (DType.INT8, DType.UINT8):
-        return w
-    return constant(w.name, w.data.astype(DType.INT4.numpy), w.quantisation)
+    """Weights of a layer of 8-bit integers in the 4 bits that they have in the file."""
+    return nibbles(n, k, w) if w.dtype is DType.INT8 and n.x().dtype in (DType.INT8, DType.UINT8, DType.FLOAT32) else w
 
 
 @rule("CONV_2D", "DEPTHWISE_CONV_2D")
@@ -128,7 +171,7 @@ def convolution(n: Site) -> Value:
     if hybrid:
         scales, w_zero = weight_parameters(n, 1, axis, n.x(1).shape[axis])
         q, scale = quantised_input(n, x, asymmetric=depthwise or len(scales) > 1)
-        acc = n.build(Convolution(strides, pads, dilations, group, 0, w_zero), q, w)
+        acc = n.build(Convolution(strides, pads, dilations, group, 0, w_zero), q, as_stored(n, 1, w))
         return n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     x_zero = n.zero() if x.dtype.is_integer else 0
     acc = n.build(Convolution(strides, pads, dilations, group, x_zero, w_zero), x, as_stored(n, 1, w))
@@ -215,7 +258,7 @@ def fully_connected(n: Site) -> Value:
     if hybrid:
         _, w_zero = weight_parameters(n, 1, 0, w.shape[0])
         q, scale = quantised_input(n, rows, bool(n.operator.options.get(options, "AsymmetricQuantizeInputs")))
-        acc = n.build(MatMul(0, w_zero), q, n.transpose(w, (1, 0)))
+        acc = n.build(MatMul(0, w_zero), q, n.transpose(as_stored(n, 1, w), (1, 0)))
         y = n.activate(real_result(n, acc, scale, 1, 2), activation(n, options))
     else:
         acc = n.build(MatMul(n.zero() if x.dtype.is_integer else 0, w_zero), rows, n.transpose(as_stored(n, 1, w), (1, 0)))
@@ -228,21 +271,27 @@ def batch_matmul(n: Site) -> Value:
     a, b = n.x(0), n.x(1)
     if min(a.type.rank, b.type.rank) < 2:
         raise OperatorError(f"{a.type} and {b.type} are not matrices")
-    hybrid = plain_weights(n, 1, a.dtype) if a.dtype.is_float else b
+    hybrid = is_hybrid(n, 0, 1) and n.q(1).axis is None and 0 not in a.shape
+    product = signed_weights(n, 1) if hybrid else plain_weights(n, 1, a.dtype) if a.dtype.is_float else b
     for k, name in enumerate(("AdjX", "AdjY")):
         if n.operator.options.get("BatchMatMulOptions", name):
-            value = (a, hybrid)[k]
+            value = (a, product)[k]
             r = value.type.rank
             value = n.transpose(value, (*range(r - 2), r - 1, r - 2))
-            a, hybrid = (value, hybrid) if k == 0 else (a, value)
+            a, product = (value, product) if k == 0 else (a, value)
+    if hybrid:
+        rows = n.reshape(a, (a.type.elements // a.shape[-1], a.shape[-1]))
+        q, scale = quantised_input(n, rows, bool(n.operator.options.get("BatchMatMulOptions", "AsymmetricQuantizeInputs")))
+        acc = n.build(MatMul(0, n.zero(1)), n.reshape(q, a.shape), product)
+        return real_result(n, acc, n.reshape(scale, (*a.shape[:-1], 1)), 1, 2)
     if a.dtype.is_float:
-        return n.build(MatMul(), a, hybrid)
+        return n.build(MatMul(), a, product)
     mixed = (a.dtype, b.dtype) == (DType.INT16, DType.INT8)
     if (a.dtype is not b.dtype and not mixed) or a.dtype not in QUANTISED:
         raise OperatorError(f"cannot multiply {a.type} by {b.type}", "E202")
     columns = b.type.rank - (2 if n.operator.options.get("BatchMatMulOptions", "AdjY") else 1)
     scales, zero = weight_parameters(n, 1, columns, b.shape[columns])
-    acc = n.build(MatMul(n.zero(0), zero), a, hybrid)
+    acc = n.build(MatMul(n.zero(0), zero), a, product)
     products = [float(np.float32(n.scale(0)) * np.float32(s)) for s in scales]
     rounding = "wide" if accumulator(a.dtype) is DType.INT64 else "double"
     return n.requantise(acc, [p / n.scale_out() for p in products], n.limits(), n.zero_out(), n.out_dtype(), rounding)

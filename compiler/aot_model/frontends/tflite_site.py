@@ -58,6 +58,9 @@ class Host(Protocol):
     pieces: dict[Value, Any]
     """Placeholders of slices whose size is computed -> what they are pieces of (tflite_pieces.py)."""
 
+    def note(self, text: str) -> None:
+        """Say something to the user that is no error."""
+
     def once(self, index: int) -> None:
         """Read a sub-graph that runs once, before the first run: assignments of constants."""
 
