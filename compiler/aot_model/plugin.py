@@ -1,4 +1,4 @@
-"""All that a target of one's own needs, in one place: see docs/targets.md and examples/accelerator.
+"""All that a target of one's own needs, in one place: see docs/targets.md and examples/accelerator, for kernels docs/developing/kernels.md.
 
     from aot_model.plugin import Argument, Claim, Offload, Target, constant, op, value, written
 """
@@ -11,13 +11,78 @@ from aot_model.ir.types import DType, Quantisation, TensorType
 from aot_model.ir.values import Value
 from aot_model.ir.values import constant as new_constant
 from aot_model.kernels.arguments import Argument, written
-from aot_model.kernels.base import Packed, Scratch
-from aot_model.kernels.target import Attribute, Target
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.finish import raw_constants, requantise_helper
+from aot_model.kernels.int8.instructions import Instruction, InstructionSet, Operand
+from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point
+from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.overlap import by_pixels, by_rows, slack
+from aot_model.kernels.site import Site
+from aot_model.kernels.tail import Chain
+from aot_model.kernels.target import Attribute, Kernel, Target
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Blob, Claim, Offload, Source
 from aot_model.partition.region import Match, Region
+from aot_model.targets.builtin import BUILTIN
+from aot_model.targets.int8 import PLAIN as PLAIN_INT8
+from aot_model.targets.int8 import Family
+from aot_model.targets.int8 import kernels as int8_kernels
+
+PROCESSORS = {t.name: t for t in BUILTIN if t.is_processor}
+"""Targets that may be parents."""
 
 __all__ = [
-    "ANY", "Argument", "Attribute", "Blob", "Claim", "DType", "Device", "Graph", "Match", "Node", "Offload", "Overlap", "Packed", "Pattern", "Program", "Quantisation",
-    "Region", "RegionSite", "Scratch", "Source", "Target", "TensorType", "Value", "absent", "constant", "fail", "new_constant", "op", "sequence", "value", "written",
+    "ANY",
+    "PLAIN_INT8",
+    "PROCESSORS",
+    "Argument",
+    "Attribute",
+    "Blob",
+    "Chain",
+    "Claim",
+    "ConvShape",
+    "DType",
+    "Device",
+    "Family",
+    "Graph",
+    "Instruction",
+    "InstructionSet",
+    "Kernel",
+    "KernelCode",
+    "Match",
+    "Node",
+    "Offload",
+    "Operand",
+    "Overlap",
+    "Packed",
+    "Pattern",
+    "Program",
+    "QuantSpec",
+    "Quantisation",
+    "Region",
+    "RegionSite",
+    "Scratch",
+    "Site",
+    "Source",
+    "Tail",
+    "Target",
+    "TensorType",
+    "Value",
+    "absent",
+    "bounds",
+    "by_pixels",
+    "by_rows",
+    "cannot_overflow",
+    "constant",
+    "fail",
+    "fold_zero_point",
+    "int8_kernels",
+    "new_constant",
+    "op",
+    "raw_constants",
+    "requantise_helper",
+    "sequence",
+    "slack",
+    "value",
+    "written",
 ]  # fmt: skip
