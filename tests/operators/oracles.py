@@ -35,7 +35,8 @@ def expected(row: Row) -> Expected:
         _run(row, found)
     if row.kind.has("reference"):
         arrays = [None if x is None else np.asarray(x) for x in row.sample.inputs]
-        found.outputs[OWN] = [np.asarray(y) for y in row.operator.reference(arrays)]
+        outputs = [np.asarray(y) for y in row.operator.reference(arrays)]
+        found.outputs[OWN] = outputs[: row.sample.outputs] if row.in_onnx else outputs
     return found
 
 

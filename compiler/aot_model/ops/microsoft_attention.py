@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.ir.operator import Inputs, OperatorError, Sample
+from aot_model.ir.operator import Arrays, Inputs, OperatorError, Sample
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
@@ -168,9 +168,27 @@ class Attention(Composition):
         ]  # fmt: skip
 
 
+def _unpacked(a: Algebra, query: Value, key: Value | None, value: Value | None) -> tuple[Value, Value, Value]:
+    """Queries, keys and values apart: all three may be one tensor (B, S, N, 3, H), or keys and values one (B, S, N, 2, H)."""
+
+    def parts(packed: Value, count: int) -> list[Value]:
+        b, s, n, together, h = packed.shape
+        if together != count:
+            raise OperatorError(f"{packed.type} does not hold {count} tensors")
+        return [a.reshape(a.cut(packed, 3, k, k + 1), b, s, n * h) for k in range(count)]
+
+    if query.type.rank == 5 and key is None and value is None:
+        query, key, value = parts(query, 3)
+    elif key is not None and key.type.rank == 5 and value is None:
+        key, value = parts(key, 2)
+    if query.type.rank != 3 or key is None or value is None or key.type.rank == 5:
+        raise OperatorError(f"queries {query.type} without keys or values")
+    return query, key, value
+
+
 @operator("MultiHeadAttention", domain="com.microsoft")
 class MultiHeadAttention(Composition):
-    """Attention of projected queries. Inputs: query, key, value, bias of the three, mask of the keys, bias of the scores,
+    """Attention of projected queries. Inputs: query, key, value (or in one tensor), bias of the three, mask of the keys, bias of the scores,
     past keys and values (B, N, P, H). Keys and values may have their heads split already. Outputs: result, present keys, values."""
 
     num_heads: int
@@ -182,9 +200,9 @@ class MultiHeadAttention(Composition):
         query, key, value, bias = (present(inputs, k) for k in range(4))
         if present(inputs, 8) is not None or present(inputs, 9) is not None:
             raise _refuse("a cache with beams (past_sequence_length, cache_indirection)")
-        if query is None or query.type.rank != 3 or key is None or value is None or key.type.rank == 5:
-            raise _refuse("MultiHeadAttention with packed queries, keys or values")
-        a, n, width = Algebra(build), self.num_heads, query.shape[2]
+        a, n = Algebra(build), self.num_heads
+        query, key, value = _unpacked(a, required(inputs), key, value)
+        width = query.shape[2]
         if bias is not None:
             ends = [0, width, 2 * width, bias.shape[0]]
             parts = [a.cut(bias, 0, ends[k], ends[k + 1]) for k in range(3)]
@@ -198,6 +216,25 @@ class MultiHeadAttention(Composition):
         added = [masking.of(present(inputs, 4), query.shape[0]), masking.causal() if self.unidirectional else None, present(inputs, 5)]
         return [joined(a, attention(a, query, key, value, self.scale, added)), key, value]
 
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        """With a mask of the keys at the most: ONNX Runtime refuses packed tensors on a CPU."""
+        query, key, value, bias, mask, added, *past = (None if v is None else np.asarray(v, np.float64) for v in (*arrays, *[None] * 8)[:8])
+        assert query is not None
+        if query.ndim == 5:
+            query, key, value = (query[..., k, :].reshape(*query.shape[:2], -1) for k in range(3))
+        elif key is not None and key.ndim == 5:
+            key, value = (key[..., k, :].reshape(*key.shape[:2], -1) for k in range(2))
+        parts = np.split(bias, [query.shape[2], 2 * query.shape[2]]) if bias is not None else [np.zeros(1)] * 3
+        q, k, v = ((x if x.ndim == 4 else (x + b).reshape(*x.shape[:2], self.num_heads, -1).transpose(0, 2, 1, 3)) for x, b in zip((query, key, value), parts, strict=True) if x is not None)
+        k, v = (x if p is None else np.concatenate([p, x], 2) for x, p in zip((k, v), past, strict=True))
+        scores = q @ k.transpose(0, 1, 3, 2) * (self.scale or q.shape[3] ** -0.5) + (0 if added is None else added)
+        scores = scores if mask is None else scores + np.where(mask > 0, 0, self.mask_filter_value)[:, None, None, :]
+        if self.unidirectional:
+            scores = np.where(np.tri(scores.shape[2], scores.shape[3], scores.shape[3] - scores.shape[2]), scores, -np.inf)
+        powers = np.exp(scores - scores.max(-1, keepdims=True))
+        y = (powers / powers.sum(-1, keepdims=True)) @ v
+        return [x.astype(np.float32) for x in (y.transpose(0, 2, 1, 3).reshape(*y.shape[:1], y.shape[2], -1), k, v)]
+
     @classmethod
     def samples(cls) -> list[Sample]:
         q, k, v, bias = drawn(1, 2, 3, 8), drawn(2, 2, 5, 8), drawn(3, 2, 5, 8), drawn(4, 24)
@@ -209,6 +246,8 @@ class MultiHeadAttention(Composition):
             Sample((*same, None, None, None), {**two, "unidirectional": 1}), Sample((q, k, drawn(3, 2, 5, 4)), two),
             Sample((q, drawn(2, 2, 2, 5, 4), drawn(3, 2, 2, 5, 4)), two),
             Sample((*same, None, None, drawn(9, 2, 2, 3, 5), *past), {**two, "unidirectional": 1}, outputs=3),
+            Sample((drawn(7, 2, 3, 2, 3, 4),), two), Sample((drawn(7, 2, 3, 2, 3, 4), None, None, bias), two, frozenset({3})),
+            Sample((q, drawn(8, 2, 5, 2, 2, 4)), {**two, "scale": 0.4}),
         ]  # fmt: skip
 
 

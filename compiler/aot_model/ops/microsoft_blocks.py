@@ -16,6 +16,7 @@ from aot_model.ir.values import Value
 from aot_model.ops.blocks import BlockMatMul, block_rows
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
+from aot_model.ops.normalisation import scalar
 from aot_model.ops.registry import Build, operator, required, static
 
 
@@ -28,6 +29,19 @@ def unpacked(data: np.ndarray, bits: int) -> np.ndarray:
 def _typed(data: np.ndarray, bits: int) -> np.ndarray:
     """In four bits where they do."""
     return data.astype(ml_dtypes.uint4) if bits <= 4 else data
+
+
+def _rounded(a: Algebra, x: Value, block: int) -> Value:
+    """x with each block of its last axis rounded to int8, of which 127 stands for the block's largest magnitude."""
+    k, axis = x.shape[-1], x.type.rank - 1
+    if k % block:
+        x = a.concat(axis, x, a.build.constant(np.zeros((*x.shape[:-1], -k % block), np.float32)))
+    parts = a.reshape(x, *x.shape[:-1], x.shape[-1] // block, block)
+    largest = a.reduced("ReduceMax", a.of("Abs", parts), axis + 1)
+    some = a.of("Greater", largest, scalar(a.build, 0, DType.FLOAT32))
+    inverse = a.of("Where", some, a.div(scalar(a.build, 127, DType.FLOAT32), largest), scalar(a.build, 0, DType.FLOAT32))
+    whole = a.of("Round", a.mul(parts, inverse))
+    return a.cut(a.reshape(a.mul(whole, a.div(largest, 127.0)), *x.shape), axis, 0, k)
 
 
 @operator("MatMulNBits", domain="com.microsoft")
@@ -58,8 +72,16 @@ class MatMulNBits(Composition):
             raise OperatorError(f"a matrix of {0 if data is None else data.size} bytes is not {n} columns of {self.K} elements")
         q = _typed(unpacked(data.reshape(n, -1), self.bits)[:, : self.K], self.bits)
         scales = a.reshape(a.cast(required(inputs, 2), DType.FLOAT32), n, blocks)
-        y = build(BlockMatMul(self.block_size), a.cast(required(inputs), DType.FLOAT32), build.constant(q), scales, self._zeros(a, inputs, blocks))
+        x = a.cast(required(inputs), DType.FLOAT32)
+        if self._in_bytes(present(inputs, 3)):
+            x = _rounded(a, x, self.block_size)
+        y = build(BlockMatMul(self.block_size), x, build.constant(q), scales, self._zeros(a, inputs, blocks))
         return [a.cast(a.add(y, self._bias(a, inputs)), required(inputs).dtype)]
+
+    def _in_bytes(self, zeros: Value | None) -> bool:
+        """Whether ONNX Runtime rounds A to 8 bits: where the model allows it, and it has a kernel."""
+        blocks = (32, 64, 128) if self.bits == 2 else (16, 32, 64, 128, 256)
+        return self.accuracy_level == 4 and self.block_size in blocks and (zeros is None or not zeros.dtype.is_float)
 
     def _bias(self, a: Algebra, inputs: Inputs) -> Value | None:
         bias = present(inputs, 5)
@@ -86,7 +108,53 @@ class MatMulNBits(Composition):
             z = None if not zeros else drawn(3, n, blocks, most=8) + 8 if zeros == "float" else np.asarray(rng.integers(0, 256, (n, -(-blocks * bits // 8))), np.uint8)
             inputs = (drawn(1, 2, 3, k), b, drawn(2, n, blocks, most=0.1), z, None, drawn(4, n) if bias else None)
             found.append(Sample(inputs if bias else inputs[:4] if zeros else inputs[:3], {"K": k, "N": n, "bits": bits, "block_size": block}, frozenset({1, 2, 3, 5})))
+        rows = drawn(5, 2, 3, 48)
+        rows[0, 1, 32:] = 0
+        for bits, block in ((4, 32), (8, 16), (2, 32), (2, 16)):
+            b, scales = np.asarray(rng.integers(0, 256, (4, -(-48 // block), block * bits // 8)), np.uint8), drawn(2, 4, -(-48 // block), most=0.1)
+            found.append(Sample((rows, b, scales), {"K": 48, "N": 4, "bits": bits, "block_size": block, "accuracy_level": 4}, frozenset({1, 2})))
         return found
+
+
+_FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
+_CODES = {
+    0: (*_FP4, *(-v for v in _FP4)),
+    1: (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0,
+        0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+}  # fmt: skip
+"""What the codes of FP4 and of NF4 stand for: the quantiles of a normal distribution, as QLoRA (arXiv 2305.14314) defines them."""
+
+
+@operator("MatMulBnb4", domain="com.microsoft")
+class MatMulBnb4(Composition):
+    """A times a constant matrix of N columns in FP4 or NF4, as bitsandbytes packs it. Inputs: A, codes (the first in the upper half of
+    its byte), the largest magnitude of each block. The matrix is dequantised when the model is compiled."""
+
+    K: int
+    N: int
+    block_size: int
+    quant_type: int
+    training_mode: int = 0
+    transB: int = 1
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        data, largest = static(inputs, 1, "the matrix"), static(inputs, 2, "the scales")
+        count = self.N * self.K
+        if self.quant_type not in _CODES or not self.transB or self.block_size < 1 or count % self.block_size:
+            raise OperatorError(f"quant_type {self.quant_type}, transB {self.transB}, blocks of {self.block_size} are not supported", "E202")
+        if data is None or largest is None or 2 * data.size != count or largest.size * self.block_size != count:
+            raise OperatorError(f"a matrix of {0 if data is None else data.size} bytes is not {self.N} columns of {self.K} elements")
+        codes = np.stack([data.reshape(-1) >> 4, data.reshape(-1) & 15], 1).reshape(-1, self.block_size)
+        w = np.asarray(_CODES[self.quant_type], np.float32)[codes] * largest.reshape(-1, 1).astype(np.float32)
+        a, x = Algebra(build), required(inputs)
+        y = a.matmul(a.cast(x, DType.FLOAT32), build.constant(np.ascontiguousarray(w.reshape(self.N, self.K).T)))
+        return [a.cast(y, x.dtype)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        codes = np.asarray(np.random.default_rng(11).integers(0, 256, 5 * 64 // 2), np.uint8)
+        shape = {"K": 64, "N": 5, "block_size": 16}
+        return [Sample((drawn(1, 2, 3, 64), codes, drawn(2, 20)), {**shape, "quant_type": q}, frozenset({1, 2})) for q in (0, 1)]
 
 
 @operator("GatherBlockQuantized", domain="com.microsoft")

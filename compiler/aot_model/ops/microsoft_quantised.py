@@ -135,17 +135,27 @@ class QLinearSoftmax(_One):
     opset: int = 13
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = dequantised(build, inputs, 0)
+        x, by = dequantised(build, inputs, 0), _whole_steps(build, inputs)
         if self.opset >= 13 or self.axis in (-1, x.type.rank - 1):
-            return [quantised(build, build(Softmax(self.axis), x), inputs, 3)]
-        return [quantised(build, build(_flattened_softmax(self.axis), x), inputs, 3)]
+            return [quantised(build, build(Softmax(self.axis), x), by, 3)]
+        return [quantised(build, build(_flattened_softmax(self.axis), x), by, 3)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         inputs, constants = (_draw(1, 3, 2, 8), *_parameters(0.05, 128), *_parameters(1 / 256, 0)), frozenset({1, 2, 3, 4})
         cases: list[dict[str, Any]] = [{"axis": -1, "opset": 13}, {"axis": 1, "opset": 13}, {"axis": 2, "opset": 11}, {"axis": 1, "opset": 11}]
         signed = (_draw(2, 4, 10, dtype=_I8), *_parameters(0.1, 3, _I8), *_parameters(1 / 256, -128, _I8))
-        return [*(Sample(inputs, c, constants) for c in cases), Sample(signed, {"axis": -1, "opset": 13}, constants)]
+        odd = (_draw(3, 4, 6), *_parameters(0.03, 120), *_parameters(0.00373, 0))  # 268.1 steps
+        return [*(Sample(inputs, c, constants) for c in cases), *(Sample(s, {"axis": -1, "opset": 13}, constants) for s in (signed, odd))]
+
+
+def _whole_steps(build: Build, inputs: Inputs) -> Inputs:
+    """The inputs with a scale of which 1 is a whole number of steps: ONNX Runtime multiplies by the integer part of 1 / scale."""
+    scale = required(inputs, 3)
+    steps = None if scale.data is None else np.floor(np.float32(1) / np.asarray(scale.data, np.float32))
+    if steps is None or not (steps >= 1).all():
+        return inputs
+    return [*inputs[:3], build.constant(np.float32(1) / steps), *inputs[4:]]
 
 
 def _flattened_softmax(axis: int) -> Any:

@@ -14,7 +14,7 @@ from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.movement import bounded
-from aot_model.ops.registry import operator, required
+from aot_model.ops.registry import ints, operator, required, static
 
 FAR = float(1 << 22)
 """Places further out than this are as good as at it; it is exact in float32."""
@@ -271,3 +271,65 @@ class RoiAlign(Operator):
         fixed = {"output_height": 2, "output_width": 3, "sampling_ratio": 2}
         return [Sample((x, rois, np.asarray([0, 1], np.int64)), {**fixed, "mode": "avg", "coordinate_transformation_mode": c})
                 for c in ("half_pixel", "output_half_pixel")]  # fmt: skip
+
+
+@operator("CropAndResize", domain="com.microsoft", reducing=True)
+class CropAndResize(Operator):
+    """Crops of images at boxes (y1, x1, y2, x2) in units of the image, brought to one size. Source: ONNX Runtime's contrib operators.
+
+    Inputs: images, boxes, the image of each box, the size. Corners meet corners; places outside give a number.
+    """
+
+    extrapolation_value: float = 0.0
+    mode: str = "bilinear"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, boxes, batch = (required(inputs, k) for k in range(3))
+        size = static(inputs, 3, "the size of the crops")
+        if x.type.rank != 4 or boxes.type.rank != 2 or boxes.shape[1] != 4 or batch.shape != boxes.shape[:1]:
+            raise OperatorError(f"boxes {boxes.type} and batch indices {batch.type} do not fit {x.type}")
+        if size is None or size.size != 2 or min(ints(size)) < 1 or not x.type.elements:
+            raise OperatorError("the size of the crops is not two positive numbers, or the images are empty")
+        if self.mode not in ("bilinear", "nearest"):
+            raise OperatorError(f"mode '{self.mode}' is not known")
+        return [TensorType(x.dtype, (boxes.shape[0], x.shape[1], *ints(size)))]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x, boxes, batch = (required(inputs, k) for k in range(3))
+        size = static(inputs, 3, "the size of the crops")
+        assert size is not None
+        roi, channel, *pixel = index
+        taps = [fresh("t", 2), fresh("t", 2)]
+        weight: Expr | None = None
+        inside: Expr = const(True, DType.BOOL)
+        place: list[Expr] = []
+        for d, steps in enumerate(ints(size)):
+            last = x.shape[2 + d] - 1
+            begin, end = (at(boxes, (roi, const(k))) for k in (d, 2 + d))
+            if steps > 1:
+                step = call("div", call("mul", call("sub", end, begin), _num(end, last)), _num(end, steps - 1))
+                p = call("add", call("mul", begin, _num(begin, last)), call("mul", as_float(pixel[d], begin.dtype), step))
+            else:
+                p = call("mul", call("mul", _num(begin, 0.5), call("add", begin, end)), _num(begin, last))
+            inside = _both(inside, _both(call("le", _num(p, 0), p, dtype=DType.BOOL), call("le", p, _num(p, last), dtype=DType.BOOL)))
+            p = call("min", call("max", tame(p), _num(p, 0)), _num(p, last))
+            if self.mode == "nearest":
+                place.append(clamp_index(cast(call("round", p), DType.INT32), last + 1))
+                continue
+            base = call("floor", p)
+            own = linear_weight(call("sub", call("sub", p, base), as_float(taps[d], p.dtype)))
+            weight = own if weight is None else call("mul", weight, own)
+            place.append(clamp_index(add(cast(base, DType.INT32), taps[d]), last + 1))
+        value = at(x, (bounded(at(batch, (roi,)), x.shape[0]), channel, *place))
+        if weight is None:
+            return select(inside, value, const(self.extrapolation_value, x.dtype))
+        return reduce("add", tuple(taps), select(inside, call("mul", weight, value), const(self.extrapolation_value / 4, x.dtype)))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        rng = np.random.default_rng(15)
+        x = np.asarray(rng.uniform(0, 1, (2, 3, 7, 9)), np.float32)
+        boxes = np.asarray([[0.1, 0.2, 0.83, 0.9], [0.7, 0.9, 0.2, 0.15], [-0.2, 0.1, 0.5, 1.3]], np.float32)
+        batch, constants = np.asarray([1, 0, 1], np.int32), frozenset({3})
+        sizes = [np.asarray(s, np.int32) for s in ((4, 5), (1, 3), (11, 1))]
+        return [Sample((x, boxes, batch, s), {"mode": m, "extrapolation_value": e}, constants) for s in sizes for m, e in (("bilinear", 0.0), ("nearest", -3.5))]
