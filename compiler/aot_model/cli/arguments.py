@@ -150,13 +150,18 @@ def _library(command: argparse.ArgumentParser) -> None:
     _declare(command, *(k.name for k in OPTIONS if k.name not in MODEL_OPTIONS))
 
 
+def _depfile(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
+    command.add_argument("--depfile-target", metavar="TEXT", help="its target, as it is (default: the absolute path of the C), like -MT of gcc; with -MP")
+
+
 def _compile(commands: Commands) -> None:
     command = _command(commands, "compile", "build:compile_", "compile a model to C")
     _model(command)
     command.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the generated files")
     command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
     _library(command)
-    command.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
+    _depfile(command)
     command.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory")
     command.add_argument("--keep-unchanged", action="store_true", help="leave files alone that have the same content")
     command.add_argument("--dump-after", action="append", default=[], metavar="PASS", help="print the graph after a pass")
@@ -257,7 +262,7 @@ def _program(commands: Commands, name: str, handler: str, help: str) -> argparse
     command = _command(commands, name, handler, help)
     command.add_argument("library", type=Path, metavar="JSON", help="<name>.json of a generated library")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="C file to write")
-    command.add_argument("--depfile", type=Path, metavar="FILE", help="write a Makefile rule with all inputs")
+    _depfile(command)
     return command
 
 

@@ -47,7 +47,7 @@ def compile_(arguments: argparse.Namespace) -> int:
         made = _compile(arguments)
         if kept:
             kept.store(arguments, made, began)
-    made.write(arguments.output, depfile_path=arguments.depfile, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
+    made.write(arguments.output, depfile_path=arguments.depfile, depfile_target=arguments.depfile_target, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
     tell_notes(made.notes)
     return 0
 

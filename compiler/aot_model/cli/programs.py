@@ -33,6 +33,6 @@ def arena(arguments: argparse.Namespace) -> int:
 def _write(arguments: argparse.Namespace, text: str, sources: tuple[Path, ...]) -> int:
     from aot_model.emit.files import depfile, write_bytes
 
-    contents = {} if arguments.depfile is None else {arguments.depfile: depfile([arguments.output], sources)}
+    contents = {} if arguments.depfile is None else {arguments.depfile: depfile([arguments.output], sources, arguments.depfile_target)}
     write_bytes({**contents, arguments.output: text.encode()})
     return 0

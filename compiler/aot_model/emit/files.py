@@ -36,14 +36,14 @@ class Product:
     own: tuple[Path, ...]
     """Modules and templates of this compiler."""
 
-    def write(self, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
+    def write(self, folder: Path, *, depfile_path: Path | None = None, depfile_target: str | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
         """Write all files or none, as write_bytes() does; the first, which is the C, as the last."""
         first, *others = ((folder / name, data) for name, data in self.files.items())
         contents = dict(others)
         if report_path is not None:
             contents[report_path] = self.report.encode()
         if depfile_path is not None:
-            contents[depfile_path] = rule([first[0]], [*self.inputs, *self.own])
+            contents[depfile_path] = rule([first[0]], [*self.inputs, *self.own], depfile_target)
         contents[first[0]] = first[1]
         write_bytes(contents, keep_unchanged=keep_unchanged)
 
@@ -156,9 +156,9 @@ def _umask() -> int:
     return mask
 
 
-def depfile(outputs: Iterable[Path], inputs: Iterable[Path]) -> bytes:
+def depfile(outputs: Iterable[Path], inputs: Iterable[Path], target: str | None = None) -> bytes:
     """A Makefile rule that names everything the outputs were made from: the model and this compiler's own files."""
-    return rule(outputs, [*inputs, *own_files()])
+    return rule(outputs, [*inputs, *own_files()], target)
 
 
 def own_files() -> tuple[Path, ...]:
@@ -168,10 +168,16 @@ def own_files() -> tuple[Path, ...]:
     return (*(Path(file) for _, file in loaded if file), *sorted(package.rglob("*.j2")))
 
 
-def rule(outputs: Iterable[Path], inputs: Iterable[Path]) -> bytes:
-    """A Makefile rule. Paths keep their bytes, whatever their encoding. CompileError E105 for one that no rule can name."""
+def rule(outputs: Iterable[Path], inputs: Iterable[Path], target: str | None = None) -> bytes:
+    """A Makefile rule. Paths keep their bytes, whatever their encoding. CompileError E105 for one that no rule can name.
+
+    target: in place of the outputs, as it is: Make compares texts, so a rule for a relative path needs just that. An input
+    that is gone later is no error then, as with gcc's -MP.
+    """
     needed = dict.fromkeys(_escape(p) for p in inputs)
-    return b" ".join(_escape(o) for o in outputs) + b": " + b" \\\n  ".join(needed) + b"\n"
+    made = b" ".join(_escape(o) for o in outputs) if target is None else os.fsencode(target)
+    gone = b"".join(n + b":\n" for n in needed) if target is not None else b""
+    return made + b": " + b" \\\n  ".join(needed) + b"\n" + gone
 
 
 def _escape(path: Path) -> bytes:
