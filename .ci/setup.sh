@@ -8,6 +8,7 @@
 #   setup_build_systems         what only the tests of build rules and ecosystems need: Bazel, its linter, ccache, nginx as a
 #                               cache server, a compiler and an emulator for RISC-V;
 #                               they are skipped where it is missing
+#   setup_checkers              what only the tests of the text of generated C need: clang-format, clang-tidy, cppcheck
 #   setup_compilers             what only the matrix of compilers and flags needs: more compilers, libraries for other
 #                               processors, emulators; columns of the matrix are said to be missing where they are
 #
@@ -83,6 +84,17 @@ setup_build_systems() {
         npm install --silent --no-audit --no-fund --prefix "$tools" @bazel/buildifier@8.2.1 >&2 || say "could not install buildifier"
         export PATH="$tools/node_modules/.bin:$PATH"
     fi
+}
+
+setup_checkers() {
+    local wanted=() tool
+    for tool in clang-format clang-tidy cppcheck; do
+        command -v "$tool" >/dev/null || wanted+=("$tool")
+    done
+    [ "${#wanted[@]}" -gt 0 ] || return 0
+    say "installing ${wanted[*]}"
+    _apt_get update || true
+    _apt_get install --yes --no-install-recommends "${wanted[@]}" || say "could not install ${wanted[*]}: the tests with them are skipped"
 }
 
 setup_compilers() {

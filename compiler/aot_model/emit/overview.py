@@ -13,7 +13,7 @@ from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Once, Role,
 if TYPE_CHECKING:
     from aot_model.emit.view import ModelView
 
-WIDTH = 106
+WIDTH = 104
 MAX_NAME = 400
 
 

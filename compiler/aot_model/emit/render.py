@@ -9,6 +9,7 @@ from typing import Any
 
 import jinja2
 
+from aot_model.c.layout import layout
 from aot_model.c.names import comment_text, identifiers, string_literal
 from aot_model.emit import body, parameters
 from aot_model.emit.constants import bulk_initialiser, bulk_members, initialiser
@@ -63,7 +64,8 @@ def _positional(view: ModelView) -> list[str]:
 
 
 NO_MIXED_DOT = """\
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 /* it sums int8_t * (uint8_t - 128) wrongly with these instructions */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+/* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
 #if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
 #ifdef __AVX512VNNI__
 #define AOT_MODEL_VNNI /* for assembly */
@@ -129,7 +131,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
 def source(view: ModelView) -> str:
     """The C file, which insists on the header of the same build."""
     values = render("constants.c.j2", view) if view.constants and not view.external else ""
-    return render("model.c.j2", view, build=_build(view)) + values
+    return layout(render("model.c.j2", view, build=_build(view))) + values
 
 
 def header(view: ModelView) -> str:

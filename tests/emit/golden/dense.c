@@ -3,7 +3,8 @@
  * model     SHA-256 0000000000000000000000000000000000000000000000000000000000000000
  * compiler  aot-model 0.1.0
  *
- * dense_run(), below the functions of the layers, calls them in order. The values of the constants are at the end.
+ * dense_run(), below the functions of the layers, calls them in order.
+ * The values of the constants are at the end.
  *
  * Layers, in the order of the run; all numbers of steps in this file are those of this table:
  *
@@ -11,7 +12,8 @@
  *      1  00_matmul             12  dense
  */
 
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 /* it sums int8_t * (uint8_t - 128) wrongly with these instructions */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+/* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
 #if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
 #ifdef __AVX512VNNI__
 #define AOT_MODEL_VNNI /* for assembly */
@@ -29,13 +31,17 @@
 
 #if defined(__GNUC__) && !defined(AOT_MODEL_NO_ADVICE)
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3
-#pragma message "dense.c was made for c: --target cortex-m55 would use the MVE vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#pragma message "dense.c was made for c: --target cortex-m55 would use the MVE vectors " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #elif defined(__ARM_FEATURE_DSP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-#pragma message "dense.c was made for c: --target cortex-m4 would use the DSP instructions that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#pragma message "dense.c was made for c: --target cortex-m4 would use the DSP instructions " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #elif defined(__AVX2__) && defined(__FMA__)
-#pragma message "dense.c was made for c: --target host would use the AVX2 vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#pragma message "dense.c was made for c: --target host would use the AVX2 vectors " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #elif defined(__aarch64__) && defined(__ARM_NEON)
-#pragma message "dense.c was made for c: --target host would use the NEON vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#pragma message "dense.c was made for c: --target host would use the NEON vectors " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #endif
 #endif
 
@@ -55,7 +61,6 @@ static inline float f32_fma(float a, float b, float acc)
 #endif
 }
 
-
 /* ---- layers ---- */
 
 /* 1 pixels x 3 channels in registers
@@ -64,57 +69,56 @@ static inline float f32_fma(float a, float b, float acc)
 static void dense_00_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-const float *const x0 = x;
-{
-    const float *w = weights;
-    float acc0_0 = w[0];
-    float acc0_1 = w[1];
-    float acc0_2 = w[2];
-    w += 3;
-    const float *a0 = x0;
+    const float *const x0 = x;
     {
-        const float e0 = a0[0];
-        const float w2 = w[2];
-        acc0_2 = f32_fma(w2, e0, acc0_2);
-        const float w1 = w[1];
-        acc0_1 = f32_fma(w1, e0, acc0_1);
-        const float w0 = w[0];
-        acc0_0 = f32_fma(w0, e0, acc0_0);
+        const float *w = weights;
+        float acc0_0 = w[0];
+        float acc0_1 = w[1];
+        float acc0_2 = w[2];
+        w += 3;
+        const float *a0 = x0;
+        {
+            const float e0 = a0[0];
+            const float w2 = w[2];
+            acc0_2 = f32_fma(w2, e0, acc0_2);
+            const float w1 = w[1];
+            acc0_1 = f32_fma(w1, e0, acc0_1);
+            const float w0 = w[0];
+            acc0_0 = f32_fma(w0, e0, acc0_0);
+        }
+        {
+            const float e0 = a0[1];
+            const float w2 = w[5];
+            acc0_2 = f32_fma(w2, e0, acc0_2);
+            const float w1 = w[4];
+            acc0_1 = f32_fma(w1, e0, acc0_1);
+            const float w0 = w[3];
+            acc0_0 = f32_fma(w0, e0, acc0_0);
+        }
+        {
+            const float e0 = a0[2];
+            const float w2 = w[8];
+            acc0_2 = f32_fma(w2, e0, acc0_2);
+            const float w1 = w[7];
+            acc0_1 = f32_fma(w1, e0, acc0_1);
+            const float w0 = w[6];
+            acc0_0 = f32_fma(w0, e0, acc0_0);
+        }
+        {
+            const float e0 = a0[3];
+            const float w2 = w[11];
+            acc0_2 = f32_fma(w2, e0, acc0_2);
+            const float w1 = w[10];
+            acc0_1 = f32_fma(w1, e0, acc0_1);
+            const float w0 = w[9];
+            acc0_0 = f32_fma(w0, e0, acc0_0);
+        }
+        a0 += 4;
+        w += 12;
+        y[0] = aot_model_max_float32(acc0_0, 0.0f);
+        y[1] = aot_model_max_float32(acc0_1, 0.0f);
+        y[2] = aot_model_max_float32(acc0_2, 0.0f);
     }
-    {
-        const float e0 = a0[1];
-        const float w2 = w[5];
-        acc0_2 = f32_fma(w2, e0, acc0_2);
-        const float w1 = w[4];
-        acc0_1 = f32_fma(w1, e0, acc0_1);
-        const float w0 = w[3];
-        acc0_0 = f32_fma(w0, e0, acc0_0);
-    }
-    {
-        const float e0 = a0[2];
-        const float w2 = w[8];
-        acc0_2 = f32_fma(w2, e0, acc0_2);
-        const float w1 = w[7];
-        acc0_1 = f32_fma(w1, e0, acc0_1);
-        const float w0 = w[6];
-        acc0_0 = f32_fma(w0, e0, acc0_0);
-    }
-    {
-        const float e0 = a0[3];
-        const float w2 = w[11];
-        acc0_2 = f32_fma(w2, e0, acc0_2);
-        const float w1 = w[10];
-        acc0_1 = f32_fma(w1, e0, acc0_1);
-        const float w0 = w[9];
-        acc0_0 = f32_fma(w0, e0, acc0_0);
-    }
-    a0 += 4;
-    w += 12;
-    y[0] = aot_model_max_float32(acc0_0, 0.0f);
-    y[1] = aot_model_max_float32(acc0_1, 0.0f);
-    y[2] = aot_model_max_float32(acc0_2, 0.0f);
-}
-
 }
 
 /* ---- the model ---- */
@@ -135,14 +139,14 @@ static const int32_t dense_input0_shape[] = { 1, 4 };
 
 static const aot_model_tensor dense_input_info[] = {
     { "features", "features", dense_input0_shape,
-      NULL, NULL, 16u, 0, -1, 2, AOT_MODEL_FLOAT32 },
+        NULL, NULL, 16u, 0, -1, 2, AOT_MODEL_FLOAT32 },
 };
 
 static const int32_t dense_output0_shape[] = { 1, 3 };
 
 static const aot_model_tensor dense_output_info[] = {
     { "scores", "scores", dense_output0_shape,
-      NULL, NULL, 12u, 0, -1, 2, AOT_MODEL_FLOAT32 },
+        NULL, NULL, 12u, 0, -1, 2, AOT_MODEL_FLOAT32 },
 };
 
 static const aot_model_layer dense_metadata_layers[] = {

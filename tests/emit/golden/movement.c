@@ -18,7 +18,8 @@
  *   workspace + 32            8          1 to 2  output y
  */
 
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 /* it sums int8_t * (uint8_t - 128) wrongly with these instructions */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+/* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
 #if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
 #ifdef __AVX512VNNI__
 #define AOT_MODEL_VNNI /* for assembly */
@@ -36,13 +37,17 @@
 
 #if defined(__GNUC__) && !defined(AOT_MODEL_NO_ADVICE)
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3
-#pragma message "movement.c was made for c: --target cortex-m55 would use the MVE vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#pragma message "movement.c was made for c: --target cortex-m55 would use the MVE vectors " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #elif defined(__ARM_FEATURE_DSP) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-#pragma message "movement.c was made for c: --target cortex-m4 would use the DSP instructions that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#pragma message "movement.c was made for c: --target cortex-m4 would use the DSP instructions " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #elif defined(__AVX2__) && defined(__FMA__)
-#pragma message "movement.c was made for c: --target host would use the AVX2 vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#pragma message "movement.c was made for c: --target host would use the AVX2 vectors " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #elif defined(__aarch64__) && defined(__ARM_NEON)
-#pragma message "movement.c was made for c: --target host would use the NEON vectors that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#pragma message "movement.c was made for c: --target host would use the NEON vectors " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #endif
 #endif
 
@@ -59,7 +64,8 @@ static void movement_00_reducemean(const float *restrict x, float *restrict y)
     for (int32_t i = 0; i < 2; ++i) {
         float t0 = 0.0f;
         for (int32_t r0 = 0; r0 < 4; ++r0) {
-            t0 = t0 + (r0 < 2 ? aot_model_logistic_float32(x[i * 4 + r0 + 1]) * x[i * 4 + r0 + 1] : x[i * 4 + r0 - 1]);
+            t0 = t0 + (r0 < 2 ? aot_model_logistic_float32(x[i * 4 + r0 + 1]) *
+                x[i * 4 + r0 + 1] : x[i * 4 + r0 - 1]);
         }
         y[i] = t0 / 4.0f;
     }
