@@ -15,36 +15,11 @@ import numpy as np
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels
 from .dot_mve import dot, pack
-from .patch_mve import COPY_C, patch_copier
-from .requantise_mve import HELPERS, fold_zero_point, requantiser, supports
+from .patch_mve import patch_copier
+from .requantise_mve import HEADER, fold_zero_point, requantiser, supports
 from .spec import QuantSpec
 
-INCLUDES = frozenset({"<stdint.h>", "<string.h>"})
-
-
-POINTWISE_C = """\
-typedef void aot_mve_dot_kernel(const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels, int8_t *y0,
-                                int8_t *y1);
-
-/* All pixels of a 1x1 convolution, two at a time through a copy of depth >= in_c bytes each. */
-static void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t pixels, int32_t in_c, int32_t depth, int32_t out_c,
-                              int8_t *patch, const int8_t *x, const int8_t *w, int8_t *y)
-{
-    AOT_MODEL_BARRIER;
-    for (; pixels > 0; pixels -= 2, x += 2 * in_c, y += 2 * out_c) {
-        const int32_t second = pixels > 1 ? 1 : 0;
-        if (in_c == depth) {
-            aot_mve_copy(patch, x, in_c + second * in_c);
-        } else {
-            aot_mve_copy(patch, x, in_c);
-            aot_mve_copy(patch + depth, x + second * in_c, in_c);
-        }
-        dot(patch, patch + second * depth, w, out_c, y, y + second * out_c);
-    }
-    AOT_MODEL_BARRIER;
-}
-"""
-
+INCLUDES = frozenset({HEADER})
 
 def _is_pointwise(s: ConvShape) -> bool:
     """1x1, stride 1, no padding: output pixel i is input pixel i."""
@@ -68,12 +43,11 @@ def conv(
     bias: np.ndarray | None,
     spec: QuantSpec,
     tail: Tail | None = None,
-    vector_tail: bool = False,
 ) -> KernelCode:
     """2-D convolution, groups = 1, any kernel, stride, dilation and padding.
 
     weights: int8 [out_c, kernel_h, kernel_w, in_c]. bias: int32 [out_c]. tail: gets the requantised, clamped outputs
-    instead of the store to y: int32x4_t for lanes = 4 (vector_tail), int32_t for lanes = 1. The slack holds for a tail
+    instead of the store to y, one at a time. The slack holds for a tail
     too that stores one byte per element.
 
     Raises:
@@ -93,7 +67,7 @@ def conv(
             constants=(Packed("w", pack(matrix, rq, 4)),),
             scratch=(Scratch("patch", 2 * kernel.depth),),
             includes=INCLUDES,
-            helpers=(*HELPERS, COPY_C, POINTWISE_C, kernel.text),
+            helpers=(kernel.text,),
             slack=by_pixels(shape, 2, through_images=True),
             note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
         )
@@ -102,17 +76,17 @@ def conv(
     if tail is not None:
         scratch.append(Scratch("row", 2 * shape.out_c))
     return KernelCode(
-        body=_body(shape, kernel.name, kernel.depth, patch.name, tail, vector_tail),
+        body=_body(shape, kernel.name, kernel.depth, patch.name, tail),
         constants=(Packed("w", pack(matrix, rq, 4)),),
         scratch=tuple(scratch),
         includes=INCLUDES,
-        helpers=(*HELPERS, *patch.helpers, kernel.text, *tail_helpers(tail)),
+        helpers=(*patch.helpers, kernel.text, *tail_helpers(tail)),
         slack=by_pixels(shape, 2),
         note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
     )
 
 
-def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | None, vector_tail: bool) -> str:
+def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | None) -> str:
     pixels = shape.out_h * shape.out_w
     image_in, image_out = shape.in_h * shape.in_w * shape.in_c, pixels * shape.out_c
     odd = pixels % 2 == 1
@@ -129,7 +103,7 @@ def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | No
     else:
         inner += f"{kernel}(patch, patch + {depth}, w, {shape.out_c}, {to}, {to} + {shape.out_c});\n"
     if tail is not None:
-        each = tail_loop(shape.out_c, f"row + i * {shape.out_c}", ("n", "oy", "ox"), tail, vector_tail) + step
+        each = tail_loop(shape.out_c, f"row + i * {shape.out_c}", ("n", "oy", "ox"), tail) + step
         inner += f"oy = oy0;\nox = ox0;\nfor (int32_t i = 0; i < {pair}; i++) {{\n{indent(each, 1)}}}\n"
     body = f"const int8_t *image = x + n * {image_in};\n"
     if tail is None:
@@ -153,20 +127,12 @@ def tail_helpers(tail: Tail | None) -> tuple[str, ...]:
     return tail.row_helpers if isinstance(tail, RowTail) else ()
 
 
-def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail, vector_tail: bool) -> str:
+def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail) -> str:
     """Hands the int8 results of one pixel at `row` to the fused tail."""
     if isinstance(tail, RowTail):
         return tail.store_row(row, (*pixel, "0"), channels)
     each = tail.store(f"(int32_t)({row})[c]", (*pixel, "c"), lanes=1)
-    scalar = f"for (int32_t c = START; c < {channels}; c++) {{\n{indent(each, 1)}}}\n"
-    if not vector_tail or channels < 4:
-        return scalar.replace("START", "0")
-    whole = channels - channels % 4
-    four = tail.store("acc", (*pixel, "c"), lanes=4)
-    inner = f"const int32x4_t acc = vldrbq_s32({row} + c);\n{four}"
-    vector = f"for (int32_t c = 0; c < {whole}; c += 4) {{\n{indent(inner, 1)}}}\n"
-    rest = scalar.replace("START", str(whole)) if channels % 4 else ""
-    return f"#if AOT_MODEL_MVE\n{vector}{rest}#else\n{scalar.replace('START', '0')}#endif\n"
+    return f"for (int32_t c = 0; c < {channels}; c++) {{\n{indent(each, 1)}}}\n"
 
 
 def indent(text: str, levels: int) -> str:

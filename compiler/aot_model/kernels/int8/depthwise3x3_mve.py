@@ -21,92 +21,8 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
 from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
 from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
-from .patch_mve import COPY_C
-from .requantise_mve import HELPERS, Requantiser, fold_zero_point, requantiser
+from .requantise_mve import Requantiser, fold_zero_point, requantiser
 from .spec import QuantSpec
-
-INTERLEAVE_C = """\
-/* to[2 i] = a[i], to[2 i + 1] = b[i] for i < n; a row outside of the image is null and gives `fill`. */
-static void aot_mve_interleave(int8_t *to, const int8_t *a, const int8_t *b, int8_t fill, int32_t n)
-{
-    AOT_MODEL_BARRIER;
-#if AOT_MODEL_MVE
-    int8_t outside[16];
-    vstrbq_s8(outside, vdupq_n_s8(fill));
-    const int8_t *row_a = a ? a : outside;
-    const int8_t *row_b = b ? b : outside;
-    const int32_t mask_a = a ? -1 : 0;
-    const int32_t mask_b = b ? -1 : 0;
-    if (n >= 16) {
-        for (int32_t i = 0; i < n; i += 16) {
-            const int32_t at = i + 16 <= n ? i : n - 16;
-            int8x16x2_t pair;
-            pair.val[0] = vldrbq_s8(row_a + (at & mask_a));
-            pair.val[1] = vldrbq_s8(row_b + (at & mask_b));
-            vst2q_s8(to + 2 * at, pair);
-        }
-        AOT_MODEL_BARRIER;
-        return;
-    }
-    for (int32_t i = 0; i < n; i++) {
-        to[2 * i] = row_a[i & mask_a];
-        to[2 * i + 1] = row_b[i & mask_b];
-    }
-#else
-    for (int32_t i = 0; i < n; i++) {
-        to[2 * i] = a ? a[i] : fill;
-        to[2 * i + 1] = b ? b[i] : fill;
-    }
-#endif
-    AOT_MODEL_BARRIER;
-}
-"""
-
-DRIVER_C = """\
-typedef struct {
-    int32_t batch, in_h, in_row, out_h, out_row; /* rows, and bytes of one */
-    int32_t pad_top;
-    int32_t step;  /* output rows per pair of input rows */
-    int32_t pair;  /* bytes from one row pair to the other */
-    int32_t left;  /* bytes of the left border in a row pair */
-    int32_t used;  /* bytes of an input row that are read */
-    int32_t total; /* bytes of both row pairs */
-    int8_t fill;   /* input zero point */
-} aot_mve_depthwise_shape;
-
-typedef void aot_mve_depthwise_kernel(const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
-                                      const uint16_t *gather, const uint16_t *scatter, int32_t rows, int8_t *y);
-
-/* Fills row pair j, input rows 2 j - pad_top and the next one, in the place of j - 2. */
-static void aot_mve_depthwise3x3_step(const aot_mve_depthwise_shape *s, int32_t j, const int8_t *image, int8_t *pairs)
-{
-    AOT_MODEL_BARRIER;
-    const int32_t a = 2 * j - s->pad_top;
-    aot_mve_interleave(pairs + j % 2 * s->pair + s->left, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
-                       a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL, s->fill, s->used);
-    AOT_MODEL_BARRIER;
-}
-"""
-
-PLAIN_C = """\
-/* The whole layer. */
-static void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, aot_mve_depthwise_kernel *rows, int8_t *pairs,
-                                 const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
-                                 const uint16_t *offsets, int8_t *y)
-{
-    AOT_MODEL_BARRIER;
-    for (int32_t n = 0; n < s->batch; n++, x += s->in_h * s->in_row, y += s->out_h * s->out_row) {
-        aot_mve_fill(pairs, s->fill, s->total);
-        aot_mve_depthwise3x3_step(s, 0, x, pairs);
-        for (int32_t j = 0; j * s->step < s->out_h; j++) {
-            aot_mve_depthwise3x3_step(s, j + 1, x, pairs);
-            rows(pairs, w + 4, k, right, offsets + j % 2 * 8, offsets + 16, s->out_h - j * s->step,
-                 y + j * s->step * s->out_row);
-        }
-    }
-    AOT_MODEL_BARRIER;
-}
-"""
 
 
 def depthwise3x3(
@@ -115,7 +31,6 @@ def depthwise3x3(
     bias: np.ndarray | None,
     spec: QuantSpec,
     tail: Tail | None = None,
-    vector_tail: bool = False,
 ) -> KernelCode:
     """3x3, stride 1x1 or 2x2, one output channel per input channel, at least two output columns: `applicable`.
 
@@ -152,13 +67,13 @@ def depthwise3x3(
     if tail is None:
         body = geometry + f"aot_mve_depthwise3x3(&shape, {name}, pairs, x, w, k, {right}, offsets, y);\n"
     else:
-        body = geometry + _body(s, name, right, tail, vector_tail)
+        body = geometry + _body(s, name, right, tail)
     return KernelCode(
         body=body,
         constants=tuple(constants),
         scratch=tuple(scratch),
-        includes=INCLUDES | {"<stddef.h>"},
-        helpers=(*HELPERS, COPY_C, INTERLEAVE_C, DRIVER_C, *((PLAIN_C,) if tail is None else tail_helpers(tail)), text),
+        includes=INCLUDES,
+        helpers=(*tail_helpers(tail), text),
         slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, step, unread),
         note=f"{s.macs} MACs, row pairs of {pair} bytes, "
         + ("1 gather of 8 half-words per 36 MACs" if s.stride_h == 1 else "1 gather of 8 half-words per 9 MACs"),
@@ -273,10 +188,10 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 
 
-def _body(s: ConvShape, kernel: str, right: str, tail: Tail, vector_tail: bool) -> str:
-    """The loops of PLAIN_C, the outputs of a step passing through `row` to the tail."""
+def _body(s: ConvShape, kernel: str, right: str, tail: Tail) -> str:
+    """The loops of aot_mve_depthwise3x3, the outputs of a step passing through `row` to the tail."""
     step, out_row = (2 if s.stride_h == 1 else 1), s.out_w * s.out_c
-    each = tail_loop(s.out_c, f"row + r * {out_row} + ox * {s.out_c}", ("n", "oy", "ox"), tail, vector_tail)
+    each = tail_loop(s.out_c, f"row + r * {out_row} + ox * {s.out_c}", ("n", "oy", "ox"), tail)
     line = f"const int32_t oy = {step} * j + r;\nfor (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{indent(each, 1)}}}\n"
     inner = f"""\
 aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);

@@ -23,15 +23,14 @@ def depthwise(
     bias: np.ndarray | None,
     spec: QuantSpec,
     tail: Tail | None = None,
-    vector_tail: bool = False,
 ) -> KernelCode:
     """One or more output channels of each input channel.
 
     weights: int8 [kernel_h, kernel_w, in_c * multiplier]. bias: int32 [out_c]. tail: gets the requantised, clamped
-    outputs instead of the store to y: int32x4_t for lanes = 4 (vector_tail), int32_t for lanes = 1.
+    outputs instead of the store to y, one at a time.
 
     Raises:
         ValueError: a layer that is not `applicable`.
     """
     kernel = depthwise3x3_mve.depthwise3x3 if depthwise3x3_mve.applicable(shape) else depthwise_taps_mve.depthwise_taps
-    return kernel(shape, weights, bias, spec, tail, vector_tail)
+    return kernel(shape, weights, bias, spec, tail)

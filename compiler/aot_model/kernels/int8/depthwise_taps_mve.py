@@ -17,8 +17,7 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, by_rows
 from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
 from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
-from .patch_mve import COPY_C
-from .requantise_mve import HELPERS, Requantiser, fold_zero_point, requantiser
+from .requantise_mve import Requantiser, fold_zero_point, requantiser
 from .spec import QuantSpec
 
 
@@ -44,7 +43,6 @@ def depthwise_taps(
     bias: np.ndarray | None,
     spec: QuantSpec,
     tail: Tail | None = None,
-    vector_tail: bool = False,
 ) -> KernelCode:
     """Any kernel of up to 128 taps, stride, dilation, padding and channel multiplier.
 
@@ -72,11 +70,11 @@ def depthwise_taps(
     if tail is not None:
         scratch.append(Scratch("row", s.out_w * s.out_c))
     return KernelCode(
-        body=_body(p, rq, name, spec.x_zero_point, tail, vector_tail, s is not shape),
+        body=_body(p, rq, name, spec.x_zero_point, tail, s is not shape),
         constants=tuple(constants),
         scratch=tuple(scratch),
         includes=INCLUDES,
-        helpers=(*HELPERS, COPY_C, text, *tail_helpers(tail)),
+        helpers=(text, *tail_helpers(tail)),
         slack=_slack(p),
         note=f"{shape.macs} MACs, {p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
     )
@@ -201,7 +199,7 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 
 
-def _body(p: _Plan, rq: Requantiser, kernel: str, zero: int, tail: Tail | None, vector_tail: bool, down: bool) -> str:
+def _body(p: _Plan, rq: Requantiser, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
     s = p.shape
     image_row, out_row, table = s.in_w * s.in_c, s.out_w * s.out_c, 8 * p.chunks
     tall = (s.kernel_h - 1) * s.dilation_h + 1
@@ -234,7 +232,7 @@ const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};
         inner += f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{indent(call, 1)}}}\n"
     if tail is not None:
         at = ("n", "ox", "0") if down else ("n", "oy", "ox")
-        loop = tail_loop(s.out_c, f"row + ox * {s.out_c}", at, tail, vector_tail)
+        loop = tail_loop(s.out_c, f"row + ox * {s.out_c}", at, tail)
         inner += f"for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{indent(loop, 1)}}}\n"
     body = f"const int8_t *image = x + n * {s.in_h * image_row};\n"
     if p.slots:

@@ -8,8 +8,8 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from .conv_mve import INCLUDES, conv, tail_helpers, tail_loop
 from .conv_mve import applicable as conv_applicable
 from .dot_mve import chunk_widths, dot, pack
-from .patch_mve import COPY_C, copy_statements
-from .requantise_mve import HELPERS, fold_zero_point, requantiser
+from .patch_mve import copy_statements
+from .requantise_mve import fold_zero_point, requantiser
 from .spec import QuantSpec
 
 
@@ -24,7 +24,6 @@ def fully_connected(
     bias: np.ndarray | None,
     spec: QuantSpec,
     tail: Tail | None = None,
-    vector_tail: bool = False,
 ) -> KernelCode:
     """y[m, o] = sum over i of x[m, i] * w[o, i], as a 1x1 convolution over the M pixels of `shape`.
 
@@ -37,7 +36,7 @@ def fully_connected(
         raise ValueError(f"not for the Helium matrix product: {shape}, {spec}")
     matrix = np.asarray(weights, np.int8).reshape(shape.out_c, shape.in_c)
     if shape.batch * shape.out_h * shape.out_w != 1:
-        return conv(shape, matrix.reshape(shape.out_c, 1, 1, shape.in_c), bias, spec, tail, vector_tail)
+        return conv(shape, matrix.reshape(shape.out_c, 1, 1, shape.in_c), bias, spec, tail)
     rq = requantiser(spec, shape.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
     block = 4 if 1 <= shape.out_c % 8 <= 4 else 8
     kernel = dot(shape.in_c, shape.out_c, rq, 1, block)
@@ -51,13 +50,13 @@ def fully_connected(
         scratch.append(Scratch("row", shape.out_c))
     body += f"{kernel.name}({x}, w, {shape.out_c}, {y});\n"
     if tail is not None:
-        body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail, vector_tail)
+        body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail)
     return KernelCode(
         body=body,
         constants=(Packed("w", pack(matrix, rq, block)),),
         scratch=tuple(scratch),
         includes=INCLUDES,
-        helpers=(*HELPERS, COPY_C, kernel.text, *tail_helpers(tail)),
+        helpers=(kernel.text, *tail_helpers(tail)),
         slack=slack,
         note=f"{shape.macs} MACs, {kernel.note}",
     )

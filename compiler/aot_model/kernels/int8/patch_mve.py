@@ -7,55 +7,6 @@ from dataclasses import dataclass
 
 from ..base import ConvShape
 
-COPY_C = """\
-static inline __attribute__((unused)) void aot_mve_copy16(int8_t *to, const int8_t *from)
-{
-#if AOT_MODEL_MVE
-    vstrbq_s8(to, vldrbq_s8(from));
-#else
-    memcpy(to, from, 16);
-#endif
-}
-
-/* Copies exactly n bytes, n >= 0: tail-predicated, 3 instructions per 16 bytes. */
-static inline __attribute__((unused)) void aot_mve_copy(int8_t *to, const int8_t *from, int32_t n)
-{
-#if AOT_MODEL_MVE
-    __asm__ volatile(
-        "wlstp.8 lr, %[n], 2f\\n\\t"
-        "1:\\n\\t"
-        "vldrb.8 q0, [%[from]], #16\\n\\t"
-        "vstrb.8 q0, [%[to]], #16\\n\\t"
-        "letp lr, 1b\\n\\t"
-        "2:\\n\\t"
-        : [to] "+r"(to), [from] "+r"(from)
-        : [n] "r"(n)
-        : "lr", "q0", "memory");
-#else
-    memcpy(to, from, (size_t)n);
-#endif
-}
-
-/* Sets exactly n bytes, n >= 0. */
-static inline __attribute__((unused)) void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
-{
-#if AOT_MODEL_MVE
-    const int8x16_t values = vdupq_n_s8(value);
-    __asm__ volatile(
-        "wlstp.8 lr, %[n], 2f\\n\\t"
-        "1:\\n\\t"
-        "vstrb.8 %q[values], [%[to]], #16\\n\\t"
-        "letp lr, 1b\\n\\t"
-        "2:\\n\\t"
-        : [to] "+r"(to)
-        : [n] "r"(n), [values] "w"(values)
-        : "lr", "memory");
-#else
-    memset(to, value, (size_t)n);
-#endif
-}
-"""
-
 LONGEST_UNROLLED = 128
 """Bytes of a row that are copied without a loop."""
 
@@ -134,7 +85,7 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
     name = f"aot_mve_patch_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
     comment = f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox). */\n"
     text = f"{comment}AOT_MODEL_INLINE void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t ox)\n{body}"
-    return Patch(name, (COPY_C, text), 16 - run if over else 0)
+    return Patch(name, (text,), 16 - run if over else 0)
 
 
 def _copy(to: int, source: int, run: int, over: bool) -> str:

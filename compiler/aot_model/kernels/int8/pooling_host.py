@@ -55,7 +55,7 @@ def pool(
             to = "results" if tail is not None else y
             c.line(f"{name}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, {act_min}, {act_max}, {to});")
             if tail is not None:
-                c.line(tail_loop(s.in_c, "results", (n, row, column), tail, False))
+                c.line(tail_loop(s.in_c, "results", (n, row, column), tail))
     return KernelCode(
         body=str(c),
         scratch=(Scratch("results", s.in_c, 4, f"{dtype}_t"),) if tail is not None else (),

@@ -13,17 +13,6 @@ import hashlib
 from ..base import ConvShape, KernelCode, Scratch, Tail
 from ..overlap import by_pixels, first_taps
 from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
-from .requantise_mve import HELPERS
-
-DIVIDE_C = """\
-#if !AOT_MODEL_MVE
-/* sum / n, ties away from zero. */
-static inline int32_t aot_mve_mean(int32_t sum, int32_t n)
-{
-    return sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n;
-}
-#endif
-"""
 
 
 def applicable(shape: ConvShape) -> bool:
@@ -36,7 +25,7 @@ def applicable(shape: ConvShape) -> bool:
     return bool(plain and elements <= 5000 and rows.max() < s.in_h and columns.max() < s.in_w)
 
 
-def average_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False) -> KernelCode:
+def average_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None) -> KernelCode:
     """Mean over the elements of each window inside of the image; input and output share their quantisation.
 
     tail: as for `conv`, gets the clamped mean.
@@ -103,10 +92,10 @@ for (int32_t c = 0; c < {shape.in_c}; c++) {{
 }}
 """
     code = f"const int32_t n = rows * columns;\n#if AOT_MODEL_MVE\n{vector}#else\n{scalar}#endif\n"
-    return _pool(shape, "mean", code, (DIVIDE_C,), tail, vector_tail)
+    return _pool(shape, "mean", code, tail)
 
 
-def max_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None, vector_tail: bool = False) -> KernelCode:
+def max_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None = None) -> KernelCode:
     """Largest element of each window inside of the image; input and output share their quantisation.
 
     tail: as for `conv`.
@@ -142,10 +131,10 @@ for (int32_t c = 0; c < {c}; c++) {{
 }}
 #endif
 """
-    return _pool(shape, "max", code, (), tail, vector_tail)
+    return _pool(shape, "max", code, tail)
 
 
-def _pool(s: ConvShape, kind: str, window: str, helpers: tuple[str, ...], tail: Tail | None, vector_tail: bool) -> KernelCode:
+def _pool(s: ConvShape, kind: str, window: str, tail: Tail | None) -> KernelCode:
     """Loops over the outputs around `window`, which reduces rows x columns at x to one pixel at y."""
     if not applicable(s):
         raise ValueError(f"not for the Helium pooling: {s}")
@@ -165,7 +154,7 @@ const int32_t right = ix + {s.kernel_w} > {s.in_w} ? {s.in_w} : ix + {s.kernel_w
 {name}(image + (top * {s.in_w} + left) * {s.in_c}, bottom - top, right - left, {to});
 """
     if tail is not None:
-        inner += tail_loop(s.out_c, "row", ("n", "oy", "ox"), tail, vector_tail)
+        inner += tail_loop(s.out_c, "row", ("n", "oy", "ox"), tail)
     line = f"""\
 const int32_t iy = oy * {s.stride_h} - {s.pad_top};
 const int32_t top = iy < 0 ? 0 : iy;
@@ -181,7 +170,7 @@ for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
         body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n",
         scratch=(Scratch("row", s.out_c),) if tail is not None else (),
         includes=INCLUDES,
-        helpers=(*HELPERS, *helpers, text, *tail_helpers(tail)),
+        helpers=(text, *tail_helpers(tail)),
         slack=by_pixels(s, 1, reread=True),
         note=f"{s.out_h * s.out_w} windows of up to {s.kernel_h} x {s.kernel_w}, channels in lanes",
     )

@@ -27,19 +27,8 @@ import numpy as np
 
 from .spec import QuantSpec
 
-REQUANTISE_C = """\
-/* ((a * 2^left * m + half) >> 31), then / 2^right: to nearest, ties up, or away from zero where `away` is 1. */
-static inline int32_t aot_mve_requantise(int32_t a, int32_t m, int32_t left, int32_t right, int32_t half, int32_t away)
-{
-    const int64_t product = (int64_t)(int32_t)((uint32_t)a << left) * m + half;
-    int64_t h = product >> 31;
-    if (right > 0) {
-        h = (h - (h < 0 ? away : 0) + ((int64_t)1 << (right - 1))) >> right;
-    }
-    return (int32_t)h;
-}
-"""
-
+HEADER = "aot_model/int8_mve.h"
+"""What all micro-kernels start from: the choice of instruction set, copies, and arithmetic for the twins."""
 
 @dataclass(frozen=True)
 class Requantiser:
@@ -170,45 +159,6 @@ class Requantiser:
         rounding = f"{'1 << 30' if self.rounds_product else '0'}, {int(self.variant == 1)}"
         value = f"aot_mve_requantise({acc}, {mult}, {left if self.has_left else '0'}, {shift}, {rounding})"
         return f"aot_mve_clamp({value} + ({self.zero_point}), {self.act_min}, {self.act_max})"
-
-
-CLAMP_C = """\
-static inline int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
-{
-    return (int8_t)(value < low ? low : (value > high ? high : value));
-}
-"""
-
-HELPERS = (
-    """\
-/* Helium micro-kernels as inline assembly; their portable twins elsewhere, and where r7 may be a frame pointer, which
- * the assembly takes: without optimisation, and with clang, unless -DAOT_MODEL_MVE=1 comes with -fomit-frame-pointer. */
-#ifndef AOT_MODEL_MVE
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__) && !defined(__clang__) && \\
-    defined(__OPTIMIZE__)
-#define AOT_MODEL_MVE 1
-#else
-#define AOT_MODEL_MVE 0
-#endif
-#endif
-
-#if !AOT_MODEL_MVE
-#define AOT_MODEL_NOINLINE AOT_MODEL_OPAQUE
-#elif defined(__clang__)
-#include <arm_mve.h>
-#define AOT_MODEL_NOINLINE __attribute__((noinline)) /* the assembly takes all registers */
-#else
-#include <arm_mve.h>
-#define AOT_MODEL_NOINLINE AOT_MODEL_OPAQUE __attribute__((optimize("omit-frame-pointer")))
-#endif
-
-#if !AOT_MODEL_MVE
-"""
-    + REQUANTISE_C
-    + CLAMP_C
-    + "#endif\n",
-)
-"""What all micro-kernels of this package start from: the choice of instruction set, and arithmetic for the twins."""
 
 
 def _constant_s16(register: str, value: int) -> str:

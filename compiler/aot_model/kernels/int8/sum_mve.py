@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .requantise_mve import HELPERS
+from .requantise_mve import HEADER
 
 NEIGHBOURS = 3
 """How far from the real factors the search goes, in units of the last place."""
@@ -141,4 +141,4 @@ def row_kernel(form: Affine) -> RowSum:
     name = f"aot_mve_sum_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
     comment = "/* The sum of two rows of quantised values; the factors are proven on all pairs. */\n"
     text = f"{comment}AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{body}"
-    return RowSum(name, helpers=(*HELPERS, text))
+    return RowSum(name, helpers=(text,), header=HEADER)

@@ -1,0 +1,210 @@
+/* What the Helium kernels of kernels/int8 share: the choice of instruction set, copies, the loops around micro-kernels, and
+ * arithmetic for their portable twins. Part of aot-model. */
+#ifndef AOT_MODEL_INT8_MVE_H
+#define AOT_MODEL_INT8_MVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "aot_model/attributes.h"
+
+/* Helium micro-kernels as inline assembly; their portable twins elsewhere, and where r7 may be a frame pointer, which
+ * the assembly takes: without optimisation, and with clang, unless -DAOT_MODEL_MVE=1 comes with -fomit-frame-pointer. */
+#ifndef AOT_MODEL_MVE
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__) && !defined(__clang__) && \
+    defined(__OPTIMIZE__)
+#define AOT_MODEL_MVE 1
+#else
+#define AOT_MODEL_MVE 0
+#endif
+#endif
+
+#if !AOT_MODEL_MVE
+#define AOT_MODEL_NOINLINE AOT_MODEL_OPAQUE
+#elif defined(__clang__)
+#include <arm_mve.h>
+#define AOT_MODEL_NOINLINE __attribute__((noinline)) /* the assembly takes all registers */
+#else
+#include <arm_mve.h>
+#define AOT_MODEL_NOINLINE AOT_MODEL_OPAQUE __attribute__((optimize("omit-frame-pointer")))
+#endif
+
+/* Loops around micro-kernels that compilers fit to the sizes of a layer; barriers keep conclusions out of their callers. */
+#if defined(__GNUC__)
+#define AOT_MODEL_MVE_LOOP static __attribute__((unused))
+#else
+#define AOT_MODEL_MVE_LOOP static inline
+#endif
+
+#if !AOT_MODEL_MVE
+/* ((a * 2^left * m + half) >> 31), then / 2^right: to nearest, ties up, or away from zero where `away` is 1. */
+AOT_MODEL_INLINE int32_t aot_mve_requantise(int32_t a, int32_t m, int32_t left, int32_t right, int32_t half, int32_t away)
+{
+    const int64_t product = (int64_t)(int32_t)((uint32_t)a << left) * m + half;
+    int64_t h = product >> 31;
+    if (right > 0) {
+        h = (h - (h < 0 ? away : 0) + ((int64_t)1 << (right - 1))) >> right;
+    }
+    return (int32_t)h;
+}
+AOT_MODEL_INLINE int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
+{
+    return (int8_t)(value < low ? low : (value > high ? high : value));
+}
+#endif
+
+#if !AOT_MODEL_MVE
+/* sum / n, ties away from zero. */
+AOT_MODEL_INLINE int32_t aot_mve_mean(int32_t sum, int32_t n)
+{
+    return sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n;
+}
+#endif
+
+AOT_MODEL_INLINE void aot_mve_copy16(int8_t *to, const int8_t *from)
+{
+#if AOT_MODEL_MVE
+    vstrbq_s8(to, vldrbq_s8(from));
+#else
+    memcpy(to, from, 16);
+#endif
+}
+
+/* Copies exactly n bytes, n >= 0: tail-predicated, 3 instructions per 16 bytes. */
+static inline void aot_mve_copy(int8_t *to, const int8_t *from, int32_t n)
+{
+#if AOT_MODEL_MVE
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n\t"
+        "1:\n\t"
+        "vldrb.8 q0, [%[from]], #16\n\t"
+        "vstrb.8 q0, [%[to]], #16\n\t"
+        "letp lr, 1b\n\t"
+        "2:\n\t"
+        : [to] "+r"(to), [from] "+r"(from)
+        : [n] "r"(n)
+        : "lr", "q0", "memory");
+#else
+    memcpy(to, from, (size_t)n);
+#endif
+}
+
+/* Sets exactly n bytes, n >= 0. */
+static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
+{
+#if AOT_MODEL_MVE
+    const int8x16_t values = vdupq_n_s8(value);
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n\t"
+        "1:\n\t"
+        "vstrb.8 %q[values], [%[to]], #16\n\t"
+        "letp lr, 1b\n\t"
+        "2:\n\t"
+        : [to] "+r"(to)
+        : [n] "r"(n), [values] "w"(values)
+        : "lr", "memory");
+#else
+    memset(to, value, (size_t)n);
+#endif
+}
+
+typedef void aot_mve_dot_kernel(const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels, int8_t *y0,
+                                int8_t *y1);
+
+/* All pixels of a 1x1 convolution, two at a time through a copy of depth >= in_c bytes each. */
+AOT_MODEL_MVE_LOOP void aot_mve_pointwise(aot_mve_dot_kernel *dot, int32_t pixels, int32_t in_c, int32_t depth, int32_t out_c,
+                              int8_t *patch, const int8_t *x, const int8_t *w, int8_t *y)
+{
+    AOT_MODEL_BARRIER;
+    for (; pixels > 0; pixels -= 2, x += 2 * in_c, y += 2 * out_c) {
+        const int32_t second = pixels > 1 ? 1 : 0;
+        if (in_c == depth) {
+            aot_mve_copy(patch, x, in_c + second * in_c);
+        } else {
+            aot_mve_copy(patch, x, in_c);
+            aot_mve_copy(patch + depth, x + second * in_c, in_c);
+        }
+        dot(patch, patch + second * depth, w, out_c, y, y + second * out_c);
+    }
+    AOT_MODEL_BARRIER;
+}
+
+/* to[2 i] = a[i], to[2 i + 1] = b[i] for i < n; a row outside of the image is null and gives `fill`. */
+AOT_MODEL_MVE_LOOP void aot_mve_interleave(int8_t *to, const int8_t *a, const int8_t *b, int8_t fill, int32_t n)
+{
+    AOT_MODEL_BARRIER;
+#if AOT_MODEL_MVE
+    int8_t outside[16];
+    vstrbq_s8(outside, vdupq_n_s8(fill));
+    const int8_t *row_a = a ? a : outside;
+    const int8_t *row_b = b ? b : outside;
+    const int32_t mask_a = a ? -1 : 0;
+    const int32_t mask_b = b ? -1 : 0;
+    if (n >= 16) {
+        for (int32_t i = 0; i < n; i += 16) {
+            const int32_t at = i + 16 <= n ? i : n - 16;
+            int8x16x2_t pair;
+            pair.val[0] = vldrbq_s8(row_a + (at & mask_a));
+            pair.val[1] = vldrbq_s8(row_b + (at & mask_b));
+            vst2q_s8(to + 2 * at, pair);
+        }
+        AOT_MODEL_BARRIER;
+        return;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        to[2 * i] = row_a[i & mask_a];
+        to[2 * i + 1] = row_b[i & mask_b];
+    }
+#else
+    for (int32_t i = 0; i < n; i++) {
+        to[2 * i] = a ? a[i] : fill;
+        to[2 * i + 1] = b ? b[i] : fill;
+    }
+#endif
+    AOT_MODEL_BARRIER;
+}
+
+typedef struct {
+    int32_t batch, in_h, in_row, out_h, out_row; /* rows, and bytes of one */
+    int32_t pad_top;
+    int32_t step;  /* output rows per pair of input rows */
+    int32_t pair;  /* bytes from one row pair to the other */
+    int32_t left;  /* bytes of the left border in a row pair */
+    int32_t used;  /* bytes of an input row that are read */
+    int32_t total; /* bytes of both row pairs */
+    int8_t fill;   /* input zero point */
+} aot_mve_depthwise_shape;
+
+typedef void aot_mve_depthwise_kernel(const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
+                                      const uint16_t *gather, const uint16_t *scatter, int32_t rows, int8_t *y);
+
+/* Fills row pair j, input rows 2 j - pad_top and the next one, in the place of j - 2. */
+AOT_MODEL_MVE_LOOP void aot_mve_depthwise3x3_step(const aot_mve_depthwise_shape *s, int32_t j, const int8_t *image, int8_t *pairs)
+{
+    AOT_MODEL_BARRIER;
+    const int32_t a = 2 * j - s->pad_top;
+    aot_mve_interleave(pairs + j % 2 * s->pair + s->left, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
+                       a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL, s->fill, s->used);
+    AOT_MODEL_BARRIER;
+}
+
+/* The whole layer. */
+AOT_MODEL_MVE_LOOP void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, aot_mve_depthwise_kernel *rows, int8_t *pairs,
+                                 const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
+                                 const uint16_t *offsets, int8_t *y)
+{
+    AOT_MODEL_BARRIER;
+    for (int32_t n = 0; n < s->batch; n++, x += s->in_h * s->in_row, y += s->out_h * s->out_row) {
+        aot_mve_fill(pairs, s->fill, s->total);
+        aot_mve_depthwise3x3_step(s, 0, x, pairs);
+        for (int32_t j = 0; j * s->step < s->out_h; j++) {
+            aot_mve_depthwise3x3_step(s, j + 1, x, pairs);
+            rows(pairs, w + 4, k, right, offsets + j % 2 * 8, offsets + 16, s->out_h - j * s->step,
+                 y + j * s->step * s->out_row);
+        }
+    }
+    AOT_MODEL_BARRIER;
+}
+
+#endif
