@@ -378,7 +378,8 @@ def test_a_region_as_bytes_and_their_interpreter(params: str, tmp_path: Path, mo
     install(monkeypatch, unit(lower=None, compile_region=serialise, patterns=(elementwise("Add"),)))
     result = compiled(pair("Add"), tmp_path, "unit,c", library=Options(params=params))
     if params == "external":
-        assert np.float32(3).tobytes() in result.binaries["m.params"]
+        assert np.float32(3).tobytes() not in result.binaries["m.params"]  # what is interpreted is program: no file may replace it
+        assert "0, 0, 64, 64" in result.texts["m.c"]
         return
     np.testing.assert_array_equal(outputs(result, tmp_path, X, Y, texts={"interpreter.h": INTERPRETER})[0], X + 3 * Y)
 

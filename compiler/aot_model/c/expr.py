@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from aot_model.c.names import bytes_literal
-from aot_model.ir.bounds import bounds
+from aot_model.ir.admissible import Range, observed, want
+from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, walk
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.scalar_ops import SCALAR_OPS
@@ -151,6 +152,7 @@ class CWriter:
         if isinstance(x, (Var, Leaf)):
             return x.name, _ATOM
         if isinstance(x, Cell):
+            _want_as_observed(x.position)
             return self._address(x, self.text(x.position)), _ATOM
         assert isinstance(x, Call), x
         special = _SPECIAL.get(x.op)
@@ -158,6 +160,8 @@ class CWriter:
 
     def _operation(self, x: Call) -> tuple[str, int]:
         op = SCALAR_OPS[x.op]
+        for place, limits in op.domain:
+            _want_operand(x.args[place], Range(*limits))
         if op.infix:
             return self._infix(x, op.infix, op.wrap)
         template = op.c_float if x.args[0].dtype.is_float else op.c_int
@@ -182,13 +186,9 @@ class CWriter:
         level = _PRECEDENCE[infix]
         a, b = x.args
         dtype = x.dtype
-        if wrap and dtype.is_integer:
-            low, high = _exact_bounds(x)
-            least, most = DType.INT32.limits if dtype.bits < 32 else dtype.limits
-            fits = low is not None and high is not None and least <= low and high <= most
-            if not fits:
-                u = f"uint{max(dtype.bits, 32)}_t"
-                return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY
+        if wrap and dtype.is_integer and not _fits(x):
+            u = f"uint{max(dtype.bits, 32)}_t"
+            return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY
         if infix == "<" and isinstance(a, Const):
             return f"{self.text(b, level)} > {self.text(a, level + 1)}", level
         if level in (_SHIFT, _AND, _AND - 1, _AND - 2):
@@ -204,6 +204,7 @@ class CWriter:
     def _sum(self, x: Call) -> tuple[str, int]:
         base = x.args[-1]
         assert isinstance(base, Const)
+        _want_as_observed(x)
         parts: list[str] = []
         for atom, factor in zip(x.args[:-1:2], x.args[1::2], strict=False):
             assert isinstance(factor, Const)
@@ -298,6 +299,32 @@ _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
     "cast_up": CWriter._cast_up,
     "bitcast": CWriter._bitcast,
 }
+
+
+def _want_operand(x: Expr, domain: Range) -> None:
+    """Have constants be such that an operand is in the domain of its operation."""
+    if isinstance(x, Cell) and x.value.data is not None:
+        want(x.value, domain)
+    else:
+        _want_as_observed(x)
+
+
+def _want_as_observed(x: Expr) -> None:
+    """Have the constants that an expression is made of be in the range that they are in now."""
+    for node in walk(x):
+        if isinstance(node, Cell) and node.value.data is not None:
+            want(node.value, *observed(node.value.data))
+
+
+def _fits(x: Call) -> bool:
+    """Whether the result of add, sub or mul is one of its type, or of int where C computes in it."""
+    least, most = DType.INT32.limits if x.dtype.bits < 32 else x.dtype.limits
+    with only_asking():
+        low, high = _exact_bounds(x)
+    if low is None or high is None or low < least or high > most:
+        return False
+    _exact_bounds(x)  # the code relies on it
+    return True
 
 
 def _exact_bounds(x: Call) -> tuple[int | None, int | None]:

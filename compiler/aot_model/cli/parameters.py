@@ -13,7 +13,8 @@ NOT_OF_THE_TARGET = ("workspace", "io", "metadata", "params", "interfaces", "pro
 def params(arguments: argparse.Namespace) -> int:
     """CompileError E303 with the reason when the library's code does not fit the model."""
     from aot_model.emit.files import write_bytes
-    from aot_model.emit.parameters_file import difference, parameters_file, structure
+    from aot_model.emit.parameters import data_offset
+    from aot_model.emit.parameters_file import difference, outside, parameters_file, structure
     from aot_model.emit.view import Options
     from aot_model.pipeline import Request, compile_model
 
@@ -31,5 +32,11 @@ def params(arguments: argparse.Namespace) -> int:
     if reason is not None:
         raise fail("E303", f"the model has another structure than the library '{library.name}': {reason}", where=str(arguments.model),
                    hint="compile the model to a library of its own")  # fmt: skip
-    write_bytes({arguments.output: parameters_file(view)})
+    made_file = parameters_file(view)
+    found = outside(library.parameters.checks, made_file[data_offset(view.parameters) :])
+    if found is not None:
+        array = next(b for k, b in enumerate(view.parameters) if k == found.array)
+        raise fail("E303", f"the library '{library.name}' was made for elements of '{array.name}' from {found.low} to {found.high}, the model has others",
+                   where=str(arguments.model), hint="compile the model to a library of its own")  # fmt: skip
+    write_bytes({arguments.output: made_file})
     return 0

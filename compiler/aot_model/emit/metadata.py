@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aot_model.emit import parameters
-from aot_model.emit.parameters_file import structure, structure_hash
+from aot_model.emit.parameters_file import checks, structure, structure_hash
 from aot_model.library import facts
 from aot_model.library.metadata import Metadata
 from aot_model.lowering.memory_plan import live_bytes
@@ -20,8 +20,8 @@ def metadata_of(view: ModelView) -> Metadata:
     external = None
     if view.external:
         external = facts.Parameters(
-            parameters.file_size(view.constants), parameters.alignment(view.constants), structure_hash(view).hex(),
-            f"{view.name}.params", tuple(structure(view)),
+            parameters.file_size(view.parameters), parameters.alignment(view.parameters), structure_hash(view).hex(),
+            f"{view.name}.params", tuple(structure(view)), tuple(checks(view)),
         )  # fmt: skip
     layers = (
         facts.Layer(c.layer, c.op, c.macs, used, sum(b.nbytes for b in c.arguments if b in view.constants), view.scratch_bytes(c), view.calls[c].name)

@@ -9,13 +9,14 @@ from typing import Any
 
 import jinja2
 
+from aot_model.c.expr import int_literal
 from aot_model.c.layout import layout
 from aot_model.c.names import comment_text, identifiers, string_literal
 from aot_model.emit import body, parameters
 from aot_model.emit.constants import bulk_initialiser, bulk_members, initialiser
 from aot_model.emit.metadata import metadata_of
 from aot_model.emit.overview import layer_comment, overview
-from aot_model.emit.parameters_file import structure_hash
+from aot_model.emit.parameters_file import checks, structure_hash
 from aot_model.emit.view import ABI, ModelView, Port
 from aot_model.ir.types import DType, Quantisation
 from aot_model.kernels.float32.dialect import DIALECTS
@@ -78,6 +79,17 @@ NO_MIXED_DOT = """\
 """The first thing that a compiler reads: docs/compilers.md, mixed signs."""
 
 
+def _parameter_checks(view: ModelView) -> list[str]:
+    """Rows of the table of what is checked when parameters are opened."""
+    kinds = [f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")]
+    turned = {"uint64": 1 << 63}  # as signed numbers, in the same order
+    rows = []
+    for c in checks(view):
+        low, high = (int_literal(v - turned.get(c.kind, 0), DType.INT64) for v in (c.low, c.high))
+        rows.append(f"{{{c.offset}u, {c.count}u, {c.step}u, {kinds.index(c.kind)}u, {low}, {high}, {c.rise}}}")
+    return rows
+
+
 def _guards(view: ModelView) -> str:
     """Checks of the pointers that a caller gives."""
     given = []
@@ -121,7 +133,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     if dialect.check is not None and dialect.includes & set(view.includes):
         checks.append(dialect.check)
     return environment().get_template(template).render(
-        m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, float_list=_float_list, quantised=_quantised, overview=overview, layer_comment=layer_comment, bulk_initialiser=bulk_initialiser, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
+        m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, parameter_checks=_parameter_checks, float_list=_float_list, quantised=_quantised, overview=overview, layer_comment=layer_comment, bulk_initialiser=bulk_initialiser, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
         layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
         mixed_dot=NO_MIXED_DOT, checks=list(dict.fromkeys(checks)),
         advice=view.target.c_advice, **more,
@@ -130,7 +142,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
 
 def source(view: ModelView) -> str:
     """The C file, which insists on the header of the same build."""
-    values = render("constants.c.j2", view) if view.constants and not view.external else ""
+    values = render("constants.c.j2", view) if view.linked_constants else ""
     return layout(render("model.c.j2", view, build=_build(view))) + values
 
 

@@ -176,7 +176,7 @@ class ModelView:
         headers |= {"aot_model/parameters.h"} if self.external else set()
         headers |= {"aot_model/tvm_ffi.h"} if "tvm-ffi" in self.options.interfaces else set()
         headers |= {f'"{d.header}"' for d in self.devices}
-        data = [] if self.external else [b.data for b in (*self.constants, *self.program.states) if b.data is not None]
+        data = [b.data for b in (*self.linked_constants, *self.program.states) if b.data is not None]
         headers |= missing_headers(headers, [t for f in self.own_functions for t in (f.function.body, *f.function.helpers)], data)
         return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith('"'), h.startswith("aot_model/"), h))
 
@@ -252,7 +252,7 @@ class ModelView:
         """Whether elements of several bytes are written byte by byte, for processors of either order."""
         if any(LITTLE_ENDIAN in t.c_checks for t in self.target.lineage()):
             return False
-        return not self.external and any(self.bulky(b) and b.type.dtype.size > 1 for b in self.constants)
+        return any(self.bulky(b) and b.type.dtype.size > 1 for b in self.linked_constants)
 
     def attributes(self, constant: Buffer) -> str:
         """C text behind the declarator of an array of constants."""
@@ -270,9 +270,19 @@ class ModelView:
         return self.options.params == "external"
 
     @cached_property
+    def parameters(self) -> dict[Buffer, str]:
+        """The constants that are not part of the code."""
+        return {b: n for b, n in self.constants.items() if self.external and not b.code}
+
+    @cached_property
+    def linked_constants(self) -> dict[Buffer, str]:
+        """The constants that are part of the code."""
+        return {b: n for b, n in self.constants.items() if b not in self.parameters}
+
+    @cached_property
     def parameter_offsets(self) -> dict[Buffer, int]:
         """By constant: its place behind the header of the parameters."""
-        return parameters.offsets(self.constants)
+        return parameters.offsets(self.parameters)
 
     # --- memory -----------------------------------------------------------------------------------------------------
 
@@ -306,7 +316,7 @@ class ModelView:
         """C text of the pointer that a call passes."""
         owner, offset = buffer.root()
         if owner.role is Role.CONSTANT:
-            if self.external:
+            if owner in self.parameters:
                 return f"PARAM({element}, {self.parameter_offsets[owner] + offset})"
             name = self.constants[owner] + (".values" if self.bulky(owner) else "")
             return name if offset == 0 else f"&{name}[{offset // owner.type.dtype.size}]"

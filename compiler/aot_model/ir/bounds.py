@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
+from aot_model.ir.admissible import Range, want
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Load, Var
 from aot_model.ir.values import Value
 
@@ -31,14 +33,30 @@ def bounds(x: Expr) -> tuple[int | None, int | None]:
 
 
 _table_limits: WeakKeyDictionary[Value, tuple[int, int]] = WeakKeyDictionary()
+_asking = 0
+
+
+@contextmanager
+def only_asking() -> Iterator[None]:
+    """Here bounds are asked for without a decision that relies on those of constants."""
+    global _asking
+    _asking += 1
+    try:
+        yield
+    finally:
+        _asking -= 1
 
 
 def _table_bounds(value: Value) -> tuple[int, int]:
-    """Smallest and largest element of a constant."""
+    """Smallest and largest element of a constant. Parameters that come later must be between them as well."""
+    if value.dtype.bits < 8:
+        return int(value.dtype.limits[0]), int(value.dtype.limits[1])  # any bits are between these
     found = _table_limits.get(value)
     if found is None:
         assert value.data is not None
         found = _table_limits[value] = int(value.data.min()), int(value.data.max())
+    if not _asking:
+        want(value, Range(*found))
     return found
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from aot_model.ir.admissible import forget as forget_wanted
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 
@@ -132,6 +133,7 @@ def forget() -> None:
     _interned.clear()
     _texts.clear()
     _fresh_count = 0
+    forget_wanted()
 
 
 def const(value: Number, dtype: DType = DType.INT32) -> Expr:

@@ -15,6 +15,7 @@ from enum import Enum
 
 import numpy as np
 
+from aot_model.ir.admissible import ANYTHING, Ranges
 from aot_model.ir.types import DType, Quantisation, TensorType
 from aot_model.ir.values import ModelTensor
 
@@ -41,6 +42,10 @@ class Buffer:
     align: int = 4
     view_of: tuple[Buffer, int] | None = None
     quantisation: Quantisation | None = None
+    admissible: Ranges = ANYTHING
+    """Of a constant: what its elements must be where it is read from a file of parameters."""
+    code: bool = False
+    """Of a constant: whether it is part of the program, and never in a file of parameters."""
 
     def __post_init__(self) -> None:
         self.align = max(self.align, self.type.dtype.alignment)  # 64-bit elements need more than a word's alignment

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from aot_model.arithmetic import fixed_point, rational
+from aot_model.ir.admissible import SHIFTS
 
 Array = Any
 
@@ -30,6 +31,8 @@ class ScalarOp:
     wrap: bool = False
     header: str | None = None
     """Where the functions of aot-model that the text calls are, if not in aot_model/scalar.h."""
+    domain: tuple[tuple[int, tuple[int, int]], ...] = ()
+    """Of operands for which the C text is not defined everywhere: (which, (least, greatest))."""
 
 
 def _c_div(a: Array, b: Array) -> Array:
@@ -187,19 +190,19 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "bitnot": ScalarOp(np.bitwise_not, c_int="({t})~{0}"),
     "shl": ScalarOp(_shift_left, c_int="aot_model_shl_{d}({0}, {1})"),
     "shr": ScalarOp(_shift_right, c_int="aot_model_shr_{d}({0}, {1})"),
-    "sar": ScalarOp(np.right_shift, infix=">>"),
+    "sar": ScalarOp(np.right_shift, infix=">>", domain=((1, (0, 63)),)),
     # quantised arithmetic
-    "requantise": ScalarOp(requantise, c_int="aot_model_requantise({0}, {1}, {2})"),
-    "requantise_single": ScalarOp(requantise_single, c_int="aot_model_requantise_single({0}, {1}, {2})"),
-    "requantise_even": ScalarOp(requantise_even, c_int="aot_model_requantise_even({0}, {1}, {2})"),
-    "requantise_wide": ScalarOp(requantise_wide, c_int="aot_model_requantise_wide({0}, {1}, {2})"),
+    "requantise": ScalarOp(requantise, c_int="aot_model_requantise({0}, {1}, {2})", domain=((2, SHIFTS),)),
+    "requantise_single": ScalarOp(requantise_single, c_int="aot_model_requantise_single({0}, {1}, {2})", domain=((2, SHIFTS),)),
+    "requantise_even": ScalarOp(requantise_even, c_int="aot_model_requantise_even({0}, {1}, {2})", domain=((2, SHIFTS),)),
+    "requantise_wide": ScalarOp(requantise_wide, c_int="aot_model_requantise_wide({0}, {1}, {2})", domain=((2, (-31, 14)),)),
     "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
-    "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift), c_int="aot_model_rounding_shift({0}, {1})"),
+    "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift), c_int="aot_model_rounding_shift({0}, {1})", domain=((1, (0, 31)),)),
     "leading_zeros": ScalarOp(_exact(fixed_point.leading_zeros), c_int="aot_model_leading_zeros({0})"),
     "fixed_log": ScalarOp(_exact(fixed_point.natural_log), c_int="aot_model_fixed_log({0})"),
     "inverse_sqrt_multiplier": ScalarOp(_exact(fixed_point.inverse_sqrt_multiplier), c_int="aot_model_inverse_sqrt_multiplier({0})"),
     "inverse_sqrt_shift": ScalarOp(_exact(fixed_point.inverse_sqrt_shift), c_int="aot_model_inverse_sqrt_shift({0})"),
-    "reciprocal": ScalarOp(_exact(fixed_point.reciprocal), c_int="aot_model_reciprocal({0})"),
+    "reciprocal": ScalarOp(_exact(fixed_point.reciprocal), c_int="aot_model_reciprocal({0})", domain=((0, (1, 2**31 - 1)),)),
     # index arithmetic (operands checked by the constructors in ir/expr.py)
     "idiv": ScalarOp(lambda a, n: a // n),
     "imod": ScalarOp(lambda a, n: a % n),

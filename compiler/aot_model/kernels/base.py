@@ -15,6 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
+from aot_model.ir.admissible import Ranges
+
 
 @dataclass(frozen=True)
 class ConvShape:
@@ -64,11 +66,18 @@ class Tail(Protocol):
 
 @dataclass(frozen=True)
 class Packed:
-    """A constant that the kernel reads through the parameter `name`."""
+    """A constant that the kernel reads through the parameter `name`.
+
+    admissible: what its elements must be for the code to be safe, where they are read from a file of parameters that somebody
+    else may have made; ANYTHING for mere data. None: integers are between the least and the greatest of `data`.
+    """
 
     name: str
     data: np.ndarray
     align: int = 4
+    admissible: Ranges | None = None
+    code: bool = False
+    """Part of the program rather than a parameter of it: it stays in the C file, whatever becomes of parameters."""
 
 
 @dataclass(frozen=True)

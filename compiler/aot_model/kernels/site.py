@@ -17,7 +17,7 @@ from aot_model.ir.strided import Strided
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, bound, scratch_buffer, shapes_of
-from aot_model.kernels.base import KernelCode
+from aot_model.kernels.base import KernelCode, Packed
 from aot_model.kernels.tail import Chain, FusedTail, accumulator_leaf
 from aot_model.kernels.target import Kernel, Target
 
@@ -38,7 +38,7 @@ class Lowering(Protocol):
 
     def read_buffer(self, value: Value) -> Buffer: ...
 
-    def constant_buffer(self, name: str, data: np.ndarray, align: int) -> Buffer: ...
+    def constant_buffer(self, name: str, packed: Packed) -> Buffer: ...
 
     def add(self, step: Step) -> None: ...
 
@@ -122,7 +122,7 @@ class Site:
         for packed in code.constants:
             dtype = DType.of(packed.data.dtype)
             params.append(Param(packed.name, dtype, Access.READ))
-            arguments.append(self.lowering.constant_buffer(f"{self.node.name}_{packed.name}", packed.data, packed.align))
+            arguments.append(self.lowering.constant_buffer(f"{self.node.name}_{packed.name}", packed))
         for piece in code.scratch:
             params.append(Param(piece.name, DType.UINT8, Access.SCRATCH, piece.ctype))
             arguments.append(scratch_buffer(f"{self.node.name}_{piece.name}", piece))
@@ -159,7 +159,7 @@ class Site:
     def call(self, name: str, body: str, arguments: Sequence[Argument], *, includes: Iterable[str] = (), helpers: tuple[str, ...] = (),
              overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "", fails: bool = False) -> None:  # fmt: skip
         """Add a call of a function without a tail: any number of inputs and outputs. fails: the body returns a status."""
-        params, buffers = bound(arguments, self._memory, lambda n, p: self.lowering.constant_buffer(n, p.data, p.align), self.node.name)
+        params, buffers = bound(arguments, self._memory, self.lowering.constant_buffer, self.node.name)
         function = Function(name, params, body, frozenset(includes), helpers, note, fails=fails)
         self.lowering.add(Call(function, buffers, overlaps, self.node.name, self.node.kind, macs, shapes_of(arguments)))
 

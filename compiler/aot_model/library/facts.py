@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -107,18 +107,36 @@ class Device:
 
 
 @dataclass(frozen=True)
+class Check:
+    """What elements of a file of parameters must be: `count` of type `kind`, `step` elements apart from each other, from `offset` bytes behind
+    the header on, in array number `array`; the k-th is between low + k * rise and high."""
+
+    array: int
+    kind: str
+    offset: int
+    count: int
+    step: int
+    low: int
+    high: int
+    rise: int = 0
+
+
+@dataclass(frozen=True)
 class Parameters:
-    """External parameters: the file's bytes and alignment, the hash of the structure that it must have, and that structure."""
+    """External parameters: the file's bytes and alignment, the hash of the structure that it must have, that structure, and what is checked."""
 
     size: int
     align: int
     hash: str
     file: str | None = None
     structure: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"file": self.file, "bytes": self.size, "align": self.align, "hash": self.hash, "structure": list(self.structure)}
+        checks = [list(astuple(c)) for c in self.checks]
+        return {"file": self.file, "bytes": self.size, "align": self.align, "hash": self.hash, "structure": list(self.structure), "checks": checks}
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Parameters:
-        return Parameters(int(facts["bytes"]), int(facts["align"]), facts["hash"], facts["file"], tuple(map(str, facts["structure"])))
+        checks = tuple(Check(int(a), str(kind), *map(int, rest)) for a, kind, *rest in facts.get("checks", ()))
+        return Parameters(int(facts["bytes"]), int(facts["align"]), facts["hash"], facts["file"], tuple(map(str, facts["structure"])), checks)

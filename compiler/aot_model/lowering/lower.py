@@ -8,6 +8,7 @@ import numpy as np
 
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
+from aot_model.ir.admissible import ANYTHING, observed, wanted
 from aot_model.ir.expr import Cell, Const, Expr, Index, const, load
 from aot_model.ir.graph import Graph, Node, hand_down, read_values
 from aot_model.ir.index import add, dense_position, flatten, index_variables, mul, sub
@@ -17,6 +18,7 @@ from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step
 from aot_model.ir.strided import Strided, dense, strided
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
+from aot_model.kernels.base import Packed
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import Chain, find_chain
 from aot_model.kernels.target import Kernel, Target
@@ -34,6 +36,7 @@ def lower(graph: Graph, target: Target) -> Program:
     """The program of a graph for a target. Buffers have no addresses yet."""
     lowering = Lowering(graph, target)
     lowering.run()
+    lowering.check_constants()
     states = [lowering.buffers[v] for v in lowering.states]
     inputs = [lowering.buffers[v] for v in graph.inputs]
     return Program(graph.name, inputs, lowering.outputs, lowering.steps, states, held=lowering.held())
@@ -50,7 +53,8 @@ class Lowering:
         self.buffers: dict[Value, Buffer] = {}
         self.outputs: list[Buffer] = []
         self.states: list[Value] = []
-        self._packed: dict[tuple[str, bytes, int], Buffer] = outer._packed if outer else {}
+        self._packed: dict[tuple[str, bytes, int, bool], Buffer] = outer._packed if outer else {}
+        self._values: dict[Value, Buffer] = outer._values if outer else {}
         self._producer = graph.producers()
         self._made = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
         self.read = {v for n in graph.nodes for v in read_values(n)} | set(graph.outputs)
@@ -135,7 +139,7 @@ class Lowering:
     def buffer(self, value: Value) -> Buffer:
         """The buffer of a value in memory."""
         if value.data is not None:
-            return self.constant_buffer(value.name, value.data, value.dtype.alignment)
+            return self._constant(value, value.data, value.dtype.alignment)
         if value not in self.buffers:
             if self.outer is not None and value not in self._producer:
                 return self.outer.buffer(value)
@@ -149,15 +153,29 @@ class Lowering:
     def read_buffer(self, value: Value) -> Buffer:
         """The buffer of a value for a function that takes packed constants (ir/nibbles.py)."""
         if value.data is not None and is_packed(value):
-            return self.constant_buffer(value.name, packed(value.data), 1)
+            return self._constant(value, packed(value.data), 1)
         return self.buffer(value)
 
-    def constant_buffer(self, name: str, data: np.ndarray, align: int) -> Buffer:
-        """A constant in flash; equal data is there once."""
-        key = (str(data.dtype), data.tobytes(), align)
+    def _constant(self, value: Value, data: np.ndarray, align: int) -> Buffer:
+        """The buffer of a constant value. What the code relies on is known when all of it has been written."""
+        found = self.constant_buffer(value.name, Packed(value.name, data, align, ANYTHING))
+        self._values[value] = found
+        return found
+
+    def constant_buffer(self, name: str, packed: Packed) -> Buffer:
+        """A constant in flash; equal data is there once, and what one reader or the other wants of it holds."""
+        data, align = packed.data, packed.align
+        key = (str(data.dtype), data.tobytes(), align, packed.code)
         if key not in self._packed:
-            self._packed[key] = Buffer(name, TensorType(DType.of(data.dtype), data.shape), Role.CONSTANT, np.ascontiguousarray(data), align)
-        return self._packed[key]
+            self._packed[key] = Buffer(name, TensorType(DType.of(data.dtype), data.shape), Role.CONSTANT, np.ascontiguousarray(data), align, code=packed.code)
+        found = self._packed[key]
+        found.admissible += observed(data) if packed.admissible is None else packed.admissible
+        return found
+
+    def check_constants(self) -> None:
+        """Have the buffers of constant values say what the code relies on."""
+        for value, buffer in self._values.items():
+            buffer.admissible += wanted(value)
 
     def add(self, step: Step) -> None:
         self.steps.append(step)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.strings import encoded
 from aot_model.ir.types import DType, TensorType
@@ -62,7 +63,8 @@ class FindKey(Operator):
                 text.line(f"const int32_t found = aot_model_string_find(words, begins, {count}, x[i].text, {x.dtype.size});")
                 self._store(text, "found >= 0", "found")
         else:
-            tables, ordered = {"keys": self._table(x.dtype)}, sum(k == k for k in self.keys)
+            keys = self._table(x.dtype)
+            tables, ordered = [Packed("keys", keys, keys.itemsize, ANYTHING)], sum(k == k for k in self.keys)
             with text.loop("i", str(x.type.elements)):
                 text.line("int32_t low = 0;")
                 text.line(f"int32_t high = {ordered};")
@@ -79,7 +81,7 @@ class FindKey(Operator):
                     self._store(text, f"low < {count} && keys[low] == x[i]", "low")
         if self.must:
             text.line("return AOT_MODEL_OK;")
-        arguments = [Argument("x", x), *(Argument(k, Packed(k, v, v.itemsize)) for k, v in tables.items()), written("y", y)]
+        arguments = [Argument("x", x), *(Argument(t.name, t) for t in tables), written("y", y)]
         site.call("find_key", block(text), arguments, includes={HEADER} if x.dtype.is_string else (), note=f"{count} keys", fails=self.must)
 
     def _store(self, text: CText, test: str, found: str) -> None:

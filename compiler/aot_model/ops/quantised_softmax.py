@@ -10,6 +10,7 @@ import numpy as np
 
 from aot_model.arithmetic import exact
 from aot_model.arithmetic.fixed_point import scaled_differences, softmax_exponentials
+from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
@@ -128,6 +129,10 @@ class Exponential(Operator):
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
+        values = self.table.value
+        assert values.data is not None
+        greatest = Range(int(values.data[0]), int(values.data[0]), count=1)  # of the largest element: so sums have an inverse and a logarithm
+        want(values, *observed(values.data), greatest)
         return self.table.at(call("sub", a, b))
 
     @classmethod

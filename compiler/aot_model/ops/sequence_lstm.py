@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from aot_model.c.expr import CWriter, float_literal
+from aot_model.ir.admissible import ANYTHING, Range, Ranges
 from aot_model.ir.expr import Expr, Index, leaf
 from aot_model.ir.index import flatten
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
@@ -396,7 +397,11 @@ for (int32_t j = 0; j < {units}; ++j) {{
     ht[j] = ({site.node.outputs[1].dtype.c_type})aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high});
 }}"""
     body = _frame(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
-    constants = [("w", w), ("r", r), ("bias_x", bias_x), ("bias_h", bias_h), ("factors", factors.reshape(-1)), ("table", np.asarray(sigmoid_table(), dtype=np.uint16))]
-    arguments = [*_memory(site), *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize)) for k, v in constants)]
+    room_x, room_h = ((1 << (62 if wide else 31)) - 1 - n * 128 * (1 << 15 if wide else 128) for n in (inputs, outputs))  # no sum overflows
+    constants: list[tuple[str, np.ndarray, Ranges | None]] = [
+        ("w", w, ANYTHING), ("r", r, ANYTHING), ("bias_x", bias_x, (Range(-room_x, room_x),)), ("bias_h", bias_h, (Range(-room_h, room_h),)),
+        ("factors", factors.reshape(-1), (Range(-31, 14 if wide else 30, 1, 2),)), ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
+    ]  # fmt: skip
+    arguments = [*_memory(site), *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants)]
     arguments.append(Argument("gates", Scratch("gates", 4 * units * 2, 2, "int16_t")))
     site.call("lstm", body, [*arguments, *_results(site)], includes=["string.h", "aot_model/scalar.h"], helpers=helpers, macs=op.macs(site), note="integer LSTM")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aot_model.c.names import bytes_literal
+from aot_model.ir.admissible import Range
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
@@ -35,10 +36,12 @@ def strings_input(inputs: Inputs, index: int = 0) -> Value:
     return value
 
 
-def packed_words(words: Sequence[bytes]) -> dict[str, np.ndarray]:
+def packed_words(words: Sequence[bytes]) -> list[Packed]:
     """The tables of aot_model_string_find: sorted words one behind the other, each with a NUL, and where they begin."""
     begins = np.cumsum([0, *(len(w) + 1 for w in words)])[:-1]
-    return {"words": np.frombuffer(b"".join(w + b"\0" for w in words) or b"\0", np.uint8), "begins": begins.astype(np.int32) if words else np.zeros(1, np.int32)}
+    text = b"".join(w + b"\0" for w in words) or b"\0"
+    last = (Range(0, 0, len(text) - 1),)  # where reading ends at the latest
+    return [Packed("words", np.frombuffer(text, np.uint8), 1, last), Packed("begins", begins.astype(np.int32) if words else np.zeros(1, np.int32))]
 
 
 def possible(word: object, dtype: DType) -> bool:
@@ -171,7 +174,7 @@ class StringNormalizer(Operator):
         size = x.dtype.size
         fold = bool(self.stopwords) and not self.is_case_sensitive
         words = sorted({(letter_case.lower(w) if fold else w).encode() for w in self.stopwords if possible(w.encode(), x.dtype)})
-        tables = packed_words(words) if words else {}
+        tables = packed_words(words) if words else []
         text = CText()
         target = "y[count].text" if words else "y[i].text"
         put = f"aot_model_string_put({target}, x[i].text, length, {size});"
@@ -200,7 +203,7 @@ class StringNormalizer(Operator):
             text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
         shapes = put_shape(text, site, 1, [*("1" for _ in x.shape[:-1]), "count" if words else str(max(x.shape[-1], 1))]) if self.stopwords else []
         helpers = (letter_case.change_case_function(),) if fold or self.case_change_action != "NONE" else ()
-        arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", y), *shapes]
+        arguments = [Argument("x", x), *(Argument(t.name, t) for t in tables), written("y", y), *shapes]
         site.call("string_normalizer", block(text), arguments, includes={HEADER, "string.h"}, helpers=helpers)
 
     @classmethod

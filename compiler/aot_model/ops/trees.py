@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from aot_model.c.expr import float_literal
+from aot_model.ir.admissible import ANYTHING, Range, Ranges
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -73,13 +74,15 @@ class TreeSums(Operator):
         return [TensorType(x.dtype, (x.shape[0], self.targets))]
 
     def lower(self, site: Site) -> None:
-        x, forest = site.input(0), self.forest
-        assert forest is not None
+        x = site.input(0)
+        assert self.forest is not None
+        forest = sorted_forest(self.forest)
         dtype, c_type = x.dtype.numpy, x.dtype.c_type
         branches = sorted({m for m in forest.mode if m != LEAF})
         begins = np.cumsum([0, *(len(v) for v in forest.votes)]).astype(np.int32)
         order = [p for v in forest.votes for p in v]
         child = np.stack([np.asarray(forest.yes), np.asarray(forest.no)], 1).astype(np.int32)
+        last = len(forest.mode) - 1
         tables: dict[str, np.ndarray] = {
             "feature": np.asarray([-1 if m == LEAF else f for f, m in zip(forest.feature, forest.mode, strict=True)], np.int32),
             "threshold": np.asarray(forest.threshold, dtype), "child": child, "roots": np.asarray(forest.roots, np.int32), "votes": begins,
@@ -90,6 +93,11 @@ class TreeSums(Operator):
             tables["mode"] = np.asarray([branches.index(m) if m != LEAF else 0 for m in forest.mode], np.uint8)
         if any(forest.missing):
             tables["missing"] = np.asarray(forest.missing, np.uint8)
+        # Children lie behind their parents, so that a walk ends; the last node is a leaf.
+        admissible: dict[str, Ranges] = {
+            "feature": (Range(-1, x.shape[1] - 1), Range(-1, -1, last)), "child": tuple(Range(1, last, k, 2, last, 1) for k in range(2)), "roots": (Range(0, last),),
+            "votes": (Range(0, len(order)),), "target": (Range(0, self.targets - 1),), "mode": ANYTHING, "missing": ANYTHING,
+        }  # fmt: skip
         text = CText()
         extreme = self.aggregate in ("MIN", "MAX")
         with text.loop("n", str(x.shape[0])):
@@ -122,7 +130,7 @@ class TreeSums(Operator):
             for k, value in enumerate(self.base):
                 if value:
                     text.line(f"out[{k}] += {float_literal(value, x.dtype)};")
-        arguments = [Argument("x", x), *(Argument(k, Packed(k, v, v.itemsize)) for k, v in tables.items()), written("y", site.node.outputs[0])]
+        arguments = [Argument("x", x), *(Argument(k, Packed(k, v, v.itemsize, admissible.get(k))) for k, v in tables.items()), written("y", site.node.outputs[0])]
         if extreme:
             arguments.append(Argument("seen", Scratch("seen", self.targets, 1, "uint8_t")))
         note = f"{len(forest.roots)} trees, {len(forest.feature)} nodes"
@@ -155,6 +163,34 @@ class TreeSums(Operator):
             combine: Callable[[list[float]], float] = {"SUM": sum, "AVERAGE": lambda v: sum(v) / len(forest.roots), "MIN": lambda v: min(v, default=0), "MAX": lambda v: max(v, default=0)}[self.aggregate]
             out[:] = [combine(v) + b for v, b in zip(votes, self.base or (0.0,) * self.targets, strict=True)]
         return [y.astype(x.dtype)]
+
+
+def sorted_forest(forest: Forest) -> Forest:
+    """The same trees with each node behind those that lead to it. Children of a leaf, which nothing reads, are the node after it."""
+    order: list[int] = []
+    done: set[int] = set()
+    for start in range(len(forest.mode)):
+        stack = [(start, False)]
+        while stack:
+            k, finished = stack.pop()
+            if finished:
+                order.append(k)
+            elif k not in done:
+                done.add(k)
+                stack.append((k, True))
+                if forest.mode[k] != LEAF:
+                    stack += [(c, False) for c in (forest.yes[k], forest.no[k]) if c not in done]
+    order.reverse()
+    place = {old: new for new, old in enumerate(order)}
+    last = len(order) - 1
+
+    def children(of: Sequence[int]) -> tuple[int, ...]:
+        return tuple(place[of[k]] if forest.mode[k] != LEAF else min(place[k] + 1, last) for k in order)
+
+    return replace(
+        forest, feature=tuple(forest.feature[k] for k in order), threshold=tuple(forest.threshold[k] for k in order), yes=children(forest.yes), no=children(forest.no),
+        mode=tuple(forest.mode[k] for k in order), missing=tuple(forest.missing[k] for k in order), roots=tuple(place[r] for r in forest.roots), votes=tuple(forest.votes[k] for k in order),
+    )  # fmt: skip
 
 
 def forest_of(node: Operator, prefix: str) -> Forest:

@@ -154,7 +154,7 @@ class RegionSite:
         return self.buffer(memory)
 
     def _pack(self, name: str, packed: Packed) -> Buffer:
-        return self._site.lowering.constant_buffer(name, packed.data, packed.align)
+        return self._site.lowering.constant_buffer(name, packed)
 
     def finish(self) -> None:
         """Check the calls and add them to the program. CompileError E502."""
@@ -250,7 +250,7 @@ def _artifact(build: RegionSite, made: Source | Blob, device: Device | None) -> 
         arguments.append(Argument("scratch", Scratch("scratch", made.scratch, made.align, "uint8_t")))
     if isinstance(made, Blob):
         body = _interpreter(build, made, device)
-        blob = Packed("blob", np.frombuffer(made.data, np.uint8), made.align)
+        blob = Packed("blob", np.frombuffer(made.data, np.uint8), made.align, code=True)
         build.call(build.region.name, body, [Argument("blob", blob), *arguments], includes=(made.header,), fails=True, note=f"{len(made.data):,} bytes for {made.function}()")
         return
     extra = [device.name] if device is not None and device.context is not None else []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import input_radius
+from aot_model.ir.admissible import ANYTHING, SHIFTS, Range
 from aot_model.ir.pattern import Pattern, absent, constant, op, value
 from aot_model.ir.types import DType
 from aot_model.kernels.arguments import Argument, written
@@ -96,13 +97,13 @@ def _offsets(part: Integer) -> list[str]:
 def _factors(part: Integer, channels: int) -> tuple[list[Argument], str]:
     """Multipliers and shifts, one for each channel. The library's struct has pointers to what it only reads."""
     multiplier, shift = (a.astype(np.int32) for a in part.quant.channels(channels))
-    arguments = [Argument("multiplier", Packed("multiplier", multiplier)), Argument("shift", Packed("shift", shift))]
+    arguments = [Argument("multiplier", Packed("multiplier", multiplier, admissible=ANYTHING)), Argument("shift", Packed("shift", shift, admissible=(Range(*SHIFTS),)))]
     return arguments, "const cmsis_nn_per_channel_quant_params quant = { .multiplier = (int32_t *)(uintptr_t)multiplier, .shift = (int32_t *)(uintptr_t)shift };"
 
 
 def _bias(part: Integer, channels: int) -> Argument:
     bias = part.bias if part.bias is not None else np.zeros(channels, np.int32)
-    return Argument("bias", Packed("bias", bias.astype(np.int32)))
+    return Argument("bias", Packed("bias", bias.astype(np.int32), admissible=ANYTHING))
 
 
 def extension_of(build: RegionSite) -> str:
@@ -138,7 +139,7 @@ def _convolution(build: RegionSite, match: Match) -> None:
         "&params, &quant, &x_dims, x, &w_dims, w, &bias_dims, bias, &y_dims, y",
         f"arm_{name}_wrapper_s8_get_buffer_size(&params, &x_dims, &w_dims, &y_dims)", planned,
     )  # fmt: skip
-    arguments = [Argument("x", match.value("x")), Argument("w", Packed("w", weights)), _bias(part, s.out_c), *factors, *scratch]
+    arguments = [Argument("x", match.value("x")), Argument("w", Packed("w", weights, admissible=ANYTHING)), _bias(part, s.out_c), *factors, *scratch]
     _call(build, match, layer.name, _body(layer, buffer), [*arguments, written("y", match.result.outputs[0])], True, layer.function)
 
 
@@ -160,7 +161,7 @@ def _fully_connected(build: RegionSite, match: Match) -> None:
     if planned:
         # With Helium the library reads here what does not depend on the input.
         constant_part = weights.astype(np.int64).sum(axis=1) * -part.quant.x_zero_point + (part.bias if part.bias is not None else 0)
-        sums = [Argument("sums", Packed("sums", constant_part.astype(np.int32)))]
+        sums = [Argument("sums", Packed("sums", constant_part.astype(np.int32), admissible=ANYTHING))]
     layer = _Layer(
         "cmsis_nn_fully_connected",
         "arm_fully_connected_per_channel_s8" if per_channel else "arm_fully_connected_s8",
@@ -171,7 +172,7 @@ def _fully_connected(build: RegionSite, match: Match) -> None:
         "&params, &quant, &x_dims, x, &w_dims, w, &bias_dims, bias, &y_dims, y",
         "arm_fully_connected_s8_get_buffer_size(&w_dims)", planned,
     )  # fmt: skip
-    arguments = [Argument("x", x), Argument("w", Packed("w", weights)), bias, *factors, *sums, written("y", match.result.outputs[0])]
+    arguments = [Argument("x", x), Argument("w", Packed("w", weights, admissible=ANYTHING)), bias, *factors, *sums, written("y", match.result.outputs[0])]
     _call(build, match, layer.name, _body(layer, "(void *)(uintptr_t)sums" if planned else "NULL"), arguments, True, layer.function)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import KernelCode, Packed, Tail
 from aot_model.kernels.float32.text import CText
 
@@ -43,7 +44,7 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int) -> 
     if m.bits == 4:
         weights = weights[..., :half] | weights[..., half:] << 4
     same = m.zeros.size > 0 and bool((m.zeros == m.zeros.flat[0]).all()) and m.zeros.dtype.kind == "i"
-    constants = [Packed("weights", np.ascontiguousarray(weights).reshape(-1)), Packed("scales", np.ascontiguousarray(_tiles(m.scales.astype(np.float32), tile)).reshape(-1))]
+    constants = [Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=ANYTHING), Packed("scales", np.ascontiguousarray(_tiles(m.scales.astype(np.float32), tile)).reshape(-1))]
     if not same:
         kind = np.float32 if m.zeros.dtype.kind == "f" else np.int16
         constants.append(Packed("zeros", np.ascontiguousarray(_tiles(m.zeros.astype(kind), tile)).reshape(-1)))

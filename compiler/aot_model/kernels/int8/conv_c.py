@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import finish_c, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.finish import admissible_rows, finish_c, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
-from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point, plan
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan, room_for_bias
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
 
@@ -65,11 +66,13 @@ def conv(
         requantise = ""
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
     width = int(table.shape[1])
+    most = room_for_bias(weights.dtype, w.shape[1], quant)
+    room = most if int(np.abs(table[:, 0]).max(initial=0)) <= most else None
     if nibbles:
         packed = [_pairs(v, offset) if k % 2 == 0 and channels == 2 else v for k, v in enumerate(packed)]
     constants = [
-        Packed("weights", np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed)),
-        Packed("requantisation", wrapped(table.reshape(-1))),
+        Packed("weights", np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed), admissible=ANYTHING),
+        Packed("requantisation", wrapped(table.reshape(-1)), admissible=admissible_rows(rq, width, room)),
     ]
     scratch: list[Scratch] = []
     x_type, out = f"{quant.x_dtype}_t", f"{quant.out_dtype}_t"
@@ -85,7 +88,7 @@ def conv(
 
     # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
     # unsigned sums wrap as the rule's do, but gcc reorders them and runs out of registers: only where they may wrap
-    sum_type, sum_cast = ("int32_t", "") if cannot_overflow(w, b, quant) else ("uint32_t", "(uint32_t)")
+    sum_type, sum_cast = ("int32_t", "") if room is not None else ("uint32_t", "(uint32_t)")
     unroll = _largest_divisor(taps, 8)
     zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
     zero = "" if quant.weight_zero_point == 0 else zero

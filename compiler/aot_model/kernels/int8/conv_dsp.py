@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import raw_constants, requantise_helper
@@ -57,7 +58,7 @@ def conv(
     body = _Body(shape, quant, patch, separate, stream.requantise.form == "raw", tail, flat, assemble)
     run, run_text = run_helper(shape, quant) if assemble else ("", "")
     helpers = [kernel_text, expand_text, *([run_text] if assemble else [])]
-    constants = [Packed("weights", stream.words)]
+    constants = [Packed("weights", stream.words, admissible=ANYTHING)]
     if body.raw:
         requantise, text = requantise_helper(quant)
         helpers.append(text)

@@ -16,10 +16,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_c
 from aot_model.kernels.int8.conv_mve import tail_helpers
-from aot_model.kernels.int8.host_finish import Finish, finish, table
+from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
 from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
 from aot_model.kernels.int8.instructions import InstructionSet
@@ -171,7 +172,7 @@ def conv(
     helpers = [*tiles, *finishes, *texts.values()]
     return KernelCode(
         body=dialect.named(body),
-        constants=(Packed("weights", np.concatenate(packed), 32), Packed("table", np.concatenate(entries), 32)),
+        constants=(Packed("weights", np.concatenate(packed), 32, ANYTHING), Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries))),
         scratch=loops.scratch(),
         includes=frozenset({dialect.header}),
         helpers=tuple(dict.fromkeys(dialect.named(h) for h in (*helpers, *tail_helpers(tail)))),

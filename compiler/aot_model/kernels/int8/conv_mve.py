@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels
 from .dot_mve import dot, pack
@@ -64,7 +65,7 @@ def conv(
         sizes = f"{pixels}, {depth}, {kernel.depth}, {shape.out_c}"
         return KernelCode(
             body=f"aot_mve_pointwise({kernel.name}, {sizes}, patch, x, w, y);\n",
-            constants=(Packed("w", pack(matrix, rq, 4)),),
+            constants=(Packed("w", pack(matrix, rq, 4), admissible=ANYTHING),),
             scratch=(Scratch("patch", 2 * kernel.depth),),
             includes=INCLUDES,
             helpers=(kernel.text,),
@@ -77,7 +78,7 @@ def conv(
         scratch.append(Scratch("row", 2 * shape.out_c))
     return KernelCode(
         body=_body(shape, kernel.name, kernel.depth, patch.name, tail),
-        constants=(Packed("w", pack(matrix, rq, 4)),),
+        constants=(Packed("w", pack(matrix, rq, 4), admissible=ANYTHING),),
         scratch=tuple(scratch),
         includes=INCLUDES,
         helpers=(*patch.helpers, kernel.text, *tail_helpers(tail)),

@@ -17,6 +17,7 @@ import hashlib
 
 import numpy as np
 
+from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
 from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
@@ -51,9 +52,9 @@ def depthwise3x3(
     scratch = [Scratch("pairs", total)]
     if tail is not None:
         scratch.append(Scratch("row", step * s.out_w * s.out_c))
-    constants = [Packed("w", _pack(matrix)), Packed("k", np.stack([rq.bias, rq.multiplier], 1).astype(np.int32))]
+    constants = [Packed("w", _pack(matrix), admissible=ANYTHING), Packed("k", np.stack([rq.bias, rq.multiplier], 1).astype(np.int32), admissible=ANYTHING)]
     if rq.common_right is None:
-        constants.append(Packed("right", rq.signed_shift))
+        constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))
     constants.append(Packed("offsets", _offsets(s, pair)))
     fields = {
         "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h, "out_row": s.out_w * s.out_c,

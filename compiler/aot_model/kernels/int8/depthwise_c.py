@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import finish_c, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.finish import admissible_rows, finish_c, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
-from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point, plan
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan, room_for_bias
 from aot_model.kernels.int8.spec import QuantSpec
 
 WRITTEN_OUT = 16
@@ -46,6 +47,8 @@ def depthwise(
     else:
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
     width = int(table.shape[1])
+    most = room_for_bias(weights.dtype, w.shape[1], quant)
+    room = most if int(np.abs(table[:, 0]).max(initial=0)) <= most else None
     results = tail is not None
     loops = PlaneLoops(shape, quant, plane, rq, tail, results)
     y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
@@ -53,7 +56,7 @@ def depthwise(
     zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
     zero = zero if quant.weight_zero_point else ""
 
-    sum_type, sum_cast = ("int32_t", "") if cannot_overflow(w, b, quant) else ("uint32_t", "(uint32_t)")
+    sum_type, sum_cast = ("int32_t", "") if room is not None else ("uint32_t", "(uint32_t)")
     written_out = taps <= WRITTEN_OUT
     at = [(i * u.dilation * plane.length) + j * v.dilation for i in range(u.kernel) for j in range(v.kernel)]
     if written_out:
@@ -98,8 +101,8 @@ def depthwise(
     return KernelCode(
         body=loops.text(compute, ""),
         constants=(
-            Packed("weights", np.ascontiguousarray(grid).reshape(-1)),
-            Packed("requantisation", wrapped(table.reshape(-1))),
+            Packed("weights", np.ascontiguousarray(grid).reshape(-1), admissible=ANYTHING),
+            Packed("requantisation", wrapped(table.reshape(-1)), admissible=admissible_rows(rq, width, room)),
         ),
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),

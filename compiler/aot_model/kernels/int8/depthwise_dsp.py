@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.admissible import ANYTHING, Range
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.depthwise3x3_dsp import three_by_three
 from aot_model.kernels.int8.dsp import HEADER
@@ -60,7 +61,7 @@ def depthwise(
         rows.append(np.concatenate([wrapped(start[c : c + 1]), taps, wrapped(np.array(requantise_words(rq, c), np.int64))]))
     words = int(rows[0].size)
     helpers: list[str] = []
-    constants = [Packed("weights", np.concatenate(rows))]
+    constants = [Packed("weights", np.concatenate(rows), admissible=ANYTHING if rq.form == "raw" or rq.uniform_shift else (Range(0, 31, words - 1, words),))]
     scratch = [Scratch("plane", 2 * plane.length * plane.lines, 4, "int16_t")]
     if results:
         size = 4 if rq.form == "raw" else 1

@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_host
 from aot_model.kernels.int8.conv_mve import tail_helpers
-from aot_model.kernels.int8.host_finish import Finish, finish, table
+from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
 from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point
@@ -108,8 +109,8 @@ def depthwise(
     return KernelCode(
         body=AVX2.named(body),
         constants=(
-            Packed("weights", np.concatenate(packed), 32),
-            Packed("table", np.concatenate(entries), 32),
+            Packed("weights", np.concatenate(packed), 32, ANYTHING),
+            Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)),
             Packed("offsets", offsets, 4),
         ),
         scratch=loops.scratch(),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, by_rows
 from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
@@ -62,8 +63,8 @@ def depthwise_taps(
     name, text = _row_kernel(p, rq)
     order = np.arange(s.out_c).reshape(s.in_c, p.multiplier).T.reshape(-1)  # one run per multiple
     constants = [
-        Packed("w", _pack(matrix[order], rq, order, p.chunks)),
-        Packed("k", np.stack([rq.bias, rq.multiplier], 1)[order].astype(np.int32)),
+        Packed("w", _pack(matrix[order], rq, order, p.chunks), admissible=ANYTHING),
+        Packed("k", np.stack([rq.bias, rq.multiplier], 1)[order].astype(np.int32), admissible=ANYTHING),
         Packed("offsets", offsets),
     ]
     scratch = [Scratch("ring", p.slots * p.row)] if p.slots else []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.admissible import SHIFTS, Range, Ranges
 from aot_model.kernels.base import Packed
 from aot_model.kernels.int8.dsp import Schedule, op, twin
 from aot_model.kernels.int8.requantise import Requantise
@@ -84,6 +85,16 @@ def finish_c(rq: Requantise, out_dtype: str, constants: str) -> list[str]:
     return [f"const int32_t {line}" if line.startswith("sign =") else line for line in lines]
 
 
+def admissible_rows(rq: Requantise, width: int, room: int | None) -> Ranges:
+    """Of a table of rows {start of the sum, requantisation}: starts are not larger than `room`, where sums are signed."""
+    least = -(1 << 31)
+    start = () if room is None else (Range(-room, room, 0, width),)
+    if rq.form == "raw":
+        return (*start, Range(*SHIFTS, 2, width))
+    offset = (Range(least + 1, -least - 1, 2, width),) if rq.form == "ties" else ()
+    return (*start, *offset, *(() if rq.uniform_shift else (Range(0, 31, 3, width),)))
+
+
 def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
     """(name, C text) of the rule as it stands, for any multiplier and shift: (acc, {multiplier, shift}) -> clamped value."""
     name = f"requantise_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
@@ -102,4 +113,4 @@ static int32_t {name}(int32_t acc, const int32_t *constants)
 def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
     """Multiplier and shift of each channel for the plain rule."""
     m, s = quant.channels(channels)
-    return [Packed("requantisation", np.stack([m, s], axis=1).astype(np.int32).reshape(-1))]
+    return [Packed("requantisation", np.stack([m, s], axis=1).astype(np.int32).reshape(-1), admissible=(Range(*SHIFTS, 1, 2),))]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, Load, Schedule, assembly, op, twin
 from aot_model.kernels.int8.finish import DSP, asm_text, form_name, raw_constants, requantise, requantise_helper, requantise_words, wrapped
@@ -173,7 +174,7 @@ def fully_connected(
 
     raw = rq.form == "raw"
     kernel, text = row_kernel(rq, joined, quant, expanded, shared)
-    helpers, constants, scratch = [text], [Packed("weights", stream)], []
+    helpers, constants, scratch = [text], [Packed("weights", stream, admissible=ANYTHING)], []
     lines = []
     source = "x"
     if expanded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from .conv_mve import INCLUDES, conv, tail_helpers, tail_loop
 from .conv_mve import applicable as conv_applicable
@@ -53,7 +54,7 @@ def fully_connected(
         body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail)
     return KernelCode(
         body=body,
-        constants=(Packed("w", pack(matrix, rq, block)),),
+        constants=(Packed("w", pack(matrix, rq, block), admissible=ANYTHING),),
         scratch=tuple(scratch),
         includes=INCLUDES,
         helpers=(kernel.text, *tail_helpers(tail)),

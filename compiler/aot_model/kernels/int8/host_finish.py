@@ -10,10 +10,12 @@ A table has one entry per block of 16 or 8 channels, int32 words:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
 from aot_model.kernels.int8.finish import requantise_helper
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.requantise_host import HostRequantise
@@ -101,3 +103,11 @@ def table(block: int, rq: HostRequantise, channels: Int64, dialect: InstructionS
     if rq.form == "ties":
         parts.append(of(rq.shift, after))
     return np.concatenate(parts)
+
+
+def admissible_entries(rq: HostRequantise, entries: Sequence[np.ndarray]) -> Ranges:
+    """Of the entries of a layer: only the plain rule shifts in C; what the vector instructions do is defined for all numbers."""
+    if rq.form != "raw":
+        return ANYTHING
+    begins = np.cumsum([0, *(e.size for e in entries)]).tolist()
+    return tuple(Range(*SHIFTS, at + e.size // 3 + 1, 2, e.size // 3) for at, e in zip(begins, entries, strict=False))

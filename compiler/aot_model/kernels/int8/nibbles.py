@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from aot_model.ir.admissible import ANYTHING
 from aot_model.ir.nibbles import packed
 from aot_model.kernels.base import KernelCode, Packed, Scratch
 
@@ -54,8 +55,8 @@ def _words(code: KernelCode, room: int | None) -> KernelCode | None:
         ends = np.cumsum([a + b for a, b in runs]).tolist()
         raw = [words[end - a - b : end - b] for (a, b), end in zip(runs, ends, strict=True)]
         small = [words[end - b : end] for (_, b), end in zip(runs, ends, strict=True)]
-        constants += [Packed(f"packed_{c.name}", packed(np.concatenate(small).view(np.int8)), 4), Packed(f"runs_{c.name}", np.asarray(runs, np.uint16).reshape(-1), 4),
-                      Packed(f"words_{c.name}", np.concatenate([*raw, np.zeros(0 if any(r.size for r in raw) else 1, "<i4")]).astype(np.int32), 4)]  # fmt: skip
+        constants += [Packed(f"packed_{c.name}", packed(np.concatenate(small).view(np.int8)), 4, ANYTHING), Packed(f"runs_{c.name}", np.asarray(runs, np.uint16).reshape(-1), 4, code=True),
+                      Packed(f"words_{c.name}", np.concatenate([*raw, np.zeros(0 if any(r.size for r in raw) else 1, "<i4")]).astype(np.int32), 4, c.admissible)]  # fmt: skip
         scratch.append(Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t"))
         lines.append(f"aot_model_unpack_words(packed_{c.name}, words_{c.name}, runs_{c.name}, {len(runs)}, (int32_t *)(void *){c.name});")
     if not lines or (room is not None and sum(s.nbytes for s in scratch) > room):
@@ -75,7 +76,7 @@ def staged(code: KernelCode, room: int | None) -> KernelCode | None:
         return None
     lines = [f"aot_model_unpack_{_kind(c.data)}(packed_{c.name}, {c.name}, {c.data.size});" for c in found]
     scratch = [Scratch(c.name, c.data.size, c.align, f"{c.data.dtype}_t") for c in found]
-    constants = [Packed(f"packed_{c.name}", packed(c.data), 4) if _kind(c.data) else c for c in code.constants]
+    constants = [Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING) if _kind(c.data) else c for c in code.constants]
     return replace(
         code, body="\n".join([*lines, code.body]), constants=tuple(constants), scratch=(*code.scratch, *scratch),
         includes=code.includes | {"aot_model/narrow.h"}, note=f"{code.note}; weights of 4 bits, unpacked before",

@@ -71,10 +71,11 @@ def bounds(weights: Int64, bias: Int64, quant: QuantSpec) -> tuple[Int64, Int64]
     return bias + np.minimum(a, b).sum(axis=1), bias + np.maximum(a, b).sum(axis=1)
 
 
-def cannot_overflow(weights: Int64, bias: Int64, quant: QuantSpec) -> bool:
-    """Whether every partial sum fits int32, in any order of the taps; weights [channels, taps] and bias as folded."""
-    most = np.abs(bias) + np.abs(weights).sum(axis=1) * max(abs(v) for v in quant.x_range)
-    return int(most.max(initial=0)) < 1 << 31
+def room_for_bias(kind: np.dtype, taps: int, quant: QuantSpec) -> int:
+    """How large a bias may be, as folded, so that every partial sum fits int32 in any order of the taps and whatever the weights are."""
+    limits = np.iinfo(kind)
+    weight = max(abs(int(limits.min) - quant.weight_zero_point), abs(int(limits.max) - quant.weight_zero_point))
+    return (1 << 31) - 1 - taps * weight * max(abs(v) for v in quant.x_range)
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,8 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_even(int32_t acc, int32_t multipli
 AOT_MODEL_INLINE int32_t aot_model_requantise_wide(int64_t acc, int32_t multiplier, int32_t shift)
 {
     const int32_t total = 15 - shift;
-    return (int32_t)((acc * multiplier + ((int64_t)1 << (total - 1))) >> total);
+    const int64_t wide = (int64_t)((uint64_t)acc * (uint64_t)(int64_t)multiplier + ((uint64_t)1 << (total - 1)));
+    return (int32_t)(wide >> total);
 }
 
 /* 2 * a * b / 2^32, ties up, saturated. */
