@@ -4,6 +4,7 @@
 """
 
 from aot_model.errors import fail
+from aot_model.ir.admissible import ANYTHING, SHIFTS, Range
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.pattern import ANY, Pattern, absent, constant, op, sequence, value
 from aot_model.ir.program import Device, Overlap, Program
@@ -14,7 +15,7 @@ from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.finish import raw_constants, requantise_helper
 from aot_model.kernels.int8.instructions import Instruction, InstructionSet, Operand
-from aot_model.kernels.int8.requantise import bounds, cannot_overflow, fold_zero_point
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, room_for_bias
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels, by_rows, slack
 from aot_model.kernels.site import Site
@@ -33,8 +34,10 @@ PROCESSORS = {t.name: t for t in BUILTIN if t.is_processor}
 
 __all__ = [
     "ANY",
+    "ANYTHING",
     "PLAIN_INT8",
     "PROCESSORS",
+    "SHIFTS",
     "Argument",
     "Attribute",
     "Blob",
@@ -59,6 +62,7 @@ __all__ = [
     "Program",
     "QuantSpec",
     "Quantisation",
+    "Range",
     "Region",
     "RegionSite",
     "Scratch",
@@ -72,7 +76,6 @@ __all__ = [
     "bounds",
     "by_pixels",
     "by_rows",
-    "cannot_overflow",
     "constant",
     "fail",
     "fold_zero_point",
@@ -81,6 +84,7 @@ __all__ = [
     "op",
     "raw_constants",
     "requantise_helper",
+    "room_for_bias",
     "sequence",
     "slack",
     "value",
