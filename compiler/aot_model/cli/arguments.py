@@ -97,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
-    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _targets, _ops, _test_main, _benchmark_main, _arena, _params, _stack):
+    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _time, _targets, _ops, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
 
@@ -204,6 +204,8 @@ def _host_build(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cflags", metavar="FLAGS", help="its flags, in one argument: '-O3 -flto' (default: -O2 and those of the target; "
                          "`--target host` has the vectors that the compiler has with them)")  # fmt: skip
     command.add_argument("--runner", metavar="COMMAND", help="what runs the program, such as an emulator: --runner 'qemu-aarch64 -L /usr/aarch64-linux-gnu'")
+    command.add_argument("--on", metavar="qemu|COMMAND", help="for Cortex-M: build firmware and run it in QEMU, or by a command that brings it to a board and shows what it "
+                         "prints, such as 'pyocd-run {elf}'; start-up code and linker script of the board: --with")  # fmt: skip
     command.add_argument("--sanitize", action="store_true", help="build with address and undefined-behaviour sanitizers")
     command.add_argument("--with", type=Path, action="append", default=[], dest="sources", metavar="FILE",
                          help="C file or library that the target's functions need, such as a driver; its folder is searched for headers")  # fmt: skip
@@ -214,6 +216,14 @@ def _run(commands: Commands) -> None:
     _model(command)
     command.add_argument("--inputs", type=Path, required=True, metavar="NPZ", help="arrays by name of input, or in_<i> stacked on a leading axis")
     command.add_argument("--outputs", type=Path, metavar="NPZ", help="file for the outputs (default: print them)")
+    _host_build(command)
+
+
+def _time(commands: Commands) -> None:
+    command = _command(commands, "time", "time:time", "say how long each layer takes on a Cortex-M: instructions in QEMU, cycles on a board")
+    _model(command, "cortex-m4")
+    command.add_argument("--runs", type=values.whole, default=1, metavar="N", help="runs on random inputs, of which the mean is shown (default: 1)")
+    command.add_argument("--json", action="store_true", help="as JSON")
     _host_build(command)
 
 

@@ -19,7 +19,7 @@ from aot_model.ir.strings import decoded, encoded, is_text
 if TYPE_CHECKING:
     from aot_model.emit.view import ModelView, Options, Port
     from aot_model.host.program import HostProgram
-    from aot_model.pipeline import Compiled
+    from aot_model.pipeline import Compiled, Request
 
 Array = np.ndarray
 
@@ -30,13 +30,32 @@ def built(arguments: argparse.Namespace, folder: Path, library: Options | None =
     from aot_model.host.compiler import HostCompiler
     from aot_model.pipeline import compile_model
 
-    compiler = HostCompiler.find(arguments.cc, arguments.cflags, arguments.runner)
     asked = request(arguments, library)
+    if arguments.on is not None:
+        return _firmware(arguments, asked, folder)
+    compiler = HostCompiler.find(arguments.cc, arguments.cflags, arguments.runner)
     compiled = compile_model(replace(asked, options=compiler.fitted(asked.target, asked.options, asked.plugins)))
     tell_notes(compiled.notes)
     files = [file.resolve() for file in arguments.sources]
     flags = [*(host_run.SANITIZE if arguments.sanitize else ()), *dict.fromkeys(f"-I{file.parent}" for file in files), *map(str, files)]
     return host_run.build(compiled.view, compiled.texts, folder, flags, compiler, "-O1" if arguments.sanitize else "-O2"), compiled
+
+
+def _firmware(arguments: argparse.Namespace, asked: Request, folder: Path) -> tuple[HostProgram, Compiled]:
+    """The model as firmware for what --on names."""
+    from aot_model.host import firmware
+    from aot_model.pipeline import compile_model
+    from aot_model.targets.registry import parse_target
+
+    if arguments.sanitize or arguments.runner:
+        raise fail("E501", "--on with --sanitize or --runner: firmware has no sanitizers, and --on says what runs it", hint="leave it out")
+    board = firmware.Board.of(parse_target(asked.target, asked.options, asked.plugins), arguments.on, arguments.sources)
+    compiler = firmware.find_compiler(arguments.cc, arguments.cflags)
+    compiled = compile_model(asked)
+    tell_notes(compiled.notes)
+    files = [file.resolve() for file in arguments.sources if file.suffix not in (".ld", ".lds")]
+    flags = [*dict.fromkeys(f"-I{file.parent}" for file in files), *map(str, files)]
+    return firmware.build(compiled.view, compiled.texts, folder, board, compiler, flags), compiled
 
 
 def consecutive(program: HostProgram, vectors: list[list[Array]], carry_over: bool) -> list[list[Array]]:

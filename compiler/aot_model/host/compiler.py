@@ -56,8 +56,8 @@ class HostCompiler:
             return ()
         raise fail(
             "E601", f"'{shlex.join(self.command)}' does not compile for target '{target.name}': it refuses {shlex.join(target.c_flags)}",
-            hint="run and verify execute the model on this machine: take --target c or host, which compute the same values but for the rounding of floats; or name a "
-            "compiler for the target, flags that link its programs, and an emulator, with --cc, --cflags and --runner; or test it in your build: aot_model_test()",
+            hint="run and verify execute the model on this machine: take --target c or host, which compute the same values but for the rounding of floats; or, for a Cortex-M, "
+            "--on qemu; or name a compiler for the target, flags that link its programs, and an emulator, with --cc, --cflags and --runner; or test it in your build: aot_model_test()",
         )  # fmt: skip
 
     def fitted(self, text: str, options: Mapping[str, str], plugins: Sequence[Path] = ()) -> dict[str, str]:

@@ -78,24 +78,34 @@ class HostProgram:
 
         CompileError E104 when shapes do not fit, E602 when the program fails.
         """
+        given = [self._bytes(vector) for vector in vectors]
+        data = self._data(given, timeout)
+        expected_bytes = len(vectors) * sum(b.nbytes for b in self._written)
+        if len(data) != expected_bytes:
+            raise fail("E602", f"the program wrote {len(data)} bytes of outputs, not {expected_bytes}", where=self.view.source_name)
+        return self._split(data, len(vectors))
+
+    def _bytes(self, vector: Sequence[np.ndarray]) -> bytes:
+        """The inputs of a run as the program reads them."""
         stream = bytearray()
-        for vector in vectors:
-            stream.append(1)
-            for port, array in zip(self.view.inputs, vector, strict=True):
-                expected = port.buffer.type
-                if array.size != expected.elements:
-                    raise fail("E104", f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}")
-                stream += self._ordered(np.ascontiguousarray(array, dtype=expected.dtype.numpy)).tobytes()
+        for port, array in zip(self.view.inputs, vector, strict=True):
+            expected = port.buffer.type
+            if array.size != expected.elements:
+                raise fail("E104", f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}")
+            stream += self._ordered(np.ascontiguousarray(array, dtype=expected.dtype.numpy)).tobytes()
+        return bytes(stream)
+
+    def _data(self, vectors: Sequence[bytes], timeout: float) -> bytes:
+        """What the program writes for inputs. CompileError E602 when it fails."""
+        stream = b"".join(b"\x01" + vector for vector in vectors)
         try:
-            done = subprocess.run([*self.runner, str(self.executable)], input=bytes(stream), capture_output=True, timeout=timeout, check=False)
+            done = subprocess.run([*self.runner, str(self.executable)], input=stream, capture_output=True, timeout=timeout, check=False)
         except OSError as error:
             raise fail("E602", f"the program cannot be executed here: {error.strerror}", where=self.view.source_name, hint="--runner names an emulator") from None
-        expected_bytes = len(vectors) * sum(b.nbytes for b in self._written)
-        if done.returncode or len(done.stdout) != expected_bytes:
+        if done.returncode:
             text = done.stderr.decode(errors="replace")[-4000:]
-            what = f"failed with status {done.returncode}" if done.returncode else f"wrote {len(done.stdout)} bytes of outputs, not {expected_bytes}"
-            raise fail("E602", f"the program {what}\n{text}", where=self.view.source_name)
-        return self._split(done.stdout, len(vectors))
+            raise fail("E602", f"the program failed with status {done.returncode}\n{text}", where=self.view.source_name)
+        return done.stdout
 
     @property
     def _written(self) -> list[Buffer]:

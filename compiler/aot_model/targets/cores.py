@@ -23,6 +23,8 @@ class Core:
     """QEMU's board on which tests run."""
     script: str
     """Linker script of the board in toolchains/qemu/."""
+    mhz: int = 25
+    """Clock of the board's core."""
     note: str = ""
     """Behind the description, in the toolchain file."""
 
@@ -35,7 +37,7 @@ class Core:
 _SOFT, _HARD = ("-mfloat-abi=soft",), ("-mfloat-abi=hard",)
 
 CORES = (
-    Core("cortex-m0", "Armv6-M, no FPU", "c", _SOFT, "mps2-an385", "mps2.ld",
+    Core("cortex-m0", "Armv6-M, no FPU", "c", _SOFT, "mps2-an385", "mps2.ld", note=
          "QEMU has no such board with room: programs run on a Cortex-M3's."),
     Core("cortex-m3", "Armv7-M, no FPU", "c", _SOFT, "mps2-an385", "mps2.ld"),
     Core("cortex-m4", "Armv7E-M with DSP extension and single-precision FPU", "cortex-m3",
@@ -43,6 +45,6 @@ CORES = (
     Core("cortex-m7", "Armv7E-M, dual issue, with FPU", "cortex-m4",
          ("-mfpu=fpv5-sp-d16", *_HARD), "mps2-an500", "mps2.ld"),
     Core("cortex-m33", "Armv8-M Mainline with DSP extension and FPU", "cortex-m4",
-         ("-mfpu=fpv5-sp-d16", *_HARD), "mps2-an505", "mps2-an505.ld"),
-    Core("cortex-m55", "Armv8.1-M with Helium vectors", "cortex-m33", _HARD, "mps3-an547", "mps3-an547.ld"),
+         ("-mfpu=fpv5-sp-d16", *_HARD), "mps2-an505", "mps2-an505.ld", 20),
+    Core("cortex-m55", "Armv8.1-M with Helium vectors", "cortex-m33", _HARD, "mps3-an547", "mps3-an547.ld", 32),
 )  # fmt: skip
