@@ -76,7 +76,7 @@ def test_the_first_layer_that_is_off(tmp_path: Path) -> None:
     """An error in one layer: its own there, inherited behind it, and none before it."""
     path = save(_chain(), tmp_path / "m.onnx")
     x = RNG.standard_normal((1, 3, 6, 7)).astype(np.float32)
-    found = _measured(path, tmp_path / "b", open_reference(path, "onnx", None, {}), [x], ("aot_model_sigmoid_float32(", "0.9f * aot_model_sigmoid_float32("), times=-1)
+    found = _measured(path, tmp_path / "b", open_reference(path, "onnx", None, {}), [x], ("aot_model_logistic_float32(", "0.9f * aot_model_logistic_float32("), times=-1)
     first = found.first_off
     assert first is not None and "gate" in [n.name for n in first.nodes]
     assert first.own is not None and first.own.of_range is not None and 0.05 < first.own.of_range < 0.15
@@ -146,7 +146,7 @@ def test_command_says_what_is_off(tmp_path: Path, capsys: pytest.CaptureFixture[
     build = host_run.build
 
     def wrong(view: Any, texts: dict[str, str], *more: Any) -> Any:
-        return build(view, {k: t.replace("aot_model_sigmoid_float32(", "0.9f * aot_model_sigmoid_float32(") for k, t in texts.items()}, *more)
+        return build(view, {k: t.replace("aot_model_logistic_float32(", "0.9f * aot_model_logistic_float32(") for k, t in texts.items()}, *more)
 
     monkeypatch.setattr(host_run, "build", wrong)
     assert main(["verify", str(path), "--layers", "--target", "c"]) == 1

@@ -1,4 +1,7 @@
-"""The whole output of two small models, to be read in review: pytest tests/emit/test_golden.py --update-golden writes it anew."""
+"""What the compiler writes, to be read in review: pytest tests/emit/test_golden.py --update-golden writes it anew.
+
+All files of two small models for `c`; for each family of kernels and each kind of core the C of one model.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,75 @@ def movement() -> onnx.ModelProto:
     return model(nodes, [tensor("x", [1, 2, 4])], [tensor("y", [1, 2])], constants)
 
 
+def integer() -> onnx.ModelProto:
+    """A convolution, a depthwise one, pooling and a dense layer, in integers by QDQ."""
+    rng = np.random.default_rng(1)
+    nodes: list[onnx.NodeProto] = []
+    constants: dict[str, np.ndarray] = {"s": np.float32(1 / 32), "z": np.int8(3), "ws": np.float32(1 / 64), "wz": np.int8(0)}
+
+    def quantised(value: str) -> str:
+        nodes.append(node("QuantizeLinear", [value, "s", "z"], [f"{value}_q"]))
+        nodes.append(node("DequantizeLinear", [f"{value}_q", "s", "z"], [f"{value}_d"]))
+        return f"{value}_d"
+
+    def weights(name: str, shape: tuple[int, ...]) -> str:
+        constants[name] = rng.integers(-127, 128, shape).astype(np.int8)
+        nodes.append(node("DequantizeLinear", [name, "ws", "wz"], [f"{name}_d"]))
+        return f"{name}_d"
+
+    x = quantised("x")
+    nodes.append(node("Conv", [x, weights("w0", (8, 3, 3, 3))], ["a"], name="conv", pads=[1, 1, 1, 1]))
+    nodes.append(node("Conv", [quantised("a"), weights("w1", (8, 1, 3, 3))], ["b"], name="depthwise", group=8, pads=[1, 1, 1, 1]))
+    nodes.append(node("AveragePool", [quantised("b")], ["c"], name="pool", kernel_shape=[4, 4]))
+    nodes.append(node("Flatten", [quantised("c")], ["d"], name="flat"))
+    nodes.append(node("MatMul", ["d", weights("w2", (8, 4))], ["e"], name="dense"))
+    nodes.append(node("Identity", [quantised("e")], ["y"]))
+    return model(nodes, [tensor("x", [1, 3, 4, 4])], [tensor("y", [1, 4])], constants)
+
+
+def real() -> onnx.ModelProto:
+    """A convolution with an activation, a depthwise one, pooling and a dense layer, in float."""
+    rng = np.random.default_rng(2)
+    constants = {n: rng.integers(-8, 9, s).astype(np.float32) / 8 for n, s in (("w0", (8, 3, 3, 3)), ("w1", (8, 1, 3, 3)), ("w2", (8, 4)))}
+    nodes = [
+        node("Conv", ["x", "w0"], ["a"], name="conv", pads=[1, 1, 1, 1]), node("Relu", ["a"], ["b"], name="relu"),
+        node("Conv", ["b", "w1"], ["c"], name="depthwise", group=8, pads=[1, 1, 1, 1]), node("MaxPool", ["c"], ["d"], name="pool", kernel_shape=[4, 4]),
+        node("Flatten", ["d"], ["e"], name="flat"), node("MatMul", ["e", "w2"], ["y"], name="dense"),
+    ]  # fmt: skip
+    return model(nodes, [tensor("x", [1, 3, 4, 4])], [tensor("y", [1, 4])], constants)
+
+
+def recurrent() -> onnx.ModelProto:
+    """An LSTM."""
+    rng = np.random.default_rng(3)
+    constants = {n: rng.integers(-8, 9, s).astype(np.float32) / 8 for n, s in (("w", (1, 16, 3)), ("r", (1, 16, 4)), ("b", (1, 32)))}
+    return model([node("LSTM", ["x", "w", "r", "b"], ["y"], name="lstm", hidden_size=4)], [tensor("x", [5, 1, 3])], [tensor("y", [5, 1, 1, 4])], constants)
+
+
 CASES = {
     "dense": (dense, Options()),
     "movement": (movement, Options(workspace="caller", io="workspace", metadata="size")),
 }
+FAMILIES = {"integer": integer, "real": real, "recurrent": recurrent}
+CORES = ("c", "host", "cortex-m0", "cortex-m4", "cortex-m55")
+
+
+def compare(texts: dict[str, str], update: bool) -> None:
+    if update:
+        GOLDEN.mkdir(exist_ok=True)
+        for file, text in texts.items():
+            (GOLDEN / file).write_text(text)
+        return
+    for file, text in texts.items():
+        assert text == (GOLDEN / file).read_text(), f"{file} has changed: read it, then run with --update-golden"
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_golden_kernels(family: str, core: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    compiled = compile_model(Request(save(FAMILIES[family](), tmp_path / f"{family}.onnx"), family, core, library=Options(metadata="none")))
+    text = compiled.texts[f"{family}.c"].replace(compiled.view.sha256, "0" * 64).split("\n/* ---- values of")[0]
+    compare({f"{family}_{core.replace('-', '_')}.c": text + "\n"}, request.config.getoption("--update-golden"))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -46,10 +114,4 @@ def test_golden(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> No
     compiled = compile_model(Request(save(make(), tmp_path / f"{name}.onnx"), name, "c", library=options))
     digest = compiled.view.sha256
     texts = {n: t.replace(digest, "0" * 64) for n, t in compiled.texts.items()}  # protobuf's bytes may change with its version
-    if request.config.getoption("--update-golden"):
-        GOLDEN.mkdir(exist_ok=True)
-        for file, text in texts.items():
-            (GOLDEN / file).write_text(text)
-        return
-    for file, text in texts.items():
-        assert text == (GOLDEN / file).read_text(), f"{file} has changed: read it, then run with --update-golden"
+    compare(texts, request.config.getoption("--update-golden"))

@@ -1,0 +1,702 @@
+/* integer: integer.onnx, compiled by aot-model 0.1.0 for cortex-m4. Do not edit.
+ *
+ * model     SHA-256 0000000000000000000000000000000000000000000000000000000000000000
+ * compiler  aot-model 0.1.0
+ *
+ * integer_run(), below the functions of the layers, calls them in order.
+ * The values of the constants are at the end.
+ *
+ * Layers, in the order of the run; all numbers of steps in this file are those of this table:
+ *
+ *   step  function                     MACs  layer
+ *      1  00_transpose                       conv
+ *      2  01_conv_3x3                 3,456  conv
+ *      3  02_depthwise_3x3            1,152  depthwise
+ *      4  03_depthwise_4x4              128  pool
+ *      5  04_fully_connected             32  dense
+ *      6  05_identity                        y
+ *
+ * Memory (workspace: 532 bytes at a multiple of 16), and the steps in which it holds what:
+ *
+ *        first byte        bytes           steps  holds
+ *
+ *   workspace + 424           48          1 to 2  result of step 1
+ *     workspace + 0          224               2  scratch of step 2: columns
+ *   workspace + 224          128               2  scratch of step 2: results
+ *   workspace + 480           36               2  scratch of step 2: border
+ *   workspace + 516           16               2  scratch of step 2: rest
+ *   workspace + 352          128          2 to 3  result of step 2
+ *     workspace + 0           96               3  scratch of step 3: plane
+ *    workspace + 96           64               3  scratch of step 3: results
+ *   workspace + 352          128          3 to 4  result of step 3
+ *     workspace + 0           48               4  scratch of step 4: plane
+ *    workspace + 48            4               4  scratch of step 4: results
+ *   workspace + 352            8               4  result of step 4
+ *     workspace + 0           16               5  scratch of step 5: results
+ *   workspace + 352            8               5  dense.flatten1
+ *    workspace + 16            4          5 to 6  result of step 5
+ */
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+/* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
+#if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
+#ifdef __AVX512VNNI__
+#define AOT_MODEL_VNNI /* for assembly */
+#endif
+#pragma GCC target("no-avxvnni,no-avx512vnni")
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+#pragma GCC target("+noi8mm")
+#endif
+#endif
+#include "integer.h"
+
+#if INTEGER_BUILD != 0x891569e96702644au
+#error "integer.c and integer.h are of different builds: make both again, or copy both"
+#endif
+
+#if !(!defined(__ARM_BIG_ENDIAN))
+#error "integer.c was made for cortex-m4: compile for little-endian, or pass --target c"
+#endif
+
+#if !(defined(__ARM_FEATURE_DSP))
+#error "integer.c was made for cortex-m4: compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"
+#endif
+
+#if defined(__GNUC__) && !defined(AOT_MODEL_NO_ADVICE)
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3
+#pragma message "integer.c was made for cortex-m4: --target cortex-m55 would use the MVE vectors " \
+    "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
+#endif
+#endif
+
+#include <math.h>
+#include "aot_model/int8_dsp.h"
+#include "aot_model/scalar.h"
+
+/* ---- constants: 752 bytes; their values are at the end of this file ---- */
+
+/* conv_weights: int32[64] */
+static const int32_t integer_c_conv_weights[64];
+
+/* conv_requantisation: int32[16] */
+static const int32_t integer_c_conv_requantisation[16];
+
+/* depthwise_weights: int32[32] */
+static const int32_t integer_c_depthwise_weights[32];
+
+/* pool_weights: int32[40] */
+static const int32_t integer_c_pool_weights[40];
+
+/* pool_requantisation: int32[16] */
+static const int32_t integer_c_pool_requantisation[16];
+
+/* dense_weights: int32[12] */
+static const int32_t integer_c_dense_weights[12];
+
+/* dense_requantisation: int32[8] */
+static const int32_t integer_c_dense_requantisation[8];
+
+/* Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel pair start
+ * values,
+ * weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next (bytes). */
+#if AOT_MODEL_DSP
+__attribute__((naked, noinline, used)) static void dot4x2_j_raw(
+    __attribute__((unused)) const uint32_t *columns, __attribute__((unused)) const int32_t *stream,
+    __attribute__((unused)) int32_t *y0, __attribute__((unused)) int32_t *y2,
+    __attribute__((unused)) uint32_t next,
+    __attribute__((unused)) uint32_t half_taps, __attribute__((unused)) const int32_t *end)
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "sub sp, sp, #28\n"
+        "strd r2, r3, [sp]\n"
+        "ldrd r2, r3, [sp, #64]\n"
+        "ldr r4, [sp, #72]\n"
+        "str r2, [sp, #8]\n"
+        "str r0, [sp, #12]\n"
+        "add r5, r0, r3, lsl #4\n"
+        "str r5, [sp, #16]\n"
+        "str r4, [sp, #24]\n"
+        "rsb r3, r3, #0\n"
+        "and r3, r3, #7\n"
+        "mov r5, #48\n"
+        "adr.w r4, 2f\n"
+        "mla r4, r3, r5, r4\n"
+        "orr r4, r4, #1\n"
+        "str r4, [sp, #20]\n"
+        "1:\n"
+        "ldrd r2, r6, [r1], #8\n"
+        "mov r3, r2\n"
+        "mov r4, r2\n"
+        "mov r5, r2\n"
+        "mov r7, r6\n"
+        "mov r8, r6\n"
+        "mov r9, r6\n"
+        "ldr pc, [sp, #20]\n"
+        ".p2align 2\n"
+        "2:\n"
+        ".rept 8\n"
+        "ldr r10, [r1], #4\n"
+        "ldrd r12, lr, [r0], #8\n"
+        "sxtb16 r11, r10\n"
+        "smlad r2, r12, r10, r2\n"
+        "smlad r6, r12, r11, r6\n"
+        "smlad r3, lr, r10, r3\n"
+        "smlad r7, lr, r11, r7\n"
+        "ldrd r12, lr, [r0], #8\n"
+        "smlad r4, r12, r10, r4\n"
+        "smlad r8, r12, r11, r8\n"
+        "smlad r5, lr, r10, r5\n"
+        "smlad r9, lr, r11, r9\n"
+        ".endr\n"
+        "ldr r12, [sp, #16]\n"
+        "cmp r0, r12\n"
+        "bne.w 2b\n"
+        "sub r2, r2, r6\n"
+        "sub r3, r3, r7\n"
+        "sub r4, r4, r8\n"
+        "sub r5, r5, r9\n"
+        "asr r2, r2, #8\n"
+        "asr r3, r3, #8\n"
+        "asr r4, r4, #8\n"
+        "asr r5, r5, #8\n"
+        "ldrd r10, r11, [sp]\n"
+        "ldrd r12, r0, [sp, #8]\n"
+        "str r3, [r10, r12]\n"
+        "str r2, [r10], #4\n"
+        "str r5, [r11, r12]\n"
+        "str r4, [r11], #4\n"
+        "str r7, [r10, r12]\n"
+        "str r6, [r10], #4\n"
+        "str r9, [r11, r12]\n"
+        "str r8, [r11], #4\n"
+        "strd r10, r11, [sp]\n"
+        "ldr r12, [sp, #24]\n"
+        "cmp r1, r12\n"
+        "bne.w 1b\n"
+        "add sp, sp, #28\n"
+        "pop {r4-r11, pc}\n"
+        );
+}
+#else
+AOT_MODEL_OPAQUE static void dot4x2_j_raw(
+    const uint32_t *columns, const int32_t *stream, int32_t *y0, int32_t *y2, uint32_t next,
+    uint32_t half_taps, const int32_t *end)
+{
+    const uint32_t far = next / 4u;
+    for (const int32_t *r1 = stream; r1 != end;) {
+        const uint32_t *r0 = columns;
+        int32_t r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, lr;
+        r2 = r3 = r4 = r5 = *r1++;
+        r6 = r7 = r8 = r9 = *r1++;
+        for (uint32_t k = 0; k < half_taps; k++) {
+            r10 = (int32_t)*r1++;
+            r12 = (int32_t)*r0++; lr = (int32_t)*r0++;
+            r11 = dsp_sxtb16(r10);
+            r2 = dsp_smlad(r12, r10, r2);
+            r6 = dsp_smlad(r12, r11, r6);
+            r3 = dsp_smlad(lr, r10, r3);
+            r7 = dsp_smlad(lr, r11, r7);
+            r12 = (int32_t)*r0++; lr = (int32_t)*r0++;
+            r4 = dsp_smlad(r12, r10, r4);
+            r8 = dsp_smlad(r12, r11, r8);
+            r5 = dsp_smlad(lr, r10, r5);
+            r9 = dsp_smlad(lr, r11, r9);
+        }
+        r2 = dsp_sub(r2, r6);
+        r3 = dsp_sub(r3, r7);
+        r4 = dsp_sub(r4, r8);
+        r5 = dsp_sub(r5, r9);
+        r2 = r2 >> 8;
+        r3 = r3 >> 8;
+        r4 = r4 >> 8;
+        r5 = r5 >> 8;
+        y0[far] = (int32_t)r3;
+        *y0++ = (int32_t)r2;
+        y2[far] = (int32_t)r5;
+        *y2++ = (int32_t)r4;
+        y0[far] = (int32_t)r7;
+        *y0++ = (int32_t)r6;
+        y2[far] = (int32_t)r9;
+        *y2++ = (int32_t)r8;
+    }
+}
+#endif
+
+/* Four runs of 4 * quads bytes to int16 [k/2][4][2], the bytes of a word in the order 0, 2, 1, 3. */
+#if AOT_MODEL_DSP
+__attribute__((naked, noinline, used)) static uint32_t *expand4_int8(
+    __attribute__((unused)) uint32_t *columns, __attribute__((unused)) const int8_t *p0,
+    __attribute__((unused)) const int8_t *p1, __attribute__((unused)) const int8_t *p2,
+    __attribute__((unused)) const int8_t *p3, __attribute__((unused)) uint32_t quads)
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "ldrd r12, lr, [sp, #36]\n"
+        "add lr, r0, lr, lsl #5\n"
+        "1:\n"
+        "ldr r4, [r1], #4\n"
+        "ldr r5, [r2], #4\n"
+        "ldr r6, [r3], #4\n"
+        "ldr r7, [r12], #4\n"
+        "sxtb16 r8, r4, ror #8\n"
+        "sxtb16 r9, r5, ror #8\n"
+        "sxtb16 r10, r6, ror #8\n"
+        "sxtb16 r11, r7, ror #8\n"
+        "sxtb16 r4, r4\n"
+        "sxtb16 r5, r5\n"
+        "sxtb16 r6, r6\n"
+        "sxtb16 r7, r7\n"
+        "stmia r0!, {r4-r11}\n"
+        "cmp r0, lr\n"
+        "bne 1b\n"
+        "pop {r4-r11, pc}\n"
+        );
+}
+#else
+AOT_MODEL_OPAQUE static uint32_t *expand4_int8(
+    uint32_t *columns, const int8_t *p0, const int8_t *p1, const int8_t *p2, const int8_t *p3, uint32_t quads)
+{
+    const int8_t *const runs[4] = {p0, p1, p2, p3};
+    for (uint32_t quad = 0; quad < quads; quad++, columns += 8) {
+        for (uint32_t i = 0; i < 4; i++) {
+            const int8_t *v = runs[i] + 4 * quad;
+            columns[i] = ((uint32_t)v[0] & 0xffffu) | (uint32_t)v[2] << 16;
+            columns[4 + i] = ((uint32_t)v[1] & 0xffffu) | (uint32_t)v[3] << 16;
+        }
+    }
+    return columns;
+}
+#endif
+
+/* 3 x 3 adjacent taps at (row, column); outside of the image: the zero point. */
+AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k3_z3(const int8_t *x, int32_t row, int32_t column,
+    int8_t *slot)
+{
+    if (row >= 0 && row < 4 && column >= 0 && column <= 1) {
+        return x + row * 12 + column * 3;
+    }
+    memset(slot, 3, 9);
+    const int32_t from = column < 0 ? -column : 0;
+    const int32_t to = column > 1 ? 4 - column : 3;
+    if (row >= 0 && row < 4 && from < to) {
+        memcpy(slot + from * 3, x + row * 12 + (column + from) * 3, (size_t)((to - from) * 3));
+    }
+    return slot;
+}
+
+/* The rule for one accumulator; constants = {multiplier, shift}. */
+static int32_t requantise_v4_3_n128_127(int32_t acc, const int32_t *constants)
+{
+    const int32_t q = aot_model_requantise_even(acc, constants[0], constants[1]);
+    return q < -131 ? -128 : q > 124 ? 127 : q + 3;
+}
+
+/* 3x3 depthwise, one channel: 4 lines of 4 outputs; constants = bias, weights (one word per line),
+ * requantisation; y is stepped by 4 per line and by 1 within a line. */
+#if AOT_MODEL_DSP
+__attribute__((naked, noinline, used)) static void depthwise3x3_4x4_l8_s11_y4_1_raw(
+    __attribute__((unused)) const int16_t *plane, __attribute__((unused)) int32_t *y,
+    __attribute__((unused)) const int32_t *constants)
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "sub sp, sp, #28\n"
+        "ldr r12, [r2], #4\n"
+        "ldrd r8, r9, [r2], #8\n"
+        "ldr r10, [r2], #4\n"
+        "sxtb16 r11, r8\n"
+        "sxtb16 r8, r8, ror #8\n"
+        "pkhbt r2, r11, r8, lsl #16\n"
+        "pkhbt r3, r8, r11\n"
+        "sxtb16 r11, r9\n"
+        "sxtb16 r9, r9, ror #8\n"
+        "pkhbt r4, r11, r9, lsl #16\n"
+        "pkhbt r5, r9, r11\n"
+        "sxtb16 r11, r10\n"
+        "sxtb16 r10, r10, ror #8\n"
+        "pkhbt r6, r11, r10, lsl #16\n"
+        "pkhbt r7, r10, r11\n"
+        "movw r8, #64\n"
+        "movt r8, #0\n"
+        "add r8, r8, r0\n"
+        "str r8, [sp, #20]\n"
+        "1:\n"
+        "strd r0, r1, [sp, #12]\n"
+        "addw lr, r0, #8\n"
+        "2:\n"
+        "ldrd r8, r9, [r0, #16]\n"
+        "smlad r10, r8, r4, r12\n"
+        "smlatb r11, r8, r4, r12\n"
+        "smlabt r10, r9, r5, r10\n"
+        "smlad r11, r9, r5, r11\n"
+        "ldrd r8, r9, [r0, #32]\n"
+        "smlad r10, r8, r6, r10\n"
+        "smlatb r11, r8, r6, r11\n"
+        "smlabt r10, r9, r7, r10\n"
+        "smlad r11, r9, r7, r11\n"
+        "ldrd r8, r9, [r0], #4\n"
+        "smlad r10, r8, r2, r10\n"
+        "smlatb r11, r8, r2, r11\n"
+        "smlabt r10, r9, r3, r10\n"
+        "smlad r11, r9, r3, r11\n"
+        "str r10, [r1], #4\n"
+        "str r11, [r1], #4\n"
+        "cmp r0, lr\n"
+        "bne 2b\n"
+        "ldrd r0, r1, [sp, #12]\n"
+        "addw r0, r0, #16\n"
+        "addw r1, r1, #16\n"
+        "ldr r8, [sp, #20]\n"
+        "cmp r0, r8\n"
+        "bne 1b\n"
+        "add sp, sp, #28\n"
+        "pop {r4-r11, pc}\n"
+        );
+}
+#else
+AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(const int16_t *plane, int32_t *y,
+    const int32_t *constants)
+{
+    const int32_t *p = constants + 4;
+    (void)p;
+    int32_t w[9];
+    for (int32_t i = 0; i < 9; i++) { w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu); }
+    for (int32_t u = 0; u < 4; u++) {
+        for (int32_t j = 0; j < 4; j++) {
+            const int16_t *from = plane + u * 8 + j * 1;
+            uint32_t sum = (uint32_t)constants[0];
+            for (int32_t i = 0; i < 9; i++) { sum += (uint32_t)(from[i / 3 * 8 + i % 3] * w[i]); }
+            int32_t v = (int32_t)sum;
+            y[u * 4 + j * 1] = (int32_t)v;
+        }
+    }
+}
+#endif
+
+/* All groups of four output rows; stream = per group start values, weights, requantisation. */
+#if AOT_MODEL_DSP
+__attribute__((naked, noinline, used)) static void rows4_ij_raw(
+    __attribute__((unused)) const int8_t *x, __attribute__((unused)) const int32_t *stream,
+    __attribute__((unused)) int32_t *y, __attribute__((unused)) uint32_t quads,
+    __attribute__((unused)) const int32_t *end)
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "sub sp, sp, #20\n"
+        "ldr r4, [sp, #56]\n"
+        "strd r0, r2, [sp]\n"
+        "str r4, [sp, #8]\n"
+        "add lr, r0, r3, lsl #2\n"
+        "rsb r3, r3, #0\n"
+        "and r3, r3, #3\n"
+        "mov r5, #64\n"
+        "adr.w r4, 2f\n"
+        "mla r4, r3, r5, r4\n"
+        "orr r4, r4, #1\n"
+        "str r4, [sp, #12]\n"
+        "1:\n"
+        "ldmia r1!, {r2-r5}\n"
+        "ldr r0, [sp]\n"
+        "ldr pc, [sp, #12]\n"
+        ".p2align 2\n"
+        "2:\n"
+        ".rept 4\n"
+        "ldmia r1!, {r6-r9}\n"
+        "ldr r10, [r0], #4\n"
+        "sxtb16 r11, r10, ror #8\n"
+        "sxtb16 r10, r10\n"
+        "smlad r2, r10, r6, r2\n"
+        "sxtb16 r6, r6\n"
+        "smlad r3, r10, r6, r3\n"
+        "smlad r4, r10, r7, r4\n"
+        "sxtb16 r7, r7\n"
+        "smlad r5, r10, r7, r5\n"
+        "smlad r2, r11, r8, r2\n"
+        "sxtb16 r8, r8\n"
+        "smlad r3, r11, r8, r3\n"
+        "smlad r4, r11, r9, r4\n"
+        "sxtb16 r9, r9\n"
+        "smlad r5, r11, r9, r5\n"
+        ".endr\n"
+        "cmp r0, lr\n"
+        "bne.w 2b\n"
+        "sub r2, r2, r3\n"
+        "sub r4, r4, r5\n"
+        "asr r2, r2, #8\n"
+        "asr r4, r4, #8\n"
+        "ldr r6, [sp, #4]\n"
+        "str r2, [r6], #4\n"
+        "str r3, [r6], #4\n"
+        "str r4, [r6], #4\n"
+        "str r5, [r6], #4\n"
+        "str r6, [sp, #4]\n"
+        "ldr r12, [sp, #8]\n"
+        "cmp r1, r12\n"
+        "bne.w 1b\n"
+        "add sp, sp, #20\n"
+        "pop {r4-r11, pc}\n"
+        );
+}
+#else
+AOT_MODEL_OPAQUE static void rows4_ij_raw(const int8_t *x, const int32_t *stream, int32_t *y, uint32_t quads,
+    const int32_t *end)
+{
+    for (const int32_t *r1 = stream; r1 != end;) {
+        const int8_t *r0 = x;
+        int32_t r2, r3, r4, r5, r6, r7, r8, r9, r10, r11;
+        r2 = (int32_t)*r1++; r3 = (int32_t)*r1++; r4 = (int32_t)*r1++; r5 = (int32_t)*r1++;
+        for (uint32_t k = 0; k < quads; k++) {
+            r6 = (int32_t)*r1++; r7 = (int32_t)*r1++; r8 = (int32_t)*r1++; r9 = (int32_t)*r1++;
+            memcpy(&r10, r0, 4); r0 += 4;
+            r11 = dsp_sxtb16_ror8(r10);
+            r10 = dsp_sxtb16(r10);
+            r2 = dsp_smlad(r10, r6, r2);
+            r6 = dsp_sxtb16(r6);
+            r3 = dsp_smlad(r10, r6, r3);
+            r4 = dsp_smlad(r10, r7, r4);
+            r7 = dsp_sxtb16(r7);
+            r5 = dsp_smlad(r10, r7, r5);
+            r2 = dsp_smlad(r11, r8, r2);
+            r8 = dsp_sxtb16(r8);
+            r3 = dsp_smlad(r11, r8, r3);
+            r4 = dsp_smlad(r11, r9, r4);
+            r9 = dsp_sxtb16(r9);
+            r5 = dsp_smlad(r11, r9, r5);
+        }
+        r2 = dsp_sub(r2, r3);
+        r4 = dsp_sub(r4, r5);
+        r2 = r2 >> 8;
+        r4 = r4 >> 8;
+        *y++ = (int32_t)r2;
+        *y++ = (int32_t)r3;
+        *y++ = (int32_t)r4;
+        *y++ = (int32_t)r5;
+    }
+}
+#endif
+
+/* ---- layers ---- */
+
+/* step 1: conv (Transpose): float32[1,3,4,4] -> int8[1,4,4,3]
+ *   reads x at inputs->x; writes y at workspace + 424 */
+static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
+{
+    AOT_MODEL_BARRIER;
+    for (int32_t i = 0; i < 16; ++i) {
+        for (int32_t j = 0; j < 3; ++j) {
+            y[i * 3 + j] = aot_model_float32_to_int8(aot_model_min_float32(aot_model_max_float32(rintf(x[j *
+                16 + i] / 0.03125f) + (float)3, -128.0f), 127.0f));
+        }
+    }
+}
+
+/* four pixels x channel pairs, 28 taps; one SXTB16 per 4 weights, 0.31 words loaded per MAC;
+ * requantisation: raw
+ * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
+ *   reads x at workspace + 424 (overlaps); works in columns at workspace + 0, border at workspace + 480,
+ *   rest at workspace + 516, results at workspace + 224; writes y at workspace + 352 (overlaps) */
+static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights,
+    const int32_t *restrict requantisation, uint32_t *restrict columns, int8_t *restrict border,
+    int8_t *restrict rest, int32_t *restrict results, int8_t *y)
+{
+    AOT_MODEL_BARRIER;
+    int32_t row = 0, column = 0;
+    for (int32_t pixel = 0; pixel < 16; pixel += 4) {
+        uint32_t *to = columns;
+        const int32_t ahead[4] = {0, 1, 2, 3};
+        int32_t tops[4], lefts[4];
+        for (int32_t i = 0; i < 4; i++) {
+            int32_t r = row, c = column + ahead[i];
+            while (c >= 4) {
+                c -= 4;
+                r++;
+            }
+            tops[i] = r * 1 - 1;
+            lefts[i] = c * 1 - 1;
+        }
+        memset(rest, 0, 16);
+        for (int32_t ky = 0; ky < 3; ky++) {
+            const int8_t *run0 = run_int8_4x4x3_k3_z3(x, tops[0] + ky * 1, lefts[0], border + 0);
+            const int8_t *run1 = run_int8_4x4x3_k3_z3(x, tops[1] + ky * 1, lefts[1], border + 9);
+            const int8_t *run2 = run_int8_4x4x3_k3_z3(x, tops[2] + ky * 1, lefts[2], border + 18);
+            const int8_t *run3 = run_int8_4x4x3_k3_z3(x, tops[3] + ky * 1, lefts[3], border + 27);
+            to = expand4_int8(to, run0, run1, run2, run3, 2u);
+            for (int32_t k = 0; k < 1; k++) {
+                rest[0 + ky * 1 + k] = run0[8 + k];
+                rest[4 + ky * 1 + k] = run1[8 + k];
+                rest[8 + ky * 1 + k] = run2[8 + k];
+                rest[12 + ky * 1 + k] = run3[8 + k];
+            }
+        }
+        expand4_int8(to, rest + 0, rest + 4, rest + 8, rest + 12, 1u);
+        dot4x2_j_raw(columns, weights, results, results + 16, 32u, 14u, weights + 64);
+        for (int32_t p = 0; p < 4; p++) {
+            for (int32_t c = 0; c < 8; c++) {
+                const int32_t v = requantise_v4_3_n128_127(results[p * 8 + c], requantisation + 2 * c);
+                y[(pixel + p) * 8 + c] = (int8_t)v;
+            }
+        }
+        column += 4;
+        while (column >= 4) {
+            column -= 4;
+            row++;
+        }
+    }
+}
+
+/* one channel at a time in a plane of 6 x 8 int16, two outputs per step, weights in registers;
+ * requantisation: raw
+ * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
+ *   reads x at workspace + 352; works in plane at workspace + 0, results at workspace + 96; writes y at
+ *   workspace + 352 (in place of x) */
+static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int32_t *restrict requantisation,
+    int16_t *restrict plane, int32_t *restrict results, int8_t *restrict y)
+{
+    AOT_MODEL_BARRIER;
+    const int8_t *const x = y;
+    /* the border stays as it is for all channels */
+    for (int32_t i = 0; i < 48; i++) {
+        plane[i] = 3;
+    }
+    for (int32_t c = 0; c < 8; c++) {
+        for (int32_t i = 0; i < 4; i++) {
+            const int8_t *from = x + c + i * 32;
+            int16_t *to = plane + (i + 1) * 8 + 1;
+            to[0] = from[0];
+            to[1] = from[8];
+            to[2] = from[16];
+            to[3] = from[24];
+        }
+        depthwise3x3_4x4_l8_s11_y4_1_raw(plane, results, weights + 4 * c);
+        for (int32_t u = 0; u < 4; u++) {
+            for (int32_t j = 0; j < 4; j++) {
+                const int32_t v = requantise_v4_3_n128_127(results[u * 4 + j], requantisation + 2 * c);
+                y[((0 * 4 + u) * 4 + j) * 8 + c] = (int8_t)v;
+            }
+        }
+    }
+}
+
+/* one channel at a time in a plane of 4 x 6 int16, taps in pairs; requantisation: raw
+ * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
+ *   reads x at workspace + 352; works in plane at workspace + 0, results at workspace + 48; writes y at
+ *   workspace + 352 (in place of x) */
+static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int32_t *restrict requantisation,
+    int16_t *restrict plane, int32_t *restrict results, int8_t *restrict y)
+{
+    AOT_MODEL_BARRIER;
+    const int8_t *const x = y;
+    /* the border stays as it is for all channels */
+    for (int32_t i = 0; i < 24; i++) {
+        plane[i] = 3;
+    }
+    for (int32_t c = 0; c < 8; c++) {
+        for (int32_t i = 0; i < 4; i++) {
+            const int8_t *from = x + c + i * 32;
+            int16_t *to = plane + (i + 0) * 6 + 0;
+            to[0] = from[0];
+            to[1] = from[8];
+            to[2] = from[16];
+            to[3] = from[24];
+        }
+        const int32_t *constants = weights + 5 * c;
+        int32_t taps[8];
+        for (int32_t k = 0; k < 8; k++) {
+            const uint32_t two = (uint32_t)constants[1 + k / 2] >> k % 2 * 16;
+            taps[k] = (int32_t)(((uint32_t)(int8_t)(two & 0xffu) & 0xffffu) |
+                (uint32_t)(int8_t)(two >> 8 & 0xffu) << 16);
+        }
+        for (int32_t u = 0; u < 1; u++) {
+            const int16_t *from = plane + u * 6;
+            int32_t *to = results + u * 1;
+            for (int32_t j = 0; j < 1; j++, from += 1, to += 1) {
+                int32_t sum0 = constants[0];
+                {
+                    const int16_t *at = from + 0;
+                    sum0 = dsp_smlad_at(at + 0 + 0, taps[0], sum0);
+                    sum0 = dsp_smlad_at(at + 2 + 0, taps[1], sum0);
+                }
+                {
+                    const int16_t *at = from + 6;
+                    sum0 = dsp_smlad_at(at + 0 + 0, taps[2], sum0);
+                    sum0 = dsp_smlad_at(at + 2 + 0, taps[3], sum0);
+                }
+                {
+                    const int16_t *at = from + 12;
+                    sum0 = dsp_smlad_at(at + 0 + 0, taps[4], sum0);
+                    sum0 = dsp_smlad_at(at + 2 + 0, taps[5], sum0);
+                }
+                {
+                    const int16_t *at = from + 18;
+                    sum0 = dsp_smlad_at(at + 0 + 0, taps[6], sum0);
+                    sum0 = dsp_smlad_at(at + 2 + 0, taps[7], sum0);
+                }
+                {
+                    int32_t v = sum0;
+                    to[0] = (int32_t)v;
+                }
+            }
+        }
+        for (int32_t u = 0; u < 1; u++) {
+            for (int32_t j = 0; j < 1; j++) {
+                const int32_t v = requantise_v4_3_n128_127(results[u * 1 + j], requantisation + 2 * c);
+                y[((0 * 1 + u) * 1 + j) * 8 + c] = (int8_t)v;
+            }
+        }
+    }
+}
+
+/* four rows at a time, input expanded on the way; requantisation: raw
+ * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
+ *   reads x at workspace + 352; works in results at workspace + 0; writes y at workspace + 16 */
+static void integer_04_fully_connected(const int8_t *restrict x, const int32_t *restrict weights,
+    const int32_t *restrict requantisation, int32_t *restrict results, int8_t *restrict y)
+{
+    AOT_MODEL_BARRIER;
+    rows4_ij_raw(x, weights + 0, results, 2u, weights + 12);
+    for (int32_t c = 0; c < 4; c++) {
+        const int32_t v = requantise_v4_3_n128_127(results[c], requantisation + 2 * c);
+        y[c] = (int8_t)v;
+    }
+}
+
+/* step 6: y (Identity): int8[1,4] -> float32[1,4]
+ *   reads x at workspace + 16; writes y at outputs->y */
+static void integer_05_identity(const int8_t *restrict x, float *restrict y)
+{
+    AOT_MODEL_BARRIER;
+    for (int32_t i = 0; i < 4; ++i) {
+        y[i] = (float)((int32_t)x[i] - (int32_t)3) * 0.03125f;
+    }
+}
+
+/* ---- the model ---- */
+
+static uint8_t integer_workspace[INTEGER_WORKSPACE_SIZE] AOT_MODEL_ALIGNED(INTEGER_WORKSPACE_ALIGN);
+#define AT(type, offset) ((type *)(void *)(integer_workspace + (offset)))
+
+AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer_outputs *outputs)
+{
+    if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
+        return AOT_MODEL_ERROR_NULL;
+    }
+    /* conv */
+    integer_00_transpose(inputs->x, AT(int8_t, 424));
+    /* conv */
+    integer_01_conv_3x3(AT(int8_t, 424), integer_c_conv_weights, integer_c_conv_requantisation,
+        AT(uint32_t, 0), AT(int8_t, 480), AT(int8_t, 516), AT(int32_t, 224), AT(int8_t, 352));
+    /* depthwise */
+    integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_conv_requantisation, AT(int16_t, 0),
+        AT(int32_t, 96), AT(int8_t, 352));
+    /* pool */
+    integer_03_depthwise_4x4(integer_c_pool_weights, integer_c_pool_requantisation, AT(int16_t, 0),
+        AT(int32_t, 48), AT(int8_t, 352));
+    /* dense */
+    integer_04_fully_connected(AT(int8_t, 352), integer_c_dense_weights, integer_c_dense_requantisation,
+        AT(int32_t, 0), AT(int8_t, 16));
+    /* y */
+    integer_05_identity(AT(int8_t, 16), outputs->y);
+    return AOT_MODEL_OK;
+}
+

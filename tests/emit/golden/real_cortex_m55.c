@@ -1,0 +1,303 @@
+/* real: real.onnx, compiled by aot-model 0.1.0 for cortex-m55. Do not edit.
+ *
+ * model     SHA-256 0000000000000000000000000000000000000000000000000000000000000000
+ * compiler  aot-model 0.1.0
+ *
+ * real_run(), below the functions of the layers, calls them in order.
+ * The values of the constants are at the end.
+ *
+ * Layers, in the order of the run; all numbers of steps in this file are those of this table:
+ *
+ *   step  function                   MACs  layer
+ *      1  00_conv_3x3               3,456  conv
+ *      2  01_depthwise_3x3          1,152  depthwise
+ *      3  02_max_pool_4x4                  pool
+ *      4  03_matmul                    32  dense
+ *
+ * Memory (workspace: 768 bytes at a multiple of 16), and the steps in which it holds what:
+ *
+ *        first byte        bytes           steps  holds
+ *
+ *   workspace + 256          512          1 to 2  result of step 1
+ *     workspace + 0          512          2 to 3  result of step 2
+ *   workspace + 512           32          3 to 4  result of step 3
+ */
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+/* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
+#if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
+#ifdef __AVX512VNNI__
+#define AOT_MODEL_VNNI /* for assembly */
+#endif
+#pragma GCC target("no-avxvnni,no-avx512vnni")
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+#pragma GCC target("+noi8mm")
+#endif
+#endif
+#include "real.h"
+
+#if REAL_BUILD != 0x4d3fdf06f3df3a83u
+#error "real.c and real.h are of different builds: make both again, or copy both"
+#endif
+
+#if !(!defined(__ARM_BIG_ENDIAN))
+#error "real.c was made for cortex-m55: compile for little-endian, or pass --target c"
+#endif
+
+#if !(defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3)
+#error "real.c was made for cortex-m55: compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"
+#endif
+
+#if !(defined(__ARM_FEATURE_DSP))
+#error "real.c was made for cortex-m55: compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"
+#endif
+
+#include <arm_mve.h>
+#include <math.h>
+#include "aot_model/scalar.h"
+
+/* ---- constants: 1,280 bytes; their values are at the end of this file ---- */
+
+/* conv_weights: float32[216] */
+static const float real_c_conv_weights[216] AOT_MODEL_ALIGNED(16);
+
+/* depthwise_weights: float32[72] */
+static const float real_c_depthwise_weights[72] AOT_MODEL_ALIGNED(16);
+
+/* dense_weights: float32[32] */
+static const float real_c_dense_weights[32] AOT_MODEL_ALIGNED(16);
+
+/* ---- layers ---- */
+
+/* 2 pixels x 8 channels in registers
+ * step 1: conv (Convolution): float32[1,4,4,3] * float32[8,3,3,3] -> float32[1,4,4,8], 3,456 MACs
+ *   reads x at inputs->x; writes y at workspace + 256 */
+static void real_00_conv_3x3(const float *restrict x, const float *restrict weights, float *restrict y)
+{
+    AOT_MODEL_BARRIER;
+    /* rows: first output, outputs, first input, first tap, taps */
+    static const int16_t rows[3][5] = {
+        {0, 1, 0, 1, 2},
+        {1, 2, 0, 0, 3},
+        {3, 1, 2, 0, 2},
+    };
+    /* cols: first output, outputs, first input, first tap, taps */
+    static const int16_t cols[3][5] = {
+        {0, 1, 0, 1, 2},
+        {1, 2, 0, 0, 3},
+        {3, 1, 2, 0, 2},
+    };
+    for (int32_t r = 0; r < 3; ++r) {
+        for (int32_t s = 0; s < 3; ++s) {
+            const float *in = x + rows[r][2] * 4 + cols[s][2];
+            int32_t oy = rows[r][0];
+            int32_t ox = cols[s][0];
+            const int32_t ox_end = ox + cols[s][1];
+            for (int32_t left = rows[r][1] * cols[s][1]; left > 0; left -= 2) {
+                const int32_t y0 = oy;
+                const int32_t c0 = ox;
+                const float *const x0 = in;
+                if (left > 1) {
+                    ox += 1;
+                    in += 1;
+                    if (ox == ox_end) {
+                        ox = cols[s][0];
+                        oy += 1;
+                        in += 4 - cols[s][1];
+                    }
+                }
+                const int32_t y1 = oy;
+                const int32_t c1 = ox;
+                const float *const x1 = in;
+                if (left > 2) {
+                    ox += 1;
+                    in += 1;
+                    if (ox == ox_end) {
+                        ox = cols[s][0];
+                        oy += 1;
+                        in += 4 - cols[s][1];
+                    }
+                }
+                {
+                    const float *w = weights;
+                    float32x4_t acc0_0 = vdupq_n_f32(0.0f);
+                    float32x4_t acc0_1 = vdupq_n_f32(0.0f);
+                    float32x4_t acc1_0 = vdupq_n_f32(0.0f);
+                    float32x4_t acc1_1 = vdupq_n_f32(0.0f);
+                    w += (rows[r][3] * 3 + cols[s][3]) * 24;
+                    for (int32_t ky = 0; ky < rows[r][4]; ++ky) {
+                        const float *a0 = x0 + ky * 4;
+                        const float *a1 = x1 + ky * 4;
+                        for (int32_t kx = 0; kx < cols[s][4]; ++kx) {
+                            {
+                                const float e0 = a0[0];
+                                const float e1 = a1[0];
+                                const float32x4_t w1 = vldrwq_f32(w + 4);
+                                acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
+                                acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
+                                const float32x4_t w0 = vldrwq_f32(w);
+                                acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
+                                acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
+                            }
+                            {
+                                const float e0 = a0[16];
+                                const float e1 = a1[16];
+                                const float32x4_t w1 = vldrwq_f32(w + 12);
+                                acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
+                                acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
+                                const float32x4_t w0 = vldrwq_f32(w + 8);
+                                acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
+                                acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
+                            }
+                            {
+                                const float e0 = a0[32];
+                                const float e1 = a1[32];
+                                const float32x4_t w1 = vldrwq_f32(w + 20);
+                                acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
+                                acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
+                                const float32x4_t w0 = vldrwq_f32(w + 16);
+                                acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
+                                acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
+                            }
+                            a0 += 1;
+                            a1 += 1;
+                            w += 24;
+                        }
+                        w += (3 - cols[s][4]) * 24;
+                    }
+                    vstrwq_f32(y + (y0 * 32 + c0 * 8), vmaxnmq_f32(vdupq_n_f32(0.0f), acc0_0));
+                    vstrwq_f32(y + (y0 * 32 + c0 * 8 + 4), vmaxnmq_f32(vdupq_n_f32(0.0f), acc0_1));
+                    if (left > 1) {
+                        vstrwq_f32(y + (y1 * 32 + c1 * 8), vmaxnmq_f32(vdupq_n_f32(0.0f), acc1_0));
+                        vstrwq_f32(y + (y1 * 32 + c1 * 8 + 4), vmaxnmq_f32(vdupq_n_f32(0.0f), acc1_1));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* each row in blocks of 4 outputs
+ * step 2: depthwise (Convolution): float32[1,4,4,8] * float32[8,3,3,1] -> float32[1,4,4,8], 1,152 MACs
+ *   reads x at workspace + 256 (overlaps); writes y at workspace + 0 (overlaps) */
+static void real_01_depthwise_3x3(const float *x, const float *restrict weights, float *y)
+{
+    AOT_MODEL_BARRIER;
+    /* rows: first output, outputs, first input, first tap, taps */
+    static const int16_t rows[3][5] = {
+        {0, 1, 0, 1, 2},
+        {1, 2, 0, 0, 3},
+        {3, 1, 2, 0, 2},
+    };
+    for (int32_t r = 0; r < 3; ++r) {
+        for (int32_t j = 0; j < rows[r][1]; ++j) {
+            const float *const row = x + rows[r][2] * 32 + j * 32;
+            const int32_t oy = rows[r][0] + j;
+            for (int32_t c = 0; c < 2; ++c) {
+                const float *w = weights + c * 36;
+                float32x4_t acc0 = vdupq_n_f32(0.0f);
+                float32x4_t acc1 = vdupq_n_f32(0.0f);
+                float32x4_t acc2 = vdupq_n_f32(0.0f);
+                float32x4_t acc3 = vdupq_n_f32(0.0f);
+                const float *a = row + c * 4;
+                w += rows[r][3] * 12;
+                for (int32_t ky = 0; ky < rows[r][4]; ++ky) {
+                    const float32x4_t w2 = vldrwq_f32(w + 8);
+                    const float32x4_t e3 = vldrwq_f32(a + 24);
+                    acc2 = vfmaq_f32(acc2, w2, e3);
+                    const float32x4_t w1 = vldrwq_f32(w + 4);
+                    acc3 = vfmaq_f32(acc3, w1, e3);
+                    const float32x4_t e2 = vldrwq_f32(a + 16);
+                    acc1 = vfmaq_f32(acc1, w2, e2);
+                    acc2 = vfmaq_f32(acc2, w1, e2);
+                    const float32x4_t w0 = vldrwq_f32(w);
+                    acc3 = vfmaq_f32(acc3, w0, e2);
+                    const float32x4_t e1 = vldrwq_f32(a + 8);
+                    acc0 = vfmaq_f32(acc0, w2, e1);
+                    acc1 = vfmaq_f32(acc1, w1, e1);
+                    acc2 = vfmaq_f32(acc2, w0, e1);
+                    const float32x4_t e0 = vldrwq_f32(a);
+                    acc0 = vfmaq_f32(acc0, w1, e0);
+                    acc1 = vfmaq_f32(acc1, w0, e0);
+                    w += 12;
+                    a += 32;
+                }
+                vstrwq_f32(y + (oy * 32 + (c * 4)), acc0);
+                vstrwq_f32(y + (oy * 32 + (c * 4) + 8), acc1);
+                vstrwq_f32(y + (oy * 32 + (c * 4) + 16), acc2);
+                vstrwq_f32(y + (oy * 32 + (c * 4) + 24), acc3);
+            }
+        }
+    }
+}
+
+/* each row in blocks of 1 outputs
+ * step 3: pool (Pool): float32[1,4,4,8] -> float32[1,1,1,8]
+ *   reads x at workspace + 0; writes y at workspace + 512 */
+static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
+{
+    AOT_MODEL_BARRIER;
+    const float *const row = x;
+    for (int32_t c = 0; c < 2; ++c) {
+        float32x4_t acc0 = vdupq_n_f32(-INFINITY);
+        const float *a = row + c * 4;
+        for (int32_t ky = 0; ky < 4; ++ky) {
+            const float32x4_t e3 = vldrwq_f32(a + 24);
+            acc0 = vmaxnmq_f32(acc0, e3);
+            const float32x4_t e2 = vldrwq_f32(a + 16);
+            acc0 = vmaxnmq_f32(acc0, e2);
+            const float32x4_t e1 = vldrwq_f32(a + 8);
+            acc0 = vmaxnmq_f32(acc0, e1);
+            const float32x4_t e0 = vldrwq_f32(a);
+            acc0 = vmaxnmq_f32(acc0, e0);
+            a += 32;
+        }
+        vstrwq_f32(y + (c * 4), acc0);
+    }
+}
+
+/* 1 pixels x 4 channels in registers
+ * step 4: dense (MatMul): float32[1,8] * float32[8,4] -> float32[1,4], 32 MACs
+ *   reads x at workspace + 512; writes y at outputs->y */
+static void real_03_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
+{
+    AOT_MODEL_BARRIER;
+    const float *const x0 = x;
+    {
+        const float *w = weights;
+        float32x4_t acc0_0 = vdupq_n_f32(0.0f);
+        const float *a0 = x0;
+        for (int32_t i = 0; i < 8; ++i) {
+            {
+                const float e0 = a0[0];
+                const float32x4_t w0 = vldrwq_f32(w);
+                acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
+            }
+            a0 += 1;
+            w += 4;
+        }
+        vstrwq_f32(y, acc0_0);
+    }
+}
+
+/* ---- the model ---- */
+
+static uint8_t real_workspace[REAL_WORKSPACE_SIZE] AOT_MODEL_ALIGNED(REAL_WORKSPACE_ALIGN);
+#define AT(type, offset) ((type *)(void *)(real_workspace + (offset)))
+
+AOT_MODEL_OPAQUE int32_t real_run(const real_inputs *inputs, const real_outputs *outputs)
+{
+    if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
+        return AOT_MODEL_ERROR_NULL;
+    }
+    /* conv */
+    real_00_conv_3x3(inputs->x, real_c_conv_weights, AT(float, 256));
+    /* depthwise */
+    real_01_depthwise_3x3(AT(float, 256), real_c_depthwise_weights, AT(float, 0));
+    /* pool */
+    real_02_max_pool_4x4(AT(float, 0), AT(float, 512));
+    /* dense */
+    real_03_matmul(AT(float, 512), real_c_dense_weights, outputs->y);
+    return AOT_MODEL_OK;
+}
+
