@@ -228,6 +228,39 @@ def test_inputs_that_cannot_be_read(cnn: Path, tmp_path: Path, capsys: Captured)
         assert "[E104]" in capsys.readouterr().err
 
 
+def test_run_on_a_single_array(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
+    x, y = expected()
+    np.save(tmp_path / "x.npy", x[0])
+    assert main(["run", str(cnn), "--inputs", str(tmp_path / "x.npy"), "--outputs", str(tmp_path / "o.npz")]) == 0
+    np.testing.assert_allclose(np.load(tmp_path / "o.npz")["y"], y[0], rtol=1e-4, atol=1e-5)
+    two = save(model([helper.make_node("Add", ["a", "b"], ["c"])], [tensor("a", [2]), tensor("b", [2])], [tensor("c", [2])]), tmp_path / "two.onnx")
+    assert main(["run", str(two), "--inputs", str(tmp_path / "x.npy")]) == 1
+    error = capsys.readouterr().err
+    assert "[E104]" in error and "the model has 2 inputs: a, b" in error and ".npz" in error
+
+
+def _npy(header: bytes) -> bytes:
+    return b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header
+
+
+@pytest.mark.parametrize(("data", "said"), [
+    (None, "No such file"), (b"", "neither .npy nor .npz"), (b"nonsense", "neither .npy nor .npz"), (b"\x80\x04N.", "neither .npy nor .npz"),
+    (np.array([{}], dtype=object), "Python objects"), (np.zeros((2, 6, 6), np.float32), "is float32[2, 6, 6], not float32[1, 2, 6, 6]"), (np.zeros((1, 2, 6, 6)), "is float64"),
+    (np.zeros((1, 2, 6, 6), [("a", "<f4")]), "not float32[1, 2, 6, 6]"), (np.zeros((), np.float32), "is float32[], not float32"), (_npy(b""), "cannot be read"), (b"\x93NUMPY", "cannot be read"),
+    (_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999,)}\n"), "cannot be read"), (_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}\n") + b"12345", "cannot be read"),
+    (_npy(b"((((" * 900 + b"\n"), "cannot be read"),
+])  # fmt: skip
+def test_a_single_array_that_does_not_fit(data: bytes | np.ndarray | None, said: str, cnn: Path, tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "x.npy"
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    elif data is not None:
+        np.save(path, data, allow_pickle=True)
+    assert main(["run", str(cnn), "--inputs", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert "[E104]" in error and said in error and "allow_pickle" not in error
+
+
 @pytest.mark.parametrize("more", [[], ["--target", "c"], ["--sanitize"], ["--sequence"]])
 def test_verify_agrees(more: list[str], cnn: Path, vectors: Path, capsys: Captured) -> None:
     assert main(["verify", str(cnn), "--vectors", str(vectors), *more]) == 0

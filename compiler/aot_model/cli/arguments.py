@@ -214,7 +214,7 @@ def _host_build(command: argparse.ArgumentParser) -> None:
 def _run(commands: Commands) -> None:
     command = _command(commands, "run", "execute:run", "compile a model, build it with a C compiler and run it")
     _model(command)
-    command.add_argument("--inputs", type=Path, required=True, metavar="NPZ", help="arrays by name of input, or in_<i> stacked on a leading axis")
+    command.add_argument("--inputs", type=Path, required=True, metavar="FILE", help=".npz: arrays by name of input, or in_<i> stacked on a leading axis; .npy: that of the only input")
     command.add_argument("--outputs", type=Path, metavar="NPZ", help="file for the outputs (default: print them)")
     _host_build(command)
 

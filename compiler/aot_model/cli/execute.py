@@ -88,21 +88,31 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _read_arrays(path: Path) -> dict[str, Array]:
-    """The arrays of an .npz. CompileError E104 when it cannot be read."""
-    import zipfile
-
+def _read_arrays(path: Path) -> dict[str, Array] | Array:
+    """The arrays of an .npz, or that of an .npy. CompileError E104 when it cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("it is not an .npz archive")
-            return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise fail("E104", f"the inputs cannot be read: {error}", where=str(path)) from None
+        with path.open("rb") as file:
+            if not file.read(6).startswith((b"\x93NUMPY", b"PK")):
+                raise ValueError("it is neither .npy nor .npz")
+            file.seek(0)
+            found = np.load(file, allow_pickle=False)
+            return {key: found[key] for key in found.files} if isinstance(found, np.lib.npyio.NpzFile) else found
+    except Exception as error:  # numpy parses headers as Python and lets out whatever comes of it
+        reason = "it holds Python objects, not numbers or texts" if "llow_pickle" in str(error) else getattr(error, "strerror", None) or str(error) or type(error).__name__
+        hint = "save arrays of numbers, or texts as numpy's str" if "llow_pickle" in str(error) else ""
+        raise fail("E104", f"the inputs cannot be read: {reason}", where=str(path), hint=hint) from None
 
 
-def _inputs(view: ModelView, given: Mapping[str, Array], path: Path) -> tuple[list[list[Array]], bool]:
+def _inputs(view: ModelView, arrays: Mapping[str, Array] | Array, path: Path) -> tuple[list[list[Array]], bool]:
     """Input arrays of each run, and whether they were stacked (`in_<i>`) rather than one run by name."""
+    if isinstance(arrays, np.ndarray):
+        names = [p.buffer.name or p.c_name for p in view.inputs]
+        if len(names) != 1:
+            there = f"{len(names)} inputs: {', '.join(names)}" if names else "no inputs"
+            raise fail("E104", f"the file is a single array, and the model has {there}", where=str(path), hint="give an .npz with an array for each input, by its name")
+        given: Mapping[str, Array] = {names[0]: arrays}
+    else:
+        given = arrays
     stacked = bool(view.inputs) and "in_0" in given and all(p.buffer.name != "in_0" for p in view.inputs)
     problems: list[Problem] = []
     columns: list[Array] = []
