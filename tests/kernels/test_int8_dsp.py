@@ -245,11 +245,11 @@ def test_other_cores(core: str, tmp_path: Path) -> None:
 def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
     """Each form against the rule at every accumulator near a step and at many others."""
     rng = np.random.default_rng(3)
-    for align in (0, 8):
+    for align, rounded in ((0, True), (8, True), (0, False)):
         quant = quantisation(rng, 24, 64, kind)
         lo = rng.integers(-(2**20), 0, 24)
         hi = rng.integers(1, 2**20, 24)
-        rq = requantise.plan(quant, lo, hi, np.full(24, align))
+        rq = requantise.plan(quant, lo, hi, np.full(24, align), rounded)
         if rq.form == "raw":
             continue
         m, s = quant.channels(24)
@@ -259,7 +259,7 @@ def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
             want = np.clip(requantise.rescale(acc, m[c], s[c], quant.variant) + quant.out_zero_point, quant.act_min, quant.act_max)
             shift = int(rq.shift[c])
             if rq.form == "affine":
-                high = (((acc + rq.bias_shift[c]) << align) * rq.multiplier[c] + (1 << 31)) >> 32
+                high = (((acc + rq.bias_shift[c]) << align) * rq.multiplier[c] + (rounded << 31)) >> 32
                 got = (high + rq.offset[c]) >> (shift + align)
             else:
                 high = (2 * acc * rq.multiplier[c] + (1 << 31)) >> 32

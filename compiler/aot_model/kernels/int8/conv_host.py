@@ -11,8 +11,6 @@ what lies adjacent in the tile: a row of taps with all its channels, or the chan
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
@@ -24,8 +22,7 @@ from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finis
 from aot_model.kernels.int8.host_loops import Loops, Sweep
 from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.requantise import bounds, fold_zero_point
-from aot_model.kernels.int8.requantise_host import plan
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2
 
@@ -107,10 +104,8 @@ def conv(
             return conv_c.conv(shape, weights, bias, quant, tail)
         dialect = dialect.base
     flip = dialect.flips.get(quant.x_dtype, 0)
-    lo, hi = bounds(w, b, quant)
-    rq = plan(quant, b, lo, hi)
-    start = rq.bias - flip * w.sum(axis=1)
-    rq = replace(rq, bias=start)
+    rq = plan(quant, *bounds(w, b, quant), rounded=False)
+    start = b + rq.bias_shift - flip * w.sum(axis=1)
 
     v = view(s, dialect.pixels[16])
     merged = s.groups == 1 and s.dilation_w == 1
@@ -144,7 +139,7 @@ def conv(
         for at in range(first, first + count, block):
             channels = group * per_out + np.arange(at, at + block)
             channels = np.where(np.arange(at, at + block) < per_out, channels, -1)
-            entries.append(table(block, rq, channels, dialect))
+            entries.append(table(block, rq, start, channels, dialect))
             lane = channels[dialect.block_channels(block)]
             rows = np.where(lane[:, None, None, None] >= 0, padded[np.maximum(lane, 0)], 0)
             rows = rows.reshape(block, s.kernel_h, runs, steps, dialect.group)

@@ -16,8 +16,7 @@ from aot_model.kernels.int8.conv_mve import tail_helpers
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
 from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
-from aot_model.kernels.int8.requantise import bounds, fold_zero_point
-from aot_model.kernels.int8.requantise_host import plan
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2
 
@@ -71,7 +70,7 @@ def depthwise(
         ordinary = taps.T.reshape(oc, s.kernel_h, s.kernel_w, 1)
         return conv_host.conv(ConvShape(**{**s.__dict__, "groups": 1}), ordinary, bias, quant, tail)
     w, b = fold_zero_point(np.ascontiguousarray(taps.T), bias, quant)
-    rq = plan(quant, b, *bounds(w, b, quant))
+    rq = plan(quant, *bounds(w, b, quant), rounded=False)
     v = view(s, PIXELS, oc // s.in_c)
     kind = "int8" if (np.abs(w * 2 + 1) <= 255).all() else "int16"
 
@@ -88,7 +87,7 @@ def depthwise(
     for first in range(0, lanes_used, BLOCK):
         packed.append(padded[first + AVX2.block_channels(BLOCK)].reshape(BLOCK, pairs, 2).transpose(1, 0, 2).astype(kind).reshape(-1))
         channels = np.arange(first, first + BLOCK)
-        entries.append(table(BLOCK, rq, np.where(channels < lanes_used, channels % oc, -1), AVX2))
+        entries.append(table(BLOCK, rq, b + rq.bias_shift, np.where(channels < lanes_used, channels % oc, -1), AVX2))
 
     texts: dict[str, str] = {}
 

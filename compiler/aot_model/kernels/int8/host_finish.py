@@ -18,7 +18,7 @@ import numpy as np
 from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
 from aot_model.kernels.int8.finish import requantise_helper
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.requantise_host import HostRequantise
+from aot_model.kernels.int8.requantise import Requantise
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 
@@ -33,10 +33,10 @@ class Finish:
     """Of a table entry."""
 
 
-def finish(block: int, rq: HostRequantise, quant: QuantSpec, dialect: InstructionSet) -> Finish:
+def finish(block: int, rq: Requantise, quant: QuantSpec, dialect: InstructionSet) -> Finish:
     """The function for blocks of `block` channels; text is shared by layers whose ranges are alike."""
     out = quant.out_dtype
-    low, high = (quant.out_range[i] if v is None else v for i, v in enumerate((rq.low, rq.high)))
+    low, high = (quant.out_range[i] if v is None else v for i, v in enumerate((rq.clamp_low, rq.clamp_high)))
     shift = int(rq.shift[0]) if rq.form == "affine" else 0
     name = f"q8_{rq.form}{shift if shift else ''}_{block}_{out}"
     if (low, high) != quant.out_range:
@@ -80,8 +80,8 @@ def finish(block: int, rq: HostRequantise, quant: QuantSpec, dialect: Instructio
     return Finish(block, s.named(name), (*extra, s.named(text)), words)
 
 
-def table(block: int, rq: HostRequantise, channels: Int64, dialect: InstructionSet) -> np.ndarray:
-    """Entry of the channels [block] (-1: none), int32 words."""
+def table(block: int, rq: Requantise, start: Int64, channels: Int64, dialect: InstructionSet) -> np.ndarray:
+    """Entry of the channels [block] (-1: none), int32 words. start: the accumulators of all channels."""
     lane = channels[dialect.block_channels(block)]
     order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4] for i in range(block)])).astype(np.int64)
 
@@ -89,7 +89,7 @@ def table(block: int, rq: HostRequantise, channels: Int64, dialect: InstructionS
         found = np.where(where >= 0, values[np.maximum(where, 0)], 0)
         return (found & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
-    parts = [of(rq.bias, lane)]
+    parts = [of(start, lane)]
     if rq.form == "raw":
         parts.append(np.stack([of(rq.multiplier, channels), of(rq.shift, channels)], axis=1).reshape(-1))
         return np.concatenate(parts)

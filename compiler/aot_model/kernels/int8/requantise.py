@@ -9,18 +9,21 @@ The rule (gemmlowp's fixed-point multiplication, as TensorFlow Lite Micro and CM
 All of it but `acc` is known at compile time, and so are bounds of `acc` (from the weights). y is then a step function
 of acc, given by at most 255 thresholds. `plan()` picks the cheapest of three forms:
 
-affine    y = sat((mulhi_round(acc + b, m') + c) >> s): three instructions where a core has SMMLAR and SSAT. It holds
-          for a channel when every reachable threshold is the same as the rule's, which is checked one by one. That is
-          so for activations of ReLU kind (no negative q survives the clamp, so there is no kink at zero), once b moves
-          the product by the missing fraction of 2^32.
+affine    y = sat((mulhi(acc + b, m') + c) >> s): three instructions where a core has SMMLAR and SSAT, and s is mostly 0
+          for vectors. The rounding constants of the rule are gone: b moves the product by the missing fraction of 2^32, c
+          is a whole number. It holds for a channel when every reachable threshold is the same as the rule's, which is
+          checked one by one. That is so for activations of ReLU kind (no negative q survives the clamp, so there is no kink
+          at zero), and for rules whose second rounding has none.
 ties      the rule with the rounding constant and the zero point folded into one; right >= 1 and |acc| < 2^30.
 raw       the rule as it stands, in C.
+
+What a set multiplies with decides which is cheapest: rounded high words (SMMLAR) or cut ones (vectors of x86 and AArch64);
+Helium has the rule's own multiplication (requantise_mve.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -30,8 +33,9 @@ from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 Form = Literal["affine", "ties", "raw"]
 
-_SEARCH = (0, 1 << 8, 1 << 12, 1 << 17)
-"""How far the bias may be moved in search of the affine form, and where the search pauses."""
+WORD = 1 << 32
+_NARROW_OFFSET = 8192
+"""Largest |offset| that is added in saturating int16: what was cut to int16 stays beyond the output's range."""
 
 
 def rescale(acc: Int64, multiplier: Int64, shift: Int64, variant: int = 1) -> Int64:
@@ -95,6 +99,16 @@ class Requantise:
     """Clamps that act beyond the saturation to the output type."""
 
     @property
+    def note(self) -> str:
+        """The form, for the comment above a kernel."""
+        return f"affine >> {int(self.shift[0])}" if self.form == "affine" else self.form
+
+    @property
+    def narrow(self) -> bool:
+        """affine without a shift: vectors add the offset to int16 lanes."""
+        return self.form == "affine" and not self.shift.any()
+
+    @property
     def uniform_shift(self) -> bool:
         return bool((self.shift == self.shift[0]).all())
 
@@ -112,45 +126,81 @@ def thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tu
     return levels, left
 
 
-def _affine(
-    levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, align: int
-) -> tuple[int, int] | None:
-    """(bias shift, offset) that give one channel's thresholds with multiplier m, shift s of (acc << align)."""
-    low, high = -(1 << 62), 1 << 62
-    one = 1 << align
-    # acc >= t must reach q, acc <= t - 1 must not; a threshold outside of the range binds on one side only
-    inside = threshold > lo
-    reach = threshold <= hi
-    if s > 20 or (max(abs(lo), abs(hi)) + 1) * one >= 1 << 31:
+def first_multiple(a: int, modulus: int, low: int, high: int) -> int | None:
+    """Smallest k >= 0 with low <= a * k mod modulus <= high, for 0 <= low <= high < modulus; None if there is none.
+
+    Euclid's algorithm on (a, modulus): each step asks the same for a smaller modulus, in O(log modulus).
+    """
+    if low == 0:
+        return 0
+    a %= modulus
+    if a == 0:
+        return None
+    k = -(-low // a)
+    if a * k <= high:
+        return k
+    if 2 * a > modulus:
+        return first_multiple(modulus - a, modulus, modulus - high, modulus - low)
+    # a * k = modulus * j + r with r in [low, high]: then -modulus * j mod a lies in [low, high] mod a
+    j = first_multiple(-modulus % a, a, low % a, high % a)
+    return None if j is None else -(-(low + modulus * j) // a)
+
+
+def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, align: int, rounding: int) -> tuple[int, int] | None:
+    """(bias shift b, offset c) that keep one channel's thresholds with multiplier m, shift s of (acc << align).
+
+    acc >= t must reach q, acc <= t - 1 must not; a threshold outside of the range binds on one side only. So
+    b * m + rounding + c * 2^32 lies between two bounds; the smallest b either way is found by Euclid's algorithm.
+    """
+    inside, reach = threshold > lo, threshold <= hi
+    step = m << align
+    if s > 20 or (max(abs(lo), abs(hi)) + 1) << align >= 1 << 31:
         return None
     unit = levels * (1 << (32 + s))
-    if reach.any():
-        low = int((unit[reach] - threshold[reach] * (one * m)).max())
-    if inside.any():
-        high = int((unit[inside] - (threshold[inside] - 1) * (one * m)).min())
-    if low >= high:
+    low = int((unit[reach] - threshold[reach] * step).max()) if reach.any() else None
+    high = int((unit[inside] - (threshold[inside] - 1) * step).min()) if inside.any() else None
+    if low is None or high is None or low >= high:  # constant channels are settled before
         return None
-    if not reach.any():
-        low = min(high, 0) - (1 << 33)
-    for begin, end in pairwise(_SEARCH):
-        distance = np.arange(begin, end, dtype=np.int64)
-        candidates = np.stack([distance, -distance], axis=1).reshape(-1)
-        moved = candidates * (one * m) + (1 << 31)
-        offset = -((moved - low) >> 32)  # ceil((low - moved) / 2^32)
-        fits = moved + (offset << 32) < high
-        fits &= (lo + candidates) * one >= -(1 << 31)
-        fits &= (hi + candidates) * one < (1 << 31)
-        # the offset and its sum with the product's high word stay well inside of int32
-        for value in (lo, hi):
-            fits &= np.abs(((value + candidates) * one * m >> 32) + offset) < (1 << 30)
-        found = np.flatnonzero(fits & (np.abs(offset) < 1 << 30))
-        if found.size:
-            return int(candidates[found[0]]), int(offset[found[0]])
+    first, width = (low - rounding) % WORD, min(high - low, WORD)
+    if first == 0 or first + width > WORD:
+        moves = [0]
+    else:
+        found = ((sign, first_multiple(sign * step % WORD, WORD, first, first + width - 1)) for sign in (1, -1))
+        moves = sorted((sign * b for sign, b in found if b is not None), key=abs)
+    for b in moves:
+        c = -((b * step + rounding - low) // WORD)
+        fits = (lo + b) << align >= -(1 << 31) and (hi + b) << align < 1 << 31 and abs(c) < 1 << 30
+        # the sum with the product's high word stays well inside of int32
+        if fits and all(abs(((value + b) * step >> 32) + c) < 1 << 30 for value in (lo, hi)):
+            return b, c
     return None
 
 
-def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> Requantise:
-    """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by so much."""
+def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live: npt.NDArray[np.bool_], right: Int64, target: Int64,
+                align: Int64, rounding: int) -> tuple[Int64, Int64, Int64] | None:  # fmt: skip
+    """(multiplier, bias shift, offset) of every live channel for these shifts; None where a channel has none. steps: `thresholds`."""
+    levels, threshold = steps
+    multiplier, moved, offset = (np.zeros(lo.size, np.int64) for _ in range(3))
+    for channel in np.flatnonzero(live):
+        exact, places, a = int(m[channel]), int(target[channel] - right[channel]), int(align[channel])
+        candidates = [exact << places] if places >= 0 else sorted({exact >> -places, (exact + (1 << -places) - 1) >> -places})
+        for candidate in candidates:
+            ends = int(lo[channel]), int(hi[channel])
+            found = _affine(levels, threshold[channel], *ends, candidate, int(target[channel]) + a, a, rounding) if 0 < candidate < 1 << 31 else None
+            if found is not None:
+                multiplier[channel], (moved[channel], offset[channel]) = candidate, found
+                break
+        else:
+            return None
+    return multiplier, moved, offset
+
+
+def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None, rounded: bool = True) -> Requantise:
+    """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by so much.
+
+    rounded: the set's multiplication gives rounded high words, and shifts of channels may differ (SMMLAR, ASR); else it
+    cuts them off, and one shift is for all, best none, when the offset is added to int16 (vectors).
+    """
     count = lo.size
     m, s = quant.channels(count)
     aligned = np.zeros(count, np.int64) if align is None else align
@@ -164,8 +214,7 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> 
     if int(extreme.max()) >= 1 << 31 or bool((m < 0).any()):  # the rule may wrap: it is no step function
         return Requantise("raw", m, zero, s, zero, clamp_low, clamp_high)
 
-    least = rescale(lo, m, s, quant.variant) + quant.out_zero_point
-    most = rescale(hi, m, s, quant.variant) + quant.out_zero_point
+    least, most = (rescale(v, m, s, quant.variant) + quant.out_zero_point for v in (lo, hi))
     # strictly within: the affine form is only sure of the side of each threshold, not of how far beyond the last one
     clamp_low = None if quant.act_min <= out_lo or quant.act_min < int(least.min()) else quant.act_min
     clamp_high = None if quant.act_max >= out_hi or quant.act_max > int(most.max()) else quant.act_max
@@ -176,24 +225,17 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None) -> 
     if bool((live & ((extreme >= 1 << 30) | (s >= 0) | (s < -24))).any()):
         return raw
     right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)
-    levels, threshold = thresholds(quant, m, s, lo, hi)
-    for uniform in (True, False):
-        target = np.full(count, right.min()) if uniform else right
-        multiplier, offset, moved = zero.copy(), np.where(constant, value << (target + aligned), 0), to_zero.copy()
-        for channel in np.flatnonzero(live):
-            drop = int(right[channel] - target[channel])
-            exact, a = int(m[channel]), int(aligned[channel])
-            ends = int(lo[channel]), int(hi[channel])
-            for candidate in sorted({exact >> drop, (exact + (1 << drop) - 1) >> drop}):
-                found = _affine(levels, threshold[channel], *ends, candidate, int(target[channel]) + a, a)
-                if found is not None:
-                    multiplier[channel], (moved[channel], offset[channel]) = candidate, found
-                    break
-            else:
-                break
-        else:
-            if int(np.abs(offset).max()) < 1 << 31:
-                return Requantise("affine", multiplier, offset, target, moved, clamp_low, clamp_high)
+    largest = int(right[live].max(initial=15))
+    shifts = [np.full(count, right.min()), right] if rounded else [np.full(count, k) for k in sorted({0, min(largest, 8), min(largest, 15)})]
+    steps = thresholds(quant, m, s, lo, hi)
+    for target in shifts:
+        found = _all_affine(steps, lo, hi, m, live, right, target, aligned, 1 << 31 if rounded else 0)
+        if found is None:
+            continue
+        multiplier, moved, offset = found
+        offset = np.where(live, offset, value << (target + aligned))
+        if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
+            return Requantise("affine", multiplier, offset, target, np.where(live, moved, to_zero), clamp_low, clamp_high)
     if quant.variant != 1:
         return raw
     r = right + 1
