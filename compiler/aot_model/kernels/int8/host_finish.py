@@ -105,7 +105,7 @@ def table(block: int, rq: Requantise, start: Int64, channels: Int64, dialect: In
     return np.concatenate(parts)
 
 
-def admissible_entries(rq: HostRequantise, entries: Sequence[np.ndarray]) -> Ranges:
+def admissible_entries(rq: Requantise, entries: Sequence[np.ndarray]) -> Ranges:
     """Of the entries of a layer: only the plain rule shifts in C; what the vector instructions do is defined for all numbers."""
     if rq.form != "raw":
         return ANYTHING
