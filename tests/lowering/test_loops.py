@@ -1,0 +1,90 @@
+"""Loop nests: neighbours merge where that needs no division, equal loops are equal text, overlaps and MACs are right.
+
+What the functions compute is checked by tests/operators; here, what they look like.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from aot_model.ir.expr import Expr, call, const, load, reduce, var
+from aot_model.ir.index import add, dense_position, index_variables, mul
+from aot_model.ir.program import Overlap
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.lowering.loops import LoopNest, loop_nest
+
+
+def tensor(name: str, *shape: int, dtype: DType = DType.FLOAT32) -> Value:
+    return Value(name, TensorType(dtype, shape))
+
+
+def loops(nest: LoopNest) -> int:
+    return nest.function.body.count("for (")
+
+
+def nest_of(out: Value, element: object, position: Expr | None = None) -> LoopNest:
+    index = index_variables(out.shape)
+    return loop_nest("f", out, index, dense_position(index, out.shape) if position is None else position, element(index))  # type: ignore[operator]
+
+
+def test_an_element_wise_operation_is_one_loop() -> None:
+    x, y = tensor("x", 2, 3, 4, 5), tensor("y", 2, 3, 4, 5)
+    nest = nest_of(y, lambda i: call("neg", load(x, i)))
+    assert loops(nest) == 1 and "120" in nest.function.body and "/" not in nest.function.body and "%" not in nest.function.body
+
+
+@pytest.mark.parametrize(("perm", "expected"), [((1, 0, 2, 3), 3), ((0, 1, 3, 2), 3), ((3, 2, 1, 0), 4), ((2, 3, 0, 1), 2), ((0, 1, 2, 3), 1)])
+def test_axes_that_stay_together_merge(perm: tuple[int, ...], expected: int) -> None:
+    """A transpose has a loop for each group of axes that keep their order."""
+    x = tensor("x", 2, 3, 4, 5)
+    y = tensor("y", *(x.shape[p] for p in perm))
+    nest = nest_of(y, lambda i: load(x, tuple(i[perm.index(a)] for a in range(4))))
+    assert loops(nest) == expected and "/" not in nest.function.body
+
+
+def test_a_broadcast_axis_keeps_its_loop() -> None:
+    x, b, y = tensor("x", 4, 5, 6), tensor("b", 6), tensor("y", 4, 5, 6)
+    assert loops(nest_of(y, lambda i: call("add", load(x, i), load(b, i[2:])))) == 2
+
+
+def test_equal_loops_are_equal_text() -> None:
+    """Names of indices and of values do not show in the text, so that the function is there once."""
+    texts = set()
+    for prefix in ("a", "zz"):
+        x, y = tensor(prefix, 3, 4), tensor(prefix + "y", 3, 4)
+        index = tuple(var(f"{prefix}{k}", n) for k, n in enumerate(y.shape))
+        turns = var(f"{prefix}r", 4)
+        total = reduce("add", (turns,), load(x, (index[0], turns)))
+        texts.add(loop_nest("f", y, index, dense_position(index, y.shape), call("mul", total, load(x, index))).function.body)
+    assert len(texts) == 1
+
+
+def test_an_input_that_is_read_where_it_is_written_may_be_overwritten() -> None:
+    x, b, y = tensor("x", 4, 6), tensor("b", 6), tensor("y", 4, 6)
+    nest = nest_of(y, lambda i: call("add", load(x, i), load(b, i[1:])))
+    assert nest.overlaps == (Overlap(nest.reads.index(x), 2, 0),)
+
+
+def test_an_input_that_is_read_elsewhere_may_not() -> None:
+    x, y = tensor("x", 6, 6), tensor("y", 6, 6)
+    assert nest_of(y, lambda i: load(x, i[::-1])).overlaps == ()
+    backwards = nest_of(y, lambda i: load(x, (i[0], add(const(5), mul(i[1], -1)))))
+    assert backwards.overlaps == ()
+
+
+@pytest.mark.parametrize(("of", "to", "slack"), [(DType.INT8, DType.FLOAT32, -3 * 24), (DType.FLOAT32, DType.INT8, 0), (DType.FLOAT32, DType.INT32, 0)])
+def test_wider_results_run_over_inputs_that_are_still_needed(of: DType, to: DType, slack: int) -> None:
+    x, y = tensor("x", 4, 6, dtype=of), tensor("y", 4, 6, dtype=to)
+    assert nest_of(y, lambda i: call("cast", load(x, i), dtype=to)).overlaps == (Overlap(0, 1, slack),)
+
+
+def test_multiply_accumulates_are_counted() -> None:
+    x, w, y = tensor("x", 4, 6), tensor("w", 6, 5), tensor("y", 4, 5)
+    k = var("k", 6)
+
+    def product(i: tuple[Expr, ...]) -> Expr:
+        return reduce("add", (k,), call("mul", load(x, (i[0], k)), load(w, (k, i[1]))))
+
+    assert nest_of(y, product).macs == 4 * 5 * 6
+    assert nest_of(tensor("z", 4, 6), lambda i: load(x, i)).macs == 0

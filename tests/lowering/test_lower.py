@@ -1,0 +1,123 @@
+"""Where values lie: pieces of a concatenation and sources of a view are computed in their place, outputs are never shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aot_model.errors import CompileError
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import Inputs, Operator, OperatorError
+from aot_model.ir.program import Call, Program, Role
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
+from aot_model.lowering.lower import lower
+from aot_model.ops.registry import required
+from aot_model.passes.expand import expand
+from aot_model.targets.registry import parse_target
+from graphs import graph, value, weights
+
+X, Y = value("x", 2, 8), value("y", 2, 8)
+
+
+def lowered(make: Callable[..., Any], *inputs: Value) -> Program:
+    g = graph(make, *inputs)
+    expand(g)
+    program = lower(g, parse_target("c"))
+    program.verify()
+    return program
+
+
+def calls(program: Program) -> list[str]:
+    return [c.op for c in program.calls()]
+
+
+def writes(call: Call) -> tuple[str, int]:
+    """The buffer that a call writes, and where in it."""
+    root, offset = call.arguments[-1].root()
+    return root.name, offset
+
+
+def product(m: Any, x: Value, name: str) -> Value:
+    """A call of its own."""
+    return m.MatMul(x, weights(name, 8, 8))  # type: ignore[no-any-return]
+
+
+def test_pieces_of_a_concatenation_are_computed_in_it() -> None:
+    program = lowered(lambda m, x, y: m.Concat(product(m, x, "a"), product(m, y, "b"), axis=0), X, Y)
+    assert calls(program) == ["MatMul", "MatMul"]
+    assert [writes(c) for c in program.calls()] == [(program.outputs[0].name, 0), (program.outputs[0].name, 64)]
+
+
+def test_pieces_that_are_expressions_are_written_by_it() -> None:
+    program = lowered(lambda m, x, y: m.Concat(m.Exp(x), m.Neg(y), axis=1), X, Y)
+    assert calls(program) == ["Concat", "Concat"] and {writes(c)[0] for c in program.calls()} == {program.outputs[0].name}
+
+
+def test_pieces_at_odd_places_are_copied() -> None:
+    """Kernels read words: a piece that would begin at byte 6 is computed elsewhere."""
+    axis = constant("axis", np.asarray(0, np.int64))
+    a, b = value("a", 6, dtype=DType.INT8), value("b", 6, dtype=DType.INT8)
+    program = lowered(lambda m, x, y: m.Concat(m.CumSum(x, axis), m.CumSum(y, axis), axis=0), a, b)
+    offsets = [writes(c)[1] for c in program.calls() if writes(c)[0] == program.outputs[0].name and c.op != "Concat"]
+    assert all(offset % 4 == 0 for offset in offsets) and "Concat" in calls(program)
+
+
+def test_a_view_is_the_memory_of_its_source() -> None:
+    program = lowered(lambda m, x: m.Reshape(product(m, x, "w"), constant("to", np.asarray([16], np.int64))), X)
+    assert calls(program) == ["MatMul"] and writes(next(iter(program.calls())))[0] == program.outputs[0].name
+
+
+def test_a_contiguous_slice_is_a_window() -> None:
+    def make(m: Any, x: Value) -> Value:
+        y = m.Exp(x)
+        ends = (constant(n, np.asarray([v], np.int64)) for n, v in (("s", 1), ("e", 2), ("a", 0)))
+        return m.MatMul(m.Slice(y, *ends), m.Transpose(y, perm=(1, 0)))  # type: ignore[no-any-return]
+
+    program = lowered(make, X)
+    assert "Slice" not in calls(program)
+
+
+@pytest.mark.parametrize("make", [lambda m, x: x, lambda m, x: weights("c", 2, 8)], ids=["an input", "a constant"])
+def test_outputs_that_nothing_computes_are_copied(make: Callable[..., Any]) -> None:
+    program = lowered(lambda m, x: [make(m, x), m.Neg(x)], X)
+    assert calls(program) == ["Neg", "Identity"]
+    assert all(o.root()[0].role is Role.OUTPUT for o in program.outputs)
+
+
+def test_one_value_as_two_outputs_is_two_buffers() -> None:
+    def make(m: Any, x: Value) -> list[Value]:
+        y = m.Neg(x)
+        return [y, y]
+
+    program = lowered(make, X)
+    assert len({id(o.root()[0]) for o in program.outputs}) == 2 and calls(program) == ["Neg", "Identity"]
+
+
+def test_equal_constants_are_there_once() -> None:
+    program = lowered(lambda m, x: m.Add(m.MatMul(x, weights("a", 8, 8)), m.MatMul(m.Neg(x), weights("b", 8, 8))), X)
+    tables = {id(b.root()[0]) for c in program.calls() for b in c.arguments if b.root()[0].role is Role.CONSTANT}
+    assert len(tables) == 1
+
+
+class Refusing(Operator):
+    """An operator of which no form is supported."""
+
+    name = "Refusing"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [required(inputs).type]
+
+    def lower(self, site: Any) -> None:
+        raise OperatorError("is not supported", "E202")
+
+
+def test_every_node_that_cannot_be_lowered_is_named() -> None:
+    between, out = value("between", 2, 8), value("out", 2, 8)
+    g = Graph("g", [X], [out], [Node(Refusing(), [X], [between], "first"), Node(Refusing(), [between], [out], "second")])
+    with pytest.raises(CompileError) as error:
+        lower(g, parse_target("c"))
+    assert [p.where for p in error.value.problems] == ["node 'first' (Refusing)", "node 'second' (Refusing)"]

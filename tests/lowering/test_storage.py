@@ -1,0 +1,89 @@
+"""Which values get memory: what would be computed twice is stored, the rest is fused into its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aot_model.ir.graph import Graph
+from aot_model.ir.values import Value, constant
+from aot_model.lowering.storage import MAX_FUSED_DEPTH, MAX_FUSED_OPERATIONS, stored_values
+from aot_model.passes.expand import expand
+from graphs import graph, value, weights
+
+X = value("x", 2, 6)
+
+
+def inner_stored(make: Callable[..., Any], *inputs: Value, calls: Sequence[str] = ()) -> list[str]:
+    """Kinds of the nodes whose results are stored, without the graph's own outputs. calls: operators that kernels compute."""
+    g = graph(make, *inputs)
+    expand(g)
+    return stored_kinds(g, calls)
+
+
+def stored_kinds(g: Graph, calls: Sequence[str] = ()) -> list[str]:
+    found = stored_values(g, lambda n: [v for v in n.inputs if v is not None] if n.kind in calls else None, set())
+    assert set(g.inputs) | set(g.outputs) <= found
+    return [n.kind for n in g.nodes if n.outputs[0] in found and n.outputs[0] not in g.outputs]
+
+
+def test_a_chain_of_elements_is_one_expression() -> None:
+    assert inner_stored(lambda m, x: m.Relu(m.Neg(m.Abs(x))), X) == []
+
+
+def test_what_two_read_is_computed_once() -> None:
+    def twice(m: Any, x: Value) -> Value:
+        y = m.Exp(x)
+        return m.Add(m.Neg(y), m.Abs(y))  # type: ignore[no-any-return]
+
+    assert inner_stored(twice, X) == ["Exp"]
+
+
+def test_moving_twice_costs_nothing() -> None:
+    def twice(m: Any, x: Value) -> Value:
+        y = m.Transpose(x, perm=(1, 0))
+        return m.Add(m.Neg(y), m.Abs(y))  # type: ignore[no-any-return]
+
+    assert inner_stored(twice, X) == []
+
+
+def test_what_is_spread_over_more_elements_is_computed_before() -> None:
+    spread = lambda m, x, y: m.Add(m.Exp(x), y)  # noqa: E731
+    assert inner_stored(spread, value("x", 1, 6), value("y", 5, 6)) == ["Exp"]
+    assert inner_stored(spread, value("x", 5, 6), value("y", 1, 6)) == []
+
+
+def test_a_repeated_window_of_something_dear_is_computed_before() -> None:
+    rows = lambda n: constant("rows", np.arange(n, dtype=np.int64) % 2)  # noqa: E731
+    assert inner_stored(lambda m, x: m.Gather(m.Exp(x), rows(5)), X) == ["Exp"]
+    assert inner_stored(lambda m, x: m.Gather(m.Exp(x), rows(2)), X) == []
+
+
+def test_a_sum_is_not_repeated_for_every_element_that_reads_it() -> None:
+    assert inner_stored(lambda m, x: m.Sub(x, m.ReduceSum(x, constant("axes", np.asarray([1], np.int64)), keepdims=1)), X) == ["ReduceSum"]
+    assert inner_stored(lambda m, x: m.Neg(m.ReduceSum(x, constant("axes", np.asarray([1], np.int64)), keepdims=1)), X) == []
+
+
+def test_kernels_read_and_write_memory() -> None:
+    assert inner_stored(lambda m, x: m.Relu(m.MatMul(m.Neg(x), weights("w", 6, 3))), X, calls=["MatMul"]) == ["Neg", "MatMul"]
+
+
+def test_operands_of_products_are_stored() -> None:
+    """Each row meets each column."""
+    assert inner_stored(lambda m, x: m.MatMul(m.Exp(x), weights("w", 6, 3)), X) == ["Exp"]
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("Neg", MAX_FUSED_OPERATIONS), ("Transpose", MAX_FUSED_DEPTH)])
+def test_long_chains_are_cut(kind: str, limit: int) -> None:
+    def chain(m: Any, x: Value) -> Value:
+        for _ in range(2 * limit + 1):
+            x = getattr(m, kind)(x)
+        return x
+
+    g = graph(chain, value("x", 3, 3))
+    assert len(stored_kinds(g)) >= 1
+    between = [k for k, n in enumerate(g.nodes) if n.outputs[0] in stored_values(g, lambda n: None, set())]
+    assert max(b - a for a, b in zip([-1, *between], between, strict=False)) <= limit + 1
