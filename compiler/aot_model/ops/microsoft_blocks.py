@@ -140,12 +140,12 @@ class MatMulBnb4(Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         data, largest = static(inputs, 1, "the matrix"), static(inputs, 2, "the scales")
         count = self.N * self.K
-        if self.quant_type not in _CODES or not self.transB or self.block_size < 1 or count % self.block_size:
+        if self.quant_type not in _CODES or not self.transB or self.block_size < 1:
             raise OperatorError(f"quant_type {self.quant_type}, transB {self.transB}, blocks of {self.block_size} are not supported", "E202")
-        if data is None or largest is None or 2 * data.size != count or largest.size * self.block_size != count:
+        if data is None or largest is None or data.size != -(-count // 2) or largest.size != -(-count // self.block_size):
             raise OperatorError(f"a matrix of {0 if data is None else data.size} bytes is not {self.N} columns of {self.K} elements")
-        codes = np.stack([data.reshape(-1) >> 4, data.reshape(-1) & 15], 1).reshape(-1, self.block_size)
-        w = np.asarray(_CODES[self.quant_type], np.float32)[codes] * largest.reshape(-1, 1).astype(np.float32)
+        codes = np.stack([data.reshape(-1) >> 4, data.reshape(-1) & 15], 1).reshape(-1)[:count]
+        w = np.asarray(_CODES[self.quant_type], np.float32)[codes] * np.repeat(largest.reshape(-1).astype(np.float32), self.block_size)[:count]
         a, x = Algebra(build), required(inputs)
         y = a.matmul(a.cast(x, DType.FLOAT32), build.constant(np.ascontiguousarray(w.reshape(self.N, self.K).T)))
         return [a.cast(y, x.dtype)]
@@ -153,8 +153,9 @@ class MatMulBnb4(Composition):
     @classmethod
     def samples(cls) -> list[Sample]:
         codes = np.asarray(np.random.default_rng(11).integers(0, 256, 5 * 64 // 2), np.uint8)
-        shape = {"K": 64, "N": 5, "block_size": 16}
-        return [Sample((drawn(1, 2, 3, 64), codes, drawn(2, 20)), {**shape, "quant_type": q}, frozenset({1, 2})) for q in (0, 1)]
+        shape, short = {"K": 64, "N": 5, "block_size": 16}, {"K": 9, "N": 5, "block_size": 16}
+        each = [Sample((drawn(1, 2, 3, 64), codes, drawn(2, 20)), {**shape, "quant_type": q}, frozenset({1, 2})) for q in (0, 1)]
+        return [*each, Sample((drawn(1, 3, 9), codes[:23], drawn(2, 3)), {**short, "quant_type": 1}, frozenset({1, 2}))]
 
 
 @operator("GatherBlockQuantized", domain="com.microsoft")
