@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
-from onnx_models import save
+from onnx_models import model, save, tensor
 from qemu import available
 
 LIMITS = {"int4": (-8, 7), "uint4": (0, 15)}
@@ -158,7 +158,7 @@ def test_weights_only(label: str, kind: str, target: str, tmp_path: Path) -> Non
     net = Net(kind, list(WEIGHT_ONLY).index(label))
     shape, y = WEIGHT_ONLY[label](net)
     proto, x = net.proto(shape, y), np.asarray(net.rng.uniform(-1, 1, shape), np.float32)
-    (outcome,) = run_cases([Case(label, proto, (x,))], target)
+    (outcome,) = run_cases([Case(label, proto, (x,))], target, flags=("-O1", "-march=native") if target == "host" else ("-O1",))
     assert outcome.status == "ok", outcome.message
     expected = _literally(proto, x)
     np.testing.assert_allclose(outcome.outputs[0], expected, rtol=2e-5, atol=2e-5)
@@ -181,3 +181,27 @@ def test_flash(label: str, kind: str, target: str, tmp_path: Path) -> None:
     small, count = _constant_bytes(tmp_path, label, kind, target)
     large, _ = _constant_bytes(tmp_path, label, kind.removesuffix("4") + "8", target)
     assert small <= large - 0.4 * count
+
+
+@pytest.mark.parametrize(("dialect", "flags", "needs"), [("v8", ("-mavx2", "-mfma"), "fma"), ("v16", ("-mavx512f",), "avx512f"), ("v4", (), "sse2")])
+def test_panels_of_a_host(dialect: str, flags: tuple[str, ...], needs: str) -> None:
+    """Columns, rows and blocks that fill no panel; one zero point, several, none that is an integer; with what is fused behind."""
+    if needs not in Path("/proc/cpuinfo").read_text().split():
+        pytest.skip("no such processor")
+    rng, cases = np.random.default_rng(3), []
+    for rows, depth, columns, bits, block, zeros, then in (
+        (7, 72, 37, 4, 16, "own", "Relu"), (5, 70, 64, 8, 32, "", "Sigmoid"), (1, 64, 130, 4, 32, "float", ""), (13, 30, 10, 4, 32, "own", ""), (4, 96, 96, 8, 32, "own", "Tanh"),
+    ):  # fmt: skip
+        blocks = -(-depth // block)
+        weights = {"b": rng.integers(0, 256, (columns, blocks, block * bits // 8)).astype(np.uint8), "s": rng.uniform(0.01, 0.1, (columns, blocks)).astype(np.float32)}
+        if zeros:
+            weights["z"] = rng.uniform(0, 15, (columns, blocks)).astype(np.float32) if zeros == "float" else rng.integers(0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8)
+        nodes = [helper.make_node("MatMulNBits", ["x", *weights], ["p"], domain="com.microsoft", K=depth, N=columns, bits=bits, block_size=block)]
+        nodes.append(helper.make_node(then or "Identity", ["p"], ["y"]))
+        proto = model(nodes, [tensor("x", [rows, depth])], [tensor("y", [rows, columns])], weights)
+        proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        cases.append(Case(f"{rows}x{depth}x{columns}", proto, (rng.uniform(-1, 1, (rows, depth)).astype(np.float32),)))
+    for case, outcome in zip(cases, run_cases(cases, f"host,vector={dialect}", flags=("-O2", *flags)), strict=True):
+        assert outcome.status == "ok", outcome.message
+        assert isinstance(case.model, onnx.ModelProto)
+        np.testing.assert_allclose(outcome.outputs[0], _literally(case.model, case.inputs[0]), rtol=2e-5, atol=2e-5)

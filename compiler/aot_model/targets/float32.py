@@ -13,7 +13,7 @@ from aot_model.ir.strided import Strided, dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
-from aot_model.kernels.float32 import blocks
+from aot_model.kernels.float32 import blocks, panels
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool as pool_kernels
 from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
@@ -254,10 +254,15 @@ def _blocks(site: Site) -> None:
     found = np.broadcast_to(np.asarray(shift) - np.asarray(low, np.int16), scales.shape)
     matrix = blocks.Blocks((q.data.astype(np.int16) - low).astype(np.uint8), q.dtype.bits, scales.data, found, site.node.op.block)  # type: ignore[attr-defined]
     rows = x.type.elements // x.shape[-1]
-    scalar = dialect_of(site.target).lanes == 1
+    dialect = dialect_of(site.target)
     tail = site.tail(pixel_coordinates(site.node.outputs[0]))  # type: ignore[arg-type]
+    if panels.takes(rows, dialect):
+        tail = tail.with_dialect(dialect)
+        code = panels.panel_matmul(rows, matrix, tail, dialect, tail.vector)
+        site.emit("block_matmul", code, tail, _shapes(site), rows * q.type.elements, (dense(x),))
+        return
     # A tile that is filled up costs at most a fifth.
-    tile = next((t for t in ((4,) if scalar else (16, 8)) if -q.shape[0] % t * 5 <= q.shape[0]), 4)
+    tile = next((t for t in ((4,) if dialect.lanes == 1 else (16, 8)) if -q.shape[0] % t * 5 <= q.shape[0]), 4)
     code = blocks.block_matmul(rows, matrix, tail, tile, min(rows, 2))
     site.emit("block_matmul", code, tail, _shapes(site), rows * q.type.elements, (dense(x),))
 

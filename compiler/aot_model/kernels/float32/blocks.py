@@ -27,8 +27,14 @@ class Blocks:
     """int16, or float32."""
     block: int
 
+    @property
+    def zero(self) -> int | None:
+        """The zero point that all blocks have."""
+        same = self.zeros.size > 0 and self.zeros.dtype.kind == "i" and bool((self.zeros == self.zeros.flat[0]).all())
+        return int(self.zeros.flat[0]) if same else None
 
-def _tiles(values: np.ndarray, tile: int) -> np.ndarray:
+
+def tiles(values: np.ndarray, tile: int) -> np.ndarray:
     """(columns, n) as (tiles, n, columns of a tile), filled up with zeros."""
     columns, n = values.shape
     padded = np.zeros((-(-columns // tile) * tile, n), values.dtype)
@@ -40,15 +46,14 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int) -> 
     """x (rows, depth) times the matrix; `tile` columns (even) of `together` rows at a time."""
     columns, depth = m.q.shape
     half, blocks = tile // 2, m.scales.shape[1]
-    weights = _tiles(m.q, tile)
+    weights = tiles(m.q, tile)
     if m.bits == 4:
         weights = weights[..., :half] | weights[..., half:] << 4
-    same = m.zeros.size > 0 and bool((m.zeros == m.zeros.flat[0]).all()) and m.zeros.dtype.kind == "i"
-    constants = [Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=ANYTHING), Packed("scales", np.ascontiguousarray(_tiles(m.scales.astype(np.float32), tile)).reshape(-1))]
-    if not same:
+    constants = [Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=ANYTHING), Packed("scales", np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1))]
+    if m.zero is None:
         kind = np.float32 if m.zeros.dtype.kind == "f" else np.int16
-        constants.append(Packed("zeros", np.ascontiguousarray(_tiles(m.zeros.astype(kind), tile)).reshape(-1)))
-    writer = _Writer(m, tail, tile, columns, depth, blocks, int(m.zeros.flat[0]) if same else None)
+        constants.append(Packed("zeros", np.ascontiguousarray(tiles(m.zeros.astype(kind), tile)).reshape(-1)))
+    writer = _Writer(m, tail, tile, columns, depth, blocks, m.zero)
     text = CText()
     whole = rows - rows % together
     if whole:
