@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from aot_model.cli import main
 from aot_model.host.compiler import HostCompiler
 from aot_model.installation import rules_dir
-from aot_model.targets.detect import parse_macros, vector_for
+from aot_model.targets.detect import dot_for, parse_macros, target_for, vector_for
 from aot_model.targets.registry import targets
 
 Captured = pytest.CaptureFixture[str]
@@ -127,6 +127,18 @@ def test_vectors_are_those_of_the_compiler() -> None:
     assert vectors("#define __GNUC__ 12\n#define __ARM_NEON 1\n#define __aarch64__ 1\n") == "neon"
     assert vectors("#define __GNUC__ 12\n#define __ARM_NEON 1\n") == "v4"
     assert vectors("") == "scalar"
+
+
+def test_products_of_bytes_are_those_of_the_compiler() -> None:
+    """Only where every instruction that the kernels use is allowed."""
+    avx2 = "#define __GNUC__ 12\n#define __x86_64__ 1\n#define __AVX2__ 1\n#define __FMA__ 1\n"
+    avx512 = avx2 + "".join(f"#define __AVX512{part}__ 1\n" for part in ("F", "VL", "BW"))
+    neon = "#define __GNUC__ 12\n#define __ARM_NEON 1\n#define __aarch64__ 1\n"
+    wanted = {avx2: "none", avx512: "none", avx512 + "#define __AVX512VNNI__ 1\n": "vnni", avx2 + "#define __AVX512VNNI__ 1\n": "none",
+              neon: "none", neon + "#define __ARM_FEATURE_DOTPROD 1\n": "sdot"}  # fmt: skip
+    assert {text: dot_for(parse_macros(text)) for text in wanted} == wanted
+    assert target_for(parse_macros(avx512 + "#define __AVX512VNNI__ 1\n")) == "host,vector=v8,dot=vnni"
+    assert target_for(parse_macros(avx2)) == "host,vector=v8"
 
 
 @X86

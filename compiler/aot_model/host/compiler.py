@@ -17,7 +17,7 @@ from pathlib import Path
 
 from aot_model.errors import fail
 from aot_model.kernels.target import Target
-from aot_model.targets.detect import parse_macros, vector_for
+from aot_model.targets.detect import dot_for, parse_macros, vector_for
 from aot_model.targets.registry import parse_target
 
 
@@ -65,7 +65,9 @@ class HostCompiler:
         target = parse_target(text, options, plugins)
         if not _is_host(target) or target.option("vector") != "auto":
             return dict(options)
-        return {**options, "vector": vector_for(parse_macros(self._macros(self.flags(target)) or ""))}
+        macros = parse_macros(self._macros(self.flags(target)) or "")
+        dot = dot_for(macros)
+        return {**({} if dot == "none" else {"dot": dot}), **options, "vector": vector_for(macros)}
 
     @property
     def big_endian(self) -> bool:

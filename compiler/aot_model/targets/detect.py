@@ -57,7 +57,7 @@ def target_for(macros: Macros) -> str:
                    hint="give the library the flags of the firmware (-mcpu=...; in CMake: FLAGS_FROM <target that carries them>), "
                         "or name the target: TARGET cortex-m4, or TARGET c for plain C on exactly this processor")  # fmt: skip
     if "__aarch64__" in macros or "__x86_64__" in macros:
-        return f"host,vector={vector_for(macros)}"
+        return ",".join(["host", *_options(macros)])
     return "c"
 
 
@@ -85,6 +85,18 @@ def vector_for(macros: Macros) -> str:
     return "v4" if _VECTORS_OF_FOUR.intersection(macros) else "scalar"
 
 
+def dot_for(macros: Macros) -> str:
+    """The instruction for products of 8-bit integers that the flags allow: the option `dot` of the target `host`."""
+    if vector_for(macros) == "v8" and all(f"__AVX512{part}__" in macros for part in ("F", "VL", "BW", "VNNI")):
+        return "vnni"
+    return "sdot" if vector_for(macros) == "neon" and "__ARM_FEATURE_DOTPROD" in macros else "none"
+
+
+def _options(macros: Macros) -> list[str]:
+    """Of the target `host`, as they follow its name; those that are not the default."""
+    return [f"vector={vector_for(macros)}", *([f"dot={dot_for(macros)}"] if dot_for(macros) != "none" else [])]
+
+
 def resolve(specification: str, probe: Path | None) -> str:
     """A target as --target takes it, with `auto` replaced, and `host` given its vectors, by what the probe says.
 
@@ -100,7 +112,7 @@ def resolve(specification: str, probe: Path | None) -> str:
             raise fail("E503", "--target auto needs --target-probe", hint="pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints")
         name, *given = target_for(read_probe(probe)).split(",")
     elif words[last] == "host" and probe is not None:
-        name, *given = "host", f"vector={vector_for(read_probe(probe))}"
+        name, *given = "host", *_options(read_probe(probe))
     else:
         return specification
     said = {word.partition("=")[0] for word in words[last + 1 :]}
