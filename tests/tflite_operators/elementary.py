@@ -24,7 +24,7 @@ def quantised(kind: str, inputs: Sequence[tuple[np.ndarray, float, int]], shape:
     """An operator of int8 or int16 with (values, scale, zero point) of each input, against both engines."""
     type_ = TYPES[str(inputs[0][0].dtype)]
     tensors = [T(f"x{k}", a.shape, type_, (s,), (z,)) for k, (a, s, z) in enumerate(inputs)]
-    names = {"litert": "litert-ref", "tflm": "tflm"}
+    names = {"litert": "litert-ref", "litert-all": "litert-ref", "tflm": "tflm"}
     return [
         one(f"{kind}-{inputs[0][0].dtype}-values{tag}-{oracle}", kind, [*tensors, *constants], [T("y", tuple(shape), type_, (scale,), (zero,))], options, fields,
             given=[a for a, _, _ in inputs], oracle=oracle, arithmetic=names[oracle])
@@ -118,6 +118,12 @@ def _integers() -> list[OpCase]:
     for k, (kind, options, fields, scale) in enumerate(pair):
         found += quantised(kind, [a, b], EVERY.shape, scale, 3, options, fields, tag=str(k))
     found += quantised("SQUARED_DIFFERENCE", [a, b], EVERY.shape, 1.1, -100)
+    divisor = np.where(b[0] == b[2], 1, b[0]).astype(np.int8)
+    for k, (scale, act) in enumerate(((0.008, 0), (0.011, 1))):  # of small quotients the references shift by more bits than a word has
+        found += quantised("DIV", [a, (divisor, *b[1:])], EVERY.shape, scale, 3, "DivOptions", {"FusedActivationFunction": act}, tag=str(k))
+    many = whole(-128, 127, 300, 9, dtype="int8")
+    found += quantised("SUM", [(many, 0.05, -9)], (300,), 0.31, 7, "ReducerOptions", {"KeepDims": False}, [ints("axes", [1])], ["litert-all", "tflm"], tag="-many")
+    found += quantised("SUM", [(whole(-32768, 32767, 300, 9, dtype="int16"), 0.0005, 0)], (300,), 0.0031, 0, "ReducerOptions", {"KeepDims": False}, [ints("axes", [1])], ["litert-all"], tag="-many")
     for kind in ("MAXIMUM", "MINIMUM"):
         found += quantised(kind, [(EVERY, 0.07, -5), (b[0], 0.07, -5)], EVERY.shape, 0.07, -5, "MaximumMinimumOptions")
     for kind, options, fields, scale, zero in (
@@ -137,7 +143,7 @@ def _integers() -> list[OpCase]:
         found += quantised(kind, [(SMALL, 0.07, -5)], (1, 2, 5, 3), 0.07, -5, "Pool2DOptions", window)
     for kind in ("MEAN", "SUM", "REDUCE_MAX"):
         found += quantised(kind, [(SMALL, 0.07, -5)], (1, 3), 0.05 if kind == "MEAN" else 0.3 if kind == "SUM" else 0.07, -5 if kind == "REDUCE_MAX" else 11, "ReducerOptions", {"KeepDims": False}, [ints("axes", [1, 2])],
-                           ["tflm"] if kind == "SUM" else ["litert", "tflm"])  # LiteRT's reference kernel says -1 whatever the sum
+                           ["litert-all", "tflm"] if kind == "SUM" else ["litert", "tflm"])  # LiteRT's reference kernel says -1 whatever the sum
     for kind, options in (("RESIZE_BILINEAR", "ResizeBilinearOptions"), ("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions")):
         found += quantised(kind, [(SMALL, 0.07, -5)], (1, 7, 9, 3), 0.07, -5, options, {"AlignCorners": False, "HalfPixelCenters": True}, [ints("s", [7, 9])])
     alpha = T("a", (1, 1, 3), INT8, (0.01,), (4,), np.asarray([-90, 30, 120], np.int8).reshape(1, 1, 3))

@@ -19,6 +19,7 @@ from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Mod
 from aot_model.ops.interpolated import InterpolatedLookup
 from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum, SigmoidInt16, Table, lookup
+from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_linear import DequantizeLinear, Quantise
 
 f32 = np.float32
@@ -70,9 +71,12 @@ def mul(n: Site) -> Value:
 
 @rule("DIV")
 def div(n: Site) -> Value:
-    if n.quantised(0):
-        raise OperatorError("division of quantised tensors is not supported", "E202")
-    return _plain(n, "Div", "DivOptions")
+    if not n.quantised(0):
+        return _plain(n, "Div", "DivOptions")
+    if n.x(0).dtype is DType.INT16:
+        raise OperatorError("division of int16 tensors is not supported", "E202")
+    factor = rescale(float(f32(n.scale(0)) / (f32(n.scale(1)) * f32(n.scale_out()))), n.zero_out())
+    return n.build(QuantisedDiv(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "DivOptions")), n.out_dtype()), n.x(0), n.x(1))
 
 
 _TWO: dict[str, str] = {

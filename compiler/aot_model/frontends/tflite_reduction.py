@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.frontends.tflite_site import QUANTISED, Site, finite, rule
 from aot_model.ir.operator import Operator, OperatorError
@@ -12,6 +14,7 @@ from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
 from aot_model.ops.quantised import Requantise
+from aot_model.ops.quantised_linear import Quantise
 from aot_model.ops.quantised_softmax import QuantisedLogSoftmax, QuantisedSoftmax
 from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import OPERATORS, normal_axis
@@ -52,6 +55,8 @@ def reduce(n: Site) -> Value:
     if count == 0:
         raise OperatorError(f"a reduction of {x.type} over nothing")
     total = n.build(WideSum(tuple(axes), keep), x)
+    if kind == "SUM" and n.host.arithmetic == "litert-ref" and x.dtype is not DType.UINT8:
+        return _sum_of_floats(n, total, count)
     multiplier, shift = quantise_multiplier(n.scale() / n.scale_out())
     if kind == "MEAN":
         # The division by the count goes into the multiplier, with as many bits as the shift leaves.
@@ -60,6 +65,14 @@ def reduce(n: Site) -> Value:
     low, high = n.limits()
     node = Requantise(n.zero_out(), low, high, n.out_dtype(), x_zero_point=n.zero() * count)
     return n.build(node, total, n.constant(multiplier, DType.INT32), n.constant(shift, DType.INT32))
+
+
+def _sum_of_floats(n: Site, total: Value, count: int) -> Value:
+    """The sum rescaled in single precision, as LiteRT's optimised kernel does it; its reference kernel of signed types gives -1."""
+    scale = np.float32(n.scale()) / np.float32(n.scale_out())
+    bias = np.float32(-n.zero()) * scale * np.float32(count)
+    real = n.add("Add", n.add("Mul", n.build(Cast(DType.FLOAT32), total), n.constant(scale)), n.constant(bias))
+    return n.build(Quantise(), real, n.constant(np.float32(1)), n.constant(n.zero_out(), n.out_dtype()))
 
 
 @rule("SOFTMAX")
