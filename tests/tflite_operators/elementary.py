@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from case import OpCase, draw, network, one, whole
 
-from tflite_models import BOOL, FLOAT32, INT8, INT16, INT32, INT64, Op, T, floats, ints
+from tflite_models import BOOL, FLOAT32, INT8, INT16, INT32, INT64, UINT8, Op, T, floats, ints
 
 TYPES = {"float32": FLOAT32, "int8": INT8, "int16": INT16, "int32": INT32, "int64": INT64, "bool": BOOL}
 
@@ -104,6 +104,8 @@ CASES: list[OpCase] = [
     one("BATCH_MATMUL-x", "BATCH_MATMUL", [draw(2, 5, 3), draw(2, 5, 4)], [plain("y", (2, 3, 4), FLOAT32)], "BatchMatMulOptions", {"AdjX": True, "AdjY": False}),
     *(one(f"{k}-{a}{h}", f"RESIZE_{k}", [IMAGE, ints("s", [9, 5])], [plain("y", (1, 9, 5, 3), FLOAT32)], f"Resize{o}Options", {"AlignCorners": a, "HalfPixelCenters": h})
       for k, o in (("BILINEAR", "Bilinear"), ("NEAREST_NEIGHBOR", "NearestNeighbor")) for a, h in ((False, False), (True, False), (False, True))),
+    *(one(f"BILINEAR-uint8-{a}{h}", "RESIZE_BILINEAR", [T("x", (1, 5, 7, 3), UINT8, (0.1,), (3,)), ints("s", [14, 17])], [T("y", (1, 14, 17, 3), UINT8, (0.1,), (3,))], "ResizeBilinearOptions",
+          {"AlignCorners": a, "HalfPixelCenters": h}, given=[whole(0, 255, 1, 5, 7, 3, dtype="uint8")]) for a, h in ((False, False), (True, False), (False, True))),
     one("QUANTIZE", "QUANTIZE", [9 * X], [T("y", X.shape, INT8, (0.11,), (-7,))], "QuantizeOptions"),
     one("DEQUANTIZE", "DEQUANTIZE", [T("x", EVERY.shape, INT8, (0.11,), (-7,))], [plain("y", EVERY.shape, FLOAT32)], given=[EVERY]),
 ]  # fmt: skip

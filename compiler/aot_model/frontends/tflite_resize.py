@@ -9,6 +9,7 @@ from aot_model.frontends.tflite_site import Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
+from aot_model.ops.conversion import Cast
 from aot_model.ops.movement import Gather
 from aot_model.ops.resize_bilinear import ResizeBilinear
 
@@ -26,7 +27,12 @@ def _size(n: Site) -> tuple[int, int]:
 def resize_bilinear(n: Site) -> Value:
     options = "ResizeBilinearOptions"
     flags = (bool(n.operator.options.get(options, name)) for name in ("AlignCorners", "HalfPixelCenters"))
-    return n.build(ResizeBilinear(*_size(n), *flags), n.x())
+    node, x = ResizeBilinear(*_size(n), *flags), n.x()
+    if x.dtype is not DType.UINT8:
+        return n.build(node, x)
+    # The first type of quantised networks: the reference interpolates floats.
+    real = n.build(node, n.build(Cast(DType.FLOAT32), x))
+    return n.build(Cast(DType.UINT8), n.add("Add", real, n.constant(0.5, DType.FLOAT32)))
 
 
 @rule("RESIZE_NEAREST_NEIGHBOR")
