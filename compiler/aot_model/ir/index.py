@@ -6,7 +6,7 @@ An index is a sum of `coefficient * atom` plus a constant; see ir/expr.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Call, Cell, Const, Expr, Index, Load, Reduce, call, cell, const, index_text, load, logical_and, reduce, select, var, walk
@@ -198,7 +198,30 @@ def _rebuild(node: Expr, done: dict[Expr, Expr]) -> Expr:
     if node.op == "lt" and args[0].dtype is DType.INT32 and isinstance(args[1], Const):
         return less(args[0], int(args[1].value))
     known = _decided(node.op, args)
-    return call(node.op, *args, dtype=node.dtype) if known is None else const(known, DType.BOOL)
+    if known is not None:
+        return const(known, DType.BOOL)
+    value = _folded(node.op, args, node.dtype)
+    return call(node.op, *args, dtype=node.dtype) if value is None else const(value, node.dtype)
+
+
+_EXACT: dict[str, Callable[..., int]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a: -a,
+    "min": min, "max": max, "cast": lambda a: a,
+}  # fmt: skip
+
+
+def _folded(op: str, args: tuple[Expr, ...], dtype: DType) -> int | None:
+    """The value of an operation on integers that are all known, where it does not wrap; else None.
+
+    Such are made of constant indices: what clamps them, and what counts them from the end.
+    """
+    if op not in _EXACT or not all(isinstance(x, Const) and x.dtype.is_integer and not x.dtype.storage for x in args):
+        return None
+    if not dtype.is_integer or dtype.storage:
+        return None
+    value = _EXACT[op](*(int(x.value) for x in args if isinstance(x, Const)))
+    least, most = dtype.limits
+    return value if least <= value <= most else None
 
 
 def _decided(op: str, args: tuple[Expr, ...]) -> bool | None:

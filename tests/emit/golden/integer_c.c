@@ -442,7 +442,7 @@ static void integer_05_identity(const int8_t *restrict x, float *restrict y)
 {
     AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 4; ++i) {
-        y[i] = (float)((int32_t)x[i] - (int32_t)3) * 0.03125f;
+        y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
     }
 }
 
