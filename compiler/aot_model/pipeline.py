@@ -15,7 +15,7 @@ from aot_model.emit.contradictions import check_options
 from aot_model.emit.files import Product, own_files
 from aot_model.emit.metadata import metadata_of
 from aot_model.emit.parameters_file import parameters_file
-from aot_model.emit.render import header, source
+from aot_model.emit.render import header_and_source
 from aot_model.emit.report import report
 from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError, located
@@ -94,7 +94,8 @@ def compile_graph(request: Request, model: Model, target: Target, observer: Obse
     run_program_passes(program, target, "after-planning", addresses.of.keys())
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
     check_budgets(view, request.budgets, lambda: _alternatives(request, target))
-    texts = {f"{view.name}.h": header(view), f"{view.name}.c": source(view), f"{view.name}.json": metadata_of(view).to_json()}
+    header, source = header_and_source(view)
+    texts = {f"{view.name}.h": header, f"{view.name}.c": source, f"{view.name}.json": metadata_of(view).to_json()}
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
     return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes), operators, parameters, binaries, model.constants, tuple(parts.assignments) if target.asked() else ())
 

@@ -140,22 +140,18 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     )  # fmt: skip
 
 
-def source(view: ModelView) -> str:
-    """The C file, which insists on the header of the same build."""
-    values = render("constants.c.j2", view) if view.linked_constants else ""
-    return layout(render("model.c.j2", view, build=_build(view))) + values
+_UNKNOWN = f"0x{'_' * 16}u"
+"""In the place of the number of the build, which is made from all the rest."""
 
 
-def header(view: ModelView) -> str:
-    """The header."""
-    return render("model.h.j2", view, build=_build(view))
+def header_and_source(view: ModelView) -> tuple[str, str]:
+    """The header, and the C file, which insists on it.
 
-
-def _build(view: ModelView) -> str:
-    """A number that says which header this is: part of the SHA-256 of all else that is in it.
-
-    Whatever the C and its users must agree on is in the header. So a C file of another build that has the same header fits
-    it, and users of a library whose weights alone have changed are not compiled again.
+    The number of the build is part of the SHA-256 of both: a C file fits no header but that which was made with it, also where
+    nothing but the weights is different.
     """
-    text = render("model.h.j2", view, build="")
-    return f"0x{hashlib.sha256(text.encode('utf-8')).hexdigest()[:16]}u"
+    values = render("constants.c.j2", view) if view.linked_constants else ""
+    texts = render("model.h.j2", view, build=_UNKNOWN), layout(render("model.c.j2", view, build=_UNKNOWN)) + values
+    build = f"0x{hashlib.sha256(chr(0).join(texts).encode('utf-8')).hexdigest()[:16]}u"
+    header, source = (text.replace(_UNKNOWN, build) for text in texts)
+    return header, source

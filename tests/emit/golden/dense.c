@@ -25,7 +25,7 @@
 #endif
 #include "dense.h"
 
-#if DENSE_BUILD != 0xde0445171265172fu
+#if DENSE_BUILD != 0xeff96cfe7be8179du
 #error "dense.c and dense.h are of different builds: make both again, or copy both"
 #endif
 

@@ -45,7 +45,7 @@
 #endif
 #include "integer.h"
 
-#if INTEGER_BUILD != 0x52285f43e3117d2du
+#if INTEGER_BUILD != 0xd0105ba2d43ce54fu
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 

@@ -50,7 +50,7 @@
 #endif
 #include "integer.h"
 
-#if INTEGER_BUILD != 0x891569e96702644au
+#if INTEGER_BUILD != 0xc08b689c92272c53u
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 

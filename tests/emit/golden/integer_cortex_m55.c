@@ -45,7 +45,7 @@
 #endif
 #include "integer.h"
 
-#if INTEGER_BUILD != 0xa0dc7640b61287c7u
+#if INTEGER_BUILD != 0x6ea05b7ba08e1bcau
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 

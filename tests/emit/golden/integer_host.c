@@ -45,7 +45,7 @@
 #endif
 #include "integer.h"
 
-#if INTEGER_BUILD != 0x73093ba420bb927du
+#if INTEGER_BUILD != 0x784f7a7d4e93ca4du
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 

@@ -31,7 +31,7 @@
 #endif
 #include "movement.h"
 
-#if MOVEMENT_BUILD != 0xf472d982ebcbf19bu
+#if MOVEMENT_BUILD != 0x5a51a8c891a2beedu
 #error "movement.c and movement.h are of different builds: make both again, or copy both"
 #endif
 

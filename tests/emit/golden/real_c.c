@@ -36,7 +36,7 @@
 #endif
 #include "real.h"
 
-#if REAL_BUILD != 0xc3a153b58f8db27fu
+#if REAL_BUILD != 0xd1f6af5ce399b799u
 #error "real.c and real.h are of different builds: make both again, or copy both"
 #endif
 

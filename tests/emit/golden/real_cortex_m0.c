@@ -36,7 +36,7 @@
 #endif
 #include "real.h"
 
-#if REAL_BUILD != 0x12ed07598067df07u
+#if REAL_BUILD != 0xae1cbbea93768413u
 #error "real.c and real.h are of different builds: make both again, or copy both"
 #endif
 

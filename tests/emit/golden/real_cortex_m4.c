@@ -36,7 +36,7 @@
 #endif
 #include "real.h"
 
-#if REAL_BUILD != 0x98045214cf880a6du
+#if REAL_BUILD != 0xa141d5e4e7ee3e72u
 #error "real.c and real.h are of different builds: make both again, or copy both"
 #endif
 

@@ -36,7 +36,7 @@
 #endif
 #include "real.h"
 
-#if REAL_BUILD != 0x4d3fdf06f3df3a83u
+#if REAL_BUILD != 0xa41def7051115a48u
 #error "real.c and real.h are of different builds: make both again, or copy both"
 #endif
 

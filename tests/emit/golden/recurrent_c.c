@@ -32,7 +32,7 @@
 #endif
 #include "recurrent.h"
 
-#if RECURRENT_BUILD != 0xa8ba51795616aa54u
+#if RECURRENT_BUILD != 0xeff2dfb259859c3cu
 #error "recurrent.c and recurrent.h are of different builds: make both again, or copy both"
 #endif
 

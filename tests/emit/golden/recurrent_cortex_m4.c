@@ -32,7 +32,7 @@
 #endif
 #include "recurrent.h"
 
-#if RECURRENT_BUILD != 0xec9fbb955d2f51a5u
+#if RECURRENT_BUILD != 0x7c56b281df5076cbu
 #error "recurrent.c and recurrent.h are of different builds: make both again, or copy both"
 #endif
 

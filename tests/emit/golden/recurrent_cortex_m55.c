@@ -32,7 +32,7 @@
 #endif
 #include "recurrent.h"
 
-#if RECURRENT_BUILD != 0x32f5e4e5a9638945u
+#if RECURRENT_BUILD != 0x6e184b27f47a1369u
 #error "recurrent.c and recurrent.h are of different builds: make both again, or copy both"
 #endif
 

@@ -32,7 +32,7 @@
 #endif
 #include "recurrent.h"
 
-#if RECURRENT_BUILD != 0xa3464e4ceaefee68u
+#if RECURRENT_BUILD != 0xfefc1c0f67c1968cu
 #error "recurrent.c and recurrent.h are of different builds: make both again, or copy both"
 #endif
 
