@@ -25,7 +25,7 @@
 #endif
 #include "dense.h"
 
-#if DENSE_BUILD != 0xeff96cfe7be8179du
+#if DENSE_BUILD != 0x0000000000000000u
 #error "dense.c and dense.h are of different builds: make both again, or copy both"
 #endif
 

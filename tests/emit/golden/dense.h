@@ -13,7 +13,7 @@
 #error "dense.h was made by another version of aot-model than the headers that it includes; use those of `aot-model --include-dir`"
 #endif
 
-#define DENSE_BUILD 0xeff96cfe7be8179du /* dense.c must be of the same build */
+#define DENSE_BUILD 0x0000000000000000u /* dense.c must be of the same build */
 
 #ifdef __cplusplus
 extern "C" {

@@ -50,7 +50,7 @@
 #endif
 #include "integer.h"
 
-#if INTEGER_BUILD != 0xc08b689c92272c53u
+#if INTEGER_BUILD != 0x0000000000000000u
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 

@@ -45,7 +45,7 @@
 #endif
 #include "integer.h"
 
-#if INTEGER_BUILD != 0x784f7a7d4e93ca4du
+#if INTEGER_BUILD != 0x0000000000000000u
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 

@@ -31,7 +31,7 @@
 #endif
 #include "movement.h"
 
-#if MOVEMENT_BUILD != 0x5a51a8c891a2beedu
+#if MOVEMENT_BUILD != 0x0000000000000000u
 #error "movement.c and movement.h are of different builds: make both again, or copy both"
 #endif
 

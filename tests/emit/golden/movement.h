@@ -13,7 +13,7 @@
 #error "movement.h was made by another version of aot-model than the headers that it includes; use those of `aot-model --include-dir`"
 #endif
 
-#define MOVEMENT_BUILD 0x5a51a8c891a2beedu /* movement.c must be of the same build */
+#define MOVEMENT_BUILD 0x0000000000000000u /* movement.c must be of the same build */
 
 #ifdef __cplusplus
 extern "C" {

@@ -36,7 +36,7 @@
 #endif
 #include "real.h"
 
-#if REAL_BUILD != 0xd1f6af5ce399b799u
+#if REAL_BUILD != 0x0000000000000000u
 #error "real.c and real.h are of different builds: make both again, or copy both"
 #endif
 

@@ -36,7 +36,7 @@
 #endif
 #include "real.h"
 
-#if REAL_BUILD != 0xa141d5e4e7ee3e72u
+#if REAL_BUILD != 0x0000000000000000u
 #error "real.c and real.h are of different builds: make both again, or copy both"
 #endif
 

@@ -32,7 +32,7 @@
 #endif
 #include "recurrent.h"
 
-#if RECURRENT_BUILD != 0x73f22a374d6ad3d7u
+#if RECURRENT_BUILD != 0x0000000000000000u
 #error "recurrent.c and recurrent.h are of different builds: make both again, or copy both"
 #endif
 

@@ -32,7 +32,7 @@
 #endif
 #include "recurrent.h"
 
-#if RECURRENT_BUILD != 0x7c56b281df5076cbu
+#if RECURRENT_BUILD != 0x0000000000000000u
 #error "recurrent.c and recurrent.h are of different builds: make both again, or copy both"
 #endif
 
