@@ -21,7 +21,7 @@ from aot_model.emit.view import ModelView, Options
 from aot_model.errors import CompileError, located
 from aot_model.frontends.model import Bindings, Model
 from aot_model.frontends.read import read_model
-from aot_model.ir.expr import forget
+from aot_model.ir.expr import clear_interned
 from aot_model.ir.graph import count_parameters
 from aot_model.kernels.target import Target
 from aot_model.lowering.lower import lower
@@ -74,7 +74,7 @@ class Compiled:
 
 def compile_model(request: Request, observer: Observer | None = None) -> Compiled:
     """Compile a model; nothing is written. CompileError with everything that is wrong."""
-    forget()
+    clear_interned()
     load_all()
     target = parse_target(request.target, request.options, request.plugins)
     check_options(request.library, request.pools, [t.name for t in (*target.before, target)])

@@ -16,7 +16,7 @@ from aot_model.c.expr import CWriter
 from aot_model.installation import include_dir
 from aot_model.ir.bounds import bounds
 from aot_model.ir.evaluate import evaluate
-from aot_model.ir.expr import Call, Const, Expr, const, forget, var, walk
+from aot_model.ir.expr import Call, Const, Expr, const, var, walk
 from aot_model.ir.index import add, floordiv, less, mod, mul, sub, substitute
 
 EXTENTS = (5, 7, 12)
@@ -71,7 +71,7 @@ def truth(meaning: Meaning) -> np.ndarray:
 @settings(max_examples=250, deadline=None)
 @given(CASES)
 def test_same_numbers_as_integers(case: Case) -> None:
-    forget()
+    clear_interned()
     v = variables()
     x = case[0](v)
     expected = truth(case[1])
@@ -83,7 +83,7 @@ def test_same_numbers_as_integers(case: Case) -> None:
 @settings(max_examples=150, deadline=None)
 @given(CASES, st.integers(1, 12), st.integers(-9, 90))
 def test_comparisons_decided_early_are_right(case: Case, n: int, limit: int) -> None:
-    forget()
+    clear_interned()
     v = variables()
     got = evaluate(less(mod(case[0](v), n), limit), v, EXTENTS)
     np.testing.assert_array_equal(got, truth(lambda at: case[1](at) % n) < limit)
@@ -92,7 +92,7 @@ def test_comparisons_decided_early_are_right(case: Case, n: int, limit: int) -> 
 @settings(max_examples=150, deadline=None)
 @given(CASES, CASES)
 def test_substitution_is_composition(case: Case, inner: Case) -> None:
-    forget()
+    clear_interned()
     v = variables()
     inside = mod(inner[0](v), EXTENTS[1])
     x = substitute(case[0](v), {v[1]: inside})
@@ -101,7 +101,7 @@ def test_substitution_is_composition(case: Case, inner: Case) -> None:
 
 @pytest.mark.parametrize("shape", [(2, 3, 4), (5, 1, 7), (8, 8)])
 def test_reshape_there_and_back_costs_nothing(shape: tuple[int, ...]) -> None:
-    forget()
+    clear_interned()
     v = tuple(var(f"i{k}", n) for k, n in enumerate(shape))
     flat: Expr = const(0)
     for i, n in zip(v, shape, strict=True):
@@ -113,7 +113,7 @@ def test_reshape_there_and_back_costs_nothing(shape: tuple[int, ...]) -> None:
 
 
 def test_split_and_joined_index_is_itself() -> None:
-    forget()
+    clear_interned()
     i = var("i", 60)
     assert add(mul(floordiv(i, 7), 7), mod(i, 7)) is i
     assert floordiv(floordiv(i, 3), 4) is floordiv(i, 12)
@@ -121,7 +121,7 @@ def test_split_and_joined_index_is_itself() -> None:
 
 
 def test_equal_expressions_are_one_object() -> None:
-    forget()
+    clear_interned()
     i, j = var("i", 9), var("j", 4)
     assert add(mul(i, 4), j) is add(j, mul(i, 4))
     assert var("k", 1) is const(0)
@@ -134,7 +134,7 @@ def test_equal_expressions_are_one_object() -> None:
 @given(st.lists(CASES, min_size=15, max_size=15))
 def test_c_gives_the_same_numbers(cases: list[Case]) -> None:
     """All of a batch in one program, under the undefined-behaviour sanitizer."""
-    forget()
+    clear_interned()
     v = variables()
     built = [(x, case[1]) for case in cases if isinstance(x := case[0](v), Expr) and _small(x)]
     writer = CWriter(lambda c, text: "")

@@ -19,6 +19,8 @@ from aot_model.ir.types import DType
 
 # C operator precedence; a text of lower precedence than its place needs parentheses.
 _ATOM, _UNARY, _MUL, _ADD, _SHIFT, _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 16, 15, 13, 12, 11, 10, 9, 8, 5, 3
+SUMMAND = _MUL
+"""The precedence that a text needs to stand beside a + without brackets."""
 _PRECEDENCE = {"*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
                "!=": _EQUAL, ">>": _SHIFT, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1}  # fmt: skip
 

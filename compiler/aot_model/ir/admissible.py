@@ -78,7 +78,7 @@ def want(value: Value, *ranges: Range) -> None:
     _wanted[value] = tuple(dict.fromkeys((*_wanted.get(value, ()), *ranges)))
 
 
-def forget() -> None:
+def clear_wanted() -> None:
     """Before another model: what code relies on is of that code alone."""
     _wanted.clear()
 

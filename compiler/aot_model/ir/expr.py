@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from aot_model.ir.admissible import forget as forget_wanted
+from aot_model.ir.admissible import clear_wanted
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 
@@ -127,13 +127,13 @@ def _intern(kind: type[Expr], *parts: object) -> Expr:
     return found
 
 
-def forget() -> None:
+def clear_interned() -> None:
     """Drop the intern table; called between two compilations in one process. Variables are numbered anew."""
     global _fresh_count
     _interned.clear()
     _texts.clear()
     _fresh_count = 0
-    forget_wanted()
+    clear_wanted()
 
 
 def const(value: Number, dtype: DType = DType.INT32) -> Expr:

@@ -61,11 +61,11 @@ class Operator:
     """Moves elements without computing; free to repeat."""
     reducing: ClassVar[bool] = False
     """`express` folds over a range, so an element is expensive."""
-    alone: ClassVar[bool] = False
+    stores_itself: ClassVar[bool] = False
     """`lower` stores the outputs themselves: nothing is fused into its tail."""
     deferred: ClassVar[bool] = False
     """Not computed at compile time before the pass fuse_qdq has seen it."""
-    as_qdq: ClassVar[bool] = False
+    expands_to_qdq: ClassVar[bool] = False
     """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
     stepwise: ClassVar[bool] = False
     """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""

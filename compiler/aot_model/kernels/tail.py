@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from aot_model.c.expr import CWriter
+from aot_model.c.expr import SUMMAND, CWriter
 from aot_model.ir.expr import Cell, Expr, Leaf, const, leaf, walk
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import flatten, substitute
@@ -114,7 +114,7 @@ class FusedTail:
             assert self.dialect is not None, "the tail takes scalars"
             self.headers.update(self.dialect.includes)
             self.headers.add("aot_model/scalar.h")
-            to = position_text(position, 13)
+            to = position_text(position, SUMMAND)
             value = VectorText(self.dialect, self.names, self.index[-1], mapping).text(self.element)
             return self.dialect.store("y" if to == "0" else f"y + {to}", value)
         writer = CWriter(lambda c, text: element_text(c, self.names[c.value], text, self.headers), indent=0)

@@ -65,7 +65,7 @@ class ScaledWindow(Operator):
         return [Sample((x, window), {"shift": s}) for s in (0, 2, 12, 15, 31)]
 
 
-@operator("AutoScale", domain="aot", alone=True)
+@operator("AutoScale", domain="aot", stores_itself=True)
 class AutoScale(Operator):
     """int16, shifted left as far as its largest absolute value allows; by how many bits.
 
@@ -145,7 +145,7 @@ class SpectrumEnergy(Operator):
         return [Sample((x,), {"start": a, "end": b}) for a, b in ((0, 5), (1, 4), (2, 2))]
 
 
-@operator("FilterBank", domain="aot", alone=True)
+@operator("FilterBank", domain="aot", stores_itself=True)
 class FilterBank(Operator):
     """Energies in bands that overlap: what a band gives away of its neighbour's weight, the next one gets.
 
@@ -198,7 +198,7 @@ class FilterBank(Operator):
         return [Sample((x, w, r, *tables), constants=frozenset({1, 2, 3, 4, 5})) for w, r in ((weights, 32767 - weights), (-weights, weights - 1000))]
 
 
-@operator("FilterBankSquareRoot", domain="aot", alone=True)
+@operator("FilterBankSquareRoot", domain="aot", stores_itself=True)
 class FilterBankSquareRoot(Operator):
     """Rounded square roots of uint64, shifted right by a number of bits that is data.
 
@@ -260,7 +260,7 @@ AOT_MODEL_OPAQUE static uint32_t rounded_root{width}({t} x)
 }}"""
 
 
-@operator("GainControl", domain="aot", alone=True)
+@operator("GainControl", domain="aot", stores_itself=True)
 class GainControl(Operator):
     """Per-channel amplitude normalisation (PCAN): energies times a gain that is a function of the noise in the channel, then
     x^2 / 4 below 2 and x - 1 above. Inputs: energies and noise uint32, the gain's table int16."""
@@ -326,7 +326,7 @@ AOT_MODEL_OPAQUE static int16_t gain_of(const int16_t *table, uint32_t x)
 }"""
 
 
-@operator("FilterBankLog", domain="aot", alone=True)
+@operator("FilterBankLog", domain="aot", stores_itself=True)
 class FilterBankLog(Operator):
     """Natural logarithm of uint32 << shift, times scale, as int16; 0 of 0 and 1."""
 

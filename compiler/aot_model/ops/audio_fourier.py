@@ -23,7 +23,7 @@ def _checked(x: TensorType, length: int) -> None:
         raise OperatorError(f"a transform of length {length} is not supported", "E202", f"lengths are even, from 4 to {MAX_LENGTH}, and have no prime factor above 5")
 
 
-@operator("RealFourier", domain="aot", alone=True)
+@operator("RealFourier", domain="aot", stores_itself=True)
 class RealFourier(Operator):
     """Half of the spectrum of the last axis: length / 2 + 1 pairs of real and imaginary parts. Zeros follow a shorter axis.
 
@@ -78,7 +78,7 @@ class RealFourier(Operator):
         return cases + [Sample((_noise(rng, "float32", 2, n),), {"length": length}, tolerance=2e-5) for n, length in ((64, 64), (55, 60), (18, 18))]
 
 
-@operator("InverseRealFourier", domain="aot", alone=True)
+@operator("InverseRealFourier", domain="aot", stores_itself=True)
 class InverseRealFourier(Operator):
     """The reals of which the last axis, length / 2 + 1 pairs, is half of the spectrum.
 

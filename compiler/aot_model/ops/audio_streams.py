@@ -24,7 +24,7 @@ def _arguments(site: Site, inputs: str, outputs: str) -> list[Argument]:
     return [*(Argument(n, site.input(k)) for k, n in enumerate(inputs.split())), *(written(n, site.node.outputs[k]) for k, n in enumerate(outputs.split()))]
 
 
-@operator("SpectralSubtraction", domain="aot", alone=True)
+@operator("SpectralSubtraction", domain="aot", stores_itself=True)
 class SpectralSubtraction(Operator):
     """Energies without the noise of their channel, which is an average of them over time; at least a part of them is left.
 
@@ -89,7 +89,7 @@ class SpectralSubtraction(Operator):
         return [Sample((x, noise), k, outputs=2) for k in (usual, *others)]
 
 
-@operator("OverlapAdd", domain="aot", alone=True)
+@operator("OverlapAdd", domain="aot", stores_itself=True)
 class OverlapAdd(Operator):
     """Frames [..., frames, size] laid over each other, each `step` behind the one before; what overlaps is added, int16 saturated.
 
@@ -150,7 +150,7 @@ class OverlapAdd(Operator):
                 Sample((loud(1, 4), loud(4)), {"step": 3}, outputs=2), Sample((soft, soft[:, 0]), {"step": 4}, outputs=2)]  # fmt: skip
 
 
-@operator("Framer", domain="aot", alone=True)
+@operator("Framer", domain="aot", stores_itself=True)
 class Framer(Operator):
     """Samples [..., n] as frames [..., n / step, size], each `step` behind the one before.
 
@@ -229,7 +229,7 @@ class Framer(Operator):
         return cases
 
 
-@operator("Stacker", domain="aot", alone=True)
+@operator("Stacker", domain="aot", stores_itself=True)
 class Stacker(Operator):
     """Frames of int16 in a row: `frames` of them whenever there are as many, and then `step` go. Before the first frame, it is
     repeated `before` times.

@@ -60,7 +60,7 @@ def _same(values: list[Value], types: list[TensorType], what: str) -> None:
             raise OperatorError(f"{what} '{value.name}' is {value.type}, it should be {expected}", "E203", "shapes must be the same on every path")
 
 
-@operator("If", alone=True, strings=True)
+@operator("If", stores_itself=True, strings=True)
 class If(Operator):
     """The outputs of one of two bodies."""
 
@@ -95,7 +95,7 @@ class If(Operator):
         return [Sample((np.asarray(c),), given, outputs=2) for c in (True, False)]
 
 
-@operator("Loop", alone=True, strings=True)
+@operator("Loop", stores_itself=True, strings=True)
 class Loop(Operator):
     """The body again and again; values it carries, and results of every turn stacked.
 

@@ -53,7 +53,7 @@ def _number(value: float) -> str:
     return float_literal(float(f32(value)), DType.FLOAT32)
 
 
-@operator("BoxSuppression", domain="aot", alone=True)
+@operator("BoxSuppression", domain="aot", stores_itself=True)
 class BoxSuppression(Operator):
     """Of each class the boxes that no better one overlaps, at most `per_class`; of all classes the best `most`.
 
@@ -134,7 +134,7 @@ class BoxSuppression(Operator):
         return [Sample((boxes, scores), c, outputs=2) for c in cases]
 
 
-@operator("SoftSuppression", domain="aot", alone=True)
+@operator("SoftSuppression", domain="aot", stores_itself=True)
 class SoftSuppression(Operator):
     """The best boxes; those that overlap a better one by `overlap` or more are dropped, with `sigma` scores of others are
     lowered by exp(-overlap^2 / (2 sigma)) for each better one.

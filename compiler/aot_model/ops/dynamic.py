@@ -46,7 +46,7 @@ def clear_rest(text: CText, name: str, value: Value, count: str, row: int) -> No
         text.line(f"memset({name} + {count} * {row}, 0, (size_t)({value.type.elements // row} - {count}) * {size}u);")
 
 
-@operator("NonZero", alone=True)
+@operator("NonZero", stores_itself=True)
 class NonZero(Operator):
     """Indices of the elements that are not 0, one column each."""
 
@@ -89,7 +89,7 @@ class NonZero(Operator):
         return [Sample((np.asarray([[1, 0, 2], [0, 0, 3]], np.float32),), {}, frozenset({0}))]
 
 
-@operator("NonZeroRows", domain="aot", alone=True)
+@operator("NonZeroRows", domain="aot", stores_itself=True)
 class NonZeroRows(NonZero):
     """NonZero transposed: the indices of an element are a row."""
 
@@ -110,7 +110,7 @@ class NonZeroRows(NonZero):
         return [np.argwhere(np.asarray(arrays[0])).astype(np.int64)]
 
 
-@operator("Compress", alone=True, strings=True)
+@operator("Compress", stores_itself=True, strings=True)
 class Compress(Operator):
     """The slices along an axis (without: the elements) at which the condition holds."""
 
@@ -168,7 +168,7 @@ class Compress(Operator):
         return [Sample((a, b), more) for a, b, more in picks]
 
 
-@operator("NonMaxSuppression", alone=True)
+@operator("NonMaxSuppression", stores_itself=True)
 class NonMaxSuppression(Operator):
     """The best boxes of each class that do not overlap a better one: rows (batch, class, box)."""
 
@@ -269,7 +269,7 @@ def _order(dtype: DType) -> str:
     return "(v > w) - (v < w)"
 
 
-@operator("Unique", alone=True, strings=True)
+@operator("Unique", stores_itself=True, strings=True)
 class Unique(Operator):
     """Different elements (slices along an axis), where each was first, which one each is, how many of each."""
 
@@ -347,7 +347,7 @@ class Unique(Operator):
         return [Sample((x,), c, outputs=4) for c in cases] + [Sample((x.astype(np.int64),), outputs=1)]
 
 
-@operator("RangeUpTo", domain="aot", alone=True)
+@operator("RangeUpTo", domain="aot", stores_itself=True)
 class RangeUpTo(Operator):
     """Range of which start, limit or delta are known at run time only: at most `most` numbers."""
 

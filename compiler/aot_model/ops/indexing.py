@@ -203,7 +203,7 @@ def block(text: CText) -> str:
     return "\n".join(f"    {line}" if line else "" for line in str(text).rstrip("\n").split("\n"))
 
 
-@operator("ScatterElements", alone=True, strings=True)
+@operator("ScatterElements", stores_itself=True, strings=True)
 class ScatterElements(_Scatter):
     """y = x; y[i, indices[i, j, …], …] at `axis` = updates[i, j, …]."""
 
@@ -253,7 +253,7 @@ class ScatterElements(_Scatter):
         return [Sample((x, i, u), {"axis": a, **({} if r == "none" else {"reduction": r})}) for a in (0, 1) for r in ("none", "add", "mul", "max", "min") if not (r == "none" and a == 1)]
 
 
-@operator("ScatterND", alone=True, strings=True)
+@operator("ScatterND", stores_itself=True, strings=True)
 class ScatterND(_Scatter):
     """y = x; y[indices[i…, :], …] = updates[i…, …]."""
 
@@ -303,7 +303,7 @@ def _put(y: np.ndarray, place: tuple[int, ...], value: np.ndarray, reduction: st
     y[place] = value if combine is None else combine(y[place], value)
 
 
-@operator("Scatter", alone=True, strings=True)
+@operator("Scatter", stores_itself=True, strings=True)
 class Scatter(ScatterElements):
     """The name of ScatterElements up to opset 10."""
 

@@ -37,7 +37,7 @@ def slots(values: Sequence[str], dtype: DType) -> np.ndarray:
         raise OperatorError(str(error), "E202") from None
 
 
-@operator("FindKey", domain="aot", alone=True, strings=True)
+@operator("FindKey", domain="aot", stores_itself=True, strings=True)
 class FindKey(Operator):
     """Number of the key that an element is equal to; as many as there are keys where it is none of them.
 

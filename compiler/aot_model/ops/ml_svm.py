@@ -186,7 +186,7 @@ class SVMClassifier(_Machine):
         return [Sample((x,), f, outputs=2) for f in forms]
 
 
-@operator("PairwiseCoupling", domain="aot", alone=True)
+@operator("PairwiseCoupling", domain="aot", stores_itself=True)
 class PairwiseCoupling(Operator):
     """Probabilities of classes from those of the first of each pair."""
 

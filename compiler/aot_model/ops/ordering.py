@@ -31,7 +31,7 @@ def _distinct(*shape: int) -> np.ndarray:
     return np.asarray(np.random.default_rng(9).permutation(math.prod(shape)), dtype=np.float32).reshape(shape)
 
 
-@operator("TopK", alone=True)
+@operator("TopK", stores_itself=True)
 class TopK(Operator):
     """The k largest (smallest) elements along an axis, and their indices; of equal ones the first comes first.
 
@@ -131,7 +131,7 @@ class _ArgExtreme(Operator):
     """The index of the largest (smallest) element along an axis: the first of them, or the last."""
 
     sign: ClassVar[str] = ">"
-    alone: ClassVar[bool] = True
+    stores_itself: ClassVar[bool] = True
 
     axis: int = 0
     keepdims: int = 1
@@ -174,7 +174,7 @@ class _ArgExtreme(Operator):
         return [Sample((x,), {"axis": a, "keepdims": k, "select_last_index": s}) for a in (0, -1) for k in (0, 1) for s in (0, 1)]
 
 
-@operator("ArgMax", alone=True)
+@operator("ArgMax", stores_itself=True)
 class ArgMax(_ArgExtreme):
     """Index of the maximum."""
 
@@ -183,7 +183,7 @@ class ArgMax(_ArgExtreme):
     select_last_index: int = 0
 
 
-@operator("ArgMin", alone=True)
+@operator("ArgMin", stores_itself=True)
 class ArgMin(_ArgExtreme):
     """Index of the minimum."""
 
@@ -221,7 +221,7 @@ class _Cumulative(Operator):
     """Running sum or product along an axis; exclusive: without the element itself; reverse: from the end."""
 
     reduction: ClassVar[str] = "add"
-    alone: ClassVar[bool] = True
+    stores_itself: ClassVar[bool] = True
 
     exclusive: int = 0
     reverse: int = 0
@@ -271,7 +271,7 @@ class _Cumulative(Operator):
                 for a, e, r in [(0, 0, 0), (1, 1, 0), (-1, 0, 1), (1, 1, 1)]]  # fmt: skip
 
 
-@operator("CumSum", alone=True)
+@operator("CumSum", stores_itself=True)
 class CumSum(_Cumulative):
     """Running sum."""
 
@@ -279,7 +279,7 @@ class CumSum(_Cumulative):
     reverse: int = 0
 
 
-@operator("CumProd", alone=True)
+@operator("CumProd", stores_itself=True)
 class CumProd(_Cumulative):
     """Running product."""
 

@@ -32,7 +32,7 @@ def _types(values: list[Value]) -> list[TensorType]:
 class AsQdq(Operator):
     """An operator whose meaning is an expansion; its types follow from it."""
 
-    as_qdq: ClassVar[bool] = True
+    expands_to_qdq: ClassVar[bool] = True
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return _types(self.expand(Build([], "shape"), inputs))

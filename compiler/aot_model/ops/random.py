@@ -62,7 +62,7 @@ static inline double mt19937_uniform(uint32_t *mt, uint32_t seed)
 }"""
 
 
-@operator("RandomNumbers", domain="aot", alone=True)
+@operator("RandomNumbers", domain="aot", stores_itself=True)
 class RandomNumbers(Operator):
     """Numbers in [0, 1), or of the standard normal distribution, in double precision. Input: the generator's state."""
 

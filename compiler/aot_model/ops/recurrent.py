@@ -67,7 +67,7 @@ class _Recurrence(Operator):
 
     gates: ClassVar[int] = 1
     defaults: ClassVar[tuple[str, ...]] = ("Tanh",)
-    alone: ClassVar[bool] = True
+    stores_itself: ClassVar[bool] = True
     functions: ClassVar[dict[str, tuple[_Scalar, tuple[float, ...]]]] = _ACTIVATIONS
 
     # Attributes, declared by each operator.

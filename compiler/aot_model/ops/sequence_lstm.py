@@ -56,7 +56,7 @@ class SequenceLstm(Operator):
     x is (B, T, I), or (T, B, I) when time_major. Results: y, h after the last step, c after the last step.
     """
 
-    alone: ClassVar[bool] = True
+    stores_itself: ClassVar[bool] = True
 
     time_major: bool = False
     cell_clip: float = 0.0

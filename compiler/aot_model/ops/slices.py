@@ -61,7 +61,7 @@ class SliceAt(Operator):
         return [Sample((x, np.asarray(b, np.int32)), {"sizes": s}) for b, s in [((1, 0, 2), (1, 4, 2)), ((-5, 9, 0), (2, 3, 5)), ((0, 0, 0), (3, 4, 5))]]
 
 
-@operator("UpdateAt", domain="aot", alone=True)
+@operator("UpdateAt", domain="aot", stores_itself=True)
 class UpdateAt(Operator):
     """y = x; y[begins[0] + i, …] = update[i, …]. In place where x is not read again."""
 

@@ -20,7 +20,7 @@ class Assign(Operator):
     Nodes that read the state's old value come before it.
     """
 
-    alone: ClassVar[bool] = True
+    stores_itself: ClassVar[bool] = True
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         state, value = required(inputs, 0), required(inputs, 1)

@@ -54,7 +54,7 @@ def texts(*rows: str) -> np.ndarray:
     return np.asarray(rows, dtype=object)
 
 
-@operator("StringConcat", alone=True, strings=True)
+@operator("StringConcat", stores_itself=True, strings=True)
 class StringConcat(Operator):
     """Element by element, one behind the other, with broadcasting."""
 
@@ -88,7 +88,7 @@ class StringConcat(Operator):
         return [Sample((a, texts("b", "", "c", "y" * 23))), Sample((a.reshape(2, 1, 2), texts("-", "+").reshape(2, 1))), Sample((a[:1].reshape(()), a[:2]))]
 
 
-@operator("StringSplit", alone=True, strings=True)
+@operator("StringSplit", stores_itself=True, strings=True)
 class StringSplit(Operator):
     """Substrings between delimiters, rows filled up with empty ones; and how many there are. Without a delimiter: between
     white space (ASCII), which is dropped at both ends."""
@@ -145,7 +145,7 @@ class StringSplit(Operator):
         return [Sample((x,), f, outputs=2) for f in forms]
 
 
-@operator("StringNormalizer", alone=True, strings=True)
+@operator("StringNormalizer", stores_itself=True, strings=True)
 class StringNormalizer(Operator):
     """Without the stop words, then in small letters or in capitals (text/letter_case.py; the locale does not matter).
 
@@ -215,7 +215,7 @@ class StringNormalizer(Operator):
         return [*(Sample((x,), c) for c in cases), Sample((x,), exact), Sample((x.reshape(1, 4),), cases[1]), Sample((x[:1],), exact)]
 
 
-@operator("RegexFullMatch", alone=True, strings=True)
+@operator("RegexFullMatch", stores_itself=True, strings=True)
 class RegexFullMatch(Operator):
     """Whether the whole string matches: a deterministic automaton made at compile time reads each byte once."""
 

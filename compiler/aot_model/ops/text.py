@@ -28,7 +28,7 @@ Gram = tuple[tuple[int, ...], int]
 """Numbers of its words, and its place in the output."""
 
 
-@operator("CountGrams", domain="aot", alone=True)
+@operator("CountGrams", domain="aot", stores_itself=True)
 class CountGrams(Operator):
     """How often each n-gram occurs in a row, its words up to `skips` others apart from each other."""
 

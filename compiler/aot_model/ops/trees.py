@@ -50,7 +50,7 @@ class Forest:
     weight: tuple[float, ...]
 
 
-@operator("TreeSums", domain="aot", alone=True)
+@operator("TreeSums", domain="aot", stores_itself=True)
 class TreeSums(Operator):
     """Sums (averages, extremes) of the votes of the leaves that a sample reaches, for each target."""
 

@@ -21,13 +21,13 @@ from aot_model.passes.expand import expand
 from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import compute
 from aot_model.passes.qdq_rules import ALONE, WITH_RANGE, Answer, movement, table
-from aot_model.passes.qdq_site import MOVEMENTS, NARROW, Site, Target, parameters
+from aot_model.passes.qdq_site import MOVEMENTS, NARROW, QdqResult, QdqSite, parameters
 from aot_model.passes.weight_only import keep_integers
 
 
 def fuse_qdq(graph: Graph) -> bool:
     """Replace what lies between dequantisation and quantisation. True when something changed."""
-    changed = expand(graph, lambda node: getattr(node.op, "as_qdq", False))
+    changed = expand(graph, lambda node: getattr(node.op, "expands_to_qdq", False))
     producer, uses = graph.producers(), graph.uses()
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -49,9 +49,9 @@ def _fused(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Val
     if found is None or real is None or real not in producer or out.dtype not in NARROW or found[0].size != 1 or found[1].size != 1:
         return None
     low, high = out.dtype.limits
-    target = Target(out.dtype, float(found[0].reshape(-1)[0]), int(found[1].reshape(-1)[0]), low, high)
+    target = QdqResult(out.dtype, float(found[0].reshape(-1)[0]), int(found[1].reshape(-1)[0]), low, high)
     behind = producer[real]
-    site = Site(graph, node, producer, uses, target, behind.name)
+    site = QdqSite(graph, node, producer, uses, target, behind.name)
     answers = []
     try:
         for attempt in _attempts(site, behind):
@@ -66,12 +66,12 @@ def _fused(graph: Graph, node: Node, producer: dict[Value, Node], uses: dict[Val
     return None
 
 
-def _attempts(site: Site, behind: Node) -> Iterator[Callable[[], Answer]]:
+def _attempts(site: QdqSite, behind: Node) -> Iterator[Callable[[], Answer]]:
     """What may be tried for the operator before the quantisation, in order."""
     start = behind
     site_range = (site.to.low, site.to.high)
     bounds: list[tuple[float | None, float | None]] = []
-    while start.kind in ("Relu", "Clip") and start.inputs[0] is not None and site.alone(start.inputs[0]) and start.inputs[0] in site.producer:
+    while start.kind in ("Relu", "Clip") and start.inputs[0] is not None and site.read_once(start.inputs[0]) and start.inputs[0] in site.producer:
         limits = _limits(start)
         if limits is None:
             break
@@ -108,7 +108,7 @@ def _limits(node: Node) -> tuple[float | None, float | None] | None:
     return result[0], result[1]
 
 
-def _named(site: Site, answer: Value, out: Value) -> list[Node]:
+def _named(site: QdqSite, answer: Value, out: Value) -> list[Node]:
     """The site's nodes, with the user's value as the result."""
     for node in site.nodes:
         if answer in node.outputs:

@@ -27,13 +27,13 @@ from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Rescale, lookup
 from aot_model.ops.quantised_softmax import RoundedSoftmax
 from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import ints, normal_axis
-from aot_model.passes.qdq_site import NARROW, Scaled, Site
+from aot_model.passes.qdq_site import NARROW, QdqSite, Scaled
 
 Answer = Value | str
 MAX_TABLE_NODES = 64
 
 
-def _weights(n: Site, value: Value | None, axis: int, channels: int) -> Scaled | str:
+def _weights(n: QdqSite, value: Value | None, axis: int, channels: int) -> Scaled | str:
     """Constant weights of 8 or 4 bits with one zero point and one scale, or one per output channel."""
     w = n.scaled(value)
     if w is None or w.value.data is None or w.value.dtype not in (DType.INT8, DType.UINT8, *NIBBLES):
@@ -45,7 +45,7 @@ def _weights(n: Site, value: Value | None, axis: int, channels: int) -> Scaled |
     return w
 
 
-def _bias(n: Site, value: Value | None, channels: int) -> np.ndarray | str | None:
+def _bias(n: QdqSite, value: Value | None, channels: int) -> np.ndarray | str | None:
     """Real numbers, one per channel."""
     if value is None:
         return None
@@ -65,7 +65,7 @@ def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
     return float((terms or w.value.type.elements // channels) * largest(x) * largest(w))
 
 
-def convolution(n: Site, node: Node) -> Answer:
+def convolution(n: QdqSite, node: Node) -> Answer:
     x = n.tensor(node.inputs[0])
     if x is None:
         return "the input is not quantised with one scale"
@@ -91,7 +91,7 @@ def convolution(n: Site, node: Node) -> Answer:
     return channels_first(n.build, n.finish(acc, bias, x.s * w.scale, _largest_sum(x, w, channels)))
 
 
-def matrix_product(n: Site, node: Node, extra: Value | None = None) -> Answer:
+def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer:
     """MatMul and Gemm; `extra` is a bias added behind."""
     a = n.tensor(node.inputs[0])
     if a is None:
@@ -131,7 +131,7 @@ def matrix_product(n: Site, node: Node, extra: Value | None = None) -> Answer:
     return n.finish(acc, bias, a.s * w.scale, _largest_sum(a, w, channels, a.value.shape[-1]))
 
 
-def _pair(n: Site, node: Node) -> tuple[Scaled, Scaled] | str:
+def _pair(n: QdqSite, node: Node) -> tuple[Scaled, Scaled] | str:
     a, b = n.tensor(node.inputs[0]), n.tensor(node.inputs[1])
     if a is None or b is None:
         return "an operand is not quantised with one scale"
@@ -145,10 +145,10 @@ def _rescale(real: float, zero: int) -> Rescale:
     return Rescale(zero, *quantise_multiplier(real))
 
 
-def addition(n: Site, node: Node) -> Answer:
+def addition(n: QdqSite, node: Node) -> Answer:
     for product, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         made = None if product is None else n.producer.get(product)
-        if node.kind == "Add" and made is not None and isinstance(made.op, MatMul) and product is not None and n.alone(product) and n.real(other) is not None:
+        if node.kind == "Add" and made is not None and isinstance(made.op, MatMul) and product is not None and n.read_once(product) and n.real(other) is not None:
             return matrix_product(n, made, other)
     pair = _pair(n, node)
     if isinstance(pair, str):
@@ -164,7 +164,7 @@ def addition(n: Site, node: Node) -> Answer:
     return n.build(sum_op, a.value, b.value)
 
 
-def multiplication(n: Site, node: Node) -> Answer:
+def multiplication(n: QdqSite, node: Node) -> Answer:
     pair = _pair(n, node)
     if isinstance(pair, str):
         return pair
@@ -173,14 +173,14 @@ def multiplication(n: Site, node: Node) -> Answer:
     return n.build(QuantisedMul(a.z, b.z, result, n.to.low, n.to.high, n.to.dtype, "even"), a.value, b.value)
 
 
-def concatenation(n: Site, node: Node) -> Answer:
+def concatenation(n: QdqSite, node: Node) -> Answer:
     assert isinstance(node.op, Concat)
     parts = [n.tensor(v) for v in node.inputs]
     values = [n.rescaled(p) for p in parts if p is not None]
     return n.build(node.op, *values) if len(values) == len(parts) else "a piece is not quantised with one scale"
 
 
-def average(n: Site, node: Node) -> Answer:
+def average(n: QdqSite, node: Node) -> Answer:
     """Means over axes, and pooling whose windows all hold the same number of elements."""
     x = n.tensor(node.inputs[0])
     if x is None:
@@ -214,7 +214,7 @@ def average(n: Site, node: Node) -> Answer:
     return n.requantised(total, [x.s / (n.to.s * count)], x.z * count)
 
 
-def _window_mean(n: Site, x: Scaled, pool: Pool) -> Value:
+def _window_mean(n: QdqSite, x: Scaled, pool: Pool) -> Value:
     """Windows of equal size: a depthwise convolution with ones. Padding counts as the real number 0."""
     channels = x.value.shape[1]
     ones = n.constant("ones", np.ones((channels, *pool.kernel, 1), np.int8))
@@ -224,7 +224,7 @@ def _window_mean(n: Site, x: Scaled, pool: Pool) -> Value:
     return channels_first(n.build, y)
 
 
-def softmax(n: Site, node: Node) -> Answer:
+def softmax(n: QdqSite, node: Node) -> Answer:
     """In fixed point, rounded once: what reads a softmax multiplies it by large numbers as often as not."""
     assert isinstance(node.op, Softmax)
     x = n.tensor(node.inputs[0])
@@ -233,12 +233,12 @@ def softmax(n: Site, node: Node) -> Answer:
     return n.build(RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype), x.value)
 
 
-def movement(n: Site, node: Node) -> Answer:
+def movement(n: QdqSite, node: Node) -> Answer:
     x = n.tensor(node.outputs[0])
     return "the input is not quantised with one scale" if x is None else n.rescaled(x)
 
 
-def table(n: Site) -> Answer:
+def table(n: QdqSite) -> Answer:
     """Any function of one 8-bit tensor and of constants, computed for all its 256 values."""
     source: Scaled | None = None
     origin: Value | None = None
@@ -276,7 +276,7 @@ def table(n: Site) -> Answer:
     return n.build(lookup(source.value.dtype, [int(v) for v in values], n.to.dtype), source.value)
 
 
-Rule = Callable[[Site, Node], Answer]
+Rule = Callable[[QdqSite, Node], Answer]
 
 WITH_RANGE: dict[str, Rule] = {
     "Conv": convolution, "ConvTranspose": convolution, "MatMul": matrix_product, "Gemm": matrix_product, "Add": addition, "Sub": addition,

@@ -74,7 +74,7 @@ def _whole_bytes(value: Value) -> Value:
 
 
 @dataclass
-class Target:
+class QdqResult:
     """What a QuantizeLinear makes: type, scale, zero point, and the range that activations before it leave."""
 
     dtype: DType
@@ -95,14 +95,14 @@ class Target:
 
 
 @dataclass
-class Site:
+class QdqSite:
     """One QuantizeLinear, and the nodes that replace it."""
 
     graph: Graph
     quantise: Node
     producer: dict[Value, Node]
     uses: dict[Value, list[Node]]
-    to: Target
+    to: QdqResult
     label: str
     """Name of the layer, for the new nodes."""
     nodes: list[Node] = field(default_factory=list)
@@ -111,7 +111,7 @@ class Site:
     def build(self) -> Build:
         return Build(self.nodes, self.label)
 
-    def alone(self, value: Value) -> bool:
+    def read_once(self, value: Value) -> bool:
         """Whether a value is read once, and is no output."""
         return len(self.uses.get(value, [])) == 1 and value not in self.graph.outputs
 

@@ -22,13 +22,13 @@ from aot_model.passes.explain import refuse
 class Rule:
     """What stands for the nodes of a match: nodes of which the last writes the result's values, or why nothing does.
 
-    alone: the match must be the only reader of what it computes on the way, since that is gone afterwards. Without it the
+    sole_reader: the match must be the only reader of what it computes on the way, since that is gone afterwards. Without it the
     nodes on the way stay where somebody else reads them.
     """
 
     pattern: Pattern
     rewrite: Callable[[Match], list[Node] | str]
-    alone: bool = True
+    sole_reader: bool = True
 
 
 def apply_rules(graph: Graph, rules: Sequence[Rule]) -> bool:
@@ -73,9 +73,9 @@ class _Rewriting:
         for rule in self.rules:
             for found in rule.pattern.bind(node.outputs[0], Bindings(self.producer, nearest=nearest)):
                 match = Match.of("", node, found)
-                made = (self._objection(match) if rule.alone else None) or rule.rewrite(match)
+                made = (self._objection(match) if rule.sole_reader else None) or rule.rewrite(match)
                 if not isinstance(made, str):
-                    for old in match.nodes if rule.alone else [node]:
+                    for old in match.nodes if rule.sole_reader else [node]:
                         self.reads.subtract(read_values(old))
                     return made
                 found.missed(lambda made=made: made)  # type: ignore[misc]

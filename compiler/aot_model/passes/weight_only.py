@@ -118,6 +118,6 @@ def _rows(match: Match) -> list[Node] | str:
 
 MATRIX = op("DequantizeLinear", constant("q", rank=2, where=_worth_it), constant("scale"), constant("zero") | absent(), name="matrix", where=_small)
 RULES = (
-    Rule(op(("MatMul", "Gemm"), value("x"), op("Transpose", MATRIX, name="flipped", where=_flips) | MATRIX, where=_plain), _product, alone=False),
-    Rule(op("Gather", MATRIX, value("indices"), where=_of_float32), _rows, alone=False),
+    Rule(op(("MatMul", "Gemm"), value("x"), op("Transpose", MATRIX, name="flipped", where=_flips) | MATRIX, where=_plain), _product, sole_reader=False),
+    Rule(op("Gather", MATRIX, value("indices"), where=_of_float32), _rows, sole_reader=False),
 )

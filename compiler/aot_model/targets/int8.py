@@ -13,6 +13,7 @@ from textwrap import indent
 
 import numpy as np
 
+from aot_model.c.expr import SUMMAND
 from aot_model.ir.graph import Node
 from aot_model.ir.index import substitute
 from aot_model.ir.nibbles import NIBBLES
@@ -241,7 +242,7 @@ class SumTail(FusedTail):
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
         """`count` results from a pixel's first channel on; see kernels/int8/conv_mve.py."""
-        at = position_text(substitute(self.position, self.mapping("acc", index)), 13)
+        at = position_text(substitute(self.position, self.mapping("acc", index)), SUMMAND)
         (other,) = self.names.values()
         where = "" if at == "0" else f" + {at}"
         self.headers.update({self.row_sum.header} - {""})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aot_model.c.expr import CWriter, float_literal
+from aot_model.c.expr import SUMMAND, CWriter, float_literal
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, walk
 from aot_model.ir.index import substitute
 from aot_model.ir.types import DType
@@ -65,7 +65,7 @@ class VectorText:
         if isinstance(x, Const):
             return d.splat(float_literal(float(x.value), DType.FLOAT32))
         if isinstance(x, Cell):
-            position = position_text(substitute(x.position, self.mapping), 13)
+            position = position_text(substitute(x.position, self.mapping), SUMMAND)
             name = self.names[x.value]
             moves = self.channel is not None and any(n is self.channel for n in walk(x.position))
             if not moves:
@@ -85,10 +85,10 @@ class VectorText:
         return d.add(a, b) if x.op == "add" else d.mul(a, b)
 
 
-def position_text(x: Expr, place: int = 0) -> str:
-    """C text of an index; it reads no memory."""
+def position_text(x: Expr, precedence: int = 0) -> str:
+    """C text of an index; it reads no memory. precedence: in brackets where its operator binds less (c/expr.py)."""
 
     def no_cells(cell: Cell, text: str) -> str:
         raise AssertionError(f"{cell.value} in an index")
 
-    return CWriter(no_cells, 0).text(x, place)
+    return CWriter(no_cells, 0).text(x, precedence)

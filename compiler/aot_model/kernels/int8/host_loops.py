@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aot_model.kernels.base import ConvShape, Scratch, Tail
 from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8.conv_mve import RowTail
-from aot_model.kernels.int8.host_tile import View, split, tile_call
+from aot_model.kernels.int8.host_tile import TileView, split, tile_call
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
@@ -47,7 +47,7 @@ class Loops:
     """Writes the body of one kernel."""
 
     shape: ConvShape
-    view: View
+    view: TileView
     quant: QuantSpec
     dialect: InstructionSet
     sweeps: list[Sweep]

@@ -17,7 +17,7 @@ TILE_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True)
-class View:
+class TileView:
     """A convolution's geometry as the loops see it: rows and columns of outputs over a strided input."""
 
     batch: int
@@ -79,11 +79,11 @@ def along_rows(shape: ConvShape) -> ConvShape:
     )  # fmt: skip
 
 
-def view(shape: ConvShape, pixels: int, repeat: int = 1) -> View:
+def view(shape: ConvShape, pixels: int, repeat: int = 1) -> TileView:
     """The view of a convolution; a pointwise one becomes rows of a length that blocks of `pixels` pixels divide well."""
     s = shape
     n, h, w, c = s.strides
-    v = View(
+    v = TileView(
         s.batch, s.in_h, s.in_w, s.in_c, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
         s.dilation_h, s.dilation_w, s.pad_top, s.pad_left, (n, h, w, c), repeat=repeat,
     )  # fmt: skip
@@ -100,7 +100,7 @@ def view(shape: ConvShape, pixels: int, repeat: int = 1) -> View:
     return v
 
 
-def _rows_of_pixels(v: View, pixels: int) -> View:
+def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
     """A pointwise convolution over regular pixels, cut into other rows; unchanged where the input is not regular."""
     n, h, w, c = v.strides
     if v.in_h > 1 and h != v.in_w * w:
@@ -125,7 +125,7 @@ def split(width: int, pixels: int) -> list[tuple[int, int]]:
     return [(p, k) for p, k in ((small + 1, more), (small, blocks - more)) if k]
 
 
-def tile_call(v: View, x_dtype: str, zero: int, image: str, first: str, rows: str) -> str:
+def tile_call(v: TileView, x_dtype: str, zero: int, image: str, first: str, rows: str) -> str:
     """Statement that fills the tile from input row `first` on."""
     width = max(0, min(v.in_w, v.columns - v.left))
     left = min(v.left, v.columns) * v.pixel
@@ -139,7 +139,7 @@ def tile_call(v: View, x_dtype: str, zero: int, image: str, first: str, rows: st
     return f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, {zero});"
 
 
-def tile_helpers(v: View, x_dtype: str, dialect: InstructionSet) -> list[str]:
+def tile_helpers(v: TileView, x_dtype: str, dialect: InstructionSet) -> list[str]:
     """The functions that `tile_call` calls."""
     element = dialect.element
     flip = f"{dialect.flips[x_dtype]:+d}".replace("+", " + ").replace("-", " - ") if x_dtype in dialect.flips else ""
