@@ -16,7 +16,7 @@ from aot_model.c.expr import CWriter
 from aot_model.installation import include_dir
 from aot_model.ir.bounds import bounds
 from aot_model.ir.evaluate import evaluate
-from aot_model.ir.expr import Call, Const, Expr, const, var, walk
+from aot_model.ir.expr import Call, Const, Expr, clear_interned, const, var, walk
 from aot_model.ir.index import add, floordiv, less, mod, mul, sub, substitute
 
 EXTENTS = (5, 7, 12)
