@@ -14,6 +14,7 @@ from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.int8.dsp import DSP
 from aot_model.kernels.int8.instructions import Instruction, InstructionSet, Operand
+from aot_model.kernels.int8.mve import TABLE, asm_lines, clobbers
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from machines import MACHINES, Machine
 from qemu import BOARDS, available, build_and_run
@@ -129,6 +130,53 @@ def test_in_core_registers(place: str, tmp_path: Path) -> None:
         out = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
     found = dict(line.split() for line in out.splitlines())
     assert found == dict.fromkeys(DSP.instructions, "0")
+
+
+def helium_program() -> str:
+    """C that executes every instruction of Helium's table on trials: the result before in q0 or r4, operands in q1, q2, r5."""
+    rng = np.random.default_rng(4)
+    text = ["#include <stdint.h>", "#include <stdio.h>", "#include <string.h>"]
+    calls = []
+    for number, (name, i) in enumerate(TABLE.items()):
+        rows = []
+        for _ in range(40):
+            arrays = [values(rng, o).astype(np.int64) for o in i.operands]
+            wanted = np.asarray(i.meaning(*arrays), np.int64).astype(i.result.element).tobytes()
+            image = bytearray(64)
+            places = iter((16, 32))
+            reads_result = "{0}" not in i.text
+            for k, (o, a) in enumerate(zip(i.operands, arrays, strict=True)):
+                at = (48 if o.c_type == "r" else 0) if reads_result and k == 0 else 52 if o.c_type == "r" else next(places)
+                raw = a.astype(o.element).tobytes()
+                image[at : at + len(raw)] = raw
+            rows.append("{" + ",".join(map(str, bytes(image) + wanted.ljust(16, b"\0"))) + "}")
+        registers = iter(("q1", "q2"))
+        shown = ["r5" if o.c_type == "r" else "q0" if "{0}" not in i.text and k == 0 else next(registers) for k, o in enumerate(i.operands)]
+        if "{0}" not in i.text and i.operands[0].c_type == "r":
+            shown[0] = "r4"
+        code = i.text.format(*shown, d="r4" if i.result.c_type == "r" else "q0")
+        size, at = (4, 16) if i.result.c_type == "r" else (16, 0)
+        text += [f"static const uint8_t t{number}[40][80] = {{{','.join(rows)}}};", f"static int f{number}(void)", "{", "    int bad = 0;", "    for (int n = 0; n < 40; n++) {",
+                 f"        uint8_t out[20] = {{0}}; const uint8_t *in = t{number}[n];",
+                 '        __asm__ volatile("vldrb.8 q0, [%0]\\n vldrb.8 q1, [%0, #16]\\n vldrb.8 q2, [%0, #32]\\n ldr r4, [%0, #48]\\n ldr r5, [%0, #52]\\n"',
+                 f'            "{code}\\n vstrb.8 q0, [%1]\\n str r4, [%1, #16]\\n" : : "l"(in), "l"(out) : "r4", "r5", "q0", "q1", "q2", "memory");',
+                 f"        bad += memcmp(out + {at}, in + 64, {size}) != 0;", "    }", "    return bad;", "}"]  # fmt: skip
+        calls.append(f'    printf("%s=%d\\n", "{name}", f{number}());')
+    return "\n".join([*text, "int main(void)", "{", *calls, "    return 0;", "}\n"])
+
+
+@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+def test_in_helium(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(helium_program())
+    out = build_and_run(BOARDS["m55"], ["main.c"], tmp_path, ["-O2"])
+    assert dict(line.split("=") for line in out.splitlines()) == dict.fromkeys(TABLE, "0")
+
+
+def test_what_is_not_in_the_table_is_no_assembly() -> None:
+    lines = ["vldrb.8 q3, [r1, q5]", "vqrdmulh.s32 q0, q0, r8", "mov lr, #2"]
+    assert asm_lines(lines).count("\n") == 2 and clobbers(lines, ["r1"]) == '"lr", "r8", "q0", "q3", "q5", "cc", "memory"'
+    with pytest.raises(AssertionError, match=r"vqrdmladh\.s32"):
+        asm_lines(["vqrdmladh.s32 q0, q1, q2"])
 
 
 def test_a_wrong_meaning_is_noticed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Registers: r1 input, r3 output, r9 channels left, lr blocks left; r0, r2, r4, r6
 
 from __future__ import annotations
 
+from .mve import asm_lines, clobbers
 from .requantise_mve import Requantiser
 
 
@@ -48,16 +49,12 @@ def channel_loop(
 def asm_statement(parameters: list[tuple[str, str, str]], lines: list[str]) -> str:
     """The C of an assembly statement whose operands, (type, parameter, register), sit in fixed registers."""
     pins = "".join(f'    register {t}{n}_ __asm__("{r}") = {n};\n' for t, n, r in parameters)
-    used = {r for _, _, r in parameters}
-    spoilt = [r for r in ("r0", "r2", "r4", "r6", "r8", "r9", "r10", "r12", "lr") if r not in used]
-    spoilt += [f"q{i}" for i in range(8)]
-    asm = "\n".join(f'        "{line}\\n\\t"' for line in lines)
     return f"""\
 {pins}    __asm__ volatile(
-{asm}
+{asm_lines(lines)}
         : {", ".join(f'"+r"({n}_)' for _, n, _ in parameters)}
         :
-        : {", ".join(f'"{c}"' for c in spoilt)}, "cc", "memory");
+        : {clobbers(lines, [r for _, _, r in parameters])});
 """
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .mve import asm_lines, clobbers
 from .requantise_mve import Requantiser
 
 ACCUMULATORS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "r14")
@@ -87,7 +88,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
     # q5 is free: it holds what all blocks share.
     shared = ["vldrw.32 q5, [%[w]], #16"] if rq.common_multiplier is not None else rq.zero_point_constant("q5")
-    asm = "\n".join(f'        "{line}\\n\\t"' for line in [*shared, "1:", *lines])
+    code = [*shared, "1:", *lines]
     outs = ["w", "left", *y, *(x if mutable else [])]
     ins = [] if mutable else x
     parameters = [f"const int8_t *{p}" for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
@@ -97,11 +98,10 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
 {{
 #if AOT_MODEL_MVE
 {pinned}    __asm__ volatile(
-{asm}
+{asm_lines(code)}
         : {", ".join(f'[{o}] "+r"({o}_)' for o in outs)}
         : {", ".join(f'[{i}] "r"({i}_)' for i in ins)}
-        : {", ".join(f'"{r}"' for r in (*ACCUMULATORS[: pixels * block], "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"))},
-          "cc", "memory");
+        : {clobbers(code)});
 #else
 {twin}#endif
 }}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .mve import asm_lines
 from .requantise_mve import HEADER
 
 NEIGHBOURS = 3
@@ -116,7 +117,7 @@ def row_kernel(form: Affine) -> RowSum:
     lines = ["dlstp.32 lr, %[n]", "1:", "vldrb.s32 q0, [%[a]], #4", "vldrb.s32 q1, [%[b]], #4"]
     lines += ["vmlas.s32 q0, %q[ma], %[offset]", "vmla.s32 q0, q1, %[mb]", f"vshr.s32 q0, q0, #{form.shift}", *clamp]
     lines += ["vstrb.32 q0, [%[y]], #4", "letp lr, 1b"]
-    asm = "\n".join(f'        "{line}\\n\\t"' for line in lines)
+    asm = asm_lines(lines)
     limits = "" if saturates else ', [low] "w"(low), [high] "w"(high)'
     vectors = "" if saturates else (
         f"    const int32x4_t low = vdupq_n_s32({form.low});\n    const int32x4_t high = vdupq_n_s32({form.high});\n"
