@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from case import OpCase, draw, network, whole
 
-from tflite_models import FLOAT16, INT4, INT8, INT32, Op, T, floats
+from tflite_models import FLOAT16, FLOAT32, INT4, INT8, INT32, Op, T, floats, ints
 
 _SCALES = tuple(float(s) for s in np.linspace(0.004, 0.02, 16))
 _STEP = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1, "Padding": 1}
@@ -78,6 +78,23 @@ def rows(type_: int) -> OpCase:
     return network(f"EMBEDDING_LOOKUP-each-{type_}", tensors, [Op("EMBEDDING_LOOKUP", (0, 1), (2,))], [0], [2], (np.asarray([15, 0, 7], np.int32),))
 
 
+def memory(asymmetric: bool) -> OpCase:
+    """SVDF: the features of a row that is quantised when it runs."""
+    w, t = (whole(-127, 127, 8, n, dtype="int8") for n in (10, 6))
+    tensors = [floats("x", 2, 10), T("w", w.shape, INT8, (0.008,), (0,), w), T("t", t.shape, INT8, (0.011,), (0,), t), floats("b", 4, data=draw(4)),
+               T("s", (2, 48), FLOAT32, scale=(), variable=True), floats("y", 2, 4)]  # fmt: skip
+    op = Op("SVDF", (0, 1, 2, 3, 4), (5,), "SVDFOptions", {"Rank": 2, "FusedActivationFunction": 0, "AsymmetricQuantizeInputs": asymmetric})
+    return network(f"SVDF-hybrid-{asymmetric}", tensors, [op], [0], [5], (draw(2, 10),))
+
+
+def transposed(each: bool) -> OpCase:
+    w = whole(-127, 127, 4, 3, 3, 5, dtype="int8")
+    scales = _SCALES[::4] if each else (0.01,)
+    tensors = [floats("x", 2, 5, 6, 5), T("w", w.shape, INT8, scales, (0,) * len(scales), w), ints("s", [2, 10, 12, 4]), floats("b", 4, data=draw(4)), floats("y", 2, 10, 12, 4)]
+    op = Op("TRANSPOSE_CONV", (2, 1, 0, 3), (4,), "TransposeConvOptions", {"Padding": 0, "StrideH": 2, "StrideW": 2})
+    return network(f"TRANSPOSE_CONV-hybrid-{each}", tensors, [op], [0], [4], (draw(2, 5, 6, 5),))
+
+
 PACKED = {c.name: nbytes for c, nbytes in (
     (layer("FULLY_CONNECTED", INT4), 16 * 16), (layer("FULLY_CONNECTED", INT4, True), 16 * 16), (layer("CONV_2D", INT4), 16 * 32),
     (dequantised(INT4, (0,) * 16), 16 * 16), (blocks(16, False), 16 * 16), (blocks(8, True), 16 * 16 + 128), (rows(INT4), 16 * 16), (rows(INT8), 16 * 32),
@@ -89,6 +106,7 @@ CASES: list[OpCase] = [
     *(layer("FULLY_CONNECTED", t, a, b) for t in (INT8, INT4) for a in (False, True) for b in (False, True)),
     product((4, 16), (8, 16), (False, True), False), product((4, 16), (16, 8), (False, False), True), product((16, 4), (16, 8), (True, False), False),
     product((2, 4, 16), (2, 16, 8), (False, False), False), product((3, 4, 16), (1, 16, 8), (False, False), True), product((2, 4, 16), (16, 8), (False, False), False),
+    memory(False), memory(True), transposed(False), transposed(True),
     *(dequantised(t, z) for t in (INT8, INT4) for z in ((0,) * 16, tuple(range(-8, 8)))),
     blocks(16, False), blocks(8, True), blocks(32, False), rows(INT8), rows(INT4),
     zero_points("CONV_2D", "tflm"), zero_points("DEPTHWISE_CONV_2D", "tflm"), zero_points("FULLY_CONNECTED", "tflm"), zero_points("FULLY_CONNECTED", "litert"),

@@ -52,8 +52,8 @@ def quantised_input(n: Site, x: Value, asymmetric: bool) -> tuple[Value, Value]:
 
 
 def real_result(n: Site, acc: Value, scale: Value, k: int, bias: int) -> Value:
-    """acc * scale * scale of the weights + bias."""
+    """acc * scale * scale of the weights + bias (none where its number is negative)."""
     weights = np.asarray(n.q(k).scale, dtype=np.float32)
     factor = n.add("Mul", scale, n.constant(weights if weights.size > 1 else weights[0], DType.FLOAT32))
     y = n.add("Mul", n.build(Cast(DType.FLOAT32), acc), factor)
-    return n.add("Add", y, n.x(bias)) if n.has(bias) else y
+    return n.add("Add", y, n.x(bias)) if bias >= 0 and n.has(bias) else y

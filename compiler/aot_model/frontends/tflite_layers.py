@@ -183,7 +183,8 @@ def transpose_conv(n: Site) -> Value:
     """Inputs: output shape, weights (O, H, W, I), x, bias. The output shape is also that of the output tensor."""
     options = "TransposeConvOptions"
     x = n.x(2)
-    w = plain_weights(n, 1, x.dtype)
+    hybrid = is_hybrid(n, 2, 1)
+    w = signed_weights(n, 1) if hybrid else plain_weights(n, 1, x.dtype)
     shape = n.ints(0, "the output shape") if n.x(0).is_const else n.declared_shape()
     if len(shape) != 4 or x.type.rank != 4 or w.type.rank != 4 or 0 in x.shape + w.shape:
         raise OperatorError(f"{x.type}, weights {w.type} and output shape {shape} are not those of a 2-D convolution")
@@ -199,6 +200,11 @@ def transpose_conv(n: Site) -> Value:
         ends.append(max(end, 0))
         extra.append(max(-end, 0))
     scales, w_zero = weight_parameters(n, 1, 0, w.shape[0]) if x.dtype.is_integer else ((1.0,), 0)
+    if hybrid:
+        _, w_zero = weight_parameters(n, 1, 0, w.shape[0])
+        q, scale = quantised_input(n, x, asymmetric=True)
+        acc = n.build(ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, 0, w_zero), q, w)
+        return n.activate(real_result(n, acc, scale, 1, 3), activation(n, options))
     x_zero = n.zero(2) if x.dtype.is_integer else 0
     acc = n.build(ConvolutionTranspose(strides, (*begins, *ends), (1, 1), tuple(extra), 1, x_zero, w_zero), x, w)
     moved = replace(n, inputs=(x, n.x(1), *n.inputs[3:4]), in_tensors=(n.in_tensors[2], n.in_tensors[1], *n.in_tensors[3:4]))

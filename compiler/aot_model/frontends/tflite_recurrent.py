@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
+from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result, signed_weights
 from aot_model.frontends.tflite_layers import plain_weights
 from aot_model.frontends.tflite_movement import slices
 from aot_model.frontends.tflite_site import ACTIVATIONS, Site, finite, rescale, rule
@@ -105,7 +106,8 @@ def _scales(n: Site, cell_clip: float) -> LstmScales:
 @rule("SVDF")
 def svdf(n: Site) -> Value:
     """Each filter's newest feature enters its memory; outputs are weighted sums over memory and over the filters' rank."""
-    x, features, times = n.x(0), plain_weights(n, 1, n.x(0).dtype), plain_weights(n, 2, n.x(0).dtype)
+    hybrid = is_hybrid(n, 0, 1)
+    x, features, times = n.x(0), signed_weights(n, 1) if hybrid else plain_weights(n, 1, n.x(0).dtype), plain_weights(n, 2, n.x(0).dtype)
     state = n.variable(4)
     rank = int(n.operator.options.get("SVDFOptions", "Rank"))
     if x.type.rank != 2 or features.type.rank != 2 or times.type.rank != 2 or rank < 1 or features.shape[0] % rank:
@@ -114,7 +116,12 @@ def svdf(n: Site) -> Value:
     if times.shape[0] != filters or state.type.elements != batch * filters * memory:
         raise OperatorError(f"{times.type} and the state {state.type} do not fit {filters} filters")
     quantised = not x.dtype.is_float
-    feature = n.build(MatMul(n.zero(0) if quantised else 0, 0), x, n.transpose(features, (1, 0)))
+    columns = n.transpose(features, (1, 0))
+    if hybrid:
+        q, scale = quantised_input(n, x, bool(n.operator.options.get("SVDFOptions", "AsymmetricQuantizeInputs")))
+        feature = real_result(n, n.build(MatMul(0, n.zero(1)), q, columns), scale, 1, -1)
+    else:
+        feature = n.build(MatMul(n.zero(0) if quantised else 0, 0), x, columns)
     if quantised:
         real = float(f32(n.scale(0)) * f32(n.scale(1)) / f32(n.scale(4)))
         # The reference clamps before it adds the zero point, and lets the sum wrap.
