@@ -5,6 +5,7 @@ Source: ONNX operator specification.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,9 @@ def spatial(values: Ints | None, d: int) -> Ints:
     return (1,) * d if values is None else tuple(values)
 
 
-@operator("Conv")
-class Conv(Operator):
-    """ONNX Conv, channels first."""
+@dataclass(frozen=True)
+class Windowed(Operator):
+    """The attributes of a convolution."""
 
     auto_pad: str = "NOTSET"
     dilations: Ints | None = None
@@ -64,6 +65,15 @@ class Conv(Operator):
     kernel_shape: Ints | None = None
     pads: Ints | None = None
     strides: Ints | None = None
+
+    def convolution(self) -> Conv:
+        """ONNX's, with these attributes."""
+        return Conv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
+
+
+@operator("Conv")
+class Conv(Windowed):
+    """ONNX Conv, channels first."""
 
     def _inner(self, x: Value, w: Value) -> Convolution:
         d = x.type.rank - 2

@@ -14,6 +14,7 @@ import numpy as np
 from aot_model.c.expr import float_literal
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.float32.text import CText
@@ -53,6 +54,15 @@ def _number(value: float) -> str:
     return float_literal(float(f32(value)), DType.FLOAT32)
 
 
+def _scored(inputs: Inputs, rank: int) -> Value:
+    """The scores, of a rank, of boxes (n, 4), both of float32."""
+    boxes, scores = required(inputs, 0), required(inputs, 1)
+    fits = boxes.type.rank == 2 and boxes.shape[1] == 4 and scores.type.rank == rank and scores.shape[:1] == boxes.shape[:1]
+    if not fits or {boxes.dtype, scores.dtype} != {DType.FLOAT32}:
+        raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
+    return scores
+
+
 @operator("BoxSuppression", domain="aot", stores_itself=True)
 class BoxSuppression(Operator):
     """Of each class the boxes that no better one overlaps, at most `per_class`; of all classes the best `most`.
@@ -71,10 +81,8 @@ class BoxSuppression(Operator):
     """Boxes below are left out."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        boxes, scores = required(inputs, 0), required(inputs, 1)
-        if boxes.type.rank != 2 or boxes.shape[1] != 4 or scores.type.rank != 2 or scores.shape[0] != boxes.shape[0]:
-            raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
-        if {boxes.dtype, scores.dtype} != {DType.FLOAT32} or min(self.most, self.per_class) < 1 or not 0 <= self.skipped < scores.shape[1]:
+        scores = _scored(inputs, 2)
+        if min(self.most, self.per_class) < 1 or not 0 <= self.skipped < scores.shape[1]:
             raise OperatorError(f"{self.most} boxes, {self.per_class} of a class, of scores {scores.type} without the first {self.skipped}")
         return [TensorType(DType.INT32, (self.most,)), TensorType(DType.INT32, ())]
 
@@ -149,9 +157,7 @@ class SoftSuppression(Operator):
     sigma: float = 0.0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        boxes, scores = required(inputs, 0), required(inputs, 1)
-        if boxes.type.rank != 2 or boxes.shape[1] != 4 or scores.shape != boxes.shape[:1] or {boxes.dtype, scores.dtype} != {DType.FLOAT32}:
-            raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
+        _scored(inputs, 1)
         if self.most < 0 or not math.isfinite(self.sigma):
             raise OperatorError(f"at most {self.most} boxes, sigma {self.sigma}")
         return [TensorType(DType.INT32, (self.most,)), TensorType(DType.FLOAT32, (self.most,)), TensorType(DType.INT32, ())]

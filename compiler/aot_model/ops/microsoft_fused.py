@@ -8,7 +8,7 @@ import numpy as np
 
 from aot_model.ir.operator import Arrays, Inputs, OperatorError, Sample
 from aot_model.ir.values import Value
-from aot_model.ops.channels_first import Conv, ConvTranspose, channels_first, channels_last
+from aot_model.ops.channels_first import ConvTranspose, Windowed, channels_first, channels_last
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import activated, drawn
 from aot_model.ops.normalisation import Gemm
@@ -98,21 +98,14 @@ class FusedGemm(Composition):
 
 
 @operator("FusedConv", domain="com.microsoft")
-class FusedConv(Composition):
+class FusedConv(Windowed, Composition):
     """Conv with bias, plus a tensor of the result's shape, then an activation."""
 
     activation: str = ""
     activation_params: tuple[float, ...] = ()
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        conv = Conv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
-        y = build(conv, required(inputs, 0), required(inputs, 1), present(inputs, 2))
+        y = build(self.convolution(), required(inputs, 0), required(inputs, 1), present(inputs, 2))
         return [activated(build, Algebra(build).add(y, present(inputs, 3)), self.activation, *self.activation_params)]
 
     @classmethod
@@ -126,25 +119,17 @@ class FusedConv(Composition):
                 Sample(residual, {"activation": "Relu", "auto_pad": "SAME_UPPER"}, weights), Sample((x, w), {}, frozenset({1}))]  # fmt: skip
 
 
-class _ChannelsLastConv(Composition):
+class _ChannelsLastConv(Windowed, Composition):
     """Convolution of activations (N, spatial…, C); weights are (O, spatial…, I / group)."""
 
     fused: ClassVar[bool] = False
-
-    auto_pad: str
-    dilations: Ints | None
-    group: int
-    kernel_shape: Ints | None
-    pads: Ints | None
-    strides: Ints | None
 
     def activation_of(self) -> tuple[str, tuple[float, ...]]:
         return "", ()
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        conv = Conv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
         x, w = channels_first(build, required(inputs, 0)), channels_first(build, required(inputs, 1))
-        y = channels_last(build, build(conv, x, w, present(inputs, 2)))
+        y = channels_last(build, build(self.convolution(), x, w, present(inputs, 2)))
         name, numbers = self.activation_of()
         return [activated(build, Algebra(build).add(y, present(inputs, 3)), name, *numbers)]
 
@@ -168,13 +153,6 @@ class _ChannelsLastConv(Composition):
 class NhwcConv(_ChannelsLastConv):
     """Conv, channels last."""
 
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
-
 
 @operator("NhwcFusedConv", domain="com.microsoft")
 class NhwcFusedConv(_ChannelsLastConv):
@@ -184,12 +162,6 @@ class NhwcFusedConv(_ChannelsLastConv):
 
     activation: str = ""
     activation_params: tuple[float, ...] = ()
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def activation_of(self) -> tuple[str, tuple[float, ...]]:
         return self.activation, self.activation_params

@@ -18,6 +18,7 @@ from aot_model.ops.microsoft_activation import activated, drawn
 from aot_model.ops.microsoft_dynamic import scaled_product
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.quantised_onnx import DynamicQuantizeLinear
+from aot_model.ops.recurrent import RecurrentAttributes
 from aot_model.ops.registry import Build, operator, required
 
 _DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
@@ -36,16 +37,10 @@ def _one(a: Algebra, value: Value, direction: int) -> Value:
 
 
 @operator("DynamicQuantizeLSTM", domain="com.microsoft")
-class DynamicQuantizeLSTM(Composition):
+class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
     """Inputs: x (steps, batch, inputs), W (directions, inputs, 4 H), R (directions, H, 4 H), B, lengths, initial h, c, P, then
     scale and zero point of W and of R. Outputs: all h, the last h, the last c."""
 
-    activation_alpha: tuple[float, ...] = ()
-    activation_beta: tuple[float, ...] = ()
-    activations: tuple[str, ...] = ()
-    clip: float = 0.0
-    direction: str = "forward"
-    hidden_size: int | None = None
     input_forget: int = 0
 
     def _directions(self) -> list[int]:

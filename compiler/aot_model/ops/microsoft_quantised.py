@@ -276,22 +276,15 @@ class QLinearReduceMean(AsQdq):
 
 
 @operator("QLinearConv", domain="com.microsoft")
-class MicrosoftQLinearConv(AsQdq):
+class MicrosoftQLinearConv(QLinearConv):
     """ONNX's QLinearConv, channels last where the attribute says so; weights are (O, I / group, spatial…) either way."""
 
-    auto_pad: str = "NOTSET"
     channels_last: int = 0
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        conv = QLinearConv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
         if not self.channels_last:
-            return conv.expand(build, inputs)
-        (y,) = conv.expand(build, [channels_first(build, required(inputs)), *inputs[1:]])
+            return super().expand(build, inputs)
+        (y,) = super().expand(build, [channels_first(build, required(inputs)), *inputs[1:]])
         return [channels_last(build, y)]
 
     @classmethod

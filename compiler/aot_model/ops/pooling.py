@@ -132,21 +132,10 @@ class MaxPool(Pooling):
         return [Sample((x,), {"kernel_shape": (2, 3), **f}, outputs=n) for f in forms for n in (1, 2)]
 
 
-class _LpPooling(Operator):
+class _LpPooling(Pooling):
     """p-norm over windows: the sum of |x|^p in each window, to the power 1 / p."""
 
     p: int = 2
-
-    def _pool(self, x: Value) -> Pool:
-        raise NotImplementedError
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.type.rank < 3:
-            raise OperatorError(f"pooling needs a batch, channels and at least one spatial axis, not {x.type}")
-        last = Value("x", TensorType(x.dtype, (x.shape[0], *x.shape[2:], x.shape[1])))
-        shape = self._pool(x).infer([last])[0].shape
-        return [TensorType(x.dtype, (shape[0], shape[-1], *shape[1:-1]))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)

@@ -14,7 +14,7 @@ import numpy as np
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.channels_first import Conv, channels_first, channels_last
+from aot_model.ops.channels_first import Windowed, channels_first, channels_last
 from aot_model.ops.composition import present
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Clip, op
@@ -61,21 +61,13 @@ def quantised(build: Build, x: Value, inputs: Inputs, k: int) -> Value:
 
 
 @operator("QLinearConv")
-class QLinearConv(AsQdq):
+class QLinearConv(Windowed, AsQdq):
     """Inputs: x, its scale and zero point, w (per output channel), y's scale and zero point, int32 bias."""
 
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
-
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        conv = Conv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
         x, w = dequantised(build, inputs, 0), dequantised(build, inputs, 3)
         bias = integer_bias(build, present(inputs, 8), required(inputs, 1), required(inputs, 4))
-        return [quantised(build, build(conv, x, w, bias), inputs, 6)]
+        return [quantised(build, build(self.convolution(), x, w, bias), inputs, 6)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -200,26 +192,16 @@ def _scalar(build: Build, value: Value) -> Value:
 
 
 @operator("ConvInteger")
-class ConvInteger(Operator):
+class ConvInteger(Windowed):
     """Convolution of x - x_zero_point with w - w_zero_point as int32; padding stands for the zero point."""
 
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
-
-    def _conv(self) -> Conv:
-        return Conv(self.auto_pad, self.dilations, self.group, self.kernel_shape, self.pads, self.strides)
-
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return self._conv().infer([required(inputs, 0), required(inputs, 1)])
+        return self.convolution().infer([required(inputs, 0), required(inputs, 1)])
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, w = required(inputs, 0), required(inputs, 1)
         x_zero, w_zero = _zero_point(present(inputs, 2)), _zero_point(present(inputs, 3))
-        inner = self._conv()._inner(x, w)
+        inner = self.convolution()._inner(x, w)
         if x_zero is None or w_zero is None:
             x = _centred(build, x, present(inputs, 2), (1,) * x.type.rank)
             w = _centred(build, w, present(inputs, 3), (-1, *[1] * (w.type.rank - 1)))

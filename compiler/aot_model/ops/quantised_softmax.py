@@ -16,15 +16,29 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
-from aot_model.ops.elementwise import op
+from aot_model.ops.elementwise import Unary, op
 from aot_model.ops.quantised import Requantise, Table, saturated
 from aot_model.ops.registry import Build, broadcast, broadcast_index, normal_axis, operator, required
 
 # --- softmax ----------------------------------------------------------------------------------------------------------
 
 
+class _OfBytes(Operator):
+    """A softmax of 8-bit integers over an axis, to integers of the type `to`."""
+
+    axis: int
+    to: DType
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype.bits != 8:
+            raise OperatorError(f"softmax of {x.type} is not supported", "E202")
+        normal_axis(self.axis, x.type.rank)
+        return [TensorType(self.to, x.shape)]
+
+
 @operator("QuantisedSoftmax", domain="aot")
-class QuantisedSoftmax(Operator):
+class QuantisedSoftmax(_OfBytes):
     """exp(beta * scale * (x - max)) / sum over an axis, in fixed point; the result has scale 2^-8 (int16: 2^-15).
 
     The differences to the maximum have 256 values, so their exponentials are a table; the sum is accumulated in Q12.19
@@ -35,13 +49,6 @@ class QuantisedSoftmax(Operator):
     beta: float = 1.0
     axis: int = -1
     to: DType = DType.INT8
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.dtype.bits != 8:
-            raise OperatorError(f"softmax of {x.type} is not supported", "E202")
-        normal_axis(self.axis, x.type.rank)
-        return [TensorType(self.to, x.shape)]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
@@ -65,7 +72,7 @@ class QuantisedSoftmax(Operator):
 
 
 @operator("RoundedSoftmax", domain="aot")
-class RoundedSoftmax(Operator):
+class RoundedSoftmax(_OfBytes):
     """round(exp(scale * (x - max)) / sum / to_scale) + zero_point, clamped: rounded once, ties to even, as
     QuantizeLinear(Softmax(DequantizeLinear(x))) is. x has 8 bits.
 
@@ -81,13 +88,6 @@ class RoundedSoftmax(Operator):
     low: int = 0
     high: int = 255
     to: DType = DType.UINT8
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.dtype.bits != 8:
-            raise OperatorError(f"softmax of {x.type} is not supported", "E202")
-        normal_axis(self.axis, x.type.rank)
-        return [TensorType(self.to, x.shape)]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
@@ -166,14 +166,11 @@ class RoundingShift(Operator):
 
 
 @operator("FixedReciprocal", domain="aot", elementwise=True)
-class FixedReciprocal(Operator):
+class FixedReciprocal(Unary):
     """1 / x of a positive int32, normalised: Q0.31 with the exponent that the leading zeros of x say."""
 
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return call("reciprocal", at(required(inputs), index))
+    def scalar(self, x: Expr) -> Expr:
+        return call("reciprocal", x)
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -217,7 +214,7 @@ class SoftmaxRatio(Operator):
 
 
 @operator("QuantisedLogSoftmax", domain="aot")
-class QuantisedLogSoftmax(Operator):
+class QuantisedLogSoftmax(_OfBytes):
     """scale * (x - max) - log(sum(exp(scale * (x - max)))) over the last axis; the result has scale 2^-4 and its zero at the top."""
 
     scale: float = 1.0
@@ -254,14 +251,11 @@ class QuantisedLogSoftmax(Operator):
 
 
 @operator("FixedLog", domain="aot", elementwise=True)
-class FixedLog(Operator):
+class FixedLog(Unary):
     """log of Q12.19 in Q5.26."""
 
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [required(inputs).type]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return call("fixed_log", at(required(inputs), index))
+    def scalar(self, x: Expr) -> Expr:
+        return call("fixed_log", x)
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -62,7 +62,20 @@ class _Activations:
     headers: frozenset[str]
 
 
-class _Recurrence(Operator):
+@dataclass(frozen=True)
+class RecurrentAttributes(Operator):
+    """The attributes that all recurrent operators have."""
+
+    activation_alpha: tuple[float, ...] = ()
+    activation_beta: tuple[float, ...] = ()
+    activations: tuple[str, ...] = ()
+    clip: float = 0.0
+    direction: str = "forward"
+    hidden_size: int | None = None
+
+
+@dataclass(frozen=True)
+class _Recurrence(RecurrentAttributes):
     """What the three operators share. Inputs: x, W, R, B, sequence_lens, initial_h (LSTM: initial_c, P)."""
 
     gates: ClassVar[int] = 1
@@ -70,14 +83,7 @@ class _Recurrence(Operator):
     stores_itself: ClassVar[bool] = True
     functions: ClassVar[dict[str, tuple[_Scalar, tuple[float, ...]]]] = _ACTIVATIONS
 
-    # Attributes, declared by each operator.
-    activation_alpha: tuple[float, ...]
-    activation_beta: tuple[float, ...]
-    activations: tuple[str, ...]
-    clip: float
-    direction: str
-    hidden_size: int | None
-    layout: int
+    layout: int = 0
 
     @property
     def directions(self) -> int:
@@ -220,14 +226,7 @@ class LSTM(_Recurrence):
     gates: ClassVar[int] = 4
     defaults: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh", "Tanh")
 
-    activation_alpha: tuple[float, ...] = ()
-    activation_beta: tuple[float, ...] = ()
-    activations: tuple[str, ...] = ()
-    clip: float = 0.0
-    direction: str = "forward"
-    hidden_size: int | None = None
     input_forget: int = 0
-    layout: int = 0
 
     def states(self) -> int:
         return 2
@@ -244,13 +243,6 @@ class GRU(_Recurrence):
     gates: ClassVar[int] = 3
     defaults: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh")
 
-    activation_alpha: tuple[float, ...] = ()
-    activation_beta: tuple[float, ...] = ()
-    activations: tuple[str, ...] = ()
-    clip: float = 0.0
-    direction: str = "forward"
-    hidden_size: int | None = None
-    layout: int = 0
     linear_before_reset: int = 0
 
     def cell(self) -> str:
@@ -266,14 +258,6 @@ class RNN(_Recurrence):
     """h = tanh(x W + h R); ONNX Runtime takes the C library's functions here."""
 
     functions: ClassVar[dict[str, tuple[_Scalar, tuple[float, ...]]]] = _LIBM
-
-    activation_alpha: tuple[float, ...] = ()
-    activation_beta: tuple[float, ...] = ()
-    activations: tuple[str, ...] = ()
-    clip: float = 0.0
-    direction: str = "forward"
-    hidden_size: int | None = None
-    layout: int = 0
 
     @classmethod
     def samples(cls) -> list[Sample]:
