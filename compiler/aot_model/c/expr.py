@@ -188,6 +188,8 @@ class CWriter:
         level = _PRECEDENCE[infix]
         a, b = x.args
         dtype = x.dtype
+        if infix == "==" and a.dtype.is_float:
+            return self._equal_floats(self.text(a), self.text(b), a.dtype), _ATOM
         if wrap and dtype.is_integer and not _fits(x):
             u = f"uint{max(dtype.bits, 32)}_t"
             return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY
@@ -202,6 +204,11 @@ class CWriter:
         if dtype.is_integer and dtype.bits < 32 and infix not in ("<", "<=", "==", "!="):
             return f"({dtype.c_type})({text})", _UNARY
         return text, level
+
+    def _equal_floats(self, a: str, b: str, dtype: DType) -> str:
+        """By name, as it is meant so: -Wfloat-equal warns of the operator."""
+        self.headers.add("aot_model/scalar.h")
+        return f"aot_model_equal_{_compute_label(dtype)}({a}, {b})"
 
     def _sum(self, x: Call) -> tuple[str, int]:
         base = x.args[-1]
@@ -260,6 +267,8 @@ class CWriter:
         if source.storage != target.storage:
             self.headers.add("aot_model/narrow.h")
             return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
+        if target is DType.BOOL and source.is_float:
+            return f"!{self._equal_floats(self.text(a), literal(0, source), source)}", _UNARY
         if target is DType.BOOL:
             return f"{self.text(a, _EQUAL + 1)} != {literal(0, source)}", _EQUAL
         if source.is_float and target.is_integer:

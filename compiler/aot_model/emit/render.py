@@ -68,15 +68,21 @@ NO_MIXED_DOT = """\
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 /* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
 #if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
-#ifdef __AVX512VNNI__
-#define AOT_MODEL_VNNI /* for assembly */
-#endif
 #pragma GCC target("no-avxvnni,no-avx512vnni")
 #elif defined(__ARM_FEATURE_MATMUL_INT8)
 #pragma GCC target("+noi8mm")
 #endif
 #endif"""
 """The first thing that a compiler reads: docs/compilers.md, mixed signs."""
+VNNI = """\
+#ifdef __AVX512VNNI__
+#define AOT_MODEL_VNNI /* for assembly, whatever the pragma below says */
+#endif
+"""
+
+
+def _no_mixed_dot(view: ModelView) -> str:
+    return (VNNI if "aot_model/int8_vnni.h" in view.includes else "") + NO_MIXED_DOT
 
 
 def _parameter_checks(view: ModelView) -> list[str]:
@@ -135,7 +141,7 @@ def render(template: str, view: ModelView, **more: Any) -> str:
     return environment().get_template(template).render(
         m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, parameter_checks=_parameter_checks, float_list=_float_list, quantised=_quantised, overview=overview, layer_comment=layer_comment, bulk_initialiser=bulk_initialiser, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
         layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
-        mixed_dot=NO_MIXED_DOT, checks=list(dict.fromkeys(checks)),
+        mixed_dot=_no_mixed_dot(view), checks=list(dict.fromkeys(checks)),
         advice=view.target.c_advice, **more,
     )  # fmt: skip
 

@@ -35,9 +35,6 @@
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 /* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
 #if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
-#ifdef __AVX512VNNI__
-#define AOT_MODEL_VNNI /* for assembly */
-#endif
 #pragma GCC target("no-avxvnni,no-avx512vnni")
 #elif defined(__ARM_FEATURE_MATMUL_INT8)
 #pragma GCC target("+noi8mm")

@@ -9,6 +9,15 @@
 
 #include "aot_model/attributes.h"
 
+/* Comparisons of floating point for equality in this header are meant: with NaN, with an exact zero, or as a model has them. */
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wfloat-equal"
+#endif
+
+AOT_MODEL_INLINE bool aot_model_equal_float32(float a, float b) { return a == b; }
+AOT_MODEL_INLINE bool aot_model_equal_float64(double a, double b) { return a == b; }
+
 /* Minimum and maximum; a NaN operand is the result, as the standards of the model formats say. With a constant as
  * the second operand one comparison is left. */
 #define AOT_MODEL_MINMAX_FLOAT(T, d)                                                                                   \
@@ -297,5 +306,9 @@ AOT_MODEL_INLINE int32_t aot_model_fixed_log(int32_t z)
     const int32_t quotient = aot_model_high_multiply(aot_model_rounding_shift(numerator, 6), aot_model_reciprocal_of_one_plus(denominator));
     return aot_model_shift_left_saturated(aot_model_high_multiply((pa > pb) ? pa : pb, 1488522236) + quotient, 1);
 }
+
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 #endif
