@@ -3,6 +3,7 @@
     python tests/fuzz/campaign.py --cases 10000 --seed 7
     python tests/fuzz/campaign.py --seconds 300 --seed "$(git rev-list --count HEAD)"     # goes on with every commit
     python tests/fuzz/campaign.py --files tests/fuzz/corpus/*                      # again, what failed once
+    python tests/fuzz/campaign.py --seconds 600 --engine atheris                   # guided by coverage: guided.py
 
 A process is forked for a batch of cases, with limits of memory and of time for each case; when it dies, the case that it was at
 has failed and another goes on with the rest. What compiles is checked by the C compiler under strict flags, a batch at a time;
@@ -12,6 +13,7 @@ one case in twenty is built with sanitizers and run on hostile inputs. What fail
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import random
 import resource
@@ -272,10 +274,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10**9)
     parser.add_argument("--seed", default="0", help="any text")
     parser.add_argument("--keep", type=Path, help="folder for what fails, made smaller")
+    parser.add_argument("--engine", choices=("random", "atheris"), default="random", help="atheris: guided by coverage of the frontends, in one process (guided.py)")
     parser.add_argument("--files", type=Path, nargs="+", help="models to try instead of mutated ones")
     arguments = parser.parse_args()
     if arguments.cases == 10**9 and arguments.seconds == 10**9 and not arguments.files:
         parser.error("--cases, --seconds or --files")
+    if arguments.engine == "atheris":
+        if importlib.util.find_spec("atheris") is None:
+            parser.error("--engine atheris: pip install atheris")
+        os.execv(sys.executable, [sys.executable, str(Path(__file__).with_name("guided.py")), *sys.argv[1:]])
     cases = [Case(p.name, p.read_bytes()) for p in arguments.files] if arguments.files else None
     tally = campaign(cases, arguments.seed, arguments.cases, arguments.seconds, arguments.keep)
     print(f"seed {arguments.seed}: {tally.cases:,} cases, {tally.compiled:,} compiled, {tally.ran:,} run under sanitizers, {len(tally.failed)} failed")

@@ -73,11 +73,11 @@ def victim(case: Case, folder: Path, number: int, target: str) -> Victim | None:
     except CompileError:
         return None
     view = made.view
-    if not view.constants or not view.constant_bytes:
+    if not any(b.nbytes for b in view.parameters):
         return None
     kinds = [f"{s}int{b}" for b in (8, 16, 32, 64) for s in ("", "u")]
-    sizes = {b: b.type.dtype.size if b.type.dtype.size <= 8 else 1 for b in view.constants}  # texts are bytes
-    arrays = [f"{{{at}u, {b.nbytes // sizes[b]}u, {sizes[b]}u, {int(b.type.dtype.is_float)}u}}" for b, at in offsets(view.constants).items() if b.nbytes]
+    sizes = {b: b.type.dtype.size if b.type.dtype.size <= 8 else 1 for b in view.parameters}  # texts are bytes
+    arrays = [f"{{{at}u, {b.nbytes // sizes[b]}u, {sizes[b]}u, {int(b.type.dtype.is_float)}u}}" for b, at in offsets(view.parameters).items() if b.nbytes]
     rows = [f"{{{c.offset}u, {c.count}u, {c.step}u, {kinds.index(c.kind)}u, {_number(c.low, c.kind)}, {_number(c.high, c.kind)}, {c.rise}}}" for c in checks(view)]
     lines = [f"static const array arrays_{name}[] = {{ {', '.join(arrays)} }};", f"static const aot_model_parameter_check rows_{name}[] = {{ {', '.join(rows) or '{0, 0, 0, 0, 0, 0, 0}'} }};"]
     lines += [f"static int32_t run_{name}(uint8_t *const *in, uint8_t *const *out)", "{", "    (void)in; (void)out;"]
@@ -89,7 +89,7 @@ def victim(case: Case, folder: Path, number: int, target: str) -> Victim | None:
         lines.append(f"static const uint32_t {side}_{name}[] = {{ {', '.join(f'{p.buffer.nbytes}u' for p in ports) or '0u'} }};")
     given = b"".join(given_bytes(a) for a in case.inputs)
     lines.append(f"static const uint8_t given_{name}[] = {{ {', '.join(map(str, given)) or '0'} }};")
-    lines.append(f'static const victim {name} = {{ "{name}", "{name}.params", {file_size(view.constants)}u, {data_offset(view.constants)}u, arrays_{name}, {len(arrays)}u, rows_{name}, {len(rows)}u, '
+    lines.append(f'static const victim {name} = {{ "{name}", "{name}.params", {file_size(view.parameters)}u, {data_offset(view.parameters)}u, arrays_{name}, {len(arrays)}u, rows_{name}, {len(rows)}u, '
                  f"{name}_set_params, run_{name}, in_{name}, {len(view.inputs)}u, out_{name}, {len(view.outputs)}u, given_{name}, {len(given)}u }};")  # fmt: skip
     assert sum(p.buffer.nbytes for p in view.inputs) == len(given) or not given, (case.name, len(given))
     return Victim(case.name, name, made.texts[f"{name}.c"], made.texts[f"{name}.h"], made.binaries[f"{name}.params"], "\n".join(lines))

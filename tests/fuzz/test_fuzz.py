@@ -5,7 +5,9 @@ AOT_MODEL_FUZZ=10000 for more, AOT_MODEL_FUZZ_SEED moves the whole set; campaign
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -88,3 +90,14 @@ def test_a_warning_of_the_compiler_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_the_same_seed_is_the_same_case() -> None:
     assert campaign.case_of("s", 5).data == campaign.case_of("s", 5).data != campaign.case_of("t", 5).data
+
+
+def test_the_engine_that_coverage_guides(tmp_path: Path) -> None:
+    """It says how to get what it needs; where that is there, it runs."""
+    command = [sys.executable, str(Path(__file__).with_name("campaign.py")), "--engine", "atheris", "--cases", "20", "--seconds", "20", "--keep", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if importlib.util.find_spec("atheris") is None:
+        assert done.returncode == 2 and "pip install atheris" in done.stderr
+        pytest.skip("atheris is not installed")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "cases" in done.stdout and not list(tmp_path.iterdir())

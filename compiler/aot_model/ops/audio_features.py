@@ -180,8 +180,11 @@ class FilterBank(Operator):
             with text.block("if (c > 0)"):
                 text.line("y[c - 1] = sum;")
             text.line("sum = next;")
-        names = ("x", "weights", "rest", "starts", "firsts", "widths")
-        site.call("filter_bank", block(text), [*(Argument(n, v) for n, v in zip(names, values, strict=True)), written("y", site.node.outputs[0])])
+        arguments = [Argument(n, v) for n, v in zip(("x", "weights", "rest"), values, strict=False)]
+        for name, value in zip(("starts", "firsts", "widths"), values[3:], strict=True):  # what fits together is program: no file of parameters has it
+            assert value.data is not None
+            arguments.append(Argument(name, Packed(name, value.data, 2, code=True)))
+        site.call("filter_bank", block(text), [*arguments, written("y", site.node.outputs[0])])
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, weights, rest, starts, firsts, widths = (np.asarray(a).tolist() for a in arrays)
