@@ -48,6 +48,7 @@ def _sources_impl(ctx):
     ]
     arguments = ctx.actions.args()
     arguments.add("compile")
+    arguments.add("--quiet")
     arguments.add(ctx.file.model)
     arguments.add("-o", source.dirname)
     arguments.add(name, format = "--name=%s")

@@ -16,6 +16,12 @@
 #   Python3_EXECUTABLE  the interpreter of that default
 #   AOT_MODEL_TARGET    what to generate code for, unless aot_model_library() says; the toolchain files set it
 
+if (CMAKE_VERSION VERSION_LESS 3.25)
+    set(AotModel_FOUND FALSE)
+    string(CONCAT AotModel_NOT_FOUND_MESSAGE "AotModel needs CMake 3.25 (header sets of targets, paths as lists); this is ${CMAKE_VERSION}. "
+        "`pip install cmake` brings a new one, beside the system's.")
+    return()
+endif ()
 cmake_policy(VERSION 3.25...4.1)  # of the functions below, whatever the project's policies are
 
 set(AotModel_COMPILER "" CACHE STRING "Command that runs the aot-model compiler; empty: found with Python")

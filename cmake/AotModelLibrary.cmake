@@ -139,7 +139,7 @@ function(aot_model_library target)
     endif ()
     _aot_model_add_command(
         OUTPUT "${source}" "${header}" "${metadata}" ${report} ${parameters}
-        ARGUMENTS compile "${model}" -o "${dir}" ${arguments} ${arg_OPTIONS}
+        ARGUMENTS compile "${model}" -o "${dir}" --quiet ${arguments} ${arg_OPTIONS}
         DEPFILE "${dir}/${arg_NAME}.d"
         DEPENDS "${model}" ${arg_DEPENDS} ${probe}
         COMMENT "Compiling model ${arg_NAME}${shown}"

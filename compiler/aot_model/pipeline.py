@@ -93,7 +93,7 @@ def compile_graph(request: Request, model: Model, target: Target, observer: Obse
     addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm, processor=target.name)
     run_program_passes(program, target, "after-planning", addresses.of.keys())
     view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
-    check_budgets(view, request.budgets, lambda: _alternatives(request, target))
+    check_budgets(view, request.budgets, lambda: _alternatives(request, target), str(request.model))
     header, source = header_and_source(view)
     texts = {f"{view.name}.h": header, f"{view.name}.c": source, f"{view.name}.json": metadata_of(view).to_json()}
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}

@@ -90,7 +90,7 @@ def test_compiling_imports_what_the_format_needs(tmp_path: Path) -> None:
     """Start-up is most of the time of a small model: the other formats' packages stay out."""
     program = "import sys; from aot_model.cli import main\nassert main(sys.argv[1:]) == 0\nprint(*(m for m in ('onnx_ir', 'tflite', 'flatbuffers', 'onnxruntime') if m in sys.modules))"
     model = Path(__file__).resolve().parents[2] / "examples/digits/digits.onnx"
-    done = subprocess.run([sys.executable, "-c", program, "compile", str(model), "-o", str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program, "compile", str(model), "-q", "-o", str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
 
@@ -98,7 +98,7 @@ def test_compiling_imports_what_the_format_needs(tmp_path: Path) -> None:
 
 
 def test_compile_writes_three_files(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
-    assert main(["compile", str(cnn), "-o", str(tmp_path / "out"), "--report", str(tmp_path / "r.txt"), "--depfile", str(tmp_path / "d")]) == 0
+    assert main(["compile", str(cnn), "-q", "-o", str(tmp_path / "out"), "--report", str(tmp_path / "r.txt"), "--depfile", str(tmp_path / "d")]) == 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["cnn.c", "cnn.h", "cnn.json"]
     assert "conv1" in (tmp_path / "r.txt").read_text()
     depfile = (tmp_path / "d").read_text()

@@ -17,7 +17,12 @@ from aot_model.cli.arguments import parser
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status: 0 fine, 1 the user's model or options, 2 usage, 70 our bug."""
-    arguments = parser().parse_args(argv)
+    declared = parser()
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks for completions: `eval "$(register-python-argcomplete aot-model)"`
+        import argcomplete  # type: ignore[import-not-found, unused-ignore]
+
+        argcomplete.autocomplete(declared)
+    arguments = declared.parse_args(argv)
     try:
         return _guarded(arguments)
     except BrokenPipeError:
@@ -41,7 +46,9 @@ def _guarded(arguments: argparse.Namespace) -> int:
     except CompileError as error:
         if arguments.debug:
             raise
-        print(error, file=sys.stderr)
+        from aot_model.cli.terminal import coloured
+
+        print(coloured(str(error)), file=sys.stderr)
         return 1
     except BrokenPipeError:
         raise
@@ -59,6 +66,16 @@ def _handler(path: str) -> Callable[[argparse.Namespace], int]:
     return found
 
 
+def _how_to_install(package: str) -> str:
+    """The command for this Python; where its system manages it (PEP 668), one that makes an environment first."""
+    import sysconfig
+
+    managed = os.path.exists(os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")) and sys.prefix == sys.base_prefix
+    if managed:
+        return f"the system manages this Python; make a virtual environment: {sys.executable} -m venv .venv && .venv/bin/pip install aot-model"
+    return f"{sys.executable} -m pip install {package}"
+
+
 def _unexpected(error: Exception) -> tuple[str, int]:
     """What to say of an exception that is not a CompileError, and the exit status."""
     from aot_model.errors import Problem
@@ -66,7 +83,7 @@ def _unexpected(error: Exception) -> tuple[str, int]:
 
     if isinstance(error, ModuleNotFoundError) and error.name in REQUIREMENTS:
         package = REQUIREMENTS[error.name]
-        return str(Problem("E902", f"the Python package '{package}' is not installed", hint=f"{sys.executable} -m pip install {package}")), 1
+        return str(Problem("E902", f"the Python package '{package}' is not installed", hint=_how_to_install(package))), 1
     if isinstance(error, MemoryError):
         return str(Problem("E903", "this machine has not enough memory to compile the model")), 1
     what = " ".join(f"{type(error).__name__}: {error}".split())[:600]

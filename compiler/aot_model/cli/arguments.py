@@ -97,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
-    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _time, _targets, _ops, _test_main, _benchmark_main, _arena, _params, _stack):
+    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _time, _targets, _ops, _explain, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
 
@@ -163,6 +163,7 @@ def _compile(commands: Commands) -> None:
     _library(command)
     _depfile(command)
     command.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory")
+    command.add_argument("-q", "--quiet", action="store_true", help="do not say what was written")
     command.add_argument("--keep-unchanged", action="store_true", help="leave files alone that have the same content")
     command.add_argument("--dump-after", action="append", default=[], metavar="PASS", help="print the graph after a pass")
     command.add_argument("--explain", action="append", default=[], metavar="PASS", help="say where a pass did not fire, and why")
@@ -205,7 +206,7 @@ def _host_build(command: argparse.ArgumentParser) -> None:
                          "`--target host` has the vectors that the compiler has with them)")  # fmt: skip
     command.add_argument("--runner", metavar="COMMAND", help="what runs the program, such as an emulator: --runner 'qemu-aarch64 -L /usr/aarch64-linux-gnu'")
     command.add_argument("--on", metavar="qemu|COMMAND", help="for Cortex-M: build firmware and run it in QEMU, or by a command that brings it to a board and shows what it "
-                         "prints, such as 'pyocd-run {elf}'; start-up code and linker script of the board: --with")  # fmt: skip
+                         "prints, such as 'probe-rs run --chip … {elf}'; start-up code and linker script of the board: --with")  # fmt: skip
     command.add_argument("--sanitize", action="store_true", help="build with address and undefined-behaviour sanitizers")
     command.add_argument("--with", type=Path, action="append", default=[], dest="sources", metavar="FILE",
                          help="C file or library that the target's functions need, such as a driver; its folder is searched for headers")  # fmt: skip
@@ -265,7 +266,15 @@ def _targets(commands: Commands) -> None:
 
 
 def _ops(commands: Commands) -> None:
-    _listing(_command(commands, "ops", "listing:operators", "list supported operators"))
+    command = _command(commands, "ops", "listing:operators", "list supported operators, or say which of a model are")
+    command.add_argument("operators", nargs="*", metavar="NAME", help="these alone: Conv, LSTM, CONV_2D")
+    command.add_argument("--supported", type=Path, metavar="MODEL", help="the operators of this model: how often each, and whether it is supported")
+    _listing(command)
+
+
+def _explain(commands: Commands) -> None:
+    command = _command(commands, "explain", "explanations:explain", "say what an error code means and what to do")
+    command.add_argument("code", nargs="?", metavar="CODE", help="such as E203 (default: a list of all, and of the exit statuses)")
 
 
 def _program(commands: Commands, name: str, handler: str, help: str) -> argparse.ArgumentParser:

@@ -38,18 +38,34 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
 
 def compile_(arguments: argparse.Namespace) -> int:
     from aot_model.cli import cache
+    from aot_model.cli.terminal import patience
 
     # What is printed on the way is not in the cache.
     kept = None if arguments.dump_after or arguments.explain else cache.from_environment()
+    began = time.time_ns()
     made = kept.find(arguments) if kept else None
     if made is None:
-        began = time.time_ns()
-        made = _compile(arguments)
+        with patience(f"compiling {arguments.model.name}"):
+            made = _compile(arguments)
         if kept:
             kept.store(arguments, made, began)
     made.write(arguments.output, depfile_path=arguments.depfile, depfile_target=arguments.depfile_target, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
     tell_notes(made.notes)
+    if not arguments.quiet:
+        print(_summary(arguments, made, (time.time_ns() - began) / 1e9))
     return 0
+
+
+def _summary(arguments: argparse.Namespace, made: Product, seconds: float) -> str:
+    """What was written, and what it needs."""
+    from aot_model.library.metadata import Metadata
+
+    names = list(made.files)
+    facts = Metadata.read(arguments.output / next(name for name in names if name.endswith(".json")))
+    return (
+        f"{arguments.output / names[0]}, {', '.join(name.removeprefix(facts.name) for name in names[1:])} for {facts.target}: RAM {facts.workspace_size:,} bytes, "
+        f"constants {facts.constant_bytes:,} bytes, {facts.macs:,} MACs; {seconds:.1f} s"
+    )
 
 
 def _compile(arguments: argparse.Namespace) -> Product:

@@ -34,7 +34,7 @@ DEFAULT_SIZE = 1 << 30
 SUFFIX = ".aot-model"
 PLUG_INS = ("aot_model.targets", "aot_model.planners")
 
-_WHERE = ("output", "depfile", "depfile_target", "report", "keep_unchanged", "debug", "handler", "model", "dump_after", "explain", "answer", "json", "target_probe")
+_WHERE = ("output", "depfile", "depfile_target", "report", "keep_unchanged", "debug", "handler", "model", "dump_after", "explain", "answer", "json", "target_probe", "quiet")
 """Arguments that do not decide what is in the files."""
 
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
 
 from aot_model.cli.table import Row, as_json, markdown, table
+
+NARROW = 24
+"""Fewest characters of a column."""
 
 
 def _print(arguments: argparse.Namespace, head: Sequence[str], rows: Sequence[Row]) -> int:
@@ -13,8 +19,25 @@ def _print(arguments: argparse.Namespace, head: Sequence[str], rows: Sequence[Ro
         print(as_json(head, rows))
         return 0
     texts = [[", ".join(map(str, c)) if isinstance(c, (list, tuple)) else c for c in row] for row in rows]
-    print(markdown(head, texts) if arguments.markdown else table(head, texts))
+    if arguments.markdown:
+        print(markdown(head, texts))
+    else:
+        print(table(head, _fitted(head, texts) if sys.stdout.isatty() else texts))
     return 0
+
+
+def _fitted(head: Sequence[str], rows: Sequence[Row], width: int | None = None) -> list[Row]:
+    """Rows for a terminal: the widest columns wrapped until all fit, a line of a cell in a row of its own."""
+    room = (width or shutil.get_terminal_size().columns) - 2 * (len(head) - 1)
+    widths = [max(len(str(row[k])) for row in (head, *rows)) for k in range(len(head))]
+    while sum(widths) > room and max(widths) > NARROW:
+        widest = widths.index(max(widths))
+        widths[widest] = max(NARROW, widths[widest] - max(1, sum(widths) - room))
+    lines: list[Row] = []
+    for row in rows:
+        cells = [textwrap.wrap(str(c), w, break_on_hyphens=False) or [""] for c, w in zip(row, widths, strict=True)]
+        lines += [[c[k] if k < len(c) else "" for c in cells] for k in range(max(map(len, cells)))]
+    return lines
 
 
 def targets_(arguments: argparse.Namespace) -> int:
@@ -30,6 +53,25 @@ def targets_(arguments: argparse.Namespace) -> int:
 
 
 def operators(arguments: argparse.Namespace) -> int:
+    rows = _operators()
+    if arguments.supported is not None:
+        return _of_model(arguments, {(str(row[0]), str(row[1])) for row in rows})
+    if arguments.operators:
+        wanted = {name.lower() for name in arguments.operators}
+        rows = [row for row in rows if str(row[1]).lower() in wanted]
+        missing = sorted(wanted - {str(row[1]).lower() for row in rows})
+        if missing:
+            from difflib import get_close_matches
+
+            from aot_model.errors import fail
+
+            near = get_close_matches(missing[0], [str(row[1]).lower() for row in _operators()], 3)
+            spelled = sorted({str(row[1]) for row in _operators() if str(row[1]).lower() in near})
+            raise fail("E201", f"operator '{missing[0]}' is not supported", hint=f"there is {', '.join(spelled)}" if spelled else "`aot-model ops` lists what there is")
+    return _print(arguments, ("domain", "operator", "attributes", "form"), rows)
+
+
+def _operators() -> list[Row]:
     from dataclasses import fields
 
     from aot_model.frontends.tflite import supported_operators
@@ -42,4 +84,14 @@ def operators(arguments: argparse.Namespace) -> int:
         if domain != "aot"
     ]
     rows += [("tflite", name, [], "rule") for name in supported_operators()]
-    return _print(arguments, ("domain", "operator", "attributes", "form"), rows)
+    return rows
+
+
+def _of_model(arguments: argparse.Namespace, known: set[tuple[str, str]]) -> int:
+    """The operators of a file; exit status 1 when one is not supported."""
+    from aot_model.frontends.read import model_operators
+
+    counted = model_operators(arguments.supported)
+    rows = [(domain, name, count, "yes" if (domain, name) in known else "no") for (domain, name), count in sorted(counted.items())]
+    _print(arguments, ("domain", "operator", "count", "supported"), rows)
+    return int(any(row[3] == "no" for row in rows))

@@ -20,7 +20,7 @@ class Budgets:
     """Of the constants."""
 
 
-def check_budgets(view: ModelView, budgets: Budgets, alternatives: Callable[[], Mapping[str, ModelView]]) -> None:
+def check_budgets(view: ModelView, budgets: Budgets, alternatives: Callable[[], Mapping[str, ModelView]], where: str = "") -> None:
     """CompileError E402 when the workspace or the constants exceed a budget.
 
     alternatives: the model compiled with other options, by the words that ask for them; called when a budget is exceeded.
@@ -37,7 +37,7 @@ def check_budgets(view: ModelView, budgets: Budgets, alternatives: Callable[[], 
         others = alternatives() if others is None else others
         better = [f"`{words}` needs {size(other):,}" for words, other in others.items() if size(other) < size(view)]
         message = f"needs {size(view):,} bytes of {what}, the budget is {limit:,}"
-        problems.append(Problem("E402", message, view.source_name, "; ".join([*better, *hints(view)])))
+        problems.append(Problem("E402", message, where or view.source_name, "; ".join([*better, *hints(view)])))
     if problems:
         last = problems[-1]
         raise CompileError([*problems[:-1], Problem("E402", f"{last.message}\n{report(view).rstrip()}\n", last.where, last.hint)])

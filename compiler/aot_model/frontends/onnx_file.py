@@ -6,6 +6,7 @@ links: build systems that sandbox their actions (Bazel) or copy sources (SCons) 
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import onnx
@@ -26,15 +27,40 @@ def read_proto(path: Path) -> tuple[bytes, onnx.ModelProto]:
     try:
         proto.ParseFromString(data)
     except DecodeError as error:
-        raise fail("E102", f"not an ONNX model: {error}", where=str(path)) from None
+        raise fail("E102", f"neither an ONNX nor a TFLite model: {error}", where=str(path), hint=_other_format(path)) from None
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
-        raise fail("E102", "not an ONNX model: it has no graph", where=str(path))
+        raise fail("E102", "neither an ONNX nor a TFLite model: it has no graph", where=str(path), hint=_other_format(path))
     return data, proto
+
+
+def _other_format(path: Path) -> str:
+    """What to do with a file that is a model of somebody else's."""
+    known = {
+        ".h5": "Keras", ".keras": "Keras", ".pb": "TensorFlow", ".pt": "PyTorch", ".pth": "PyTorch", ".pkl": "Python's pickle",
+        ".safetensors": "safetensors", ".joblib": "scikit-learn", ".mlmodel": "Core ML",
+    }  # fmt: skip
+    if owner := known.get(path.suffix.lower()):
+        return f"'{path.suffix}' is a file of {owner}: export it to ONNX (torch.onnx.export, tf2onnx, skl2onnx) or TFLite (tf.lite.TFLiteConverter)"
+    return "give an .onnx or .tflite file"
 
 
 def external_locations(proto: onnx.ModelProto) -> list[str]:
     """Locations of external data as they are written in the model; whether they exist is not looked at."""
     return sorted({e.value for t in _external(proto) for e in t.external_data if e.key == "location" and _is_name(e.value)})
+
+
+def operators(proto: onnx.ModelProto) -> Counter[tuple[str, str]]:
+    """How often each operator (domain, name) is in a model: in inner graphs too, and in functions, which are not operators themselves."""
+    functions = {(f.domain, f.name) for f in proto.functions}
+    counted: Counter[tuple[str, str]] = Counter()
+    waiting = [*proto.graph.node, *(node for f in proto.functions for node in f.node)]
+    while waiting:
+        node = waiting.pop()
+        if (node.domain, node.op_type) not in functions:
+            counted[node.domain or "ai.onnx", node.op_type] += 1
+        for attribute in node.attribute:
+            waiting += [*attribute.g.node, *(inner for graph in attribute.graphs for inner in graph.node)]
+    return counted
 
 
 def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from aot_model.errors import fail
@@ -34,6 +35,17 @@ def model_files(path: Path) -> tuple[Path, ...]:
     from aot_model.frontends.onnx_file import external_locations, read_proto
 
     return (path, *(path.parent / location for location in external_locations(read_proto(path)[1])))
+
+
+def model_operators(path: Path) -> Counter[tuple[str, str]]:
+    """How often each operator (domain, name) is in a file, those of inner graphs and called functions too. CompileError E101, E102."""
+    if _is_tflite(path):
+        from aot_model.frontends.tflite_file import parse
+
+        return Counter(("tflite", o.kind) for graph in parse(path.read_bytes(), str(path)).subgraphs for o in graph.operators)
+    from aot_model.frontends.onnx_file import operators, read_proto
+
+    return operators(read_proto(path)[1])
 
 
 def _is_tflite(path: Path) -> bool:

@@ -162,7 +162,7 @@ class Board:
             "-semihosting-config", "enable=on,target=native", "-kernel", "{elf}",
         )  # fmt: skip
         if not any("{elf}" in word for word in runner):
-            raise fail("E501", "--on: the command does not say where the program goes", hint="--on qemu, or --on 'pyocd-run --target … {elf}'")
+            raise fail("E501", "--on: the command does not say where the program goes", hint="--on qemu, or --on 'probe-rs run --chip … {elf}'")
         return Board(core, runner, sources, link, "instructions" if emulated else "cycles", emulated)
 
 

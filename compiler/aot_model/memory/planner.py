@@ -72,6 +72,10 @@ class MemoryPlan:
         lines.append(f"lower bound: {self.lower_bound} bytes; distance {100 * self.distance():.1f} %{verdict}")
         lines.append(f"live at the peak, step {self.peak_step}:")
         lines += [f"  {size:>10} {block}" for block, size in self.peak_live]
+        together = sum(size for _, size in self.peak_live)
+        shared = f", {together - self.lower_bound} of them shared in place" if together > self.lower_bound else ""
+        padding = f", and {self.lower_bound - together} between them for alignment" if together < self.lower_bound else ""
+        lines.append(f"  {together:>10} together{shared}{padding}")
         return "\n".join(lines) + "\n"
 
 
