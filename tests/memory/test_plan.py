@@ -362,6 +362,7 @@ def test_report() -> None:
         "live at the peak, step 1:\n"
         "          24 b\n"
         "          10 a\n"
+        "          34 together, and 6 between them for alignment\n"
     )
 
 
