@@ -95,6 +95,31 @@ def transposed(each: bool) -> OpCase:
     return network(f"TRANSPOSE_CONV-hybrid-{each}", tensors, [op], [0], [4], (draw(2, 5, 6, 5),))
 
 
+def recurrent(asymmetric: bool, time_major: bool = False, clip: float = 0.0) -> OpCase:
+    """LSTM: 7 steps, at each of which input and hidden state are quantised."""
+    batch, steps, inputs, units = 2, 7, 12, 16
+    shape = (steps, batch) if time_major else (batch, steps)
+    tensors, places = [floats("x", *shape, inputs)], [0]
+
+    def add(t: T) -> None:
+        places.append(len(tensors))
+        tensors.append(t)
+
+    for n in (inputs, units):
+        for k in range(4):
+            add(T(f"w{n}.{k}", (units, n), INT8, (0.008 + 0.001 * k,), (0,), whole(-127, 127, units, n, dtype="int8")))
+    places += [-1] * 3
+    for k in range(4):
+        add(floats(f"b{k}", units, data=draw(units)))
+    places += [-1] * 2
+    for name in "hc":
+        add(T(name, (batch, units), FLOAT32, scale=(), variable=True))
+    tensors.append(floats("y", *shape, units))
+    fields = {"FusedActivationFunction": 4, "AsymmetricQuantizeInputs": asymmetric, "TimeMajor": time_major, "CellClip": clip}
+    op = Op("UNIDIRECTIONAL_SEQUENCE_LSTM", (*places, *[-1] * 4), (len(tensors) - 1,), "UnidirectionalSequenceLSTMOptions", fields)
+    return network(f"UNIDIRECTIONAL_SEQUENCE_LSTM-hybrid-{asymmetric}-{time_major}", tensors, [op], [0], [len(tensors) - 1], (draw(*shape, inputs),), tolerance=2e-6)
+
+
 PACKED = {c.name: nbytes for c, nbytes in (
     (layer("FULLY_CONNECTED", INT4), 16 * 16), (layer("FULLY_CONNECTED", INT4, True), 16 * 16), (layer("CONV_2D", INT4), 16 * 32),
     (dequantised(INT4, (0,) * 16), 16 * 16), (blocks(16, False), 16 * 16), (blocks(8, True), 16 * 16 + 128), (rows(INT4), 16 * 16), (rows(INT8), 16 * 32),
@@ -106,7 +131,7 @@ CASES: list[OpCase] = [
     *(layer("FULLY_CONNECTED", t, a, b) for t in (INT8, INT4) for a in (False, True) for b in (False, True)),
     product((4, 16), (8, 16), (False, True), False), product((4, 16), (16, 8), (False, False), True), product((16, 4), (16, 8), (True, False), False),
     product((2, 4, 16), (2, 16, 8), (False, False), False), product((3, 4, 16), (1, 16, 8), (False, False), True), product((2, 4, 16), (16, 8), (False, False), False),
-    memory(False), memory(True), transposed(False), transposed(True),
+    recurrent(False), recurrent(True), recurrent(False, True, 0.7), memory(False), memory(True), transposed(False), transposed(True),
     *(dequantised(t, z) for t in (INT8, INT4) for z in ((0,) * 16, tuple(range(-8, 8)))),
     blocks(16, False), blocks(8, True), blocks(32, False), rows(INT8), rows(INT4),
     zero_points("CONV_2D", "tflm"), zero_points("DEPTHWISE_CONV_2D", "tflm"), zero_points("FULLY_CONNECTED", "tflm"), zero_points("FULLY_CONNECTED", "litert"),

@@ -15,6 +15,7 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
+from aot_model.ops.hybrid_lstm import HybridLstm
 from aot_model.ops.movement import Concat
 from aot_model.ops.nn import MatMul
 from aot_model.ops.quantised import Rescale
@@ -54,6 +55,8 @@ def _stacked(n: Site, inputs: tuple[int, ...], x: Value, what: str) -> Value | N
 @rule("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def sequence_lstm(n: Site) -> Value:
     options = "UnidirectionalSequenceLSTMOptions"
+    if _is_hybrid_lstm(n):
+        return _hybrid(n)
     x = n.x(_X)
     h, c = n.variable(_H), n.variable(_C)
     coupled = not n.has(_W[0])
@@ -79,6 +82,33 @@ def sequence_lstm(n: Site) -> Value:
     n.assign(_H, h_last)
     n.assign(_C, c_last)
     return y
+
+
+def _is_hybrid_lstm(n: Site) -> bool:
+    """Whether a layer of floats has 8-bit weights and none of the rarer options."""
+    plain = not any(n.has(k) for k in (*_PEEPHOLE, *_NORM, _PROJECTION)) and all(n.has(k) for k in (*_W, *_R, *_B))
+    small = plain and all(is_hybrid(n, _X, k) and n.q(k).zero_point == (0,) for k in (*_W, *_R))
+    return small and n.operator.options.get("UnidirectionalSequenceLSTMOptions", "FusedActivationFunction") == ACTIVATIONS.index("TANH")
+
+
+def _hybrid(n: Site) -> Value:
+    """The layer with its input and its hidden state quantised at every step."""
+    options = n.operator.options
+    asymmetric, time_major = (bool(options.get("UnidirectionalSequenceLSTMOptions", name)) for name in ("AsymmetricQuantizeInputs", "TimeMajor"))
+    clip = finite(float(options.get("UnidirectionalSequenceLSTMOptions", "CellClip")), "cell_clip")
+    w, r = (np.stack([_stored(n, k) for k in gates]) for gates in (_W, _R))
+    w_scales, r_scales = (tuple(n.scale(k) for k in gates) for gates in (_W, _R))
+    biases = _stacked(n, _B, n.x(_X), "biases")
+    y, h, c = n.build.many(HybridLstm(w_scales, r_scales, asymmetric, time_major, clip), n.x(_X), n.variable(_H), n.variable(_C), n.constant(w), n.constant(r), biases)
+    n.assign(_H, h)
+    n.assign(_C, c)
+    return y
+
+
+def _stored(n: Site, k: int) -> np.ndarray:
+    data = signed_weights(n, k).data
+    assert data is not None
+    return data
 
 
 def _scales(n: Site, cell_clip: float) -> LstmScales:
