@@ -8,12 +8,17 @@ ops/, kernels/, passes/ and arithmetic/fixed_point.py, apart from docstrings, an
 
 For each mutant the rows of the conformance suite and of the kernels' table that execute its line are compiled. A row whose
 C is the same as before cannot tell; one that is refused, does not compile or gives other numbers than its oracles catches
-the mutant. What survives runs through the test files for its module (pytest -x).
+the mutant. One of kernels/ is compiled with all layers that the module may touch: other numbers, more instructions, memory
+beyond a buffer. What survives runs through the test files for its module (pytest -x), unless --quick.
+
+Caught is what a test of the suite fails on, by numbers, by an error, by what it costs. A mutant that changes nothing at all,
+whatever the model, counts among the survivors, with that as the reason.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import pickle
@@ -36,6 +41,7 @@ TESTS = Path(__file__).resolve().parent
 COMPILER = TESTS.parent / "compiler"
 sys.path[:0] = [str(TESTS / folder) for folder in (".", "mutation", "operators", "kernels")]
 
+import layers_of_mutant  # noqa: E402
 from change import Mutant, mutants_of, token_count  # noqa: E402
 from executed import written  # noqa: E402
 from relevant import mutated_files, pytest_files  # noqa: E402
@@ -56,6 +62,8 @@ class Record:
     by: str = ""
     rows: int = 0
     changed: int = 0
+    layers: int = 0
+    """Layers whose C it changes."""
     seconds: float = 0.0
     reason: str = ""
     """Why it survives: written by hand."""
@@ -80,6 +88,7 @@ def overlay(folder: Path) -> Path:
     """A copy of the compiler in which one file at a time is changed."""
     target = folder / "compiler"
     shutil.copytree(COMPILER, target, ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(target, quiet=1)
     return target
 
 
@@ -113,16 +122,19 @@ def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], se
     """Fill in what becomes of a mutant."""
     started = time.time()
     changed = place / "aot_model" / record.file
-    original = changed.read_text()
+    original, times = changed.read_text(), changed.stat()
     changed.write_text(mutant.apply(original))
     try:
         rows = known["lines"].get(f"{record.file}:{record.line}", [])
-        for few in (rows[:8], rows[8:40]):
-            if few and not record.status:
-                result = in_child(partial(outcome, place, few, known["text"]), seconds)
-                record.rows += len(few)
-                record.changed += int(str(result.get("changed", 0)))
-                record.status, record.by = str(result["status"]), str(result["by"])
+        if rows:
+            result = in_child(partial(outcome, place, rows, known["text"]), seconds)
+            record.rows = len(rows)
+            record.changed = int(str(result.get("changed", 0)))
+            record.status, record.by = str(result["status"]), str(result["by"])
+        if not record.status and record.file.startswith("kernels"):
+            result = in_child(partial(layers_of_mutant.outcome, place, record.file, known["layers"]), 3 * seconds)
+            record.layers = int(str(result.get("changed", 0)))
+            record.status, record.by = str(result["status"]), str(result["by"])
         if not record.status and not quick:
             environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
             for file in pytest_files(record.file):
@@ -139,6 +151,7 @@ def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], se
         record.status = record.status or "survived"
     finally:
         changed.write_text(original)
+        os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))  # its byte code is valid again
         record.seconds = round(time.time() - started, 1)
 
 
@@ -157,11 +170,14 @@ def main() -> int:
     if options.list:
         for r in records.values():
             if r.status == "survived":
-                print(f"{r.file}:{r.line}: {r.before!r} -> {r.after!r}   {r.source.strip()[:110]}   [{r.rows} rows, {r.changed} changed] {r.reason}")
+                print(f"{r.file}:{r.line}: {r.before!r} -> {r.after!r}   {r.source.strip()[:110]}   [{r.rows} rows, {r.changed} changed; {r.layers} layers] {r.reason}")
     else:
         if not options.lines.is_file():
             in_child(partial(written, options.lines), 7200)
-        known = json.loads(options.lines.read_text())
+        layers = options.lines.with_suffix(".layers.json")
+        if not layers.is_file():
+            in_child(partial(layers_of_mutant.written, layers), 7200)
+        known = {**json.loads(options.lines.read_text()), "layers": json.loads(layers.read_text())}
         with tempfile.TemporaryDirectory(prefix="aot-model-mutants-") as folder:
             place = overlay(Path(folder))
             for mutant in draw(options.count, options.seed):

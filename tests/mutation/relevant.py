@@ -13,17 +13,23 @@ def mutated_files(package: Path) -> list[str]:
 
 
 _BY_PART: dict[str, tuple[str, ...]] = {
-    "kernels/int8/.*_dsp|kernels/int8/(patch|gemm|plane|finish)": ("tests/kernels/test_int8_dsp.py",),
+    "arithmetic": ("tests/test_fixed_point.py", "tests/tflite_operators"),
+    "ops": ("tests/operators/test_refusals.py tests/operators/test_defaults.py",),
+    "kernels/int8/.*_dsp|kernels/int8/(dsp|patch|gemm|plane|finish)": ("tests/kernels/test_int8_dsp.py",),
     "kernels/int8/.*(_mve|plane|finish)": ("tests/kernels/test_int8_mve.py",),
-    "kernels/int8/(.*_host|host_|finish|plane)": ("tests/kernels/test_int8_host.py",),
+    "kernels/int8/(.*_host|host_|finish|plane|vectors|instructions)": ("tests/kernels/test_int8_host.py",),
     "kernels/float32": ("tests/kernels/test_float32.py",),
-    "ops/(quantised|softmax)|passes/(qdq|fuse_qdq)|arithmetic": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
+    "passes/dead": ("tests/passes/test_dead_channels.py",),
+    "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",),
+    "passes/weight": ("tests/passes/test_int4.py",),
+    "passes": ("tests/passes tests/emit/test_golden.py",),
+    "ops/(quantised|softmax)": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
     "ops/training": ("tests/frontends/test_gradient.py",), "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
     "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",), "ops/random": ("tests/test_random_numbers.py",),
-    "passes": ("tests/passes tests/emit/test_golden.py",),
     "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
     ".*": ("tests/test_random_graphs.py",),
 }  # fmt: skip
+"""The cheap ones and those that are nearest come first: the first failure ends it."""
 
 
 def pytest_files(file: str) -> list[str]:

@@ -24,10 +24,11 @@ class Subject:
 
     case: Case
     problem: Callable[[Outcome], str]
+    row: Row | None = None
 
 
 def _row(row: Row) -> Subject:
-    return Subject(row.case, lambda outcome: verdict(row, outcome, expected(row)))
+    return Subject(row.case, lambda outcome: verdict(row, outcome, expected(row)), row)
 
 
 def _layer(group: str, layer: Layer) -> Subject:
