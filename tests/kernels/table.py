@@ -179,6 +179,9 @@ def pools(*kinds: tuple[str, type[Any]]) -> list[Layer]:
     for mode, kind in kinds:
         for channels, (kernel, window) in zip((16, 5, 13, 1, 33), kernels, strict=True):
             layers.append(Layer(f"{len(layers)} {mode} {kind.__name__} {kernel} {window}", draw.tensor(kind, 2, 7, 8, channels), (Step(Pool(mode, kernel, **window)),)))
+        if mode == "average":  # sums around 0: halves, which are rounded away from it
+            near = np.asarray(draw.rng.integers(0, 3, (1, 6, 8, 5)) - (np.dtype(kind).kind == "i"), kind)
+            layers.append(Layer(f"{len(layers)} {mode} {kind.__name__} around 0", near, (Step(Pool(mode, (1, 2))),)))
     layers += [Layer(f"{len(layers)} {mode} {kind.__name__} line", draw.tensor(kind, 2, 9, 6), (Step(Pool(mode, (3,), (2,), (1, 1), (1,))),)) for mode, kind in kinds]
     return layers
 

@@ -49,7 +49,7 @@ class DepthToSpace(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(1, 8, 2, 3),), {"blocksize": 2, "mode": m}) for m in ("DCR", "CRD")]
+        return [Sample((_draw(1, 2 * b * b, 2, 3),), {"blocksize": b, "mode": m}) for m in ("DCR", "CRD") for b in (2, 3)]
 
 
 @operator("SpaceToDepth", strings=True)

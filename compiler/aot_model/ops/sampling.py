@@ -210,7 +210,11 @@ class DeformConv(Operator):
         def draw(*shape: int) -> np.ndarray:
             return np.asarray(rng.uniform(-1, 1, shape), np.float32)
 
-        return [Sample((draw(1, 2, 4, 4), draw(2, 2, 2, 2), draw(1, 8, 3, 3), draw(2), draw(1, 4, 3, 3)), {"kernel_shape": (2, 2), "pads": (0, 0, 0, 0)})]
+        grouped = {"group": 2, "offset_group": 2, "strides": (2, 1), "dilations": (1, 2), "pads": (1, 0, 0, 1)}
+        return [
+            Sample((draw(1, 2, 4, 4), draw(2, 2, 2, 2), draw(1, 8, 3, 3), draw(2), draw(1, 4, 3, 3)), {"kernel_shape": (2, 2), "pads": (0, 0, 0, 0)}),
+            Sample((draw(2, 4, 5, 6), draw(6, 2, 2, 2), draw(2, 16, 3, 5), draw(6), draw(2, 8, 3, 5)), grouped),
+        ]
 
 
 @operator("RoiAlign", reducing=True)
