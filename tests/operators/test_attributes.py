@@ -47,9 +47,21 @@ def _variants() -> Iterator[Row]:
                 yield Row(f"{row.label}-{name}", kind, row.number, sample)
 
 
+def _sequences() -> Iterator[Row]:
+    """Recurrent layers over sequences of different lengths, forwards and backwards."""
+    for name in ("LSTM", "GRU", "RNN"):
+        for row in rows_of(OPERATORS["", name]):
+            inputs = [*row.sample.inputs, None][: max(len(row.sample.inputs), 5)]
+            if inputs[4] is None and len(inputs) >= 5:
+                inputs[4] = np.asarray([3, 5], np.int32)
+                for direction in ("forward", "reverse"):
+                    sample = replace(row.sample, inputs=tuple(inputs), attributes={**row.sample.attributes, "direction": direction})
+                    yield Row(f"{row.label}-lengths-{direction}", row.kind, row.number, sample)
+
+
 def test_attributes_that_no_sample_sets() -> None:
     """Refused by us, or computed by nobody else: nothing is said."""
-    rows = list(_variants())
+    rows = [*_variants(), *_sequences()]
     outcomes = run_cases([row.case for row in rows], "c", flags=("-O0",), sanitize=False)
     compared, wrong = 0, []
     for row, outcome in zip(rows, outcomes, strict=True):
