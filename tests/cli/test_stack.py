@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -238,3 +239,18 @@ def test_against_a_painted_stack(tmp_path: Path, board: str, name: str) -> None:
     used, bound, table = measure(ROOT / "examples/digits/digits.onnx" if name == "digits" else Path(str(MODELS)) / name, board, tmp_path)
     assert used <= bound, f"{used}\n{table}"
     assert used * 2 >= bound, "and no number out of the air"
+
+
+@pytest.mark.skipif(not available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
+@pytest.mark.parametrize("board", ["m4", "m55"])
+def test_another_model_of_the_corpus_for_every_commit(tmp_path: Path, board: str) -> None:
+    if MODELS is None:
+        pytest.skip(REASON)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    small = sorted(p for p in Path(str(MODELS)).iterdir() if p.suffix in (".onnx", ".tflite") and p.stat().st_size < 150_000)
+    chosen = small[int(commit[:8] or "0", 16) % len(small)]
+    try:
+        used, bound, table = measure(chosen, board, tmp_path)
+    except (CompileError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"{chosen.name} is not for this board: {error}")
+    assert used <= bound, f"{chosen.name}: {used}\n{table}"
