@@ -24,6 +24,7 @@ FLOORS = (
     ("frontends",),
     ("targets",),
     ("emit",),
+    ("page",),
     ("pipeline", "host", "plugin"),
     ("layers",),
     ("cli", "scons"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from aot_model.emit.budgets import Budgets, check_budgets
 from aot_model.emit.contradictions import check_options
-from aot_model.emit.files import Product, own_files
+from aot_model.emit.files import Product, is_page, own_files
 from aot_model.emit.metadata import metadata_of
 from aot_model.emit.parameters_file import parameters_file
 from aot_model.emit.render import header_and_source
@@ -28,6 +28,7 @@ from aot_model.lowering.lower import lower
 from aot_model.lowering.memory_plan import plan_memory
 from aot_model.memory import Pool
 from aot_model.ops.registry import load_all
+from aot_model.page.render import page
 from aot_model.partition.partition import Assignment
 from aot_model.passes.manager import Observer, run_passes, run_program_passes
 from aot_model.targets.registry import parse_target, plugin_sources
@@ -114,13 +115,18 @@ def _alternatives(request: Request, target: Target) -> dict[str, ModelView]:
     return found
 
 
-def product(compiled: Compiled) -> Product:
-    """The files of a compilation, and what they were made from."""
+def page_of(compiled: Compiled) -> str:
+    """The page that shows a compilation, as HTML."""
+    return page(compiled.view, compiled.texts[f"{compiled.view.name}.c"])
+
+
+def product(compiled: Compiled, html: bool = False) -> Product:
+    """The files of a compilation, and what they were made from. html: the report is the page, not the table."""
     texts = {name: text.encode() for name, text in compiled.texts.items()}
     files = {name: texts[name] for name in sorted(texts)}  # .c is the first
-    return Product({**files, **compiled.binaries}, report(compiled.view), compiled.notes, compiled.sources, own_files())
+    return Product({**files, **compiled.binaries}, page_of(compiled) if html else report(compiled.view), compiled.notes, compiled.sources, own_files())
 
 
 def write(compiled: Compiled, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
     """Write the files of a compilation, all or none."""
-    product(compiled).write(folder, depfile_path=depfile_path, report_path=report_path, keep_unchanged=keep_unchanged)
+    product(compiled, is_page(report_path)).write(folder, depfile_path=depfile_path, report_path=report_path, keep_unchanged=keep_unchanged)

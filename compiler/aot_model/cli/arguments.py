@@ -97,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
         answers.add_argument(f"--{system}-dir", action=_Answer, dest="answer", tell=_rules(system), help=f"print the folder of the {system} files")
     answers.add_argument("--include-dir", action=_Answer, dest="answer", tell=_include, help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
-    for declare in (_compile, _export, _check, _inputs, _inspect, _run, _verify, _time, _targets, _ops, _explain, _test_main, _benchmark_main, _arena, _params, _stack):
+    for declare in (_compile, _report, _export, _check, _inputs, _inspect, _run, _verify, _time, _targets, _ops, _explain, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
 
@@ -162,11 +162,20 @@ def _compile(commands: Commands) -> None:
     command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
     _library(command)
     _depfile(command)
-    command.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory")
+    command.add_argument("--report", type=Path, metavar="FILE", help="write a table of layers and memory; FILE.html: a page with the graph, memory over time and the cost of each layer")
     command.add_argument("-q", "--quiet", action="store_true", help="do not say what was written")
     command.add_argument("--keep-unchanged", action="store_true", help="leave files alone that have the same content")
     command.add_argument("--dump-after", action="append", default=[], metavar="PASS", help="print the graph after a pass")
     command.add_argument("--explain", action="append", default=[], metavar="PASS", help="say where a pass did not fire, and why")
+
+
+def _report(commands: Commands) -> None:
+    command = _command(commands, "report", "build:report", "write a page to look at: the graph as compiled, memory over time, the cost of each layer; one HTML file")
+    _model(command)
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="HTML file to write")
+    command.add_argument("--name", help="name of the library, a C identifier (default: from the file's name)")
+    _library(command)
+    command.add_argument("--keep-unchanged", action="store_true", help="leave the file alone if it has the same content")
 
 
 def _export(commands: Commands) -> None:

@@ -1,4 +1,4 @@
-"""`aot-model compile`, `export`, `check` and `inputs`."""
+"""`aot-model compile`, `report`, `export`, `check` and `inputs`."""
 
 from __future__ import annotations
 
@@ -69,11 +69,23 @@ def _summary(arguments: argparse.Namespace, made: Product, seconds: float) -> st
 
 
 def _compile(arguments: argparse.Namespace) -> Product:
+    from aot_model.emit.files import is_page
     from aot_model.passes.manager import Observer
     from aot_model.pipeline import compile_model, product
 
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
-    return product(compile_model(request(arguments, _options(arguments)), observer))
+    return product(compile_model(request(arguments, _options(arguments)), observer), is_page(arguments.report))
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """The page alone."""
+    from aot_model.emit.files import write_files
+    from aot_model.pipeline import compile_model, page_of
+
+    compiled = compile_model(request(arguments, _options(arguments)))
+    write_files({arguments.output: page_of(compiled)}, keep_unchanged=arguments.keep_unchanged)
+    tell_notes(compiled.notes)
+    return 0
 
 
 def export(arguments: argparse.Namespace) -> int:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from aot_model import installation
-from aot_model.emit.files import Product
+from aot_model.emit.files import Product, is_page
 from aot_model.errors import fail
 
 DIRECTORY = "AOT_MODEL_CACHE_DIR"
@@ -143,6 +143,7 @@ def _first_key(arguments: argparse.Namespace) -> str:
         "packages": installation.package_versions(),
         "plug_ins": dict(_plug_ins()),
         "arguments": said,
+        "page": is_page(arguments.report),
         "name": arguments.model.name,
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=_content).encode() + b"\0" + arguments.model.read_bytes()).hexdigest()

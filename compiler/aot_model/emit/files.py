@@ -48,6 +48,11 @@ class Product:
         write_bytes(contents, keep_unchanged=keep_unchanged)
 
 
+def is_page(path: Path | None) -> bool:
+    """Whether a report with this name is the page, and not the table."""
+    return path is not None and path.suffix.lower() in (".html", ".htm")
+
+
 def write_files(texts: Mapping[Path, str], *, keep_unchanged: bool = False) -> None:
     """write_bytes for texts, as UTF-8."""
     write_bytes({path: text.encode("utf-8") for path, text in texts.items()}, keep_unchanged=keep_unchanged)
