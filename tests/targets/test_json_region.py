@@ -15,7 +15,6 @@ from zlib import crc32
 import numpy as np
 import pytest
 from float_layers import ALL, NETWORKS, Case
-from graphs import Maker, graph, value, weights
 from vector_unit import compiled, outputs
 
 from aot_model.host.program import SANITIZE, STRICT
@@ -25,6 +24,7 @@ from aot_model.pipeline import Request, compile_model
 from aot_model.targets.json_region import MAGIC, serialise
 from corpus import MODELS, REASON, vectors
 from firmware import run_firmware
+from graphs import Maker, graph, value, weights
 from qemu import available
 
 PARAMETERS, VERSION = -3, -11
