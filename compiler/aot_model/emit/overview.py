@@ -19,8 +19,9 @@ MAX_NAME = 400
 
 def overview(view: ModelView) -> list[str]:
     """Lines of the comment on top of the C file."""
-    lines = ["Layers, in the order of the run; all numbers of steps in this file are those of this table:", "", f"{'step':>6}  {'function':<{_column(view)}}  {'MACs':>13}  layer"]
-    lines += _steps(view, view.program.body, 0)
+    column = min(max((len(_short(view, c)) for c in view.program.calls()), default=8), 40)
+    lines = ["Layers, in the order of the run; all numbers of steps in this file are those of this table:", "", f"{'step':>6}  {'function':<{column}}  {'MACs':>13}  layer"]
+    lines += _steps(view, view.program.body, 0, column)
     rows = _memory(view)
     if rows:
         pools = "; ".join(f"{p.field}: {p.size:,} bytes at a multiple of {p.align}" for p in view.pools)
@@ -33,37 +34,33 @@ def _short(view: ModelView, call: Call) -> str:
     return view.calls[call].name.removeprefix(f"{view.name}_")
 
 
-def _column(view: ModelView) -> int:
-    return min(max((len(_short(view, c)) for c in view.program.calls()), default=8), 40)
-
-
 def wrapped(first: str, text: str, rest: str | None = None) -> list[str]:
     """A text behind a prefix, in lines that fit."""
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first) if rest is None else rest, break_on_hyphens=False) or [first.rstrip()]
 
 
-def _steps(view: ModelView, steps: list[Step], depth: int) -> Iterator[str]:
+def _steps(view: ModelView, steps: list[Step], depth: int, column: int) -> Iterator[str]:
     pad = "  " * depth
     for step in steps:
         if isinstance(step, Call):
             macs = f"{step.macs:,}" if step.macs else ""
-            head = f"{view.steps[step]:>6}  {pad + _short(view, step):<{_column(view)}}  {macs:>13}  "
+            head = f"{view.steps[step]:>6}  {pad + _short(view, step):<{column}}  {macs:>13}  "
             yield from wrapped(head, comment_text(step.layer, MAX_NAME)) if len(head) < 90 else [head, *wrapped(" " * 10, comment_text(step.layer, MAX_NAME))]
         elif isinstance(step, Once):
             yield f"{'':>6}  {pad}once:"
-            yield from _steps(view, [step.call], depth + 1)
+            yield from _steps(view, [step.call], depth + 1, column)
         elif isinstance(step, Loop):
             yield f"{'':>6}  {pad}again and again{f', at most {step.limit} times' if step.limit < 2**62 else ''}:"
-            yield from _steps(view, step.body, depth + 1)
+            yield from _steps(view, step.body, depth + 1, column)
         else:
-            yield from _branch(view, step, depth)
+            yield from _branch(view, step, depth, column)
 
 
-def _branch(view: ModelView, step: Branch, depth: int) -> Iterator[str]:
+def _branch(view: ModelView, step: Branch, depth: int, column: int) -> Iterator[str]:
     for word, body in (("if", step.then), ("else", step.otherwise)):
         if body:
             yield f"{'':>6}  {'  ' * depth}{word}:"
-            yield from _steps(view, body, depth + 1)
+            yield from _steps(view, body, depth + 1, column)
 
 
 def _memory(view: ModelView) -> list[str]:
