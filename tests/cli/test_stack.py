@@ -251,6 +251,6 @@ def test_another_model_of_the_corpus_for_every_commit(tmp_path: Path, board: str
     chosen = small[int(commit[:8] or "0", 16) % len(small)]
     try:
         used, bound, table = measure(chosen, board, tmp_path)
-    except (CompileError, subprocess.CalledProcessError) as error:
+    except (CompileError, subprocess.SubprocessError) as error:
         pytest.skip(f"{chosen.name} is not for this board: {error}")
     assert used <= bound, f"{chosen.name}: {used}\n{table}"
