@@ -107,7 +107,7 @@ def test_parameters_of_a_retrained_model_need_the_same_targets(plugin: Path, sum
 
 
 def test_a_plug_in_file(plugin: Path, sums: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["compile", str(sums), "-o", str(tmp_path / "out"), "--target=adder,c", "--target-plugin", str(plugin), "--depfile", str(tmp_path / "d")]
+    arguments = ["compile", str(sums), "-o", str(tmp_path / "out"), "--target=adder,c", "--target-plugin", str(plugin), "--depfile", str(tmp_path / "d"), "-q"]
     assert main(arguments) == 0
     assert "(adder:add)" in (tmp_path / "out" / "sums.c").read_text()
     assert str(plugin) in (tmp_path / "d").read_text(), "a change of the plug-in is a reason to compile again"
