@@ -60,7 +60,7 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     workspace.write("arguments/other.txt", "")
     workspace.write("arguments/plugin.py", "TARGETS = ()\n")
     log = workspace.build("//arguments:all", "//arguments:the_report")
-    call = re.search(r" compile arguments/m\.onnx (.*?)\)", log.replace("\\\n", " "))
+    call = re.search(r" compile --quiet arguments/m\.onnx (.*?)\)", log.replace("\\\n", " "))
     assert call, log
     assert set(shlex.split(call[1])) >= {"--name=net", "--target=cmsis-nn,c", "--target-plugin=arguments/plugin.py", "--debug", *words()}
     assert " -DOWN " in log

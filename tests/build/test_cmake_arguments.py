@@ -94,8 +94,8 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     folder = recorded.build_folder / "kws.aot"
     report = folder / "net.report.txt"
     call = calls(recorded)["net"]
-    assert call[:6] == ["compile", str(recorded.folder / "m.onnx"), "-o", str(folder), "--name=net", "--target=cmsis-nn,c"]
-    assert sorted(call[6:]) == sorted([*words(), f"--target-plugin={recorded.folder}/plugin.py", "--keep-unchanged", f"--report={report}", "--debug", f"--depfile={folder / 'net.d'}"])
+    assert call[:7] == ["compile", str(recorded.folder / "m.onnx"), "-o", str(folder), "--quiet", "--name=net", "--target=cmsis-nn,c"]
+    assert sorted(call[7:]) == sorted([*words(), f"--target-plugin={recorded.folder}/plugin.py", "--keep-unchanged", f"--report={report}", "--debug", f"--depfile={folder / 'net.d'}"])
     assert calls(recorded)["stack"][-2:] == ["--stack-allowance=1k", "--max-stack=4k"]
     assert {path.name for path in folder.iterdir()} == {*FILES, "net.report.txt", "net.d"}
     assert (recorded.build_folder / "paths").read_text().split() == [str(folder / "net.json"), str(report)]
