@@ -32,6 +32,8 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
             return text if "`" in text else f"{text} (`{path}`)"
         return f"[{text}]({posixpath.relpath(inside, posixpath.dirname(page.file.src_uri) or '.')}{anchor or ''})"
 
+    if place == ".":
+        markdown = re.sub(r"(!\[[^\]]*\]\()docs/", r"\1", markdown)
     return re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)]*)?\)", link, markdown)
 
 
