@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot_model.emit.render import NO_MIXED_DOT
+from aot_model.emit.render import KEEP_VNNI, NO_MIXED_DOT
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.base import KernelCode
@@ -69,7 +69,7 @@ def function(code: KernelCode, name: str, x_type: str, y_type: str) -> str:
 
 def program(cases: list[Case]) -> str:
     """C text of a program that checks all cases."""
-    out = [NO_MIXED_DOT, "#include <stdint.h>", "#include <stddef.h>", "#include <string.h>", ATTRIBUTES]
+    out = [KEEP_VNNI + NO_MIXED_DOT, "#include <stdint.h>", "#include <stddef.h>", "#include <string.h>", ATTRIBUTES]
     seen: set[str] = set()
     for case in cases:
         for include in sorted(case.code.includes):

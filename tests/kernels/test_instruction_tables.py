@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aot_model.emit.render import NO_MIXED_DOT
+from aot_model.emit.render import KEEP_VNNI, NO_MIXED_DOT
 from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.int8.dsp import DSP
@@ -68,7 +68,7 @@ def failures(name: str, folder: Path) -> dict[str, int]:
     """How many trials of each instruction differ."""
     s, machine, rng = SETS[name], MACHINES[MACHINE_OF[name]], np.random.default_rng(1)
     trials = {k: [trial(rng, i) for _ in range(TRIALS)] for k, i in s.instructions.items()}
-    text = [NO_MIXED_DOT, f'#include "{s.header}"', "#include <stdio.h>", "#include <string.h>", "static uint8_t in[1024], out[1024];", "int main(void)", "{"]
+    text = [KEEP_VNNI + NO_MIXED_DOT, f'#include "{s.header}"', "#include <stdio.h>", "#include <string.h>", "static uint8_t in[1024], out[1024];", "int main(void)", "{"]
     for k, i in s.instructions.items():
         given, wanted = trials[k][0]
         text += [f"    for (int n = 0; n < {TRIALS}; n++) {{ /* {k} */", f"        if (fread(in, 1, {len(given)}, stdin) != {len(given)}) {{ return 1; }}"]

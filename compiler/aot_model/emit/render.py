@@ -74,7 +74,7 @@ NO_MIXED_DOT = """\
 #endif
 #endif"""
 """The first thing that a compiler reads: docs/compilers.md, mixed signs."""
-VNNI = """\
+KEEP_VNNI = """\
 #ifdef __AVX512VNNI__
 #define AOT_MODEL_VNNI /* for assembly, whatever the pragma below says */
 #endif
@@ -82,7 +82,7 @@ VNNI = """\
 
 
 def _no_mixed_dot(view: ModelView) -> str:
-    return (VNNI if "aot_model/int8_vnni.h" in view.includes else "") + NO_MIXED_DOT
+    return (KEEP_VNNI if "aot_model/int8_vnni.h" in view.includes else "") + NO_MIXED_DOT
 
 
 def _parameter_checks(view: ModelView) -> list[str]:
