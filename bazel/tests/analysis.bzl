@@ -37,7 +37,7 @@ def _sources_impl(ctx):
         problems.append("params are %s" % parameters)
 
     (action,) = [one for one in subject[_ActionsInfo].actions if one.mnemonic == "AotModelCompile"]
-    arguments = action.argv[action.argv.index("compile") + 2:]
+    arguments = action.argv[action.argv.index("compile") + 3:]
     expected = ["-o", model.source.dirname, "--name=" + model.name, "--target=" + model.target, "--report=" + model.report.path]
     if arguments != expected + ctx.attr.arguments:
         problems.append("the arguments are %s" % arguments)

@@ -143,7 +143,7 @@ aot_model_library(name = "kws", model = "m.onnx", max_stack = "64k")
     workspace.write("own/compiler.sh", script).chmod(0o755)
     write_model(workspace.folder / "own/m.onnx")
     log = workspace.build("--extra_toolchains=//own", "//own:kws")
-    assert re.search(r"bin/own/compiler compile own/m\.onnx ", log)
+    assert re.search(r"bin/own/compiler compile --quiet own/m\.onnx ", log)
     assert json.loads(workspace.output("own/kws_sources/kws.json").read_text())["target"].startswith("c")
 
 

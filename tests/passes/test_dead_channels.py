@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aot_model.emit.render import header, source
+from aot_model.emit.render import header_and_source
 from aot_model.emit.view import ModelView, Options
 from aot_model.host import program as host_run
 from aot_model.ir.graph import Graph
@@ -69,7 +69,7 @@ def outputs(graph: Graph, inputs: list[np.ndarray], folder: Path) -> list[np.nda
     target = parse_target("c")
     program = lower(graph, target)
     view = ModelView.of("net", program, plan_memory(program), target, Options(metadata="none"), "net", "")
-    built = host_run.build(view, {"net.h": header(view), "net.c": source(view)}, folder, ["-O0"])
+    built = host_run.build(view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)), folder, ["-O0"])
     return [row[0] for row in built.run([[x] for x in inputs])]
 
 
@@ -97,7 +97,7 @@ def test_ranges_hold_for_every_value(tmp_path: Path) -> None:
     target = parse_target("c")
     program = lower(graph, target)
     view = ModelView.of("net", program, plan_memory(program), target, Options(metadata="none"), "net", "")
-    built = host_run.build(view, {"net.h": header(view), "net.c": source(view)}, tmp_path, ["-O0"])
+    built = host_run.build(view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)), tmp_path, ["-O0"])
     rng = np.random.default_rng(1)
     rows = built.run([[np.asarray(rng.choice([-128, 127, 0], (1, SIZE, SIZE, 3)), dtype=np.int8)] for _ in range(8)])
     for row in rows:

@@ -24,7 +24,7 @@ from aot_model.ops.registry import operator, required
 Floats = tuple[float, ...]
 
 
-@operator("HybridLstm", domain="aot", alone=True)
+@operator("HybridLstm", domain="aot", stores_itself=True)
 class HybridLstm(Operator):
     """Inputs: x, h, c, W [4, H, I] and R [4, H, H] int8, b [4, H]; gates in the order input, forget, cell, output.
 

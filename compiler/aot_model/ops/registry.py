@@ -48,6 +48,7 @@ def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]],
             cls = dataclass(frozen=True)(cls)
         cls.name, cls.domain = name, domain
         for mark, value in marks.items():
+            assert hasattr(Operator, mark), f"there is no mark '{mark}'"
             setattr(cls, mark, value)
         assert (domain, name) not in OPERATORS, f"{domain}::{name} is registered twice"
         OPERATORS[domain, name] = cls

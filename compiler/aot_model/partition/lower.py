@@ -286,7 +286,7 @@ def update_constants(region: Region) -> None:
     region.constants.update(answer)
 
 
-@operator("Region", domain="aot", alone=True)
+@operator("Region", domain="aot", stores_itself=True)
 class RegionCall(Operator):
     """Outputs of a region for its inputs."""
 
