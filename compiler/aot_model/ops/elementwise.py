@@ -85,6 +85,10 @@ def _hard_swish(x: Expr) -> Expr:
     return call("mul", x, gate)
 
 
+def _sign(x: Expr) -> Expr:
+    return call("min", x, one(x, 1)) if x.dtype.kind == "uint" else call("sign", x)
+
+
 def tanh(x: Expr) -> Expr:
     """As ONNX Runtime computes it: of float32 a rational function."""
     return call("rational_tanh" if x.dtype is DType.FLOAT32 else "tanh", x)
@@ -104,7 +108,7 @@ _TABLE: list[tuple[str, int, _T, DType | None]] = [
     # name, arity (-1: one or more), meaning, result type
     ("Add", 2, _simple("add"), None), ("Sub", 2, _simple("sub"), None), ("Mul", 2, _simple("mul"), None),
     ("Div", 2, _simple("div"), None), ("Pow", 2, _pow, None), ("Neg", 1, _simple("neg"), None),
-    ("Abs", 1, _simple("abs"), None), ("Sign", 1, _simple("sign"), None), ("Identity", 1, lambda x: x, None),
+    ("Abs", 1, _simple("abs"), None), ("Sign", 1, _sign, None), ("Identity", 1, lambda x: x, None),
     ("Sqrt", 1, _simple("sqrt"), None), ("Exp", 1, _simple("exp"), None), ("Log", 1, _simple("log"), None),
     ("Sin", 1, _simple("sin"), None), ("Cos", 1, _simple("cos"), None), ("Tan", 1, _simple("tan"), None),
     ("Asin", 1, _simple("asin"), None), ("Acos", 1, _simple("acos"), None), ("Atan", 1, _simple("atan"), None),

@@ -264,7 +264,7 @@ def bounded(i: Expr, extent: int) -> Expr:
     """An index read from memory made safe: negative ones count from the end, what is out of range is clamped."""
     low, high = bounds(i)
     if low is not None and high is not None and low >= 0 and high < extent:
-        return i
+        return cast(i, DType.INT32) if i.dtype.bits >= 32 else i  # smaller ones are int wherever they are computed with
     i = cast(i, DType.INT32) if i.dtype.bits < 32 else i
     wrapped = select(call("lt", i, const(0, i.dtype), dtype=DType.BOOL), call("add", i, const(extent, i.dtype)), i)
     clamped = call("min", call("max", wrapped, const(0, i.dtype)), const(max(extent - 1, 0), i.dtype))

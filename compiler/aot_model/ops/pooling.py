@@ -139,6 +139,8 @@ class _LpPooling(Pooling):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
+        if self.p < 1:
+            raise OperatorError(f"p is {self.p}: a norm has p >= 1")
         power = build(op("Pow"), build(op("Abs"), channels_last(build, x)), scalar(build, self.p, x.dtype))
         total = build(self._pool(x), power)
         return [channels_first(build, build(op("Pow"), total, scalar(build, 1 / self.p, x.dtype)))]

@@ -40,7 +40,7 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
             problems.append(Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
             nodes.append(node)
             continue
-        except (ValueError, OverflowError) as error:  # a number of the model that cannot be what an attribute says
+        except (ValueError, ArithmeticError) as error:  # a number of the model that cannot be what an attribute says
             problems.append(Problem("E301", f"attributes or inputs do not fit: {printable(str(error))}", f"node '{printable(node.name)}' ({node.kind})"))
             nodes.append(node)
             continue

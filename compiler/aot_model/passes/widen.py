@@ -12,7 +12,7 @@ from __future__ import annotations
 from aot_model.ir.graph import Graph, Node, subgraphs
 from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import TensorType
-from aot_model.ir.values import Value
+from aot_model.ir.values import Value, constant
 from aot_model.ops.conversion import Cast
 from aot_model.passes.expand import expand
 
@@ -55,6 +55,8 @@ def _wide(value: Value, node: Node, nodes: list[Node]) -> Value:
     """The value in its computing type."""
     if not value.dtype.storage:
         return value
+    if value.data is not None:  # stays a constant: operators may ask for its value
+        return constant(f"{value.name}.wide", value.data.astype(value.dtype.compute.numpy))
     wide = Value(f"{value.name}.wide", TensorType(value.dtype.compute, value.shape))
     nodes.append(Node(Cast(wide.dtype), [value], [wide], node.name))
     return wide
