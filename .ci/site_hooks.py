@@ -21,7 +21,8 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
-    place = "." if page.file.src_uri == "index.md" else posixpath.join("docs", posixpath.dirname(page.file.src_uri))
+    place = "." if page.file.src_uri == "index.md" else posixpath.join("docs",
+                                                                       posixpath.dirname(page.file.src_uri))
 
     def link(found: re.Match[str]) -> str:
         text, target, anchor = found.groups()
@@ -30,7 +31,7 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
         if files.get_file_from_path(inside) is None:
             assert (ROOT / path).exists(), f"{page.file.src_uri}: there is no {path}"
             return text if "`" in text else f"{text} (`{path}`)"
-        return f"[{text}]({posixpath.relpath(inside, posixpath.dirname(page.file.src_uri) or '.')}{anchor or ''})"
+        return f"[{text}]({posixpath.relpath(inside, posixpath.dirname(page.file.src_uri) or '.')}{anchor or ''})"  # noqa: E501
 
     if place == ".":
         markdown = re.sub(r"(!\[[^\]]*\]\()docs/", r"\1", markdown)
@@ -38,8 +39,8 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any, **_: Any) -> None:
-    """The theme's script would ask another host for what old browsers lack, for the search in pages that are opened from disk
-    and for diagrams, which no page has: it gets nothing."""
+    """The theme's script would ask another host for what old browsers lack, for the search in pages that are
+    opened from disk and for diagrams, which no page has: it gets nothing."""
     for bundle in Path(config["site_dir"]).glob("assets/javascripts/**/*.js"):
         text = bundle.read_text()
         bundle.write_text(re.sub(r"https://unpkg\.com/[\w@./-]*", "about:blank", text))

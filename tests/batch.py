@@ -1,7 +1,8 @@
-"""Many small models compiled and run at once: their C goes into few translation units, one process runs a unit.
+"""Many small models compiled and run at once: their C goes into few translation units, one process runs a
+unit.
 
-A case that the compiler refuses, whose C does not compile, or that crashes is told apart from its neighbours: a unit
-that fails is tried again case by case.
+A case that the compiler refuses, whose C does not compile, or that crashes is told apart from its neighbours:
+a unit that fails is tried again case by case.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """status: ok, refused (E1xx to E5xx), broken (internal error), uncompilable, crash; same: see `unlike`."""
+    """status: ok, refused (E1xx to E5xx), broken (internal error), uncompilable, crash; same: see `unlike`.
+    """
 
     status: str
     message: str = ""
@@ -71,7 +73,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Generated:
-    """The C of one case, small enough to travel between processes. outputs: (name, label of the type, shape)."""
+    """The C of one case, small enough to travel between processes. outputs: (name, label of the type, shape).
+    """
 
     name: str
     source: str
@@ -81,20 +84,33 @@ class Generated:
     outputs: tuple[tuple[str, str, tuple[int, ...]], ...]
 
 
-def run_cases(cases: Sequence[Case], target: str = "c", *, sanitize: bool = True, flags: Sequence[str] = ("-O1",), per_unit: int = 24,
-              board: str | None = None, unlike: str | None = None, jobs: int = JOBS, make: Callable[..., Generated | Outcome] | None = None) -> list[Outcome]:  # fmt: skip
-    """The outcome of each case, in order; run on the host, on an emulated board of qemu.BOARDS, or on one of MACHINES.
+def run_cases(cases: Sequence[Case],
+              target: str = "c",
+              *,
+              sanitize: bool = True,
+              flags: Sequence[str] = ("-O1",),
+              per_unit: int = 24,
+              board: str | None = None,
+              unlike: str | None = None,
+              jobs: int = JOBS,
+              make: Callable[..., Generated | Outcome] | None = None) -> list[Outcome]:
+    """The outcome of each case, in order; run on the host, on an emulated board of qemu.BOARDS, or on one of
+    MACHINES.
 
-    unlike: a case whose C is that for this other target is not run, its status is "same". jobs: 1 for this process alone.
-    make: what makes the C of a case instead of generate().
+    unlike: a case whose C is that for this other target is not run, its status is "same". jobs: 1 for this
+    process alone. make: what makes the C of a case instead of generate().
     """
     with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, _workers(jobs) as pool:
-        arguments = ([Path(folder)] * len(cases), range(len(cases)), cases, [target] * len(cases), [unlike] * len(cases))
+        arguments = ([Path(folder)] * len(cases), range(len(cases)), cases, [target] * len(cases),
+                     [unlike] * len(cases))
         results: list[Generated | Outcome] = list(pool.map(make or generate, *arguments, chunksize=8))
         ready = [k for k, r in enumerate(results) if isinstance(r, Generated)]
         units = [ready[i : i + per_unit] for i in range(0, len(ready), per_unit)]
         more = [*flags, *(SANITIZE if sanitize else ())]
-        jobs = [(Path(folder), n, [results[k] for k in unit], [cases[k].inputs for k in unit], more, board) for n, unit in enumerate(units)]
+        jobs = [(Path(folder), n, [results[k]
+                                   for k in unit], [cases[k].inputs
+                                                    for k in unit], more, board)
+                for n, unit in enumerate(units)]
         for unit, outcomes in zip(units, pool.map(_unit, jobs), strict=True):
             for k, outcome in zip(unit, outcomes, strict=True):
                 results[k] = outcome
@@ -113,7 +129,14 @@ def _workers(jobs: int) -> AbstractContextManager[Any]:
 
 def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
     """The C of a case; its model goes into a file of that path, unless it is a graph."""
-    request = Request(path, name, target, case.options, case.dims, Options(metadata="none"), constants=case.constants, bounds=case.bounds)
+    request = Request(path,
+                      name,
+                      target,
+                      case.options,
+                      case.dims,
+                      Options(metadata="none"),
+                      constants=case.constants,
+                      bounds=case.bounds)
     if callable(case.model):
         load_all()
         return compile_graph(request, Model(case.model(), (), ""), parse_target(target, case.options))
@@ -129,7 +152,11 @@ def _substance(source: str) -> str:
     return re.sub(r"\n+", "\n", _ABOUT_THE_TARGET.sub("", source))
 
 
-def generate(folder: Path, number: int, case: Case, target: str, unlike: str | None = None) -> Generated | Outcome:
+def generate(folder: Path,
+             number: int,
+             case: Case,
+             target: str,
+             unlike: str | None = None) -> Generated | Outcome:
     """The C of a case for a target, with names of that number; or why there is none."""
     place = case.folder or folder
     path = place / f"case{number}.onnx"
@@ -148,35 +175,61 @@ def generate(folder: Path, number: int, case: Case, target: str, unlike: str | N
         if case.folder is not None:
             path.unlink(missing_ok=True)
     view = compiled.view
-    mismatch = [p.buffer.name for p, a in zip(view.inputs, case.inputs, strict=False) if p.buffer.type.elements != a.size]
+    mismatch = [
+        p.buffer.name
+        for p, a in zip(view.inputs, case.inputs, strict=False)
+        if p.buffer.type.elements != a.size
+    ]
     if len(view.inputs) != len(case.inputs) or mismatch:
-        return Outcome("broken", f"{case.name}: inputs {[str(p.buffer.type) for p in view.inputs]} do not fit {[a.shape for a in case.inputs]}")
+        return Outcome(
+            "broken",
+            f"{case.name}: inputs {[str(p.buffer.type) for p in view.inputs]} do not fit "
+            f"{[a.shape for a in case.inputs]}"
+        )
     outputs = tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
-    return Generated(view.name, compiled.texts[f"{view.name}.c"], compiled.texts[f"{view.name}.h"], driver(view, case.runs), tuple(view.helpers), outputs)
+    return Generated(view.name, compiled.texts[f"{view.name}.c"], compiled.texts[f"{view.name}.h"],
+                     driver(view, case.runs), tuple(view.helpers), outputs)
 
 
 def driver(view: ModelView, runs: int = 1) -> str:
-    """A C function that reads the inputs, runs the model and writes the outputs. Buffers are of the exact size."""
+    """A C function that reads the inputs, runs the model and writes the outputs. Buffers are of the exact
+    size.
+    """
     lines = [f"static int run_{view.name}(void)", "{"]
     for kind, ports in (("in", view.inputs), ("out", view.outputs)):
         for k, p in enumerate(ports):
             t = p.buffer.type
-            lines.append(f"    {t.dtype.c_type} *const {kind}{k} = ({t.dtype.c_type} *)malloc({max(t.nbytes, t.dtype.size)}u);")
+            lines.append(
+                f"    {t.dtype.c_type} *const {kind}{k} = ({t.dtype.c_type} "
+                f"*)malloc({max(t.nbytes, t.dtype.size)}u);"
+            )
     ins = ", ".join(f"in{k}" for k in range(len(view.inputs))) or "NULL"
     outs = ", ".join(f"out{k}" for k in range(len(view.outputs))) or "NULL"
     lines.append("    int32_t status;")
     for k, p in enumerate(view.inputs):
         if p.buffer.nbytes:
-            lines.append(f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, source) != {p.buffer.nbytes}u) {{ return 2; }}")
-    lines += ["    {", f"        const {view.name}_inputs inputs = {{ {ins} }};", f"        const {view.name}_outputs outputs = {{ {outs} }};"]
+            lines.append(
+                f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, source) != {p.buffer.nbytes}u) {{ return 2; }}")
+    lines += [
+        "    {", f"        const {view.name}_inputs inputs = {{ {ins} }};",
+        f"        const {view.name}_outputs outputs = {{ {outs} }};"
+    ]
     lines += [f"        status = {view.name}_run(&inputs, &outputs);"] * runs + ["    }"]
     lines.append("    if (status != 0) { return 3; }")
-    lines += [f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, sink);" for k, p in enumerate(view.outputs) if p.buffer.nbytes]
-    lines += [f"    free({kind}{k});" for kind, ports in (("in", view.inputs), ("out", view.outputs)) for k in range(len(ports))]
+    lines += [
+        f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, sink);" for k, p in enumerate(view.outputs)
+        if p.buffer.nbytes
+    ]
+    lines += [
+        f"    free({kind}{k});" for kind, ports in (("in", view.inputs), ("out", view.outputs))
+        for k in range(len(ports))
+    ]
     return "\n".join([*lines, "    return 0;", "}"])
 
 
-def _unit(arguments: tuple[Path, int, list[Generated], list[tuple[np.ndarray, ...]], list[str], str | None]) -> list[Outcome]:
+def _unit(
+    arguments: tuple[Path, int, list[Generated], list[tuple[np.ndarray, ...]], list[str], str | None]
+) -> list[Outcome]:
     """Compile and run a unit; case by case when that fails."""
     folder, number, items, inputs, flags, board = arguments
     outcomes = _build_and_run(folder / f"unit{number}", items, inputs, flags, board)
@@ -190,8 +243,12 @@ def _unit(arguments: tuple[Path, int, list[Generated], list[tuple[np.ndarray, ..
     return result
 
 
-def _build_and_run(folder: Path, items: list[Generated], inputs: list[tuple[np.ndarray, ...]], flags: list[str], board: str | None,
-                   alone: bool = False) -> list[Outcome] | None:  # fmt: skip
+def _build_and_run(folder: Path,
+                   items: list[Generated],
+                   inputs: list[tuple[np.ndarray, ...]],
+                   flags: list[str],
+                   board: str | None,
+                   alone: bool = False) -> list[Outcome] | None:
     folder.mkdir()
     write_unit(folder, items)
     (folder / "in.bin").write_bytes(b"".join(given_bytes(a) for arrays in inputs for a in arrays))
@@ -199,8 +256,19 @@ def _build_and_run(folder: Path, items: list[Generated], inputs: list[tuple[np.n
     try:
         if board is None or board in MACHINES:
             machine = MACHINES[board] if board else Machine("this one", os.environ.get("CC", "gcc"))
-            subprocess.run([machine.compiler, *options, *machine.flags, "main.c", "unit.c", "-lm", "-o", "unit"], cwd=folder, capture_output=True, text=True, check=True)
-            subprocess.run([*machine.runner, str(folder / "unit")], cwd=folder, capture_output=True, text=True, errors="replace", check=True, timeout=120)
+            subprocess.run(
+                [machine.compiler, *options, *machine.flags, "main.c", "unit.c", "-lm", "-o", "unit"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=True)
+            subprocess.run([*machine.runner, str(folder / "unit")],
+                           cwd=folder,
+                           capture_output=True,
+                           text=True,
+                           errors="replace",
+                           check=True,
+                           timeout=120)
         else:
             build_and_run(BOARDS[board], ["main.c", "unit.c"], folder, options)
     except subprocess.TimeoutExpired:
@@ -212,9 +280,14 @@ def _build_and_run(folder: Path, items: list[Generated], inputs: list[tuple[np.n
 
 
 def write_unit(folder: Path, items: Sequence[Generated]) -> None:
-    """unit.c: the models; main.c: a program that reads the inputs of all from in.bin and writes their outputs to out.bin."""
+    """unit.c: the models; main.c: a program that reads the inputs of all from in.bin and writes their outputs
+    to out.bin.
+    """
     parts: list[str] = []
-    drivers = ["#include <stdio.h>", "#include <stdlib.h>", *(f'#include "{item.name}.h"' for item in items), "static FILE *source;", "static FILE *sink;"]
+    drivers = [
+        "#include <stdio.h>", "#include <stdlib.h>", *(f'#include "{item.name}.h"' for item in items),
+        "static FILE *source;", "static FILE *sink;"
+    ]
     seen: set[str] = set()
     for item in items:
         (folder / f"{item.name}.h").write_text(item.header)
@@ -222,18 +295,22 @@ def write_unit(folder: Path, items: Sequence[Generated]) -> None:
         for helper in item.helpers:
             text = text.replace(helper, "", 1) if helper in seen else text
             seen.add(helper)
-        local = re.findall(r"^#define (\w+)\(type, offset\)", text, re.MULTILINE)  # places in the workspace and among the parameters
+        # places in the workspace and among the parameters
+        local = re.findall(r"^#define (\w+)\(type, offset\)", text, re.MULTILINE)
         parts += [text, *(f"#undef {name}" for name in local)]
         drivers.append(item.driver)
-    calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}" for i in items)
-    files = '    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == NULL || sink == NULL) { return 1; }\n'
+    calls = "\n".join(f"    if (run_{i.name}() != 0) {{ fprintf(stderr, \"{i.name} failed\\n\"); return 1; }}"
+                      for i in items)
+    files = ('    source = fopen("in.bin", "rb");\n    sink = fopen("out.bin", "wb");\n    if (source == '
+             'NULL || sink == NULL) { return 1; }\n')
     drivers.append(f"int main(void)\n{{\n{files}{calls}\n    return fclose(sink);\n}}\n")
     (folder / "unit.c").write_text("\n\n".join(parts) + "\n")
     (folder / "main.c").write_text("\n\n".join(drivers))
 
 
 def given_bytes(array: np.ndarray) -> bytes:
-    """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are slots."""
+    """As the generated code has it: integers of less than 8 bits are sign-extended bytes, strings are slots.
+    """
     if is_text(array):
         return encoded(array, string_type(DEFAULT_WIDTH)).tobytes()
     name = str(array.dtype)
@@ -253,7 +330,8 @@ def split(items: Sequence[Generated], data: bytes) -> list[Outcome]:
             count = int(np.prod(shape, dtype=np.int64))
             raw = np.frombuffer(data, dtype=np.uint8, count=count * dtype.size, offset=at)
             if dtype.bits < 8 and dtype.is_integer:
-                arrays.append(raw.view(np.int8 if dtype.kind == "int" else np.uint8).astype(dtype.numpy).reshape(shape))
+                arrays.append(
+                    raw.view(np.int8 if dtype.kind == "int" else np.uint8).astype(dtype.numpy).reshape(shape))
             elif dtype.is_string:
                 arrays.append(decoded(raw.view(dtype.numpy).reshape(shape)))
             else:
@@ -263,9 +341,10 @@ def split(items: Sequence[Generated], data: bytes) -> list[Outcome]:
     return outcomes
 
 
-def _trimmed(item: Generated, arrays: list[np.ndarray]) -> tuple[tuple[np.ndarray, ...], dict[str, tuple[int, ...]]]:
-    """(outputs, shapes): those whose size depends on data are cut to the shape that the model says, unless that is larger
-    than there was room for."""
+def _trimmed(item: Generated,
+             arrays: list[np.ndarray]) -> tuple[tuple[np.ndarray, ...], dict[str, tuple[int, ...]]]:
+    """(outputs, shapes): those whose size depends on data are cut to the shape that the model says, unless
+    that is larger than there was room for."""
     named = list(zip((n for n, _, _ in item.outputs), arrays, strict=True))
     shapes = {n.removesuffix(".shape"): tuple(int(v) for v in a) for n, a in named if n.endswith(".shape")}
     found = []

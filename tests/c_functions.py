@@ -1,4 +1,6 @@
-"""The functions of a C text, as far as it takes to say which of them have loops that a caller's compiler can look into."""
+"""The functions of a C text, as far as it takes to say which of them have loops that a caller's compiler can
+look into.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ class CDefinition:
         return any(word in self.head for word in OPAQUE)
 
     def guarded(self, once: bool) -> bool:
-        """A barrier begins the body; one also ends it and stands before each return, unless an opaque function has the
-        only call."""
+        """A barrier begins the body; one also ends it and stands before each return, unless an opaque
+        function has the only call."""
         statements = [s.strip() for s in re.split(r"[;{}]", self.body) if s.strip()]
         if once and "static" in self.head:
             return statements[:1] == [BARRIER]
@@ -54,7 +56,10 @@ def definitions(text: str) -> Iterator[CDefinition]:
     while (at := text.find("{", at)) >= 0:
         head, end = text[start:at], _close(text, at)
         head = head[max(head.rfind(";"), head.rfind("}")) + 1 :]
-        words = re.match(r"(?s)(.*?)\b([A-Za-z_]\w*)\s*\((?!\()", re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", lambda m: re.sub(r"[()]", " ", m[0]), head))
+        words = re.match(
+            r"(?s)(.*?)\b([A-Za-z_]\w*)\s*\((?!\()",
+            re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", lambda m: re.sub(r"[()]", " ", m[0]),
+                   head))
         if words is not None and head.rstrip().endswith(")") and "=" not in words[1]:
             yield CDefinition(words[2], words[1], text[at:end])
         start = at = end
@@ -71,8 +76,8 @@ def _close(text: str, at: int) -> int:
 
 
 def exposed(text: str, known: dict[str, CDefinition]) -> list[str]:
-    """Functions of a text with a loop, their own or one that is inlined into them, that are neither opaque nor guarded by
-    barriers nor inlined themselves. known: what the headers define."""
+    """Functions of a text with a loop, their own or one that is inlined into them, that are neither opaque
+    nor guarded by barriers nor inlined themselves. known: what the headers define."""
     own = list(definitions(text))
     all_of_them = {**known, **{d.name: d for d in own}}
 

@@ -1,4 +1,6 @@
-"""The corpus of real models: where it is, its index, its vectors. Tests of it skip where the folder is missing."""
+"""The corpus of real models: where it is, its index, its vectors. Tests of it skip where the folder is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ Arrays = list[list[np.ndarray]]
 @cache
 def index() -> dict[str, dict[str, Any]]:
     """What the corpus says of each file; empty without a corpus."""
-    return {} if MODELS is None else {row["file"]: row for row in json.loads((MODELS / "index.json").read_text())}
+    return {} if MODELS is None else {
+        row["file"]: row for row in json.loads((MODELS / "index.json").read_text())
+    }
 
 
 def vectors(model: Path, inputs: int, outputs: int, limit: int | None = None) -> tuple[Arrays, Arrays]:

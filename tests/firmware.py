@@ -86,7 +86,9 @@ int main(void)
 
 @dataclass(frozen=True)
 class Firmware:
-    """What a run of a model on a board gave. instructions: one call; stack, code, constants, workspace: bytes."""
+    """What a run of a model on a board gave. instructions: one call; stack, code, constants, workspace:
+    bytes.
+    """
 
     outputs: list[list[np.ndarray]]
     instructions: int
@@ -99,9 +101,16 @@ class Firmware:
         return self.text
 
 
-def run_firmware(compiled: Compiled, board: str, vectors: Sequence[Sequence[np.ndarray]], folder: Path, flags: Sequence[str] = ("-O2",),
-                 timeout: float = 600, objects: Sequence[str] = ()) -> Firmware:  # fmt: skip
-    """Build a compiled model for a board, run it on all vectors, and measure one more run. objects: linked with it."""
+def run_firmware(compiled: Compiled,
+                 board: str,
+                 vectors: Sequence[Sequence[np.ndarray]],
+                 folder: Path,
+                 flags: Sequence[str] = ("-O2",),
+                 timeout: float = 600,
+                 objects: Sequence[str] = ()) -> Firmware:
+    """Build a compiled model for a board, run it on all vectors, and measure one more run. objects: linked
+    with it.
+    """
     view = compiled.view
     for name, text in compiled.texts.items():
         (folder / name).write_text(text)
@@ -113,7 +122,8 @@ def run_firmware(compiled: Compiled, board: str, vectors: Sequence[Sequence[np.n
             bind.append(f"    {side} = {view.name}_map_{side}();")
             continue
         for k, p in enumerate(ports):
-            statics.append(f"static {p.buffer.type.dtype.c_type} {side}{k}[{max(p.buffer.type.elements, 1)}];")
+            statics.append(
+                f"static {p.buffer.type.dtype.c_type} {side}{k}[{max(p.buffer.type.elements, 1)}];")
             bind.append(f"    {side}.{p.c_name} = {side}{k};")
 
     def transfer(side: str, ports: Sequence[object], function: str, stream: str) -> str:
@@ -121,28 +131,43 @@ def run_firmware(compiled: Compiled, board: str, vectors: Sequence[Sequence[np.n
         for p in ports:
             n = p.buffer.nbytes  # type: ignore[attr-defined]
             target = f"(void *){side}.{p.c_name}"  # type: ignore[attr-defined]
-            lines.append(f"        if ({function}({target}, 1, {n}u, {stream}) != {n}u) {{\n            return 3;\n        }}")
+            lines.append(
+                f"        if ({function}({target}, 1, {n}u, {stream}) != {n}u) {{\n            return 3;\n   "
+                f"     }}"
+            )
         return "\n".join(lines)
 
-    main = _MAIN.format(
-        name=view.name, statics="\n".join(statics), bind="\n".join(bind), vectors=len(vectors),
-        arguments="" if inside else "&inputs, &outputs",
-        reads=transfer("inputs", view.inputs, "fread", "in"), writes=transfer("outputs", view.outputs, "fwrite", "out"),
-    )  # fmt: skip
+    main = _MAIN.format(name=view.name,
+                        statics="\n".join(statics),
+                        bind="\n".join(bind),
+                        vectors=len(vectors),
+                        arguments="" if inside else "&inputs, &outputs",
+                        reads=transfer("inputs", view.inputs, "fread", "in"),
+                        writes=transfer("outputs", view.outputs, "fwrite", "out"),
+                        )
     (folder / "main.c").write_text(main)
     data = b"".join(
-        np.ascontiguousarray(a, dtype=p.buffer.type.dtype.numpy).tobytes() for v in vectors for p, a in zip(view.inputs, v, strict=True)
-    )
+        np.ascontiguousarray(a, dtype=p.buffer.type.dtype.numpy).tobytes()
+        for v in vectors
+        for p, a in zip(view.inputs, v, strict=True))
     (folder / "in.bin").write_bytes(data)
     include = f"-I{include_dir()}"
     cross = "arm-none-eabi-"
-    model = [f"{cross}gcc", *BOARDS[board].flags, "-mthumb", *STRICT, *flags, include, "-c", f"{view.name}.c", "-o", "model.o"]
+    model = [
+        f"{cross}gcc", *BOARDS[board].flags, "-mthumb", *STRICT, *flags, include, "-c", f"{view.name}.c",
+        "-o", "model.o"
+    ]
     subprocess.run(model, cwd=folder, check=True)
     build_and_run(BOARDS[board], ["main.c", "model.o", *objects], folder, ["-O2", include], timeout)
-    sizes = subprocess.run([f"{cross}size", "model.o"], cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()[1].split()
+    sizes = subprocess.run([f"{cross}size", "model.o"],
+                           cwd=folder,
+                           check=True,
+                           capture_output=True,
+                           text=True).stdout.splitlines()[1].split()
     ticks, stack = map(int, (folder / "log.txt").read_text().split())
     outputs = _outputs(compiled, (folder / "out.bin").read_bytes(), len(vectors))
-    return Firmware(outputs, BOARDS[board].instructions(ticks), stack, int(sizes[0]) + int(sizes[1]), view.workspace_size)
+    return Firmware(outputs, BOARDS[board].instructions(ticks), stack,
+                    int(sizes[0]) + int(sizes[1]), view.workspace_size)
 
 
 def _outputs(compiled: Compiled, data: bytes, count: int) -> list[list[np.ndarray]]:

@@ -1,16 +1,19 @@
-"""The matrix of compilers and flags: programs that the compiler generates, built by many C compilers and judged by oracles.
+"""The matrix of compilers and flags: programs that the compiler generates, built by many C compilers and
+judged by oracles.
 
-    python tests/matrix.py --list                       the columns (compilers with flags), those missing here with the reason
-    python tests/matrix.py --results all.jsonl          everything: many hours; again with the same file it goes on where it was
+    python tests/matrix.py --list                       the columns (compilers with flags), those missing here
+                                                        with the reason
+    python tests/matrix.py --results all.jsonl          everything: many hours; again with the same file it
+                                                        goes on where it was
     python tests/matrix.py --only 'gcc-12 -O2*' --units 'graphs/*,kernels/*'
     python tests/matrix.py --slice 17 --minutes 6       what CI runs for its 17th commit
     python tests/matrix.py --results all.jsonl --table  a table of what is there; runs nothing
 
-Rows are units: programs of many small models (cases of the conformance suite of onnx, samples of the operators, random
-graphs), kernels of every family, the models of the corpus. Columns are compilers with flags; each takes the code
-(`aot-model --target`) that fits it: `c` always, and vectors, DSP or MVE where the flags allow. The exit status is 1 when
-anything is wrong, crashes or does not compile; what is off in every column is no matter of compilers: it is said, and left to
-the tests of operators and models.
+Rows are units: programs of many small models (cases of the conformance suite of onnx, samples of the
+operators, random graphs), kernels of every family, the models of the corpus. Columns are compilers with
+flags; each takes the code (`aot-model --target`) that fits it: `c` always, and vectors, DSP or MVE where the
+flags allow. The exit status is 1 when anything is wrong, crashes or does not compile; what is off in every
+column is no matter of compilers: it is said, and left to the tests of operators and models.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ from compilers.models import LeftOut
 SLICES = 30
 """So many commits give every unit and every column a turn."""
 TURNS = 4
-"""Of the columns that a unit fits, one in so many has it in a slice; after SLICES * TURNS commits all had it."""
+"""Of the columns that a unit fits, one in so many has it in a slice; after SLICES * TURNS commits all had it.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ class Done:
 ROWS: dict[str, Unit] = {}
 
 
-def work(label: str, target: str, names: Sequence[str], known: frozenset[tuple[str, str]], end: float) -> Done:
+def work(label: str, target: str, names: Sequence[str], known: frozenset[tuple[str, str]],
+         end: float) -> Done:
     """In a process of its own: generate the unit, then build and run it in each column."""
     unit, by_name = ROWS[label], {c.name: c for c in columns()}
     if time.time() > end:
@@ -90,7 +95,8 @@ def work(label: str, target: str, names: Sequence[str], known: frozenset[tuple[s
         return Done(tuple(found), tuple(f"{label} [{target}] {text}" for text in program.left_out), late)
 
 
-def chosen(rows: Iterable[Unit], present: Sequence[Column], only: str, wanted: str, target: str, number: int | None) -> Iterator[tuple[Unit, str, list[Column]]]:
+def chosen(rows: Iterable[Unit], present: Sequence[Column], only: str, wanted: str, target: str,
+           number: int | None) -> Iterator[tuple[Unit, str, list[Column]]]:
     """What the command line asks for: patterns of columns, units and code, or the slice of a commit."""
     for unit in rows:
         if not any(fnmatch.fnmatch(unit.label, pattern) for pattern in wanted.split(",")):
@@ -99,9 +105,11 @@ def chosen(rows: Iterable[Unit], present: Sequence[Column], only: str, wanted: s
             continue
         by: dict[str, list[Column]] = defaultdict(list)
         for column in present:
-            if any(fnmatch.fnmatch(column.name, pattern) for pattern in only.split(",")) and not (unit.little_endian and column.big_endian):
+            if any(fnmatch.fnmatch(column.name, pattern)
+                   for pattern in only.split(",")) and not (unit.little_endian and column.big_endian):
                 for code in column.targets:
-                    if number is None or _turn(f"{unit.label} {column.name} {code}", TURNS) == number // SLICES % TURNS:
+                    if number is None or _turn(f"{unit.label} {column.name} {code}",
+                                               TURNS) == number // SLICES % TURNS:
                         by[code].append(column)
         yield from ((unit, code, fitting) for code, fitting in by.items() if fnmatch.fnmatch(code, target))
 
@@ -117,14 +125,19 @@ def _quiet() -> None:
     onnxruntime.set_default_logger_severity(4)
 
 
-def run(tasks: Sequence[tuple[Unit, str, list[Column]]], known: Mapping[tuple[str, str, str], Cell], jobs: int, end: float, path: Path | None) -> tuple[list[Cell], list[str], list[str], int]:
+def run(tasks: Sequence[tuple[Unit, str, list[Column]]], known: Mapping[tuple[str, str, str], Cell],
+        jobs: int, end: float, path: Path | None) -> tuple[list[Cell], list[str], list[str], int]:
     """(cells, what was left out, errors of our own, cells for which there was no time)."""
     before: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for (column, target, unit), cell in known.items():
         before[unit, target].add((column, cell.digest))
     cells, left_out, errors, late = [], [], [], 0
     with ProcessPoolExecutor(jobs, initializer=_quiet) as pool:
-        futures = [pool.submit(work, u.label, t, [c.name for c in fitting], frozenset(before[u.label, t]), end) for u, t, fitting in tasks]
+        futures = [
+            pool.submit(work, u.label, t, [c.name
+                                           for c in fitting], frozenset(before[u.label, t]), end)
+            for u, t, fitting in tasks
+        ]
         for number, future in enumerate(as_completed(futures), 1):
             done = future.result()
             cells += done.cells
@@ -135,23 +148,47 @@ def run(tasks: Sequence[tuple[Unit, str, list[Column]]], known: Mapping[tuple[st
                 results.append(path, done.cells)
             for cell in done.cells:
                 if cell.status in results.BAD:
-                    print(f"{cell.unit} [{cell.target}] {cell.column}: {cell.status}: {str(cell.faults)[:400]}", flush=True)
+                    print(
+                        f"{cell.unit} [{cell.target}] {cell.column}: {cell.status}: {str(cell.faults)[:400]}",
+                        flush=True)
             if number % 20 == 0:
-                print(f"  {number} of {len(futures)} programs, {len(cells):,} cells", file=sys.stderr, flush=True)
+                print(f"  {number} of {len(futures)} programs, {len(cells):,} cells",
+                      file=sys.stderr,
+                      flush=True)
     return cells, left_out, errors, late
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="list columns and units, and run nothing")
-    parser.add_argument("--only", default="*", metavar="PATTERNS", help="shell patterns of columns, with commas")
-    parser.add_argument("--units", default="*", metavar="PATTERNS", help="shell patterns of units, with commas")
+    parser.add_argument("--only",
+                        default="*",
+                        metavar="PATTERNS",
+                        help="shell patterns of columns, with commas")
+    parser.add_argument("--units",
+                        default="*",
+                        metavar="PATTERNS",
+                        help="shell patterns of units, with commas")
     parser.add_argument("--target", default="*", metavar="PATTERN", help="shell pattern of the code")
-    parser.add_argument("--slice", type=int, metavar="N", help=f"the part for commit N: over {SLICES} commits every unit and every column has its turn")
-    parser.add_argument("--minutes", type=float, default=1e9, help="begin nothing after so many; what is left is counted")
+    parser.add_argument(
+        "--slice",
+        type=int,
+        metavar="N",
+        help=f"the part for commit N: over {SLICES} commits every unit and every column has its turn")
+    parser.add_argument("--minutes",
+                        type=float,
+                        default=1e9,
+                        help="begin nothing after so many; what is left is counted")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--results", type=Path, metavar="JSONL", help="results are added to it; those that are there and still hold are not computed again")
-    parser.add_argument("--table", action="store_true", help="print the table of --results in Markdown, and run nothing")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        metavar="JSONL",
+        help="results are added to it; those that are there and still hold are not computed again")
+    parser.add_argument("--table",
+                        action="store_true",
+                        help="print the table of --results in Markdown, and run nothing")
     options = parser.parse_args()
 
     rows = units()
@@ -161,7 +198,10 @@ def main() -> int:
     known = results.read(options.results) if options.results else {}
     if options.list:
         for column in columns():
-            print(f"{column.name}: {f'missing: {absent[column.name]}' if column.name in absent else ', '.join(column.targets)}")
+            print(
+                f"{column.name}: "
+                f"{f'missing: {absent[column.name]}' if column.name in absent else ', '.join(column.targets)}"
+            )
         print(f"{len(rows)} units: {dict(Counter(u.group for u in rows))}")
         return 0
     if options.table:
@@ -173,13 +213,20 @@ def main() -> int:
     for name, reason in absent.items():
         if any(fnmatch.fnmatch(name, pattern) for pattern in options.only.split(",")):
             print(f"missing: {name}: {reason}")
-    cells, left_out, errors, late = run(tasks, known, options.jobs, start + 60 * options.minutes, options.results)
+    cells, left_out, errors, late = run(tasks, known, options.jobs, start + 60 * options.minutes,
+                                        options.results)
     count = Counter(c.status for c in cells)
     faults = results.everywhere(cells)
-    bad = [c for c in cells if c.status in results.BAD and any((c.unit, case) not in faults for case in c.faults)]
+    bad = [
+        c for c in cells if c.status in results.BAD and any((c.unit, case) not in faults for case in c.faults)
+    ]
     print(*errors, sep="\n", end="\n" if errors else "")
-    print(f"{sum(c.cases for c in cells):,} cases in {len(cells):,} cells of {len({c.column for c in cells})} columns in {time.time() - start:.0f} s: {dict(count)}; "
-          f"{late} cells had no time, {len(left_out)} cases left out, {len(faults)} faults in every column, {len(errors)} errors of this tool")  # fmt: skip
+    print(
+        f"{sum(c.cases for c in cells):,} cases in {len(cells):,} cells of {len({c.column for c in cells})} "
+        f"columns in {time.time() - start:.0f} s: {dict(count)}; "
+        f"{late} cells had no time, {len(left_out)} cases left out, {len(faults)} faults in every column, "
+        f"{len(errors)} errors of this tool"
+    )
     return 1 if bad or errors else 0
 
 

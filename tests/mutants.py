@@ -1,18 +1,21 @@
 """Mutants: one token of the compiler is changed at random, and the tests should notice.
 
     python tests/mutants.py --seed 1 --count 300 --results mutants.json        goes on where it was ended
-    python tests/mutants.py --results mutants.json --list                      the survivors, with what changed
+    python tests/mutants.py --results mutants.json --list                      the survivors, with what
+        changed
 
-What is mutated: operators, comparisons, constants, slices and min/max of Python, and of the C text inside of strings; in
-ops/, kernels/, passes/ and arithmetic/fixed_point.py, apart from docstrings, annotations, messages, samples and references.
+What is mutated: operators, comparisons, constants, slices and min/max of Python, and of the C text inside of
+strings; in ops/, kernels/, passes/ and arithmetic/fixed_point.py, apart from docstrings, annotations,
+messages, samples and references.
 
-For each mutant the rows of the conformance suite and of the kernels' table that execute its line are compiled. A row whose
-C is the same as before cannot tell; one that is refused, does not compile or gives other numbers than its oracles catches
-the mutant. One of kernels/ is compiled with all layers that the module may touch: other numbers, more instructions, memory
-beyond a buffer. What survives runs through the test files for its module (pytest -x), unless --quick.
+For each mutant the rows of the conformance suite and of the kernels' table that execute its line are
+compiled. A row whose C is the same as before cannot tell; one that is refused, does not compile or gives
+other numbers than its oracles catches the mutant. One of kernels/ is compiled with all layers that the module
+may touch: other numbers, more instructions, memory beyond a buffer. What survives runs through the test files
+for its module (pytest -x), unless --quick.
 
-Caught is what a test of the suite fails on, by numbers, by an error, by what it costs. A mutant that changes nothing at all,
-whatever the model, counts among the survivors, with that as the reason.
+Caught is what a test of the suite fails on, by numbers, by an error, by what it costs. A mutant that changes
+nothing at all, whatever the model, counts among the survivors, with that as the reason.
 """
 
 from __future__ import annotations
@@ -103,7 +106,10 @@ def in_child(task: Callable[[], dict[str, Any]], seconds: float) -> dict[str, An
             try:
                 result = task()
             except BaseException as error:
-                result = {"status": "caught", "by": f"{type(error).__name__} when the compiler is loaded: {error}"[:300]}
+                result = {
+                    "status": "caught",
+                    "by": f"{type(error).__name__} when the compiler is loaded: {error}"[:300]
+                }
             pickle.dump(result, pipe)
         os._exit(0)
     os.close(write)
@@ -118,7 +124,8 @@ def in_child(task: Callable[[], dict[str, Any]], seconds: float) -> dict[str, An
     return dict(pickle.loads(data))
 
 
-def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], seconds: float, quick: bool) -> None:
+def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], seconds: float,
+          quick: bool) -> None:
     """Fill in what becomes of a mutant."""
     started = time.time()
     changed = place / "aot_model" / record.file
@@ -132,15 +139,23 @@ def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], se
             record.changed = int(str(result.get("changed", 0)))
             record.status, record.by = str(result["status"]), str(result["by"])
         if not record.status and record.file.startswith("kernels"):
-            result = in_child(partial(layers_of_mutant.outcome, place, record.file, known["layers"]), 3 * seconds)
+            result = in_child(partial(layers_of_mutant.outcome, place, record.file, known["layers"]),
+                              3 * seconds)
             record.layers = int(str(result.get("changed", 0)))
             record.status, record.by = str(result["status"]), str(result["by"])
         if not record.status and not quick:
             environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
             for file in pytest_files(record.file):
-                command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *file.split()]
+                command = [
+                    sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *file.split()
+                ]
                 try:
-                    done = subprocess.run(command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=seconds * 3)
+                    done = subprocess.run(command,
+                                          cwd=TESTS.parent,
+                                          env=environment,
+                                          capture_output=True,
+                                          text=True,
+                                          timeout=seconds * 3)
                     if done.returncode == 1:
                         failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
                         record.status, record.by = "caught", (failed or [file])[0][:200]
@@ -156,21 +171,35 @@ def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], se
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--results", type=Path, default=Path("mutants.json"))
-    parser.add_argument("--lines", type=Path, default=Path("mutants_lines.json"), help="which rows execute which line: made when missing")
-    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="for the rows of a mutant; three times that for a test file")
+    parser.add_argument("--lines",
+                        type=Path,
+                        default=Path("mutants_lines.json"),
+                        help="which rows execute which line: made when missing")
+    parser.add_argument("--limit",
+                        type=float,
+                        default=120,
+                        metavar="SECONDS",
+                        help="for the rows of a mutant; three times that for a test file")
     parser.add_argument("--quick", action="store_true", help="rows alone, no test files")
     parser.add_argument("--again", action="store_true", help="survivors once more")
     parser.add_argument("--list", action="store_true", help="print what survived, run nothing")
     options = parser.parse_args()
-    records = {r["file"] + f":{r['line']}:{r['column']}:{r['after']}": Record(**r) for r in json.loads(options.results.read_text())} if options.results.is_file() else {}
+    records = {
+        r["file"] + f":{r['line']}:{r['column']}:{r['after']}": Record(**r)
+        for r in json.loads(options.results.read_text())
+    } if options.results.is_file() else {}
     if options.list:
         for r in records.values():
             if r.status == "survived":
-                print(f"{r.file}:{r.line}: {r.before!r} -> {r.after!r}   {r.source.strip()[:110]}   [{r.rows} rows, {r.changed} changed; {r.layers} layers] {r.reason}")
+                print(
+                    f"{r.file}:{r.line}: {r.before!r} -> {r.after!r}   {r.source.strip()[:110]}   [{r.rows} "
+                    f"rows, {r.changed} changed; {r.layers} layers] {r.reason}"
+                )
     else:
         if not options.lines.is_file():
             in_child(partial(written, options.lines), 7200)
@@ -181,14 +210,16 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="aot-model-mutants-") as folder:
             place = overlay(Path(folder))
             for mutant in draw(options.count, options.seed):
-                record = Record(str(mutant.file.relative_to(COMPILER / "aot_model")), mutant.line, mutant.column, mutant.before, mutant.after, mutant.source)
+                record = Record(str(mutant.file.relative_to(COMPILER / "aot_model")), mutant.line,
+                                mutant.column, mutant.before, mutant.after, mutant.source)
                 key = f"{record.file}:{record.line}:{record.column}:{record.after}"
                 if key in records and not (options.again and records[key].status == "survived"):
                     continue
                 judge(record, mutant, place, known, options.limit, options.quick)
                 records[key] = record
                 options.results.write_text(json.dumps([asdict(r) for r in records.values()], indent=1) + "\n")
-                print(f"{len(records)}: {key}: {record.status} {record.by[:90]} ({record.seconds} s)", flush=True)
+                print(f"{len(records)}: {key}: {record.status} {record.by[:90]} ({record.seconds} s)",
+                      flush=True)
     counts = Counter(r.status for r in records.values())
     print(f"{counts['caught']} of {len(records)} caught, {counts['survived']} survived")
     return 0

@@ -1,8 +1,9 @@
 """Run C programs on emulated Cortex-M boards.
 
-Bare metal: own vectors and start-up code, newlib with semihosting, so that the program prints, and reads and writes
-files of the host in the directory in which it runs. It may count instructions with `uint32_t ticks(void)`: the clock of
-SysTick, which under -icount shift=0 goes by the instruction. Needs arm-none-eabi-gcc with newlib and qemu-system-arm.
+Bare metal: own vectors and start-up code, newlib with semihosting, so that the program prints, and reads and
+writes files of the host in the directory in which it runs. It may count instructions with `uint32_t
+ticks(void)`: the clock of SysTick, which under -icount shift=0 goes by the instruction. Needs
+arm-none-eabi-gcc with newlib and qemu-system-arm.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ COMPILER, EMULATOR = "arm-none-eabi-gcc", "qemu-system-arm"
 
 @dataclass(frozen=True)
 class Board:
-    """An emulated board: vectors are fetched from address 0; code and RAM as the reference manual maps them."""
+    """An emulated board: vectors are fetched from address 0; code and RAM as the reference manual maps them.
+    """
 
     machine: str
     flags: tuple[str, ...]
@@ -118,38 +120,54 @@ void reset(void)
 __attribute__((section(".vectors"), used)) static void (*const vectors[15])(void) = {
     reset, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, fault, systick,
 };
-"""
+"""  # noqa: E501
 
 
 def available() -> bool:
     return shutil.which(COMPILER) is not None and shutil.which(EMULATOR) is not None
 
 
-LINK = ("-nostartfiles", "-T", "board.ld", "--specs=nano.specs", "--specs=rdimon.specs", "-Wl,--no-warn-rwx-segments", "-lm")
+LINK = ("-nostartfiles", "-T", "board.ld", "--specs=nano.specs", "--specs=rdimon.specs",
+        "-Wl,--no-warn-rwx-segments", "-lm")
 
 
 def write_support(board: Board, folder: Path) -> None:
     """startup.c and board.ld, which every program for a board needs."""
-    (folder / "board.ld").write_text(_LINKER_SCRIPT.format(code=board.code, ram=board.ram, vectors=board.vectors))
+    (folder
+     / "board.ld").write_text(_LINKER_SCRIPT.format(code=board.code, ram=board.ram, vectors=board.vectors))
     (folder / "startup.c").write_text(_STARTUP)
 
 
 def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> Path:
     """The ELF of the sources of `folder`. CalledProcessError."""
     write_support(board, folder)
-    subprocess.run([COMPILER, *board.flags, *flags, "startup.c", *sources, *LINK, "-o", "board.elf"], cwd=folder, check=True)
+    subprocess.run([COMPILER, *board.flags, *flags, "startup.c", *sources, *LINK, "-o", "board.elf"],
+                   cwd=folder,
+                   check=True)
     return folder / "board.elf"
 
 
 def run(board: Board, elf: Path, timeout: float = 120) -> str:
     """What the program printed. AssertionError when main returns anything but 0; 125 is a fault."""
-    command = [EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting", "-icount", "shift=0"]
+    command = [
+        EMULATOR, "-M", board.machine, "-nographic", "-monitor", "none", "-serial", "none", "-semihosting",
+        "-icount", "shift=0"
+    ]
     command += ["-kernel", elf.name]
-    done = subprocess.run(command, cwd=elf.parent, timeout=timeout, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(command,
+                          cwd=elf.parent,
+                          timeout=timeout,
+                          stdin=subprocess.DEVNULL,
+                          capture_output=True,
+                          text=True)
     assert done.returncode == 0, f"exit status {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}"
     return done.stdout + done.stderr
 
 
-def build_and_run(board: Board, sources: list[str], folder: Path, flags: list[str], timeout: float = 120) -> str:
+def build_and_run(board: Board,
+                  sources: list[str],
+                  folder: Path,
+                  flags: list[str],
+                  timeout: float = 120) -> str:
     """Compile the sources of `folder` and run them there; what they printed."""
     return run(board, build(board, sources, folder, flags), timeout)

@@ -1,7 +1,8 @@
-"""Instructions, flash and RAM of the MLPerf Tiny models against a recorded baseline: more than 2 % worse fails.
+"""Instructions, flash and RAM of the MLPerf Tiny models against a recorded baseline: more than 2 % worse
+fails.
 
-The counts are those of an emulator, the same on every machine for one version of the C compiler; with another version
-the test is skipped. After an improvement, record anew: python tests/test_baseline.py
+The counts are those of an emulator, the same on every machine for one version of the C compiler; with another
+version the test is skipped. After an improvement, record anew: python tests/test_baseline.py
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ WORSE = 1.02
 
 @cache
 def compiler_version() -> str:
-    return subprocess.run([COMPILER, "-dumpversion"], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run([COMPILER, "-dumpversion"], check=True, capture_output=True,
+                          text=True).stdout.strip()
 
 
 def measure(model: str, core: str, folder: Path) -> dict[str, int]:
-    """instructions of one inference, bytes of flash, workspace and stack; inputs and outputs in the workspace."""
+    """instructions of one inference, bytes of flash, workspace and stack; inputs and outputs in the
+    workspace.
+    """
     assert MODELS is not None
-    compiled = compile_model(Request(MODELS / model, "model", f"cortex-{core}", library=Options(io="workspace", metadata="none")))
+    compiled = compile_model(
+        Request(MODELS / model, "model", f"cortex-{core}", library=Options(io="workspace", metadata="none")))
     inputs, _ = vectors(MODELS / model, len(compiled.view.inputs), len(compiled.view.outputs), 1)
     f = run_firmware(compiled, core, inputs, folder)
     return {"instructions": f.instructions, "flash": f.flash, "ram": f.workspace + f.stack}

@@ -1,4 +1,6 @@
-"""The same bytes whatever the directory, the hash seed, the Python version, the environment, and what was compiled before."""
+"""The same bytes whatever the directory, the hash seed, the Python version, the environment, and what was
+compiled before.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,26 @@ def _other_pythons() -> list[str]:
         program = shutil.which(f"python3.{minor}")
         if program is None or minor == sys.version_info.minor:
             continue
-        check = subprocess.run([program, "-c", "import numpy, onnx, jinja2, ml_dtypes"], capture_output=True, check=False)
+        check = subprocess.run([program, "-c", "import numpy, onnx, jinja2, ml_dtypes"],
+                               capture_output=True,
+                               check=False)
         if check.returncode == 0:
             found.append(program)
     return found
 
 
-def compiled(folder: Path, seed: str, target: str, program: str = sys.executable, **environment: str) -> dict[str, bytes]:
+def compiled(folder: Path,
+             seed: str,
+             target: str,
+             program: str = sys.executable,
+             **environment: str) -> dict[str, bytes]:
     folder.mkdir(parents=True)
     save(small_cnn(), folder / "cnn.onnx")
     env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(COMPILER), **environment}
-    command = [program, "-m", "aot_model", "compile", "cnn.onnx", "-o", "out", "--target", target, "--report", "out/report.txt"]
+    command = [
+        program, "-m", "aot_model", "compile", "cnn.onnx", "-o", "out", "--target", target, "--report",
+        "out/report.txt"
+    ]
     subprocess.run(command, cwd=folder, env=env, check=True)
     return {p.name: p.read_bytes() for p in sorted((folder / "out").iterdir())}
 
@@ -45,7 +56,9 @@ def test_same_bytes(target: str, tmp_path: Path) -> None:
     assert not any(str(tmp_path).encode() in data for data in first.values())
 
 
-@pytest.mark.parametrize("program", _other_pythons() or [pytest.param("", marks=pytest.mark.skip(reason="no other Python has the packages"))])
+@pytest.mark.parametrize(
+    "program",
+    _other_pythons() or [pytest.param("", marks=pytest.mark.skip(reason="no other Python has the packages"))])
 def test_same_bytes_from_another_python(program: str, tmp_path: Path) -> None:
     assert compiled(tmp_path / "a", "1", "c") == compiled(tmp_path / "b", "1", "c", program)
 

@@ -1,6 +1,8 @@
-"""The floors of the compiler: each imports from floors below and from itself, and no files import each other in a circle.
+"""The floors of the compiler: each imports from floors below and from itself, and no files import each other
+in a circle.
 
-Imports for type checkers alone count, and imports inside of functions: what a reader must know is what is imported.
+Imports for type checkers alone count, and imports inside of functions: what a reader must know is what is
+imported.
 """
 
 from __future__ import annotations
@@ -34,14 +36,19 @@ HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 
 def modules() -> dict[str, Path]:
     """Files by module, without the doors that are for users: aot_model itself and `python -m aot_model`."""
-    found = {".".join(p.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): p for p in PACKAGE.rglob("*.py")}
+    found = {
+        ".".join(p.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): p
+        for p in PACKAGE.rglob("*.py")
+    }
     return {name: path for name, path in found.items() if name not in ("__init__", "__main__")}
 
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name.removeprefix("aot_model.") for alias in node.names if alias.name.startswith("aot_model."))
+            yield from (alias.name.removeprefix("aot_model.")
+                        for alias in node.names
+                        if alias.name.startswith("aot_model."))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "aot_model":
             inside = str(node.module).removeprefix("aot_model").removeprefix(".")
             for alias in node.names:
@@ -64,6 +71,7 @@ def test_imports_go_down() -> None:
 def test_no_circles() -> None:
     known = modules()
     try:
-        TopologicalSorter({name: set(imports(path, known)) - {name, ""} for name, path in known.items()}).prepare()
+        TopologicalSorter({name: set(imports(path, known)) - {name, ""}
+                           for name, path in known.items()}).prepare()
     except CycleError as error:
         raise AssertionError(" → ".join(reversed(error.args[1]))) from None

@@ -1,4 +1,5 @@
-"""What the compiler does about a graph grows with its nodes, not with their square: parts of it on chains of 20,000.
+"""What the compiler does about a graph grows with its nodes, not with their square: parts of it on chains of
+20,000.
 
 Limits are ten times what was measured; a quadratic search takes a hundred times as long.
 """
@@ -37,8 +38,13 @@ def seconds(most: float) -> Iterator[None]:
 
 def test_memory() -> None:
     """Live ranges, placement and the table of what is live."""
-    buffers = [Buffer(f"b{k}", FOUR, Role.INPUT if k == 0 else Role.OUTPUT if k == LENGTH else Role.WORKSPACE) for k in range(LENGTH + 1)]
-    function = Function("f", (Param("x", DType.FLOAT32, Access.READ), Param("y", DType.FLOAT32, Access.WRITE)), "    y[0] = x[0];")
+    buffers = [
+        Buffer(f"b{k}", FOUR, Role.INPUT if k == 0 else Role.OUTPUT if k == LENGTH else Role.WORKSPACE)
+        for k in range(LENGTH + 1)
+    ]
+    function = Function("f",
+                        (Param("x", DType.FLOAT32, Access.READ), Param("y", DType.FLOAT32, Access.WRITE)),
+                        "    y[0] = x[0];")
     calls = [Call(function, pair, (), f"n{k}", "Relu") for k, pair in enumerate(itertools.pairwise(buffers))]
     program = Program("chain", buffers[:1], buffers[-1:], list(calls), [])
     with seconds(60):
@@ -62,7 +68,10 @@ def test_regions() -> None:
 
 def test_a_model(tmp_path: Path) -> None:
     names = [f"t{k}" for k in range(3000)]
-    nodes = [helper.make_node(("Relu", "Neg")[k % 2], [a], [b]) for k, (a, b) in enumerate(itertools.pairwise(names))]
+    nodes = [
+        helper.make_node(("Relu", "Neg")[k % 2], [a], [b])
+        for k, (a, b) in enumerate(itertools.pairwise(names))
+    ]
     path = save(model(nodes, [tensor("t0", [4])], [tensor(names[-1], [4])]), tmp_path / "m.onnx")
     for target in ("c", "json,c"):
         with seconds(40):

@@ -1,4 +1,6 @@
-"""Every model of the corpus that must run, on the host: strict warnings, sanitizers, right outputs, tight memory."""
+"""Every model of the corpus that must run, on the host: strict warnings, sanitizers, right outputs, tight
+memory.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ LARGE = 40_000_000
 """MACs from which one vector is enough under sanitizers."""
 
 NOISE = 5e-7
-"""Absolute: a few units in the last place of 1.0, what sigmoids of large negative numbers differ by between libraries."""
+"""Absolute: a few units in the last place of 1.0, what sigmoids of large negative numbers differ by between
+libraries.
+"""
 
 
 def _running(ending: str) -> list[str]:
@@ -25,11 +29,14 @@ def _running(ending: str) -> list[str]:
 
 
 def _is_float(name: str) -> bool:
-    return not any(o.startswith(("QLinear", "DequantizeLinear", "QuantizeLinear", "com.microsoft.Q")) for o in index()[name]["ops"])
+    return not any(
+        o.startswith(("QLinear", "DequantizeLinear", "QuantizeLinear", "com.microsoft.Q"))
+        for o in index()[name]["ops"])
 
 
 EXPLAINED = {
-    "vww_tfqdq.onnx": 3,  # 2 of 12 values: one activation of an early layer rounds the other way (a tie), and grows downstream
+    # 2 of 12 values: one activation of an early layer rounds the other way (a tie), and grows downstream
+    "vww_tfqdq.onnx": 3,
     "mbv2_035_224_qdq.onnx": 2,  # 1 of 200 values, by two steps
 }
 """Models with values further than one step from the reference, and how far."""
@@ -77,7 +84,9 @@ def test_tflite(name: str, tmp_path: Path) -> None:
     for row, wanted in zip(got, expected, strict=True):
         for a, b in zip(row, wanted, strict=True):
             if b.dtype.kind == "f":
-                np.testing.assert_allclose(a.reshape(b.shape), b, atol=1e-3 * max(float(np.max(np.abs(b))), 1e-9))
+                np.testing.assert_allclose(a.reshape(b.shape),
+                                           b,
+                                           atol=1e-3 * max(float(np.max(np.abs(b))), 1e-9))
             else:
                 np.testing.assert_array_equal(a.reshape(b.shape), b)
     _assert_tight(compiled)
@@ -85,18 +94,24 @@ def test_tflite(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", QUANTISED_ONNX)
 def test_quantised_onnx(name: str, tmp_path: Path) -> None:
-    """Within one unit of the reference for 99.9 % of the values (floats: one step of the last quantisation), top-1 equal."""
+    """Within one unit of the reference for 99.9 % of the values (floats: one step of the last quantisation),
+    top-1 equal.
+    """
     assert MODELS is not None
     compiled, got, expected = _outputs(name, tmp_path)
     with np.load(MODELS / f"{name}.npz") as data:
-        optimised = [[data[f"opt_out_{k}"][i] if f"opt_out_{k}" in data else e for k, e in enumerate(row)] for i, row in enumerate(expected)]
+        optimised = [[data[f"opt_out_{k}"][i] if f"opt_out_{k}" in data else e
+                      for k, e in enumerate(row)]
+                     for i, row in enumerate(expected)]
     for row, wanted, other in zip(got, expected, optimised, strict=True):
         for a, b, c in zip(row, wanted, other, strict=True):
             steps = np.unique(np.abs(b[b != 0])) if b.dtype.kind == "f" else np.ones(1)
             gaps = np.diff(np.unique(b.ravel())) if b.dtype.kind == "f" else np.ones(1)
-            unit = float(np.min(gaps[gaps > 1e-7])) if gaps.size and (gaps > 1e-7).any() else float(steps[0]) if steps.size else 1.0
+            unit = float(np.min(gaps[gaps > 1e-7])) if gaps.size and (gaps > 1e-7).any() else float(
+                steps[0]) if steps.size else 1.0
             units = EXPLAINED.get(name, 1)
-            near = np.minimum(np.abs(a.reshape(b.shape).astype(np.float64) - b), np.abs(a.reshape(b.shape).astype(np.float64) - c))
+            near = np.minimum(np.abs(a.reshape(b.shape).astype(np.float64) - b),
+                              np.abs(a.reshape(b.shape).astype(np.float64) - c))
             assert np.mean(near <= 1.001 * units * unit) >= 0.999
             assert np.argmax(a) in (np.argmax(b), np.argmax(c))
     _assert_tight(compiled)

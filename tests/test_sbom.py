@@ -17,7 +17,11 @@ TOOL = Path(__file__).parents[1] / ".ci" / "sbom.py"
 
 
 def written(**environment: str) -> str:
-    return subprocess.run([sys.executable, str(TOOL)], env={**os.environ, **environment}, capture_output=True, text=True, check=True).stdout
+    return subprocess.run([sys.executable, str(TOOL)],
+                          env={**os.environ, **environment},
+                          capture_output=True,
+                          text=True,
+                          check=True).stdout
 
 
 def test_it_follows_the_schema() -> None:
@@ -36,7 +40,9 @@ def test_it_is_complete() -> None:
     assert found["metadata"]["component"]["version"] == __version__
     assert {c["name"] for c in found["components"]} == set(REQUIREMENTS.values())
     headers = {c["name"] for c in found["metadata"]["component"]["components"]}
-    assert headers == {p.relative_to(include_dir()).as_posix() for p in include_dir().rglob("*") if p.is_file()}
+    assert headers == {
+        p.relative_to(include_dir()).as_posix() for p in include_dir().rglob("*") if p.is_file()
+    }
 
 
 def test_it_is_the_same_every_time(tmp_path: Path) -> None:

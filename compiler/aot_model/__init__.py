@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["Metadata", "load", "models"]
 __version__ = "0.1.0"
 
-_PLACES = {"Metadata": "aot_model.library.metadata", "load": "aot_model.library.module", "models": "aot_model.library.module"}
+_PLACES = {
+    "Metadata": "aot_model.library.metadata", "load": "aot_model.library.module",
+    "models": "aot_model.library.module"
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,5 @@
-"""`python -m aot_model`; also `python <folder of this file>`, which needs no installation and no PYTHONPATH."""
+"""`python -m aot_model`; also `python <folder of this file>`, which needs no installation and no PYTHONPATH.
+"""
 
 import os
 import sys

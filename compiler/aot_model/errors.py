@@ -33,13 +33,13 @@ CODES: dict[str, str] = {
 
 
 MAX_LINE, MAX_TEXT, MAX_PROBLEMS, MAX_ALL = 1000, 20_000, 50, 60_000
-"""How much is shown: characters of a line and of a text of a problem, problems, characters of them all. What a model says
-may be of any length."""
+"""How much is shown: characters of a line and of a text of a problem, problems, characters of them all. What
+a model says may be of any length."""
 
 
 def shown(text: str) -> str:
-    """Text that may come from a model as a terminal may have it: lines of printable characters, no escape sequences, and not
-    too much of it."""
+    """Text that may come from a model as a terminal may have it: lines of printable characters, no escape
+    sequences, and not too much of it."""
     cut = "\n".join(_line(line) for line in text[: MAX_TEXT + MAX_LINE].split("\n"))
     return cut if len(cut) <= MAX_TEXT else f"{cut[: MAX_TEXT - 4]}\n..."
 
@@ -93,7 +93,8 @@ def located(file: str) -> Iterator[None]:
     try:
         yield
     except CompileError as error:
-        raise CompileError(replace(p, where=f"{file}: {p.where}" if p.where else file) for p in error.problems) from error
+        raise CompileError(
+            replace(p, where=f"{file}: {p.where}" if p.where else file) for p in error.problems) from error
 
 
 def fail(code: str, message: str, *, where: str = "", hint: str = "") -> CompileError:

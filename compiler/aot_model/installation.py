@@ -1,8 +1,9 @@
 """Where this installation keeps what build systems need, and whether it can work.
 
-The SCons tool is Python and in the package. The other build rules and the toolchain files are not. In a source tree (and in
-an editable install, which points at one) they are in `cmake/`, `toolchains/` … beside `compiler/`; a wheel puts
-them into `<prefix>/share/AotModel/`, where CMake's find_package() looks by itself when the prefix's bin/ is on PATH.
+The SCons tool is Python and in the package. The other build rules and the toolchain files are not. In a
+source tree (and in an editable install, which points at one) they are in `cmake/`, `toolchains/` … beside
+`compiler/`; a wheel puts them into `<prefix>/share/AotModel/`, where CMake's find_package() looks by itself
+when the prefix's bin/ is on PATH.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def _candidates(system: str) -> Iterator[Path]:
         installed = metadata.files("aot-model") or []
     except metadata.PackageNotFoundError:
         installed = []
-    for file in installed:  # RECORD: the only witness of where pip put the data files (prefix, --user, --prefix)
+    # RECORD: the only witness of where pip put the data files (prefix, --user, --prefix)
+    for file in installed:
         if file.parent.parts[-len(shared.parts) :] == shared.parts:
             yield Path(str(file.locate())).resolve().parent
     yield PACKAGE.parent / shared  # pip install --target
@@ -85,7 +87,9 @@ def missing_packages() -> list[str]:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of the distributions in REQUIREMENTS that are installed: they are part of what decides the output."""
+    """Versions of the distributions in REQUIREMENTS that are installed: they are part of what decides the
+    output.
+    """
     found = {}
     for distribution in REQUIREMENTS.values():
         try:
@@ -96,10 +100,13 @@ def package_versions() -> dict[str, str]:
 
 
 def digest() -> str:
-    """SHA-256 of the compiler's own files, for build systems that decide by content whether to run it again."""
+    """SHA-256 of the compiler's own files, for build systems that decide by content whether to run it again.
+    """
     result = hashlib.sha256()
     for file in sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".j2", ".h", ".hpp")):
-        result.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+        result.update(
+            file.relative_to(PACKAGE).as_posix().encode() + b"\0"
+            + hashlib.sha256(file.read_bytes()).digest())
     return result.hexdigest()
 
 

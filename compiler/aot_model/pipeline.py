@@ -80,25 +80,39 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     target = parse_target(request.target, request.options, request.plugins)
     check_options(request.library, request.pools, [t.name for t in (*target.before, target)])
     arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
-    model = read_model(request.model, Bindings(request.dims, request.constants, request.bounds, request.library.string_bytes), arithmetic)
+    model = read_model(
+        request.model, Bindings(request.dims, request.constants, request.bounds,
+                                request.library.string_bytes), arithmetic)
     return compile_graph(request, model, target, observer)
 
 
-def compile_graph(request: Request, model: Model, target: Target, observer: Observer | None = None) -> Compiled:
+def compile_graph(request: Request,
+                  model: Model,
+                  target: Target,
+                  observer: Observer | None = None) -> Compiled:
     """Compile a model that has been read."""
     operators, parameters = Counter(n.kind for n in model.graph.nodes), count_parameters(model.graph)
     with located(str(request.model)):
         parts = run_passes(model.graph, target, observer)
         program = lower(model.graph, target)
     run_program_passes(program, target, "after-lowering")
-    addresses = plan_memory(program, request.pools, io_in_workspace=request.library.io == "workspace", algorithm=request.algorithm, processor=target.name)
+    addresses = plan_memory(program,
+                            request.pools,
+                            io_in_workspace=request.library.io == "workspace",
+                            algorithm=request.algorithm,
+                            processor=target.name)
     run_program_passes(program, target, "after-planning", addresses.of.keys())
-    view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name, model.sha256)
+    view = ModelView.of(request.name, program, addresses, target, request.library, request.model.name,
+                        model.sha256)
     check_budgets(view, request.budgets, lambda: _alternatives(request, target), str(request.model))
     header, source = header_and_source(view)
-    texts = {f"{view.name}.h": header, f"{view.name}.c": source, f"{view.name}.json": metadata_of(view).to_json()}
+    texts = {
+        f"{view.name}.h": header, f"{view.name}.c": source, f"{view.name}.json": metadata_of(view).to_json()
+    }
     binaries = {f"{view.name}.params": parameters_file(view)} if view.external else {}
-    return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes), operators, parameters, binaries, model.constants, tuple(parts.assignments) if target.asked() else ())
+    return Compiled(view, texts, (*model.sources, *plugin_sources(request.plugins)), tuple(model.notes),
+                    operators, parameters, binaries, model.constants,
+                    tuple(parts.assignments) if target.asked() else ())
 
 
 def _alternatives(request: Request, target: Target) -> dict[str, ModelView]:
@@ -121,12 +135,23 @@ def page_of(compiled: Compiled) -> str:
 
 
 def product(compiled: Compiled, html: bool = False) -> Product:
-    """The files of a compilation, and what they were made from. html: the report is the page, not the table."""
+    """The files of a compilation, and what they were made from. html: the report is the page, not the table.
+    """
     texts = {name: text.encode() for name, text in compiled.texts.items()}
     files = {name: texts[name] for name in sorted(texts)}  # .c is the first
-    return Product({**files, **compiled.binaries}, page_of(compiled) if html else report(compiled.view), compiled.notes, compiled.sources, own_files())
+    return Product({**files, **compiled.binaries},
+                   page_of(compiled) if html else report(compiled.view), compiled.notes, compiled.sources,
+                   own_files())
 
 
-def write(compiled: Compiled, folder: Path, *, depfile_path: Path | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
+def write(compiled: Compiled,
+          folder: Path,
+          *,
+          depfile_path: Path | None = None,
+          report_path: Path | None = None,
+          keep_unchanged: bool = False) -> None:
     """Write the files of a compilation, all or none."""
-    product(compiled, is_page(report_path)).write(folder, depfile_path=depfile_path, report_path=report_path, keep_unchanged=keep_unchanged)
+    product(compiled, is_page(report_path)).write(folder,
+                                                  depfile_path=depfile_path,
+                                                  report_path=report_path,
+                                                  keep_unchanged=keep_unchanged)

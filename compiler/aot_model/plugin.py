@@ -1,4 +1,5 @@
-"""All that a target of one's own needs, in one place: see docs/targets.md and examples/accelerator, for kernels docs/developing/kernels.md.
+"""All that a target of one's own needs, in one place: see docs/targets.md and examples/accelerator, for
+kernels docs/developing/kernels.md.
 
     from aot_model.plugin import Argument, Claim, Offload, Target, constant, op, value, written
 """

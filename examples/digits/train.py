@@ -7,7 +7,8 @@
 writes, beside this file, always the same bytes on the same versions of the packages:
 
 digits.onnx   the model: float32 image [1, 1, 8, 8] with values 0..1 to float32 probabilities [1, 10]
-digits.npz    eight test images (in_0, [8, 1, 1, 8, 8]) and what the ONNX reference evaluator says of them (out_0)
+digits.npz    eight test images (in_0, [8, 1, 1, 8, 8]) and what the ONNX reference evaluator says of them
+              (out_0)
 images.h      ten images as C arrays, one of each digit, none of them seen in training
 
 The network and its training (forward, backward, Adam) are plain numpy; ten seconds on one core.
@@ -135,7 +136,8 @@ def build_model(p: Parameters) -> onnx.ModelProto:
         helper.make_node("Relu", ["conv2"], ["relu2"], name="relu2"),
         helper.make_node("MaxPool", ["relu2"], ["pool2"], name="pool2", **pooling),
         helper.make_node("Flatten", ["pool2"], ["features"], name="flatten"),
-        helper.make_node("Gemm", ["features", "classifier.weight", "classifier.bias"], ["logits"], name="classifier"),
+        helper.make_node("Gemm", ["features", "classifier.weight", "classifier.bias"], ["logits"],
+                         name="classifier"),
         helper.make_node("Softmax", ["logits"], ["probabilities"], name="softmax"),
     ]
     graph = helper.make_graph(
@@ -145,7 +147,9 @@ def build_model(p: Parameters) -> onnx.ModelProto:
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [1, 10])],
         [numpy_helper.from_array(v, k) for k, v in p.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="aot-model example")
+    model = helper.make_model(graph,
+                              opset_imports=[helper.make_opsetid("", 17)],
+                              producer_name="aot-model example")
     model.ir_version = 8
     onnx.checker.check_model(model, full_check=True)
     return model

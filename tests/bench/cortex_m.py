@@ -2,8 +2,8 @@
 
     python tests/bench/cortex_m.py MODEL … [--cores m4,m55] [--vectors DIR] [--flags "-O2"] [--io workspace]
 
-Counts come from SysTick in an emulator that executes one instruction a nanosecond: exact to 50 instructions, the same
-on every machine. Outputs are compared with MODEL.npz where it is (arrays in_<i>, out_<i>).
+Counts come from SysTick in an emulator that executes one instruction a nanosecond: exact to 50 instructions,
+the same on every machine. Outputs are compared with MODEL.npz where it is (arrays in_<i>, out_<i>).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from aot_model.pipeline import Compiled, Request, compile_model
 from firmware import Firmware, run_firmware
 
 
-def vectors_of(model: Path, compiled: Compiled, limit: int) -> tuple[list[list[np.ndarray]], list[list[np.ndarray]]]:
+def vectors_of(model: Path, compiled: Compiled,
+               limit: int) -> tuple[list[list[np.ndarray]], list[list[np.ndarray]]]:
     """Inputs and expected outputs beside the model; zeros and nothing where there are none."""
     file = model.with_name(model.name + ".npz")
     if not file.exists():
@@ -57,12 +58,16 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for model in arguments.models:
         for core in arguments.cores.split(","):
-            compiled = compile_model(Request(model, "model", f"cortex-{core}", library=Options(io=arguments.io, metadata="none")))
+            compiled = compile_model(
+                Request(model, "model", f"cortex-{core}", library=Options(io=arguments.io, metadata="none")))
             ins, outs = vectors_of(model, compiled, arguments.vectors)
             with tempfile.TemporaryDirectory() as folder:
                 f = run_firmware(compiled, core, ins, Path(folder), arguments.flags.split())
             per = f.instructions / compiled.view.macs if compiled.view.macs else 0
-            print(f"| {model.name} | {core} | {f.instructions:,} | {per:.2f} | {f.flash:,} | {f.workspace:,} | {f.stack:,} | {difference(f, outs):.2g} |", flush=True)
+            print(
+                f"| {model.name} | {core} | {f.instructions:,} | {per:.2f} | {f.flash:,} | {f.workspace:,} | "
+                f"{f.stack:,} | {difference(f, outs):.2g} |",
+                flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python tests/bench/host_int8.py MODEL.tflite … [--rounds 30] [--cc gcc] [--flags "-O2"] [--layers]
 
-Medians in microseconds, and the least of all rounds: on a machine that others use, that is the undisturbed one. Outputs are
-compared with those of MODEL.tflite.npz where it exists. --layers: also each layer's kernel by itself, checked against numpy.
+Medians in microseconds, and the least of all rounds: on a machine that others use, that is the undisturbed
+one. Outputs are compared with those of MODEL.tflite.npz where it exists. --layers: also each layer's kernel
+by itself, checked against numpy.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "compiler"), str(ROOT / "tests"), str(ROOT / "tests" / "kernels"), str(ROOT / "tests" / "bench")]
+sys.path[:0] = [
+    str(ROOT / "compiler"),
+    str(ROOT / "tests"),
+    str(ROOT / "tests" / "kernels"),
+    str(ROOT / "tests" / "bench")
+]
 
 from host_latency import litert, once, ours  # noqa: E402
 from kernel_program import ATTRIBUTES, _array, function  # noqa: E402
@@ -54,10 +60,16 @@ def source(codes: list[KernelCode]) -> str:
             out.append(f"static char {s.name}{i}[{s.nbytes}] __attribute__((aligned({s.align})));")
             arguments.append(f"(void *){s.name}{i}")
         out.append(f"void layer{i}(const int8_t *x, int8_t *y);")
-        out.append(f"void layer{i}(const int8_t *x, int8_t *y)\n{{\n    kernel{i}({', '.join(['x', 'y', *arguments])});\n}}\n")
+        out.append(
+            f"void layer{i}(const int8_t *x, int8_t *y)\n{{\n    "
+            f"kernel{i}({', '.join(['x', 'y', *arguments])});\n}}\n"
+        )
     signature = "const int8_t *const *x, int8_t *const *y, int32_t times"
     for i in range(len(codes)):
-        out.append(f"void many{i}({signature});\nvoid many{i}({signature})\n{{\n    for (; times; times--) {{\n        layer{i}(x[{i}], y[{i}]);\n    }}\n}}\n")
+        out.append(
+            f"void many{i}({signature});\nvoid many{i}({signature})\n{{\n    for (; times; times--) {{\n     "
+            f"   layer{i}(x[{i}], y[{i}]);\n    }}\n}}\n"
+        )
     return "\n".join(out)
 
 
@@ -83,7 +95,8 @@ class Times:
     def row(self, name: str) -> str:
         a, b = statistics.median(self.ours), statistics.median(self.theirs)
         c, d = min(self.ours), min(self.theirs)
-        return f"| {name} | {a:.1f} | {b:.1f} | {a / b:.2f} | {c:.1f} | {d:.1f} | {c / d:.2f} | {self.equal} |"
+        return (f"| {name} | {a:.1f} | {b:.1f} | {a / b:.2f} | {c:.1f} | {d:.1f} | {c / d:.2f} | "
+                f"{self.equal} |")
 
 
 def measure(path: Path, rounds: int, compiler: str, flags: list[str]) -> Times:
@@ -102,7 +115,9 @@ def measure(path: Path, rounds: int, compiler: str, flags: list[str]) -> Times:
         mine()
         equal = "-"
         if stored is not None:
-            equal = "yes" if all(np.array_equal(y.reshape(-1), stored[f"out_{i}"][0].reshape(-1)) for i, y in enumerate(outputs)) else "NO"
+            equal = "yes" if all(
+                np.array_equal(y.reshape(-1), stored[f"out_{i}"][0].reshape(-1))
+                for i, y in enumerate(outputs)) else "NO"
         repeats = max(1, int(200 / max(once(mine, 3), 1)))  # short: a sample that is preempted says nothing
         pairs = [(once(mine, repeats), once(theirs, repeats)) for _ in range(rounds)]
     return Times([a for a, _ in pairs], [b for _, b in pairs], equal)
@@ -120,16 +135,22 @@ def print_layers(path: Path, rounds: int, compiler: str, flags: list[str]) -> No
         x, y = pointers(xs), pointers(ys)
         for i, (layer, code, want, got) in enumerate(zip(found, codes, wants, ys, strict=True)):
             call = getattr(library, f"many{i}")
-            t = min(once(lambda call=call: call(x, y, 20), 1) / 20 for _ in range(rounds))  # type: ignore[misc]
+            t = min(once(lambda call=call: call(x, y, 20), 1) / 20
+                    for _ in range(rounds))  # type: ignore[misc]
             assert (got == want).all(), (path.stem, i, layer.name, layer.shape)
             s = layer.shape
             work = 0 if layer.weights is None else s.macs
-            what = f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} s{s.stride_h}"
-            print(f"  {layer.name:18s} {what:40s} {work:8d} MACs {t:8.2f} us {work / t / 1000:6.1f} GMAC/s  {code.note}")
+            what = (f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} "
+                    f"s{s.stride_h}")
+            print(
+                f"  {layer.name:18s} {what:40s} {work:8d} MACs {t:8.2f} us {work / t / 1000:6.1f} GMAC/s  "
+                f"{code.note}"
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--cc", default=os.environ.get("CC", "gcc"))
@@ -144,7 +165,8 @@ def main() -> None:
         print(times[-1].row(path.stem), flush=True)
         if arguments.layers:
             print_layers(path, arguments.rounds, arguments.cc, arguments.flags.split())
-    total = Times([sum(v) for v in zip(*(t.ours for t in times), strict=True)], [sum(v) for v in zip(*(t.theirs for t in times), strict=True)], "")
+    total = Times([sum(v) for v in zip(*(t.ours for t in times), strict=True)],
+                  [sum(v) for v in zip(*(t.theirs for t in times), strict=True)], "")
     print(total.row("total"))
 
 

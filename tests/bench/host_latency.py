@@ -2,9 +2,10 @@
 
     python tests/bench/host_latency.py MODEL … [--rounds 30] [--cc gcc] [--flags "-O3"] [--emx]
 
-ONNX models run beside ONNX Runtime, TFLite models beside LiteRT with XNNPACK; --emx adds the C of emx-onnx-cgen
-(`pip install emx-onnx-cgen`). Read the ratios: all are measured in turns, so that the machine's noise meets all. Times
-are medians in microseconds; the difference is the largest, relative to the range (integers: in units).
+ONNX models run beside ONNX Runtime, TFLite models beside LiteRT with XNNPACK; --emx adds the C of
+emx-onnx-cgen (`pip install emx-onnx-cgen`). Read the ratios: all are measured in turns, so that the machine's
+noise meets all. Times are medians in microseconds; the difference is the largest, relative to the range
+(integers: in units).
 """
 
 from __future__ import annotations
@@ -31,16 +32,20 @@ Call = Callable[[], Any]
 
 def shared_library(folder: Path, source: str, compiler: str, flags: list[str]) -> ctypes.CDLL:
     """C as a shared library."""
-    subprocess.run([compiler, *flags, "-shared", "-fPIC", source, "-lm", "-o", f"{source}.so"], cwd=folder, check=True)
+    subprocess.run([compiler, *flags, "-shared", "-fPIC", source, "-lm", "-o", f"{source}.so"],
+                   cwd=folder,
+                   check=True)
     return ctypes.CDLL(str(folder / f"{source}.so"))
 
 
-def ours(compiled: Compiled, folder: Path, compiler: str, flags: list[str], inputs: list[np.ndarray]) -> tuple[Call, list[np.ndarray]]:
+def ours(compiled: Compiled, folder: Path, compiler: str, flags: list[str],
+         inputs: list[np.ndarray]) -> tuple[Call, list[np.ndarray]]:
     """A call of the compiled model on fixed arrays, and its outputs."""
     view = compiled.view
     for name, text in compiled.texts.items():
         (folder / name).write_text(text)
-    library = shared_library(folder, f"{view.name}.c", compiler, [*flags, *view.target.c_flags, f"-I{include_dir()}"])
+    library = shared_library(folder, f"{view.name}.c", compiler,
+                             [*flags, *view.target.c_flags, f"-I{include_dir()}"])
     outputs = [np.empty(p.buffer.type.shape, p.buffer.type.dtype.numpy) for p in view.outputs]
 
     def pointers(arrays: list[np.ndarray]) -> Any:
@@ -77,9 +82,13 @@ def litert(model: Path, inputs: list[np.ndarray]) -> tuple[Call, list[np.ndarray
     return interpreter.invoke, outputs
 
 
-def emx(model: Path, folder: Path, compiler: str, flags: list[str], inputs: list[np.ndarray], outputs: list[np.ndarray]) -> Call | None:
+def emx(model: Path, folder: Path, compiler: str, flags: list[str], inputs: list[np.ndarray],
+        outputs: list[np.ndarray]) -> Call | None:
     """The C of emx-onnx-cgen; None where it refuses the model."""
-    command = [sys.executable, "-m", "emx_onnx_cgen", "compile", str(model.resolve()), "emx.c", "--model-name", "emx"]
+    command = [
+        sys.executable, "-m", "emx_onnx_cgen", "compile",
+        str(model.resolve()), "emx.c", "--model-name", "emx"
+    ]
     if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
         return None
     library = shared_library(folder, "emx.c", compiler, [*flags, "-march=native", "-w"])
@@ -124,7 +133,8 @@ def measure(model: Path, arguments: argparse.Namespace) -> str:
         mine()
         error = difference(outputs, expected)
         calls: list[Call] = [mine, theirs]
-        third = emx(model, folder, arguments.cc, flags, inputs, outputs) if arguments.emx and model.suffix == ".onnx" else None
+        third = emx(model, folder, arguments.cc, flags, inputs,
+                    outputs) if arguments.emx and model.suffix == ".onnx" else None
         calls += [third] if third else []
         repeats = [max(1, int(2000 / max(once(c, 3), 1))) for c in calls]
         rounds = [[once(c, n) for c, n in zip(calls, repeats, strict=True)] for _ in range(arguments.rounds)]
@@ -143,7 +153,10 @@ def main() -> None:
     parser.add_argument("--flags", default="-O3")
     parser.add_argument("--emx", action="store_true")
     arguments = parser.parse_args()
-    heads = ["model", "ours, µs", "runtime, µs", "ours / runtime", *(["emx, µs", "ours / emx"] if arguments.emx else []), "difference"]
+    heads = [
+        "model", "ours, µs", "runtime, µs", "ours / runtime",
+        *(["emx, µs", "ours / emx"] if arguments.emx else []), "difference"
+    ]
     print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
     for model in arguments.models:
         print(measure(model, arguments), flush=True)

@@ -127,7 +127,10 @@ def _buffers(cases: list[Case]) -> tuple[list[str], list[str]]:
             declarations.append(f"static float x{i}_{j}[{max(a.size, 1)}];")
             names.append(f"x{i}_{j}")
         for j, a in enumerate(constants):
-            declarations.append(f"static const float w{i}_{j}[{max(a.size, 1)}] __attribute__((aligned(64))) = {{{', '.join(f'{v:.9g}f' if '.' in f'{v:.9g}' or 'e' in f'{v:.9g}' else f'{v:.9g}.0f' for v in a.ravel())}}};")
+            declarations.append(
+                f"static const float w{i}_{j}[{max(a.size, 1)}] __attribute__((aligned(64))) = "
+                f"{{{', '.join(f'{v:.9g}f' if '.' in f'{v:.9g}' or 'e' in f'{v:.9g}' else f'{v:.9g}.0f' for v in a.ravel())}}};"  # noqa: E501
+            )
             names.append(f"w{i}_{j}")
         declarations.append(f"static float y{i}[{c.want.size}];")
         types = ["const float *"] * len(names) + ["float *"]
@@ -139,14 +142,17 @@ def _buffers(cases: list[Case]) -> tuple[list[str], list[str]]:
 def host(name: str, layers: list[tuple[str, int, MakeLayer]], compiler: str, flags: list[str]) -> None:
     cases = [make(DIALECTS[name]) for _, _, make in layers]
     declarations, calls = _buffers(cases)
-    lines = ["#include <stdio.h>", "#include <time.h>", *declarations,
-             "static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3; }",
-             "int main(void) {"]  # fmt: skip
+    lines = [
+        "#include <stdio.h>", "#include <time.h>", *declarations,
+        "static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return "
+        "(double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3; }",
+        "int main(void) {"
+    ]
     for i, (_, macs, _) in enumerate(layers):
         count = max(1, 2_000_000 // macs)
         lines += ["{ double best = 1e30;", "for (int r = 0; r < 60; ++r) { double t = now();",
                   f"for (int j = 0; j < {count}; ++j) {{ {calls[i]}; }}",
-                  f"t = (now() - t) / {count}; if (t < best) best = t; }}", f'printf("{i} %f\\n", best); }}']  # fmt: skip
+                  f"t = (now() - t) / {count}; if (t < best) best = t; }}", f'printf("{i} %f\\n", best); }}']
     lines += ["return 0; }"]
     with tempfile.TemporaryDirectory() as folder:
         tmp = Path(folder)
@@ -157,7 +163,10 @@ def host(name: str, layers: list[tuple[str, int, MakeLayer]], compiler: str, fla
         out = subprocess.run(["./run"], cwd=tmp, check=True, capture_output=True, text=True).stdout
     for line, (label, macs, _), case in zip(out.splitlines(), layers, cases, strict=True):
         microseconds = float(line.split()[1])
-        print(f"{label:28} {macs:>9} MACs {microseconds:9.2f} us {macs / microseconds / 1e3:7.2f} GMAC/s   {case.code.note}")
+        print(
+            f"{label:28} {macs:>9} MACs {microseconds:9.2f} us {macs / microseconds / 1e3:7.2f} GMAC/s   "
+            f"{case.code.note}"
+        )
 
 
 def board(name: str, layers: list[tuple[str, int, MakeLayer]], runner: str, optimise: str) -> None:
@@ -172,23 +181,40 @@ def board(name: str, layers: list[tuple[str, int, MakeLayer]], runner: str, opti
         tmp = Path(folder)
         (tmp / "main.c").write_text("\n".join(lines))
         (tmp / "kernels.c").write_text(unit(cases))
-        command = [runner, name, optimise, "-std=c99", "--dir", str(tmp), str(tmp / "main.c"), str(tmp / "kernels.c")]
+        command = [
+            runner, name, optimise, "-std=c99", "--dir",
+            str(tmp),
+            str(tmp / "main.c"),
+            str(tmp / "kernels.c")
+        ]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        sizes = subprocess.run(["arm-none-eabi-nm", "-S", str(tmp / "a.elf")], capture_output=True, text=True, check=True).stdout
+        sizes = subprocess.run(["arm-none-eabi-nm", "-S", str(tmp / "a.elf")],
+                               capture_output=True,
+                               text=True,
+                               check=True).stdout
     counts = dict(re.findall(r"instructions\[k(\d+)\]: (\d+)", out))
     code = {m[1]: int(m[0], 16) for m in re.findall(r"^\S+ (\S+) \S k(\d+)$", sizes, re.M)}
     for i, ((label, macs, _), case) in enumerate(zip(layers, cases, strict=True)):
         n = int(counts[str(i)])
-        print(f"{label:28} {macs:>9} MACs {n:>10} {n / macs:6.2f} /MAC {code[str(i)]:>6} bytes   {case.code.note}")
+        print(
+            f"{label:28} {macs:>9} MACs {n:>10} {n / macs:6.2f} /MAC {code[str(i)]:>6} bytes   "
+            f"{case.code.note}"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("where", choices=["host", "m4", "m7", "m33", "m55"])
     parser.add_argument("dialect", nargs="?", default="v8", choices=list(HOST_FLAGS))
-    parser.add_argument("--runner", default="run_m.sh", help="builds and runs on a board, prints instruction counts")
+    parser.add_argument("--runner",
+                        default="run_m.sh",
+                        help="builds and runs on a board, prints instruction counts")
     parser.add_argument("--compiler", default="gcc")
-    parser.add_argument("--flag", action="append", default=[], help="for the host compiler, such as --flag=-march=native")
+    parser.add_argument("--flag",
+                        action="append",
+                        default=[],
+                        help="for the host compiler, such as --flag=-march=native")
     parser.add_argument("-O", dest="optimise", default="2")
     parser.add_argument("--only", default="", help="layers whose name contains this")
     args = parser.parse_args()

@@ -1,8 +1,10 @@
-"""Instructions of every int8 layer of TFLite models on a Cortex-M4 in QEMU, kernel by kernel, checked against numpy.
+"""Instructions of every int8 layer of TFLite models on a Cortex-M4 in QEMU, kernel by kernel, checked against
+numpy.
 
 usage: kernels_int8.py MODEL.tflite ... [--core m4] [--plain] [--opt=-O2]
 
-One call of the kernel with its requantisation and store, random input; counted by SysTick (a tick is 40 instructions).
+One call of the kernel with its requantisation and store, random input; counted by SysTick (a tick is 40
+instructions).
 """
 
 from __future__ import annotations
@@ -98,11 +100,15 @@ def read_layer(model: Model, op: tflite.Operator) -> Layer | None:
         kh, kw = (options.FilterHeight(), options.FilterWidth()) if name[0] == "A" else model.shape(i[1])[1:3]
         sh, sw = options.StrideH(), options.StrideW()
         same = options.Padding() == tflite.Padding.SAME
-        pad = [max((b - 1) * s + k - a, 0) // 2 if same else 0 for a, b, s, k in ((h, oh, sh, kh), (w, ow, sw, kw))]
+        pad = [
+            max((b - 1) * s + k - a, 0) // 2 if same else 0
+            for a, b, s, k in ((h, oh, sh, kh), (w, ow, sw, kw))
+        ]
         groups = c if name[0] == "D" else 1
         shape = ConvShape(n, h, w, c, oh, ow, oc, kh, kw, sh, sw, 1, 1, pad[0], pad[1], groups)
     if name == "AVERAGE_POOL_2D":
-        return Layer(name, shape, None, None, QuantSpec(0, np.zeros(1, np.int32), np.zeros(1, np.int32), 0, -128, 127))
+        return Layer(name, shape, None, None,
+                     QuantSpec(0, np.zeros(1, np.int32), np.zeros(1, np.int32), 0, -128, 127))
     product = model.scale(i[0]).astype(np.float64) * model.scale(i[1]).astype(np.float64)
     if name == "FULLY_CONNECTED":
         product = (model.scale(i[0]) * model.scale(i[1])).astype(np.float64)
@@ -117,7 +123,8 @@ def read_layer(model: Model, op: tflite.Operator) -> Layer | None:
     quant = QuantSpec(model.zero_point(i[0]), m, s, zero, lo, hi)
     weights = model.data(i[1], np.int8)
     bias = model.data(i[2], np.int32) if len(i) > 2 and i[2] >= 0 else None
-    weights = weights[0] if name == "DEPTHWISE_CONV_2D" else weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c)
+    weights = weights[0] if name == "DEPTHWISE_CONV_2D" else weights.reshape(shape.out_c, shape.kernel_h,
+                                                                             shape.kernel_w, shape.in_c)
     return Layer(name, shape, weights, bias, quant)
 
 
@@ -156,7 +163,8 @@ def layers(path: Path) -> list[Layer]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--core", default="m4")
     parser.add_argument("--plain", action="store_true", help="the plain C kernels")
@@ -169,12 +177,16 @@ def main() -> None:
             found.append((layer.name, layer.shape, kernel(layer, args.plain), x, expected(layer, x)))
         cases = [Case(code, x, want, overlap=False) for _, _, code, x, want in found]
         with tempfile.TemporaryDirectory() as directory:
-            counts = run_board(cases, Path(directory), args.core, (args.opt, "-fno-inline-functions-called-once"))
+            counts = run_board(cases, Path(directory), args.core,
+                               (args.opt, "-fno-inline-functions-called-once"))
             listing = subprocess.run(
                 ["arm-none-eabi-nm", "-S", str(Path(directory) / "board.o")], capture_output=True, text=True
             ).stdout
             symbols = [line.split() for line in listing.splitlines()]
-            size = sum(int(v[1], 16) for v in symbols if len(v) == 4 and v[2] == "t" and v[3].split(".")[0] not in HARNESS)
+            size = sum(
+                int(v[1], 16)
+                for v in symbols
+                if len(v) == 4 and v[2] == "t" and v[3].split(".")[0] not in HARNESS)
         print(f"== {path.stem}, {args.core}")
         total = macs = 0
         for (name, shape, code, _, _), count in zip(found, counts, strict=True):
@@ -182,10 +194,17 @@ def main() -> None:
             total, macs = total + count, macs + work
             per = f"{count / work:6.2f}" if work else "      "
             s = shape
-            what = f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} s{s.stride_h}"
-            print(f"{name:18s} {what:38s} {work:8d} MACs {count:9d} {per}  {code.note.split('requantisation: ')[-1]}")
+            what = (f"{s.in_h}x{s.in_w}x{s.in_c} -> {s.out_h}x{s.out_w}x{s.out_c} k{s.kernel_h}x{s.kernel_w} "
+                    f"s{s.stride_h}")
+            print(
+                f"{name:18s} {what:38s} {work:8d} MACs {count:9d} {per}  "
+                f"{code.note.split('requantisation: ')[-1]}"
+            )
         constants = sum(c.data.nbytes for _, _, code, _, _ in found for c in code.constants)
-        print(f"{'total':57s} {macs:8d} MACs {total:9d} {total / macs:6.2f}  constants {constants} bytes, code {size} bytes")
+        print(
+            f"{'total':57s} {macs:8d} MACs {total:9d} {total / macs:6.2f}  constants {constants} bytes, code "
+            f"{size} bytes"
+        )
 
 
 if __name__ == "__main__":

@@ -36,8 +36,15 @@ class System:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
-        """The log. programs: names of their libraries; the C of one is <program>.c. core: of a Cortex-M. arenas: libraries, sections."""
+    def build(self,
+              cases: Cases,
+              ok: bool = True,
+              programs: Programs | None = None,
+              core: str = "",
+              arenas: Arenas | None = None) -> str:
+        """The log. programs: names of their libraries; the C of one is <program>.c. core: of a Cortex-M.
+        arenas: libraries, sections.
+        """
         raise NotImplementedError
 
     def install(self, name: str, case: Case, prefix: Path) -> None:
@@ -66,20 +73,29 @@ class CMake(System):
     generator: ClassVar[str] = "Ninja"
     touch_is_change = True
 
-    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
+    def build(self,
+              cases: Cases,
+              ok: bool = True,
+              programs: Programs | None = None,
+              core: str = "",
+              arenas: Arenas | None = None) -> str:
         calls = []
         for name, case in cases.items():
             words = [f'aot_model_library({name} MODEL "{case.model}"']
             for key, value in case.arguments.items():
                 keyword = {"model_name": "NAME"}.get(key, key.upper())
-                values = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
+                values = [f"{k}={v}" for k, v in value.items()] if isinstance(
+                    value, dict) else value if isinstance(value, list) else [value]
                 words.append(keyword if value is True else f"{keyword} {' '.join(map(str, values))}")
             calls.append(" ".join(words) + ")\n")
         for name, (libraries, sections) in (arenas or {}).items():
             given = " ".join(f"{pool}={section}" for pool, section in sections.items())
             calls.append(f"aot_model_arena({name} LIBRARIES {' '.join(libraries)} POOL_SECTIONS {given})\n")
         for name, libraries in (programs or {}).items():
-            calls.append(f"add_executable({name} {name}.c)\ntarget_link_libraries({name} PRIVATE {' '.join(libraries)})\n")
+            calls.append(
+                f"add_executable({name} {name}.c)\ntarget_link_libraries({name} PRIVATE "
+                f"{' '.join(libraries)})\n"
+            )
         self.project = cmake_project.Project(self.folder, "".join(calls), generator=self.generator)
         if not self.project.build_folder.exists():
             self.project.configure(*(["--toolchain", str(ROOT / f"toolchains/{core}.cmake")] if core else []))
@@ -110,25 +126,43 @@ class CMake(System):
 
 
 class SCons(System):
-    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
+    def build(self,
+              cases: Cases,
+              ok: bool = True,
+              programs: Programs | None = None,
+              core: str = "",
+              arenas: Arenas | None = None) -> str:
         calls = []
         if core:
-            tools = f"tools=['default', 'arm_none_eabi_gcc', 'aot_model'], toolpath=[{str(scons_project.TOOLS)!r}, {str(scons_project.TOOLCHAINS)!r}]"
+            tools = ("tools=['default', 'arm_none_eabi_gcc', 'aot_model'], "
+                     f"toolpath=[{str(scons_project.TOOLS)!r}, {str(scons_project.TOOLCHAINS)!r}]")
             calls.append(f"env = Environment({tools}, AOT_MODEL_CPU={core!r})\n")
         calls.append("libraries = {}\n")
         for name, case in cases.items():
             given = ", ".join(f"{k}={v!r}" for k, v in case.arguments.items())
             calls.append(f"libraries[{name!r}] = env.AotModelLibrary({name!r}, {case.model!r}, {given})\n")
         for name, (names, sections) in (arenas or {}).items():
-            calls.append(f"libraries[{name!r}] = env.AotModelArena({name!r}, [libraries[n] for n in {names!r}], pool_sections={sections!r})\n")
+            calls.append(
+                f"libraries[{name!r}] = env.AotModelArena({name!r}, [libraries[n] for n in {names!r}], "
+                f"pool_sections={sections!r})\n"
+            )
         for name, names in (programs or {}).items():
             calls.append(f"used = [libraries[name] for name in {names!r}]\n")
-            calls.append(f"env.Program({name!r}, '{name}.c', LIBS=[*used, 'm'], CPPPATH=[d for u in used for d in u.include_dirs])\n")
+            calls.append(
+                f"env.Program({name!r}, '{name}.c', LIBS=[*used, 'm'], CPPPATH=[d for u in used for d in "
+                "u.include_dirs])\n"
+            )
         return scons_project.Project(self.folder, "".join(calls)).build("-k", ok=ok)
 
     def install(self, name: str, case: Case, prefix: Path) -> None:
-        lines = [f"made = env.AotModelLibrary({name!r}, {case.model!r})", "own, runtime = made.include_dirs", f"prefix = {str(prefix)!r}"]
-        lines += ["env.Install(prefix + '/lib', made.library)", "env.Install(prefix + '/include', [made.header, runtime.Dir('aot_model')])"]
+        lines = [
+            f"made = env.AotModelLibrary({name!r}, {case.model!r})", "own, runtime = made.include_dirs",
+            f"prefix = {str(prefix)!r}"
+        ]
+        lines += [
+            "env.Install(prefix + '/lib', made.library)",
+            "env.Install(prefix + '/include', [made.header, runtime.Dir('aot_model')])"
+        ]
         scons_project.Project(self.folder, "\n".join(lines)).build(str(prefix))
 
     def compiled(self, log: str) -> set[str]:
@@ -153,14 +187,22 @@ class Bazel(System):
         self.workspace = workspace
         self.package = package
 
-    def build(self, cases: Cases, ok: bool = True, programs: Programs | None = None, core: str = "", arenas: Arenas | None = None) -> str:
+    def build(self,
+              cases: Cases,
+              ok: bool = True,
+              programs: Programs | None = None,
+              core: str = "",
+              arenas: Arenas | None = None) -> str:
         calls = []
         for name, case in cases.items():
             arguments = case.arguments | ({"data": list(case.data)} if case.data else {})
             given = ", ".join(f"{k} = {v!r}" for k, v in arguments.items())
             calls.append(f"aot_model_library(name = {name!r}, model = {case.model!r}, {given})\n")
         for name, (names, sections) in (arenas or {}).items():
-            calls.append(f"aot_model_arena(name = {name!r}, libraries = {list(names)!r}, pool_sections = {sections!r})\n")
+            calls.append(
+                f"aot_model_arena(name = {name!r}, libraries = {list(names)!r}, pool_sections = "
+                f"{sections!r})\n"
+            )
         for name, names in (programs or {}).items():
             calls.append(f"cc_binary(name = {name!r}, srcs = ['{name}.c'], deps = {list(names)!r})\n")
         self.workspace.write(f"{self.package}/BUILD.bazel", bazel_project.LOAD + "".join(calls))

@@ -1,4 +1,6 @@
-"""The Bazel workspace of a test run: starting a server takes longer than a build, so one worker has all tests with it."""
+"""The Bazel workspace of a test run: starting a server takes longer than a build, so one worker has all tests
+with it.
+"""
 
 from __future__ import annotations
 

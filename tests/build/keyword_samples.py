@@ -34,11 +34,22 @@ SAMPLES: dict[str, object] = {
 
 
 def write_model_for_all(path: Path) -> None:
-    """y = x * scale with symbolic dimensions, scale to be a constant; rows 0, 1, … up to a limit that is an input."""
+    """y = x * scale with symbolic dimensions, scale to be a constant; rows 0, 1, … up to a limit that is an
+    input.
+    """
     real, whole = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
-    nodes = [helper.make_node("Mul", ["x", "scale"], ["y"], name="mul"), helper.make_node("Range", ["zero", "limit", "one"], ["rows"], name="range")]
-    inputs = [helper.make_tensor_value_info(*facts) for facts in (("x", real, ["batch", "width"]), ("scale", real, [1]), ("limit", whole, []))]
-    outputs = [helper.make_tensor_value_info(*facts) for facts in (("y", real, ["batch", "width"]), ("rows", whole, ["n"]))]
+    nodes = [
+        helper.make_node("Mul", ["x", "scale"], ["y"], name="mul"),
+        helper.make_node("Range", ["zero", "limit", "one"], ["rows"], name="range")
+    ]
+    inputs = [
+        helper.make_tensor_value_info(*facts)
+        for facts in (("x", real, ["batch", "width"]), ("scale", real, [1]), ("limit", whole, []))
+    ]
+    outputs = [
+        helper.make_tensor_value_info(*facts)
+        for facts in (("y", real, ["batch", "width"]), ("rows", whole, ["n"]))
+    ]
     constants = [numpy_helper.from_array(np.array(value), name) for value, name in ((0, "zero"), (1, "one"))]
     graph = helper.make_graph(nodes, "all", inputs, outputs, constants)
     path.parent.mkdir(parents=True, exist_ok=True)

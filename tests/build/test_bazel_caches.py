@@ -36,7 +36,8 @@ def web_dav(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi",
+                                                                            "uwsgi", "scgi"))
     (folder / "nginx.conf").write_text(f"""
 {"user root;" if os.getuid() == 0 else ""}
 daemon off;
@@ -79,8 +80,11 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
             yield f"--remote_cache={address}"
 
 
-def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, cache: str, tmp_path: Path) -> None:
-    """Keys and outputs have nothing of the path of the workspace: every action is a hit, every output the same."""
+def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, cache: str,
+                                                          tmp_path: Path) -> None:
+    """Keys and outputs have nothing of the path of the workspace: every action is a hit, every output the
+    same.
+    """
     package = cache[2:].partition("_")[0]
     another = Workspace(tmp_path / "another_place", workspace.user_root)
     another.create()
@@ -95,17 +99,25 @@ def test_another_checkout_takes_everything_from_the_cache(workspace: Workspace, 
         made.append([checkout.output(f"{package}/{file}").read_bytes() for file in files])
     another.bazel("shutdown")
     assert made[0] == made[1]
-    counts = {kind: int(number) for number, kind in re.findall(r"(\d+) ([a-z -]+)", re.findall(r"processes?: (.*?)\.", log)[-1])}
+    counts = {
+        kind: int(number) for number, kind in re.findall(r"(\d+) ([a-z -]+)",
+                                                         re.findall(r"processes?: (.*?)\.", log)[-1])
+    }
     assert set(counts) <= {"remote cache hit", "disk cache hit", "internal"}, log
     assert sum(number for kind, number in counts.items() if "hit" in kind) >= ACTIONS, log
 
 
 def test_actions_reach_no_network(workspace: Workspace) -> None:
-    """In the sandbox that the tests of the rules run in, only an action that asks for it reaches a server of this machine."""
+    """In the sandbox that the tests of the rules run in, only an action that asks for it reaches a server of
+    this machine.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         ask = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), timeout=5)"
-        rule = 'genrule(name = "{}", outs = ["{}.txt"], cmd = """python3 -c "{}" && touch $@""", tags = [{}])\n'
-        workspace.write("network/BUILD.bazel", rule.format("cut", "cut", ask, "") + rule.format("open", "open", ask, '"requires-network"'))
+        rule = ('genrule(name = "{}", outs = ["{}.txt"], cmd = """python3 -c "{}" && touch $@""", tags = '
+                '[{}])\n')
+        workspace.write(
+            "network/BUILD.bazel",
+            rule.format("cut", "cut", ask, "") + rule.format("open", "open", ask, '"requires-network"'))
         log = workspace.bazel("build", "//network:open")
         if "1 linux-sandbox" not in log:
             pytest.skip("this machine has no namespaces for Bazel's sandbox")

@@ -9,9 +9,20 @@ import re
 from pathlib import Path
 
 import pytest
-from cmake_project import GENERATORS, ROOT, Project, compiled_models, compiled_objects, has_tools, program, write_model, write_vectors
+from cmake_project import (
+    GENERATORS,
+    ROOT,
+    Project,
+    compiled_models,
+    compiled_objects,
+    has_tools,
+    program,
+    write_model,
+    write_vectors,
+)
 
-pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "make", "cc"), reason="needs cmake, ninja, make and cc")
+pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "make", "cc"),
+                                reason="needs cmake, ninja, make and cc")
 
 TWO_MODELS = """
 aot_model_library(kws MODEL models/kws.onnx)
@@ -84,12 +95,15 @@ def test_unchanged_c_is_not_compiled_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
 def test_library_of_one_directory_in_the_program_of_another(tmp_path: Path, generator: str) -> None:
-    """The functions work where find_package() was not called, and targets find the header of a sister directory."""
+    """The functions work where find_package() was not called, and targets find the header of a sister
+    directory.
+    """
     lists = "add_subdirectory(app)\nadd_subdirectory(network)\n"
     project = Project(tmp_path / "p", lists, generator=generator)
     project.write("network/CMakeLists.txt", "aot_model_library(kws MODEL kws.onnx)\n")
     write_model(project.folder / "network/kws.onnx")
-    project.write("app/CMakeLists.txt", "add_executable(app main.c)\ntarget_link_libraries(app PRIVATE app::kws)\n")
+    project.write("app/CMakeLists.txt",
+                  "add_executable(app main.c)\ntarget_link_libraries(app PRIVATE app::kws)\n")
     project.write("app/main.c", program("kws"))
     project.configure()
     project.build("--parallel", "2")
@@ -132,7 +146,7 @@ def test_model_that_the_build_makes(tmp_path: Path, generator: str) -> None:
     add_custom_command(OUTPUT made.onnx COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/trained.onnx made.onnx
                        DEPENDS trained.onnx)
     aot_model_library(kws MODEL made.onnx)
-    """
+    """  # noqa: E501
     project = Project(tmp_path / "p", lists, generator=generator)
     write_model(project.folder / "trained.onnx")
     project.configure()
@@ -145,10 +159,12 @@ def test_model_of_another_directory_by_depends(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "add_subdirectory(training)\nadd_subdirectory(app)\n")
     project.write(
         "training/CMakeLists.txt",
-        "add_custom_target(training COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/t.onnx ${CMAKE_BINARY_DIR}/m.onnx\n"
+        "add_custom_target(training COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/t.onnx "
+        "${CMAKE_BINARY_DIR}/m.onnx\n"
         "  BYPRODUCTS ${CMAKE_BINARY_DIR}/m.onnx)\n",
     )
-    project.write("app/CMakeLists.txt", "aot_model_library(kws MODEL ${CMAKE_BINARY_DIR}/m.onnx DEPENDS training)\n")
+    project.write("app/CMakeLists.txt",
+                  "aot_model_library(kws MODEL ${CMAKE_BINARY_DIR}/m.onnx DEPENDS training)\n")
     write_model(project.folder / "t.onnx")
     project.configure()
     assert project.rebuilt() == {"kws"}
@@ -182,7 +198,8 @@ def test_the_projects_own_flags_compile_the_generated_code(tmp_path: Path) -> No
     write_model(project.folder / "models/vad.onnx")
     project.write("main.c", program("kws", "vad"))
     flags = "-Wall -Wextra -Wconversion -Wshadow -Wpedantic -Werror -fsanitize=undefined"
-    project.configure(f"-DCMAKE_C_FLAGS={flags}", "-DCMAKE_C_STANDARD=11", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    project.configure(f"-DCMAKE_C_FLAGS={flags}", "-DCMAKE_C_STANDARD=11",
+                      "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
     output = project.build()
     lines = [line for line in output.splitlines() if " -c " in line and "kws.c" in line]
     assert lines and all(flags in line and "-std=gnu11" in line for line in lines)
@@ -190,7 +207,9 @@ def test_the_projects_own_flags_compile_the_generated_code(tmp_path: Path) -> No
 
 
 def test_the_codegen_target(tmp_path: Path) -> None:
-    """`cmake --build . --target codegen` (CMake 3.31) makes the generated files and compiles none: for clangd, linters."""
+    """`cmake --build . --target codegen` (CMake 3.31) makes the generated files and compiles none: for
+    clangd, linters.
+    """
     project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\n")
     version = re.search(r"(\d+)\.(\d+)", project.run("cmake", "--version"))
     if not version or (int(version[1]), int(version[2])) < (3, 31):
@@ -202,10 +221,13 @@ def test_the_codegen_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are those of x86-64")
-@pytest.mark.parametrize(("flags", "vector"), [("-march=x86-64", "v4"), ("-mavx2 -mfma", "v8"), ("-mavx2", "v4")])
+@pytest.mark.parametrize(("flags", "vector"), [("-march=x86-64", "v4"), ("-mavx2 -mfma", "v8"),
+                                               ("-mavx2", "v4")])
 def test_host_vectors_follow_the_flags(tmp_path: Path, flags: str, vector: str) -> None:
     """A build without -march is for any processor of the family, and its generated code is too."""
-    project = Project(tmp_path / "p", "aot_model_library(kws MODEL m.onnx)\naot_model_library(vad MODEL m.onnx TARGET host)\n")
+    project = Project(
+        tmp_path / "p",
+        "aot_model_library(kws MODEL m.onnx)\naot_model_library(vad MODEL m.onnx TARGET host)\n")
     write_model(project.folder / "m.onnx")
     project.configure(f"-DCMAKE_C_FLAGS={flags}")
     project.build()

@@ -1,4 +1,5 @@
-"""What is written from the table of cores (compiler/aot_model/targets/cores.py): toolchain files of three build systems.
+"""What is written from the table of cores (compiler/aot_model/targets/cores.py): toolchain files of three
+build systems.
 
 A stale file fails; `pytest tests/build/test_cores.py --update-golden` writes it.
 """
@@ -29,9 +30,9 @@ def cmake(core: Core) -> str:
 
 def bazel() -> str:
     return "".join(
-        f'    "{c.name}": struct(flags = "{" ".join(c.flags)}", machine = "{c.machine}", script = "{c.script}"),\n'
-        for c in ORDERED
-    )
+        f'    "{c.name}": struct(flags = "{" ".join(c.flags)}", machine = "{c.machine}", script = '
+        f'"{c.script}"),\n'
+        for c in ORDERED)
 
 
 def scons() -> str:
@@ -52,6 +53,7 @@ def test_written_from_the_table(name: str, pytestconfig: pytest.Config) -> None:
 
 def test_no_other_cores() -> None:
     """Toolchain files without a row, and rows without a target."""
-    assert {path.stem for path in (ROOT / "toolchains").glob("cortex-m*.cmake")} == {core.name for core in CORES}
+    assert {path.stem
+            for path in (ROOT / "toolchains").glob("cortex-m*.cmake")} == {core.name for core in CORES}
     assert {core.name for core in CORES} <= set(targets())
     assert all((ROOT / "toolchains/qemu" / core.script).is_file() for core in CORES)

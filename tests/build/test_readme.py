@@ -16,7 +16,8 @@ README = (ROOT / "README.md").read_text()
 
 @pytest.mark.skipif(not has_tools("cmake", "ninja", "cc"), reason="needs cmake, ninja and cc")
 def test_the_project_of_the_readme(tmp_path: Path) -> None:
-    lists, code = (re.search(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL) for language in ("cmake", "c"))
+    lists, code = (re.search(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+                   for language in ("cmake", "c"))
     assert lists and code
     project = Project(tmp_path / "p", "")
     project.write("CMakeLists.txt", lists[1])
@@ -28,10 +29,17 @@ def test_the_project_of_the_readme(tmp_path: Path) -> None:
 
 
 def test_all_targets_are_in_the_readme() -> None:
-    assert set(targets()) <= {name for row in re.findall(r"^\| (`[\w-]+`(?:, `[\w-]+`)*) \|", README, re.MULTILINE) for name in re.findall(r"[\w-]+", row)}
+    assert set(targets()) <= {
+        name for row in re.findall(r"^\| (`[\w-]+`(?:, `[\w-]+`)*) \|", README, re.MULTILINE)
+        for name in re.findall(r"[\w-]+", row)
+    }
 
 
 @pytest.mark.parametrize("file", ["README.md", "docs/build-systems.md"])
 def test_all_links_lead_somewhere(file: str) -> None:
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", (ROOT / file).read_text()) if "://" not in link]
+    links = [
+        link.partition("#")[0]
+        for link in re.findall(r"\]\(([^)]+)\)", (ROOT / file).read_text())
+        if "://" not in link
+    ]
     assert links and all((ROOT / file).parent.joinpath(link).exists() for link in links)

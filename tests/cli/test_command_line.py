@@ -40,7 +40,7 @@ def vectors(tmp_path: Path) -> Path:
     return tmp_path / "v.npz"
 
 
-# --- about the installation -----------------------------------------------------------------------------------------
+# --- about the installation ---------------------------------------------------------------------------------
 
 
 def answered(arguments: list[str], capsys: Captured) -> str:
@@ -64,45 +64,64 @@ def test_folders(capsys: Captured) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        [], ["nonsense"], ["compile"], ["compile", "m.onnx"], ["compile", "m.onnx", "-o", "x", "--nonsense"], ["compile", "m.onnx", "-o", "x", "--work", "static"],
-        ["compile", "m.onnx", "-o", "x", "--dim", "N"], ["compile", "m.onnx", "-o", "x", "--dim", "N=0"], ["compile", "m.onnx", "-o", "x", "--max-ram", "-1"],
-        ["compile", "m.onnx", "-o", "x", "--max-ram", "12q"], ["compile", "m.onnx", "-o", "x", "--pool", "a b:1"], ["compile", "m.onnx", "-o", "x", "--pool", "a:1:3"],
-        ["verify", "m.onnx", "--vectors", "v", "--rtol", "-1"], ["verify", "m.onnx", "--vectors", "v", "--max-lsb", "x"],
-        ["compile", "m.onnx", "-o", "x", "--metadata", "some"], ["targets", "--json", "--markdown"],
-    ],
+    [[], ["nonsense"], ["compile"], ["compile", "m.onnx"], ["compile", "m.onnx", "-o", "x", "--nonsense"],
+     ["compile", "m.onnx", "-o", "x", "--work", "static"], ["compile", "m.onnx", "-o", "x", "--dim", "N"],
+     ["compile", "m.onnx", "-o", "x", "--dim", "N=0"], ["compile", "m.onnx", "-o", "x", "--max-ram", "-1"],
+     ["compile", "m.onnx", "-o", "x", "--max-ram", "12q"],
+     ["compile", "m.onnx", "-o", "x", "--pool", "a b:1"], ["compile", "m.onnx", "-o", "x", "--pool", "a:1:3"],
+     ["verify", "m.onnx", "--vectors", "v", "--rtol", "-1"],
+     ["verify", "m.onnx", "--vectors", "v", "--max-lsb", "x"],
+     ["compile", "m.onnx", "-o", "x", "--metadata", "some"], ["targets", "--json", "--markdown"]],
 )  # fmt: skip
 def test_mistyped_options_are_usage_errors(arguments: list[str], capsys: Captured) -> None:
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 2
-    assert re.match(r"aot-model( \w+)?: error: .*\n  hint: see aot-model( \w+)? --help\n$", capsys.readouterr().err)
+    assert re.match(r"aot-model( \w+)?: error: .*\n  hint: see aot-model( \w+)? --help\n$",
+                    capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--include-dir"], ["--version", "--json"]])
 def test_answers_import_no_packages(arguments: list[str]) -> None:
-    program = "import sys; from aot_model.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\nprint([m for m in ('numpy', 'onnx', 'jinja2') if m in sys.modules])"
-    out = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True).stdout
+    program = ("import sys; from aot_model.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: "
+               "pass\nprint([m for m in ('numpy', 'onnx', 'jinja2') if m in sys.modules])")
+    out = subprocess.run([sys.executable, "-c", program, *arguments],
+                         capture_output=True,
+                         text=True,
+                         check=True).stdout
     assert out.strip().endswith("[]")
 
 
 def test_compiling_imports_what_the_format_needs(tmp_path: Path) -> None:
     """Start-up is most of the time of a small model: the other formats' packages stay out."""
-    program = "import sys; from aot_model.cli import main\nassert main(sys.argv[1:]) == 0\nprint(*(m for m in ('onnx_ir', 'tflite', 'flatbuffers', 'onnxruntime') if m in sys.modules))"
+    program = ("import sys; from aot_model.cli import main\nassert main(sys.argv[1:]) == 0\nprint(*(m for m "
+               "in ('onnx_ir', 'tflite', 'flatbuffers', 'onnxruntime') if m in sys.modules))")
     model = Path(__file__).resolve().parents[2] / "examples/digits/digits.onnx"
-    done = subprocess.run([sys.executable, "-c", program, "compile", str(model), "-q", "-o", str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program, "compile",
+                           str(model), "-q", "-o",
+                           str(tmp_path)],
+                          capture_output=True,
+                          text=True,
+                          check=True)
     assert done.stdout.strip() == ""
 
 
-# --- compile and check ------------------------------------------------------------------------------------------------
+# --- compile and check --------------------------------------------------------------------------------------
 
 
 def test_compile_writes_three_files(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
-    assert main(["compile", str(cnn), "-q", "-o", str(tmp_path / "out"), "--report", str(tmp_path / "r.txt"), "--depfile", str(tmp_path / "d")]) == 0
+    assert main([
+        "compile",
+        str(cnn), "-q", "-o",
+        str(tmp_path / "out"), "--report",
+        str(tmp_path / "r.txt"), "--depfile",
+        str(tmp_path / "d")
+    ]) == 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["cnn.c", "cnn.h", "cnn.json"]
     assert "conv1" in (tmp_path / "r.txt").read_text()
     depfile = (tmp_path / "d").read_text()
-    assert depfile.startswith(str(tmp_path / "out" / "cnn.c")) and str(cnn) in depfile and "model.c.j2" in depfile
+    assert depfile.startswith(str(
+        tmp_path / "out" / "cnn.c")) and str(cnn) in depfile and "model.c.j2" in depfile
     assert capsys.readouterr().out == ""
 
 
@@ -121,16 +140,25 @@ def test_symbolic_dimensions(tmp_path: Path, capsys: Captured) -> None:
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--dim", "width=7"]) == 0
     assert "'N'" in capsys.readouterr().err
     assert json.loads((tmp_path / "o" / "m.json").read_text())["inputs"][0]["shape"] == [1, 7]
-    assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--dim", "width=7", "--dim", "N=3", "--dim", "depth=2"]) == 1
+    assert main([
+        "compile",
+        str(path), "-o",
+        str(tmp_path / "o"), "--dim", "width=7", "--dim", "N=3", "--dim", "depth=2"
+    ]) == 1
     assert "depth" in capsys.readouterr().err
 
 
 def test_constant_inputs(tmp_path: Path, capsys: Captured) -> None:
     """A shape that is an input is known when --constant says it; the C function does not take it."""
-    inputs = [helper.make_tensor_value_info(n, t, s) for n, t, s in (("x", TensorProto.FLOAT, [2, 3]), ("shape", TensorProto.INT64, [2]))]
+    inputs = [
+        helper.make_tensor_value_info(n, t, s)
+        for n, t, s in (("x", TensorProto.FLOAT, [2, 3]), ("shape", TensorProto.INT64, [2]))
+    ]
     node = helper.make_node("Reshape", ["x", "shape"], ["y"])
-    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 2])])
-    path = save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), tmp_path / "m.onnx")
+    graph = helper.make_graph([node], "g", inputs,
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 2])])
+    path = save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10),
+                tmp_path / "m.onnx")
     compiling = ["compile", str(path), "-o", str(tmp_path / "o")]
     assert main(compiling) == 1
     assert "--constant" in capsys.readouterr().err
@@ -145,12 +173,18 @@ def test_constant_inputs(tmp_path: Path, capsys: Captured) -> None:
 
 
 def test_bounds(tmp_path: Path, capsys: Captured) -> None:
-    """A range with limits of run time has room for as many numbers as --bound says, and its shape is an output."""
+    """A range with limits of run time has room for as many numbers as --bound says, and its shape is an
+    output.
+    """
     inputs = [tensor(n, [], TensorProto.INT32) for n in ("start", "limit", "delta")]
-    path = save(model([helper.make_node("Range", ["start", "limit", "delta"], ["r"])], inputs, [tensor("r", None, TensorProto.INT32)]), tmp_path / "m.onnx")
+    path = save(
+        model([helper.make_node("Range", ["start", "limit", "delta"], ["r"])], inputs,
+              [tensor("r", None, TensorProto.INT32)]), tmp_path / "m.onnx")
     compiling = ["compile", str(path), "-o", str(tmp_path / "o")]
     assert main([*compiling, "--bound", "r=10"]) == 0
-    assert [(o["name"], o["shape"]) for o in json.loads((tmp_path / "o" / "m.json").read_text())["outputs"]] == [("r", [10]), ("r.shape", [1])]
+    assert [(o["name"], o["shape"])
+            for o in json.loads((tmp_path / "o" / "m.json").read_text())["outputs"]] == [("r", [10]),
+                                                                                         ("r.shape", [1])]
     assert main(compiling) == 1 and main([*compiling, "--bound", "s=10"]) == 1
     assert "[E203]" in capsys.readouterr().err
 
@@ -163,14 +197,21 @@ def test_budgets(option: str, limit: str, cnn: Path, tmp_path: Path, capsys: Cap
     assert main(["compile", str(cnn), "-o", str(tmp_path / "o"), option, "1m"]) == 0
 
 
-@pytest.mark.parametrize("arguments", [["--target", "cortex-m5"], ["--target", "c,nonsense=1"], ["--target", "c", "--option", "optimize=much"], ["--dump-after", "nonsense"], ["--explain", "x"]])
-def test_unknown_targets_options_and_passes(arguments: list[str], cnn: Path, tmp_path: Path, capsys: Captured) -> None:
+@pytest.mark.parametrize("arguments", [["--target", "cortex-m5"], ["--target", "c,nonsense=1"],
+                                       ["--target", "c", "--option", "optimize=much"],
+                                       ["--dump-after", "nonsense"], ["--explain", "x"]])
+def test_unknown_targets_options_and_passes(arguments: list[str], cnn: Path, tmp_path: Path,
+                                            capsys: Captured) -> None:
     assert main(["compile", str(cnn), "-o", str(tmp_path / "o"), *arguments]) == 1
     assert "[E501]" in capsys.readouterr().err
 
 
 def test_dumps_and_explanations(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
-    assert main(["compile", str(cnn), "-o", str(tmp_path / "o"), "--dump-after", "expand", "--explain", "move_transposes"]) == 0
+    assert main([
+        "compile",
+        str(cnn), "-o",
+        str(tmp_path / "o"), "--dump-after", "expand", "--explain", "move_transposes"
+    ]) == 0
     out = capsys.readouterr().out
     assert "; after expand" in out and "Convolution(" in out and "; move_transposes: changed the graph" in out
 
@@ -178,7 +219,10 @@ def test_dumps_and_explanations(cnn: Path, tmp_path: Path, capsys: Captured) -> 
 def test_check_tells_everything_and_writes_nothing(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
     assert main(["check", str(cnn), "--target", "cortex-m4"]) == 0
     assert "no problems" in capsys.readouterr().out
-    nodes = [helper.make_node("Softmax", ["x"], ["a"], axis=9, name="n1"), helper.make_node("Relu", ["x"], ["b"], foo=1, name="n2")]
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["a"], axis=9, name="n1"),
+        helper.make_node("Relu", ["x"], ["b"], foo=1, name="n2")
+    ]
     bad = save(model(nodes, [tensor("x", [2, 2])], [tensor("a", None)]), tmp_path / "bad.onnx")
     assert main(["check", str(bad), "--target", "c"]) == 1
     captured = capsys.readouterr()
@@ -187,7 +231,7 @@ def test_check_tells_everything_and_writes_nothing(cnn: Path, tmp_path: Path, ca
     assert [p["code"] for p in json.loads(capsys.readouterr().out)["problems"]] == ["E301", "E202"]
 
 
-# --- inspect, run, verify -----------------------------------------------------------------------------------------------
+# --- inspect, run, verify -----------------------------------------------------------------------------------
 
 
 def test_inspect(cnn: Path, capsys: Captured) -> None:
@@ -205,17 +249,27 @@ def test_inspect(cnn: Path, capsys: Captured) -> None:
 def test_run_by_name_and_stacked(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
     x, y = expected()
     np.savez(tmp_path / "one.npz", x=x[0])
-    assert main(["run", str(cnn), "--inputs", str(tmp_path / "one.npz"), "--outputs", str(tmp_path / "o.npz")]) == 0
+    assert main(
+        ["run", str(cnn), "--inputs",
+         str(tmp_path / "one.npz"), "--outputs",
+         str(tmp_path / "o.npz")]) == 0
     np.testing.assert_allclose(np.load(tmp_path / "o.npz")["y"], y[0], rtol=1e-4, atol=1e-5)
     np.savez(tmp_path / "all.npz", in_0=x)
-    assert main(["run", str(cnn), "--inputs", str(tmp_path / "all.npz"), "--outputs", str(tmp_path / "o.npz"), "--target", "c", "--sanitize"]) == 0
+    assert main([
+        "run",
+        str(cnn), "--inputs",
+        str(tmp_path / "all.npz"), "--outputs",
+        str(tmp_path / "o.npz"), "--target", "c", "--sanitize"
+    ]) == 0
     np.testing.assert_allclose(np.load(tmp_path / "o.npz")["out_0"], y, rtol=1e-4, atol=1e-5)
     assert main(["run", str(cnn), "--inputs", str(tmp_path / "one.npz")]) == 0
     assert "y: float32[1, 5]" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arrays", [{}, {"z": np.zeros(3)}, {"x": np.zeros((1, 2, 6, 6))}, {"x": np.zeros((2, 6, 6), np.float32)}, {"in_0": np.zeros((3, 2, 6, 6), np.float32)}])
-def test_run_with_wrong_inputs(arrays: dict[str, np.ndarray], cnn: Path, tmp_path: Path, capsys: Captured) -> None:
+@pytest.mark.parametrize("arrays", [{}, {"z": np.zeros(3)}, {"x": np.zeros(
+    (1, 2, 6, 6))}, {"x": np.zeros((2, 6, 6), np.float32)}, {"in_0": np.zeros((3, 2, 6, 6), np.float32)}])
+def test_run_with_wrong_inputs(arrays: dict[str, np.ndarray], cnn: Path, tmp_path: Path,
+                               capsys: Captured) -> None:
     np.savez(tmp_path / "i.npz", **arrays)
     assert main(["run", str(cnn), "--inputs", str(tmp_path / "i.npz")]) == 1
     assert "[E104]" in capsys.readouterr().err
@@ -231,9 +285,14 @@ def test_inputs_that_cannot_be_read(cnn: Path, tmp_path: Path, capsys: Captured)
 def test_run_on_a_single_array(cnn: Path, tmp_path: Path, capsys: Captured) -> None:
     x, y = expected()
     np.save(tmp_path / "x.npy", x[0])
-    assert main(["run", str(cnn), "--inputs", str(tmp_path / "x.npy"), "--outputs", str(tmp_path / "o.npz")]) == 0
+    assert main(["run",
+                 str(cnn), "--inputs",
+                 str(tmp_path / "x.npy"), "--outputs",
+                 str(tmp_path / "o.npz")]) == 0
     np.testing.assert_allclose(np.load(tmp_path / "o.npz")["y"], y[0], rtol=1e-4, atol=1e-5)
-    two = save(model([helper.make_node("Add", ["a", "b"], ["c"])], [tensor("a", [2]), tensor("b", [2])], [tensor("c", [2])]), tmp_path / "two.onnx")
+    two = save(
+        model([helper.make_node("Add", ["a", "b"], ["c"])],
+              [tensor("a", [2]), tensor("b", [2])], [tensor("c", [2])]), tmp_path / "two.onnx")
     assert main(["run", str(two), "--inputs", str(tmp_path / "x.npy")]) == 1
     error = capsys.readouterr().err
     assert "[E104]" in error and "the model has 2 inputs: a, b" in error and ".npz" in error
@@ -243,14 +302,20 @@ def _npy(header: bytes) -> bytes:
     return b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header
 
 
-@pytest.mark.parametrize(("data", "said"), [
-    (None, "No such file"), (b"", "neither .npy nor .npz"), (b"nonsense", "neither .npy nor .npz"), (b"\x80\x04N.", "neither .npy nor .npz"),
-    (np.array([{}], dtype=object), "Python objects"), (np.zeros((2, 6, 6), np.float32), "is float32[2, 6, 6], not float32[1, 2, 6, 6]"), (np.zeros((1, 2, 6, 6)), "is float64"),
-    (np.zeros((1, 2, 6, 6), [("a", "<f4")]), "not float32[1, 2, 6, 6]"), (np.zeros((), np.float32), "is float32[], not float32"), (_npy(b""), "cannot be read"), (b"\x93NUMPY", "cannot be read"),
-    (_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999,)}\n"), "cannot be read"), (_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}\n") + b"12345", "cannot be read"),
-    (_npy(b"((((" * 900 + b"\n"), "cannot be read"),
-])  # fmt: skip
-def test_a_single_array_that_does_not_fit(data: bytes | np.ndarray | None, said: str, cnn: Path, tmp_path: Path, capsys: Captured) -> None:
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(None, "No such file"), (b"", "neither .npy nor .npz"), (b"nonsense", "neither .npy nor .npz"),
+     (b"\x80\x04N.", "neither .npy nor .npz"), (np.array([{}], dtype=object), "Python objects"),
+     (np.zeros((2, 6, 6), np.float32), "is float32[2, 6, 6], not float32[1, 2, 6, 6]"),
+     (np.zeros((1, 2, 6, 6)), "is float64"),
+     (np.zeros((1, 2, 6, 6), [("a", "<f4")]), "not float32[1, 2, 6, 6]"),
+     (np.zeros((), np.float32), "is float32[], not float32"), (_npy(b""), "cannot be read"),
+     (b"\x93NUMPY", "cannot be read"),
+     (_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999,)}\n"), "cannot be read"),
+     (_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,)}\n") + b"12345", "cannot be read"),
+     (_npy(b"((((" * 900 + b"\n"), "cannot be read")])  # fmt: skip
+def test_a_single_array_that_does_not_fit(data: bytes | np.ndarray | None, said: str, cnn: Path,
+                                          tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "x.npy"
     if isinstance(data, bytes):
         path.write_bytes(data)
@@ -298,11 +363,15 @@ def test_lists(command: str, word: str, form: list[str], capsys: Captured) -> No
 
 
 def test_a_reader_that_goes_is_no_error() -> None:
-    done = subprocess.run(f"{sys.executable} -m aot_model ops | head -1", shell=True, capture_output=True, text=True, check=False)
+    done = subprocess.run(f"{sys.executable} -m aot_model ops | head -1",
+                          shell=True,
+                          capture_output=True,
+                          text=True,
+                          check=False)
     assert done.stderr == ""
 
 
-# --- programs around a library ------------------------------------------------------------------------------------------
+# --- programs around a library ------------------------------------------------------------------------------
 
 
 def test_programs(cnn: Path, vectors: Path, tmp_path: Path) -> None:
@@ -310,9 +379,18 @@ def test_programs(cnn: Path, vectors: Path, tmp_path: Path) -> None:
 
     out = tmp_path / "out"
     assert main(["compile", str(cnn), "-o", str(out)]) == 0
-    assert main(["test-main", str(out / "cnn.json"), "--vectors", str(vectors), "-o", str(out / "test.c"), "--depfile", str(out / "test.d")]) == 0
+    assert main([
+        "test-main",
+        str(out / "cnn.json"), "--vectors",
+        str(vectors), "-o",
+        str(out / "test.c"), "--depfile",
+        str(out / "test.d")
+    ]) == 0
     assert main(["benchmark-main", str(out / "cnn.json"), "-o", str(out / "bench.c"), "--runs", "3"]) == 0
     assert str(vectors) in (out / "test.d").read_text()
     for name in ("test", "bench"):
-        subprocess.run(["gcc", "-O1", "-march=native", f"-I{include_dir()}", f"{name}.c", "cnn.c", "-lm", "-o", name], cwd=out, check=True)
+        subprocess.run(
+            ["gcc", "-O1", "-march=native", f"-I{include_dir()}", f"{name}.c", "cnn.c", "-lm", "-o", name],
+            cwd=out,
+            check=True)
         subprocess.run([f"./{name}"], cwd=out, check=True, capture_output=True)

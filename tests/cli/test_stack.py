@@ -1,4 +1,6 @@
-"""`aot-model stack`: the sum along the calls, against a painted stack; what has no bound; functions in assembler."""
+"""`aot-model stack`: the sum along the calls, against a painted stack; what has no bound; functions in
+assembler.
+"""
 
 from __future__ import annotations
 
@@ -48,18 +50,18 @@ def test_the_deepest_way_counts(tmp_path: Path, capsys: Captured) -> None:
     assert text.startswith("m_run() needs 108 bytes of stack\n")
     assert "deepest: m_run > wide\nnot counted, not of this library: expf\n" in text
     assert main([*command, "--stack-allowance=0", "--max-stack=107"]) == 1
-    assert "m.json: error: m_run() needs 108 bytes of stack, the budget is 107\nfunction  own" in capsys.readouterr().err
-    assert main([*command, "--stack-allowance=0", "-o", str(tmp_path / "said")]) == 0 and (tmp_path / "said").read_text() == text
+    assert "m.json: error: m_run() needs 108 bytes of stack, the budget is 107\nfunction  own" in capsys.readouterr(  # noqa: E501
+    ).err
+    assert main([*command, "--stack-allowance=0", "-o",
+                 str(tmp_path / "said")]) == 0 and (tmp_path / "said").read_text() == text
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("16 bytes (static)", "16 bytes (dynamic)"), "layer() takes stack as it runs: there is no bound [E402]"),
-        (('targetname: "expf"', 'targetname: "m_run"'), "m_run() calls itself: its stack has no bound [E402]"),
-        (('title: "m_run"', 'title: "n_run"'), "has no function m_run() [E102]"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (("16 bytes (static)", "16 bytes (dynamic)"), "layer() takes stack as it runs: there is no bound [E402]"),
+    (('targetname: "expf"', 'targetname: "m_run"'), "m_run() calls itself: its stack has no bound [E402]"),
+    (('title: "m_run"', 'title: "n_run"'), "has no function m_run() [E102]"),
+],
+                         )
 def test_no_bound(tmp_path: Path, capsys: Captured, change: tuple[str, str], message: str) -> None:
     assert main(library(tmp_path, GRAPH.replace(*change))) == 1
     assert message in capsys.readouterr().err
@@ -97,7 +99,8 @@ __attribute__((naked, noinline, used)) static void one(
 def test_what_cannot_be_counted_fails_a_budget_without_an_allowance(tmp_path: Path, capsys: Captured) -> None:
     command = library(tmp_path)
     assert main([*command, "--max-stack=64k"]) == 1
-    assert "m_run() needs 108 bytes of stack, and those of functions that cannot be counted: expf\n" in capsys.readouterr().err
+    assert "m_run() needs 108 bytes of stack, and those of functions that cannot be counted: expf\n" in capsys.readouterr(  # noqa: E501
+    ).err
     assert main([*command, "--max-stack=523", "--stack-allowance=500"]) == 1
     assert main([*command, "--max-stack=524", "--stack-allowance=500"]) == 0
     assert "m_run() needs 524 bytes of stack\n" in capsys.readouterr().out
@@ -121,7 +124,9 @@ edge: { sourcename: "m_load" targetname: "m.c:k_called" label: "m.c:10:5" }
 
 
 def test_calls_through_pointers(tmp_path: Path, capsys: Captured) -> None:
-    """Of those whose address is taken before the entry; none of them, or the program's own, cannot be counted."""
+    """Of those whose address is taken before the entry; none of them, or the program's own, cannot be
+    counted.
+    """
     command = library(tmp_path, POINTERS)
     (tmp_path / "m.c").write_text("/* k_called */ step(&small); const char *s = \"k_called\";")
     assert main([*command, "--max-stack=1k"]) == 0
@@ -132,7 +137,9 @@ def test_calls_through_pointers(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "m.json").write_text(json.dumps({"c_name": "m", "options": {"profile": True}}))
     assert main([*command, "--max-stack=64k"]) == 1
     assert "cannot be counted: m_ticks, which the program has" in capsys.readouterr().err
-    nothing = "".join(line for line in POINTERS.splitlines(True) if "large" not in line and "small" not in line and "k_called" not in line and "wrapper" not in line)
+    nothing = "".join(
+        line for line in POINTERS.splitlines(True)
+        if "large" not in line and "small" not in line and "k_called" not in line and "wrapper" not in line)
     (tmp_path / "m.c").write_text("")
     (tmp_path / "m.c.ci").write_text(nothing)
     assert main([*command, "--max-stack=64k"]) == 1
@@ -174,9 +181,13 @@ Disassembly of section .text:
 
 def test_disassembly() -> None:
     code = disassembled(DISASSEMBLY)
-    assert code["first"] is code["alias"] and (code["first"].size, code["first"].calls) == (16 + 16 + 24, {"second"}), "it goes on in the next"
+    assert code["first"] is code["alias"] and (code["first"].size, code["first"].calls) == (16 + 16 + 24, {
+        "second"
+    }), "it goes on in the next"
     assert (code["second"].size, code["second"].calls) == (16, set())
-    assert code["third"].size is None and code["fourth"].size is None and code["fourth"].calls == {"elsewhere"}
+    assert code["third"].size is None and code["fourth"].size is None and code["fourth"].calls == {
+        "elsewhere"
+    }
     assert not disassembled(DISASSEMBLY.replace("littlearm", "x86-64"))
 
 
@@ -184,17 +195,21 @@ def test_disassembly() -> None:
 @pytest.mark.parametrize("board", ["m0", "m4", "m55"])
 def test_functions_of_the_library_against_a_painted_stack(tmp_path: Path, board: str) -> None:
     """Over many arguments: the sine of a large one needs most."""
-    names = ("sinf", "cosf", "tanf", "expf", "logf", "powf", "tanhf", "erff", "sqrtf", "atanf", "asinhf", "fmodf")
+    names = ("sinf", "cosf", "tanf", "expf", "logf", "powf", "tanhf", "erff", "sqrtf", "atanf", "asinhf",
+             "fmodf")
     flags = [*BOARDS[board].flags, "-mthumb"]
     needs = library_needs(["arm-none-eabi-gcc", *flags], names)
     assert set(needs) == set(names)
     calls = "".join(f'    measure("{n}", {n}_);\n' for n in names)
-    wrappers = "".join(f"static float {n}_(float v) {{ return {n}(v{', v' if n in ('powf', 'fmodf') else ''}); }}\n" for n in names)
+    wrappers = "".join(
+        f"static float {n}_(float v) {{ return {n}(v{', v' if n in ('powf', 'fmodf') else ''}); }}\n"
+        for n in names)
     (tmp_path / "main.c").write_text(LIBRARY_MAIN % (wrappers, calls))
     printed = build_and_run(BOARDS[board], ["main.c"], tmp_path, ["-O2"])
     used = {name: int(size) for name, size in re.findall(r"(\w+) (\d+)", printed)}
     assert set(used) == set(names)
-    over = {name: (used[name], needs[name]) for name in names if used[name] > needs[name] + 24}  # the wrapper's own
+    # the wrapper's own
+    over = {name: (used[name], needs[name]) for name in names if used[name] > needs[name] + 24}
     assert not over, over
     assert used["sinf"] > 30
 
@@ -226,17 +241,21 @@ int main(void)
 {
 %s    return 0;
 }
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.skipif(not available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
 @pytest.mark.parametrize("board", ["m4", "m55"])
 @pytest.mark.parametrize("name", ["digits", *CORPUS])
 def test_against_a_painted_stack(tmp_path: Path, board: str, name: str) -> None:
-    """What a run leaves on the stack of a Cortex-M is no more than the bound; tests/painted_stack.py measures any model."""
+    """What a run leaves on the stack of a Cortex-M is no more than the bound; tests/painted_stack.py measures
+    any model.
+    """
     if name != "digits" and MODELS is None:
         pytest.skip(REASON)
-    used, bound, table = measure(ROOT / "examples/digits/digits.onnx" if name == "digits" else Path(str(MODELS)) / name, board, tmp_path)
+    used, bound, table = measure(
+        ROOT / "examples/digits/digits.onnx" if name == "digits" else Path(str(MODELS)) / name, board,
+        tmp_path)
     assert used <= bound, f"{used}\n{table}"
     assert used * 2 >= bound, "and no number out of the air"
 
@@ -246,8 +265,13 @@ def test_against_a_painted_stack(tmp_path: Path, board: str, name: str) -> None:
 def test_another_model_of_the_corpus_for_every_commit(tmp_path: Path, board: str) -> None:
     if MODELS is None:
         pytest.skip(REASON)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-    small = sorted(p for p in Path(str(MODELS)).iterdir() if p.suffix in (".onnx", ".tflite") and p.stat().st_size < 150_000)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"],
+                            cwd=ROOT,
+                            capture_output=True,
+                            text=True,
+                            check=False).stdout.strip()
+    small = sorted(p for p in Path(str(MODELS)).iterdir()
+                   if p.suffix in (".onnx", ".tflite") and p.stat().st_size < 150_000)
     chosen = small[int(commit[:8] or "0", 16) % len(small)]
     try:
         used, bound, table = measure(chosen, board, tmp_path)

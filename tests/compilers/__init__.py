@@ -1,1 +1,3 @@
-"""The matrix of compilers and flags: columns (compilers), groups (programs), cells (a program built and run), results."""
+"""The matrix of compilers and flags: columns (compilers), groups (programs), cells (a program built and run),
+results.
+"""

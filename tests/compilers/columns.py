@@ -13,7 +13,10 @@ from pathlib import Path
 import qemu
 
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
-MACHINES = {"x86-64-v2": ("sse4_2",), "x86-64-v3": ("avx2", "bmi2", "fma"), "x86-64-v4": ("avx512f", "avx512bw", "avx512vl")}
+MACHINES = {
+    "x86-64-v2": ("sse4_2",), "x86-64-v3": ("avx2", "bmi2", "fma"),
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512vl")
+}
 """Levels of x86-64, and what /proc/cpuinfo has where they run."""
 
 
@@ -55,7 +58,8 @@ def _x86() -> Iterator[Column]:
                 vectors = ("v8",)
             elif flags[1:] == ("-march=x86-64-v4",):
                 vectors = ("v8", "v16")
-            yield Column(f"{compiler} {' '.join(flags)}", (compiler,), flags, ("c", *(f"host,vector={v}" for v in vectors)))
+            yield Column(f"{compiler} {' '.join(flags)}", (compiler,), flags,
+                         ("c", *(f"host,vector={v}" for v in vectors)))
 
 
 CROSSED = {
@@ -69,20 +73,26 @@ CROSSED = {
 
 def _crossed() -> Iterator[Column]:
     for machine, (triple, emulator, targets, big) in CROSSED.items():
-        # In ISO C mode GCC computes floats as doubles there (FLT_EVAL_METHOD 1), which rounds otherwise: docs/compilers.md.
+        # In ISO C mode GCC computes floats as doubles there (FLT_EVAL_METHOD 1), which rounds otherwise:
+        # docs/compilers.md.
         precision = ("-fexcess-precision=fast",) if machine == "s390x" else ()
         compilers = {f"gcc-12-{machine}": (f"{triple}-gcc", *precision)}
         if machine == "aarch64":
             compilers |= {f"clang-{v}-{machine}": (f"clang-{v}", f"--target={triple}") for v in (14, 19, 22)}
         for name, command in compilers.items():
             for level in LEVELS if machine != "powerpc" else ("-O2",):
-                yield Column(f"{name} {level}", command, (level,), targets, (emulator, "-L", f"/usr/{triple}"), big_endian=big)
+                yield Column(f"{name} {level}",
+                             command, (level,),
+                             targets, (emulator, "-L", f"/usr/{triple}"),
+                             big_endian=big)
 
 
 def _firmware() -> Iterator[Column]:
     for core, board in qemu.BOARDS.items():
         for flags in [*((level,) for level in LEVELS), ("-O2", "-flto")]:
-            yield Column(f"arm-none-eabi-gcc-{core} {' '.join(flags)}", (qemu.COMPILER,), (*board.flags, "-mthumb", *flags), ("c", f"cortex-{core}"), board=core)
+            yield Column(f"arm-none-eabi-gcc-{core} {' '.join(flags)}", (qemu.COMPILER,),
+                         (*board.flags, "-mthumb", *flags), ("c", f"cortex-{core}"),
+                         board=core)
 
 
 @cache
@@ -99,12 +109,19 @@ def missing(column: Column) -> str:
     if column.board is not None:
         return ""
     with tempfile.TemporaryDirectory(prefix="aot-model-column-") as folder:
-        (Path(folder) / "probe.c").write_text("#include <math.h>\n#include <stdio.h>\nint main(void) { return printf(\"%f\", sqrt(2.0)) < 0; }\n")
-        done = subprocess.run([*column.command, *column.flags, "probe.c", "-lm", "-o", "probe"], cwd=folder, capture_output=True, text=True)
+        (Path(folder) / "probe.c").write_text(
+            "#include <math.h>\n#include <stdio.h>\nint main(void) { return printf(\"%f\", sqrt(2.0)) < 0; "
+            "}\n"
+        )
+        done = subprocess.run([*column.command, *column.flags, "probe.c", "-lm", "-o", "probe"],
+                              cwd=folder,
+                              capture_output=True,
+                              text=True)
         if done.returncode:
             return f"it cannot build a program: {' '.join(done.stderr.split())[:120]}"
         done = subprocess.run([*column.runner, "./probe"], cwd=folder, capture_output=True, text=True)
-        return "" if done.returncode == 0 else f"its programs do not run: {' '.join(done.stderr.split())[:120]}"
+        return "" if done.returncode == 0 else ("its programs do not run: "
+                                                f"{' '.join(done.stderr.split())[:120]}")
 
 
 @cache

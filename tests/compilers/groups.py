@@ -1,6 +1,7 @@
 """The rows of the matrix: what is compiled, in units of a program each, always the same ones.
 
-A unit is made for one kind of code (`aot-model --target`); what the compiler refuses there, or no oracle knows, is left out.
+A unit is made for one kind of code (`aot-model --target`); what the compiler refuses there, or no oracle
+knows, is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("kernels", "
 
 @dataclass(frozen=True)
 class Unit:
-    """group: conformance, samples, graphs, kernels, models, foreign. build: the program for a target, None where there is none."""
+    """group: conformance, samples, graphs, kernels, models, foreign. build: the program for a target, None
+    where there is none.
+    """
 
     group: str
     name: str
@@ -45,11 +48,15 @@ class Unit:
 
 def units() -> list[Unit]:
     """All units; what they are made of is computed when they are built."""
-    return [*_small("conformance", CONFORMANCE, _conformance), *_small("samples", len(_rows()), _samples), *_small("graphs", GRAPHS, _graphs), *_kernels(),
-            *(Unit(group, name, lambda target, folder, g=group, n=name: model_program(g, n, target, folder)) for group, name in model_units())]  # fmt: skip
+    return [
+        *_small("conformance", CONFORMANCE, _conformance), *_small("samples", len(_rows()), _samples),
+        *_small("graphs", GRAPHS, _graphs), *_kernels(),
+        *(Unit(group, name, lambda target, folder, g=group, n=name: model_program(g, n, target, folder))
+          for group, name in model_units())
+    ]
 
 
-# --- models of one operator or a few ----------------------------------------------------------------------------------
+# --- models of one operator or a few ------------------------------------------------------------------------
 
 Candidate = tuple[Case, Callable[[], tuple[tuple[np.ndarray, ...], ...]], Callable[[np.ndarray], Tolerance]]
 """A case, the outputs by each oracle, the tolerance of an output."""
@@ -72,7 +79,10 @@ def _program(candidates: Iterable[Candidate], target: str, folder: Path) -> Prog
         case, made = _with_constants(case, folder, number, target)
         answers = oracles() if isinstance(made, Generated) else ()
         if not isinstance(made, Generated) or not answers:
-            left_out.append(f"{case.name}: {'no oracle computes it' if isinstance(made, Generated) else made.message.splitlines()[0][:160]}")
+            left_out.append(
+                f"{case.name}: "
+                f"{'no oracle computes it' if isinstance(made, Generated) else made.message.splitlines()[0][:160]}"  # noqa: E501
+            )
             continue
         items.append(made)
         inputs.append(case.inputs)
@@ -86,7 +96,8 @@ def _with_constants(case: Case, folder: Path, number: int, target: str) -> tuple
 
     made = generate(folder, number, case, target)
     for widest, floats in ((16, False), (16, True)):
-        if not isinstance(made, Generated) and "[E203]" in made.message and (bound := suite.bound(case, widest, floats)):
+        if not isinstance(made, Generated) and "[E203]" in made.message and (bound := suite.bound(
+                case, widest, floats)):
             again = generate(folder, number, bound, target)
             if isinstance(again, Generated):
                 return bound, again
@@ -101,15 +112,22 @@ def _conformance() -> list[Candidate]:
 
     folder = Path(suite.__file__).parent
     rows = json.loads((folder / "results.json").read_text())["cases"]
-    passed = [name for name, row in rows.items() if row["status"] == "pass" and row["kind"] != "light"]  # those are large networks
+    # those are large networks
+    passed = [name for name, row in rows.items() if row["status"] == "pass" and row["kind"] != "light"]
     chosen = set(sorted(passed, key=_hash)[:CONFORMANCE])
     tests = [t for t in suite.load_tests() if t.name in chosen and not t.random]
-    return [_conformance_case(t, suite.cases_of(t)[0], t.data[0][1]) for t in sorted(tests, key=lambda t: _hash(t.name))]
+    return [
+        _conformance_case(t,
+                          suite.cases_of(t)[0], t.data[0][1])
+        for t in sorted(tests, key=lambda t: _hash(t.name))
+    ]
 
 
 def _conformance_case(test: object, case: Case, outputs: Sequence[object]) -> Candidate:
     def oracles() -> tuple[tuple[np.ndarray, ...], ...]:
-        flat = [np.asarray(w) for e in outputs for w in (e if isinstance(e, list) else [] if e is None else [e])]
+        flat = [
+            np.asarray(w) for e in outputs for w in (e if isinstance(e, list) else [] if e is None else [e])
+        ]
         return (tuple(w.astype(object) if w.dtype.kind in "SU" else w for w in flat),)
 
     loose = Tolerance(test.rtol, test.atol, integers=True)  # type: ignore[attr-defined]
@@ -125,12 +143,18 @@ def _samples() -> list[Candidate]:
 
     def oracles(row: Row) -> tuple[tuple[np.ndarray, ...], ...]:
         found = expected(row).outputs
-        trusted = {oracle: outputs for oracle, outputs in found.items() if (oracle, label_of(row.kind)) not in ERRS} or found
-        return tuple(tuple(w.astype(object) if w.dtype.kind in "SU" else w for w in outputs) for outputs in trusted.values())
+        trusted = {
+            oracle: outputs for oracle, outputs in found.items() if (oracle, label_of(row.kind)) not in ERRS
+        } or found
+        return tuple(
+            tuple(w.astype(object) if w.dtype.kind in "SU" else w
+                  for w in outputs)
+            for outputs in trusted.values())
 
     def tolerance(row: Row, want: np.ndarray) -> Tolerance:
         near = TOLERANCE.get(str(want.dtype), 2e-5)
-        return Tolerance(near, near) if want.dtype.kind in "fVc" else Tolerance(0.0, row.sample.tolerance, integers=row.sample.tolerance > 0)
+        return Tolerance(near, near) if want.dtype.kind in "fVc" else Tolerance(
+            0.0, row.sample.tolerance, integers=row.sample.tolerance > 0)
 
     return [(row.case, partial(oracles, row), partial(tolerance, row)) for row in _rows()]
 
@@ -151,11 +175,18 @@ def _graphs() -> list[Candidate]:
     rng = np.random.default_rng(1)
     found: list[Candidate] = []
     for k, model in enumerate(test_random_graphs.generated(GRAPHS)):
-        feeds = tuple(np.asarray(rng.uniform(-2, 2, [d.dim_value for d in i.type.tensor_type.shape.dim]), np.float32) for i in model.graph.input)
+        feeds = tuple(
+            np.asarray(rng.uniform(-2, 2, [d.dim_value
+                                           for d in i.type.tensor_type.shape.dim]), np.float32)
+            for i in model.graph.input)
 
-        def oracles(model=model, feeds=feeds) -> tuple[tuple[np.ndarray, ...], ...]:  # type: ignore[no-untyped-def]
+        def oracles(model=model,
+                    feeds=feeds) -> tuple[tuple[np.ndarray, ...], ...]:  # type: ignore[no-untyped-def]
             evaluator = onnx.reference.ReferenceEvaluator(model, new_ops=[test_random_graphs.Softsign])
-            return (tuple(map(np.asarray, evaluator.run(None, {i.name: x for i, x in zip(model.graph.input, feeds, strict=True)}))),)
+            return (tuple(
+                map(np.asarray,
+                    evaluator.run(None,
+                                  {i.name: x for i, x in zip(model.graph.input, feeds, strict=True)}))),)
 
         found.append((Case(f"graph {k}", model, feeds), oracles, _tolerance_of_graph))
     return found
@@ -169,18 +200,30 @@ def _hash(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-# --- kernels ----------------------------------------------------------------------------------------------------------
+# --- kernels ------------------------------------------------------------------------------------------------
 
 
 def _kernels() -> Iterator[Unit]:
     for family in ("conv", "window", "matmul"):
-        yield Unit("kernels", f"float32-{family}", lambda target, folder, f=family: _float32(f, target, folder))  # type: ignore[misc]
+        yield Unit("kernels",
+                   f"float32-{family}",
+                   lambda target, folder, f=family: _float32(f, target, folder))  # type: ignore[misc]
     for seed in range(4):
-        yield Unit("kernels", f"int8-plain-{seed}", lambda target, folder, s=seed: _int8_plain(s, target, folder))  # type: ignore[misc]
-        yield Unit("kernels", f"int8-dsp-{seed}", lambda target, folder, s=seed: _int8_dsp(s, target, folder), little_endian=True)  # type: ignore[misc]
-        yield Unit("kernels", f"int8-avx2-{seed}", lambda target, folder, s=seed: _int8_avx2(s, target, folder))  # type: ignore[misc]
+        yield Unit("kernels",
+                   f"int8-plain-{seed}",
+                   lambda target, folder, s=seed: _int8_plain(s, target, folder))  # type: ignore[misc]
+        yield Unit("kernels",
+                   f"int8-dsp-{seed}",
+                   lambda target, folder, s=seed: _int8_dsp(s, target, folder),
+                   little_endian=True)  # type: ignore[misc]
+        yield Unit("kernels",
+                   f"int8-avx2-{seed}",
+                   lambda target, folder, s=seed: _int8_avx2(s, target, folder))  # type: ignore[misc]
     for family in ("conv", "depthwise", "dense", "pool", "sum"):
-        yield Unit("kernels", f"int8-mve-{family}", lambda target, folder, f=family: _int8_mve(f, target, folder), little_endian=True)  # type: ignore[misc]
+        yield Unit("kernels",
+                   f"int8-mve-{family}",
+                   lambda target, folder, f=family: _int8_mve(f, target, folder),
+                   little_endian=True)  # type: ignore[misc]
 
 
 def _float32(family: str, target: str, folder: Path) -> Program | None:
@@ -195,8 +238,12 @@ def _float32(family: str, target: str, folder: Path) -> Program | None:
         return None  # the same kernels as those of `c`
     made = {"conv": test_float32.conv_cases, "window": test_float32.window_cases}
     cases = made[family](rng, dialect, 10) if family in made else test_float32.matmul_cases(rng, dialect)
-    items = tuple(Generated(f"k{k}", "", "", "", (), (("y", "float32", c.want.shape),)) for k, c in enumerate(cases))
-    expected = tuple(Expectation(c.name, ((c.want.astype(np.float32),),), (Tolerance(1e-5, 1e-5 * max(1.0, float(np.abs(c.want[np.isfinite(c.want)]).max(initial=0)))),)) for c in cases)
+    items = tuple(
+        Generated(f"k{k}", "", "", "", (), (("y", "float32", c.want.shape),)) for k, c in enumerate(cases))
+    expected = tuple(
+        Expectation(c.name, ((c.want.astype(np.float32),),), (
+            Tolerance(1e-5, 1e-5 * max(1.0, float(np.abs(c.want[np.isfinite(c.want)]).max(initial=0)))),))
+        for c in cases)
     (folder / "unit.c").write_text(unit(cases))
     (folder / "main.c").write_text(main_source(cases))
     given = np.frombuffer(input_bytes(cases), np.float32)
@@ -212,7 +259,8 @@ def _int8_plain(seed: int, target: str, folder: Path) -> Program | None:
     import kernel_program
     import test_int8_dsp
 
-    return _checking(kernel_program.program(test_int8_dsp.plain_cases(seed)), folder) if target == "c" else None
+    return _checking(kernel_program.program(test_int8_dsp.plain_cases(seed)),
+                     folder) if target == "c" else None
 
 
 def _int8_dsp(seed: int, target: str, folder: Path) -> Program | None:
@@ -230,7 +278,10 @@ def _int8_avx2(seed: int, target: str, folder: Path) -> Program | None:
     rng = np.random.default_rng(seed)
     if target not in ("host,vector=v8", "host,vector=v16"):
         return None
-    return _checking(kernel_program.program([*test_int8_host.convolutions(rng, test_int8_host.AVX2), *test_int8_host.channelwise(rng)]), folder)
+    return _checking(
+        kernel_program.program(
+            [*test_int8_host.convolutions(rng, test_int8_host.AVX2), *test_int8_host.channelwise(rng)]),
+        folder)
 
 
 def _int8_mve(family: str, target: str, folder: Path) -> Program | None:

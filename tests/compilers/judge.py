@@ -10,7 +10,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Tolerance:
-    """|got - want| <= atol + rtol * |want|, for at least `share` of the elements; integers too when `integers`."""
+    """|got - want| <= atol + rtol * |want|, for at least `share` of the elements; integers too when
+    `integers`.
+    """
 
     rtol: float = 0.0
     atol: float = 0.0
@@ -22,7 +24,8 @@ class Tolerance:
         if got.shape != want.shape or got.dtype != want.dtype:
             return f"{got.dtype}{list(got.shape)} and not {want.dtype}{list(want.shape)}"
         if want.dtype.kind == "O":
-            return "" if np.array_equal(got, want) else f"{got.tolist()!r:.100} and not {want.tolist()!r:.100}"
+            return "" if np.array_equal(got,
+                                        want) else f"{got.tolist()!r:.100} and not {want.tolist()!r:.100}"
         if want.dtype.kind in "iub" and not self.integers:
             off = got != want
         else:
@@ -33,7 +36,8 @@ class Tolerance:
         if off.sum() <= (1.0 - self.share) * off.size:
             return ""
         first = np.unravel_index(int(np.argmax(off)), off.shape)
-        return f"{int(off.sum()):,} of {off.size:,} elements, first at {[int(i) for i in first]}: {got[first]} and not {want[first]}"
+        return (f"{int(off.sum()):,} of {off.size:,} elements, first at {[int(i) for i in first]}: "
+                f"{got[first]} and not {want[first]}")
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class Expectation:
                 found = f"{len(outputs)} outputs and not {len(oracle)}"
                 continue
             rows = zip(outputs, oracle, self.tolerances, strict=True)
-            found = next((f"output {k}: {text}" for k, (got, want, t) in enumerate(rows) if (text := t.difference(got, want))), "")
+            found = next((f"output {k}: {text}" for k, (got, want, t) in enumerate(rows)
+                          if (text := t.difference(got, want))), "")
             if not found:
                 return ""
         return found

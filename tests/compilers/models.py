@@ -1,4 +1,6 @@
-"""Real models as units of the matrix: the corpus of the tests, and networks from outside where their folder is there."""
+"""Real models as units of the matrix: the corpus of the tests, and networks from outside where their folder
+is there.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ LARGEST_C = 12_000_000
 NOISE = 5e-7
 """Absolute: a few units in the last place of 1.0."""
 
-_FOREIGN = Path(os.environ.get("AOT_MODEL_FOREIGN", Path(__file__).resolve().parents[3] / "shared" / "foreign"))
+_FOREIGN = Path(
+    os.environ.get("AOT_MODEL_FOREIGN",
+                   Path(__file__).resolve().parents[3] / "shared" / "foreign"))
 
 
 class LeftOut(Exception):
@@ -41,11 +45,16 @@ def model_units() -> Iterator[tuple[str, str]]:
 
 @cache
 def _foreign() -> dict[str, dict[str, Any]]:
-    return {row["file"]: row for row in json.loads((_FOREIGN / "index.json").read_text())} if (_FOREIGN / "index.json").exists() else {}
+    return {row["file"]: row
+            for row in json.loads((_FOREIGN
+                                   / "index.json").read_text())} if (_FOREIGN
+                                                                     / "index.json").exists() else {}
 
 
 def model_program(group: str, file: str, target: str, folder: Path) -> Program:
-    """The program of a model's first vector. LeftOut when the compiler refuses the model, or its C is too long."""
+    """The program of a model's first vector. LeftOut when the compiler refuses the model, or its C is too
+    long.
+    """
     path = (_FOREIGN if group == "foreign" else corpus.MODELS or Path()) / file
     options, dims = _arguments(group, file)
     try:
@@ -55,33 +64,46 @@ def model_program(group: str, file: str, target: str, folder: Path) -> Program:
     view, texts = compiled.view, compiled.texts
     if len(texts["m0.c"]) > LARGEST_C:
         raise LeftOut(f"{len(texts['m0.c']):,} bytes of C")
-    item = Generated("m0", texts["m0.c"], texts["m0.h"], driver(view), tuple(view.helpers), tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs))
+    item = Generated(
+        "m0", texts["m0.c"], texts["m0.h"], driver(view), tuple(view.helpers),
+        tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs))
     with np.load(path.with_name(path.name + ".npz")) as data:
         inputs = tuple(data[f"in_{k}"][0] for k in range(len(view.inputs)))
         wanted = tuple(data[f"out_{k}"][0].reshape(p.buffer.type.shape) for k, p in enumerate(view.outputs))
         oracles = [wanted]
         if any(f"opt_out_{k}" in data for k in range(len(wanted))):
-            oracles.append(tuple(data[f"opt_out_{k}"][0].reshape(w.shape) if f"opt_out_{k}" in data else w for k, w in enumerate(wanted)))
+            oracles.append(
+                tuple(data[f"opt_out_{k}"][0].reshape(w.shape) if f"opt_out_{k}" in data else w
+                      for k, w in enumerate(wanted)))
     oracles = [tuple(w.astype(object) if w.dtype.kind in "SU" else w for w in oracle) for oracle in oracles]
     rule = _tolerance_of_foreign if group == "foreign" else _tolerance_of_model
-    return program_of(folder, [item], [inputs], [Expectation(file, tuple(oracles), tuple(rule(file, w) for w in wanted))], macs=view.macs)
+    return program_of(folder, [item], [inputs],
+                      [Expectation(file, tuple(oracles), tuple(rule(file, w) for w in wanted))],
+                      macs=view.macs)
 
 
 def _arguments(group: str, file: str) -> tuple[dict[str, str], dict[str, int]]:
     """Options of the target, and dimensions."""
     if group == "models":
         # Where TensorFlow Lite Micro cannot run a model, its vectors are those of LiteRT's reference kernels.
-        return ({"arithmetic": "litert-ref"} if (corpus.index()[file].get("tflm") or {}).get("error") else {}), {}
+        return ({"arithmetic": "litert-ref"} if
+                (corpus.index()[file].get("tflm") or {}).get("error") else {}), {}
     words = _foreign()[file]["verify"]
     pairs = list(zip(words[::2], words[1::2], strict=True))
     options = dict(text.split("=", 1) for flag, text in pairs if flag == "--option")
-    return options, {k: int(v) for k, _, v in (text.rpartition("=") for flag, text in pairs if flag == "--dim")}
+    return options, {
+        k: int(v) for k, _, v in (text.rpartition("=") for flag, text in pairs if flag == "--dim")
+    }
 
 
 def _tolerance_of_model(file: str, want: np.ndarray) -> Tolerance:
-    """As the tests of the corpus have it (tests/test_models.py): integers of TFLite exactly, quantised ONNX within a step."""
+    """As the tests of the corpus have it (tests/test_models.py): integers of TFLite exactly, quantised ONNX
+    within a step.
+    """
     extent = float(np.max(np.abs(want), initial=0.0)) if want.dtype.kind in "fiub" else 0.0
-    quantised = any(o.startswith(("QLinear", "DequantizeLinear", "QuantizeLinear", "com.microsoft.Q")) for o in corpus.index()[file]["ops"])
+    quantised = any(
+        o.startswith(("QLinear", "DequantizeLinear", "QuantizeLinear", "com.microsoft.Q"))
+        for o in corpus.index()[file]["ops"])
     if file.endswith(".tflite"):
         return Tolerance(0.0, 1e-3 * max(extent, 1e-9)) if want.dtype.kind == "f" else Tolerance()
     if not quantised:
@@ -96,4 +118,6 @@ def _tolerance_of_foreign(file: str, want: np.ndarray) -> Tolerance:
     """That of `aot-model verify`, or half as much again as the runtime's own executions are apart."""
     finite = want[np.isfinite(want)] if want.dtype.kind == "f" else np.zeros(0)
     uncertainty = 1.5 * float(_foreign()[file]["ref_vs_optimised"] or 0.0)
-    return Tolerance(1e-3, max(1e-4 * float(np.max(np.abs(finite), initial=0.0)), uncertainty), integers=uncertainty >= 1.0)
+    return Tolerance(1e-3,
+                     max(1e-4 * float(np.max(np.abs(finite), initial=0.0)), uncertainty),
+                     integers=uncertainty >= 1.0)

@@ -18,7 +18,9 @@ MAIN = ("main.c", "unit.c")
 
 @dataclass(frozen=True)
 class Program:
-    """What a compiler gets. A program without cases checks itself: its exit status is 1 when something is wrong."""
+    """What a compiler gets. A program without cases checks itself: its exit status is 1 when something is
+    wrong.
+    """
 
     folder: Path
     sources: tuple[str, ...]
@@ -35,7 +37,10 @@ class Program:
 
     def differences(self, data: bytes, big_endian: bool) -> dict[str, str]:
         """By case: what is wrong in out.bin."""
-        wanted = sum(int(np.prod(shape, dtype=np.int64)) * _size(label) for item in self.items for _, label, shape in item.outputs)
+        wanted = sum(
+            int(np.prod(shape, dtype=np.int64)) * _size(label)
+            for item in self.items
+            for _, label, shape in item.outputs)
         if len(data) != wanted:
             return {e.name: f"the program wrote {len(data)} bytes and not {wanted}" for e in self.expected}
         if big_endian:
@@ -53,7 +58,8 @@ class Program:
     def digest(self) -> str:
         """Of everything that decides what it computes."""
         result = hashlib.sha256(self.given(False))
-        for file in sorted(f for f in self.folder.iterdir() if f.suffix in (".c", ".h") and f.name != "startup.c"):
+        for file in sorted(f for f in self.folder.iterdir()
+                           if f.suffix in (".c", ".h") and f.name != "startup.c"):
             result.update(file.name.encode() + file.read_bytes())
         return result.hexdigest()[:16]
 
@@ -68,8 +74,12 @@ class Program:
         return b"".join(parts)
 
 
-def program_of(folder: Path, items: Sequence[Generated], inputs: Sequence[tuple[np.ndarray, ...]], expected: Sequence[Expectation], left_out: Sequence[str] = (),
-               macs: int = 0) -> Program:  # fmt: skip
+def program_of(folder: Path,
+               items: Sequence[Generated],
+               inputs: Sequence[tuple[np.ndarray, ...]],
+               expected: Sequence[Expectation],
+               left_out: Sequence[str] = (),
+               macs: int = 0) -> Program:
     """A program of models, written into a folder."""
     write_unit(folder, items)
     return Program(folder, MAIN, tuple(items), tuple(inputs), tuple(expected), tuple(left_out), macs)

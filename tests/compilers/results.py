@@ -38,13 +38,17 @@ def everywhere(cells: Iterable[Cell]) -> set[tuple[str, str]]:
     return {key for key, count in off.items() if count == ran[key[0]] >= 3}
 
 
-def markdown(columns: Sequence[Column], cells: Mapping[tuple[str, str, str], Cell], absent: Mapping[str, str], planned: Mapping[tuple[str, str], int]) -> str:
+def markdown(columns: Sequence[Column], cells: Mapping[tuple[str, str, str], Cell], absent: Mapping[str, str],
+             planned: Mapping[tuple[str, str], int]) -> str:
     """A table by column and target, then every fault. planned: units by column and target."""
     by: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells.values():
         by[cell.column, cell.target].append(cell)
     shared = everywhere(cells.values())
-    lines = ["| column | code | units run | not run | cases right | wrong | crash | does not compile | too large |", "|" + " --- |" * 9]
+    lines = [
+        "| column | code | units run | not run | cases right | wrong | crash | does not compile | too large |",  # noqa: E501
+        "|" + " --- |" * 9
+    ]
     total: Counter[str] = Counter()
     for column in columns:
         if column.name in absent:
@@ -57,11 +61,21 @@ def markdown(columns: Sequence[Column], cells: Mapping[tuple[str, str, str], Cel
             ran = len(found) - count["unsuitable"]
             left = planned.get((column.name, target), len(found)) - len(found)
             total.update({"ran": ran, "left": left, "right": right, **count})
-            lines.append(f"| {column.name} | {target} | {ran} | {left} | {right:,} | {count['wrong']} | {count['crash']} | {count['uncompilable']} | {count['unsuitable']} |")
-    lines.append(f"| all | | {total['ran']:,} | {total['left']:,} | {total['right']:,} | {total['wrong']} | {total['crash']} | {total['uncompilable']} | {total['unsuitable']} |")
+            lines.append(
+                f"| {column.name} | {target} | {ran} | {left} | {right:,} | {count['wrong']} | "
+                f"{count['crash']} | {count['uncompilable']} | {count['unsuitable']} |"
+            )
+    lines.append(
+        f"| all | | {total['ran']:,} | {total['left']:,} | {total['right']:,} | {total['wrong']} | "
+        f"{total['crash']} | {total['uncompilable']} | {total['unsuitable']} |"
+    )
     lines += ["", "Faults:" if any(c.status in BAD for c in cells.values()) else "No faults.", ""]
-    for cell in sorted((c for c in cells.values() if c.status in BAD), key=lambda c: (c.unit, c.target, c.column)):
+    for cell in sorted((c for c in cells.values() if c.status in BAD),
+                       key=lambda c: (c.unit, c.target, c.column)):
         for case, text in cell.faults.items():
             mark = " (in every column)" if (cell.unit, case) in shared else ""
-            lines.append(f"* {cell.unit} {case} [{cell.target}] {cell.column}: {cell.status}{mark}: {' '.join(text.split())[:300]}")
+            lines.append(
+                f"* {cell.unit} {case} [{cell.target}] {cell.column}: {cell.status}{mark}: "
+                f"{' '.join(text.split())[:300]}"
+            )
     return "\n".join(lines) + "\n"

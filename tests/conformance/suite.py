@@ -1,9 +1,11 @@
-"""The backend conformance suite of the `onnx` package, run through the compiler: model → C → host compiler → outputs.
+"""The backend conformance suite of the `onnx` package, run through the compiler: model → C → host compiler →
+outputs.
 
     python tests/conformance/suite.py [-k PATTERN] [--target c] [--results results.json] [--no-sanitize]
 
-Every case of the installed onnx (node, simple, pytorch-converted, pytorch-operator, light) with the suite's own inputs,
-outputs and tolerances. A case passes when all its data sets give outputs of the same type, shape and values.
+Every case of the installed onnx (node, simple, pytorch-converted, pytorch-operator, light) with the suite's
+own inputs, outputs and tolerances. A case passes when all its data sets give outputs of the same type, shape
+and values.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class Test:
 
     @property
     def random(self) -> bool:
-        """Whether the outputs of the suite are a draw of its own (the text of its Bernoulli cases says so)."""
+        """Whether the outputs of the suite are a draw of its own (the text of its Bernoulli cases says so).
+        """
         return self.name.startswith("test_bernoulli")
 
     @property
@@ -92,10 +95,17 @@ def _test(case: Any, kind: str) -> Test:
     model = onnx.load(str(folder / "model.onnx"), load_external_data=False)
     sets = []
     for place in sorted(folder.glob("test_data_set*")):
-        ins = [_load(place / f"input_{k}.pb", model.graph.input[k].type) for k in range(len(list(place.glob("input_*.pb"))))]
-        outs = [_load(place / f"output_{k}.pb", model.graph.output[k].type) for k in range(len(list(place.glob("output_*.pb"))))]
+        ins = [
+            _load(place / f"input_{k}.pb", model.graph.input[k].type)
+            for k in range(len(list(place.glob("input_*.pb"))))
+        ]
+        outs = [
+            _load(place / f"output_{k}.pb", model.graph.output[k].type)
+            for k in range(len(list(place.glob("output_*.pb"))))
+        ]
         sets.append((ins, outs))
-    return Test(case.name, kind, model, folder if _external(model) else None, tuple(sets), case.rtol, case.atol)
+    return Test(case.name, kind, model, folder if _external(model) else None, tuple(sets), case.rtol,
+                case.atol)
 
 
 def _external(model: onnx.ModelProto) -> bool:
@@ -103,13 +113,21 @@ def _external(model: onnx.ModelProto) -> bool:
 
 
 def _light(case: Any) -> Test:
-    """A model of the light kind: weights without values, the suite's dummy input, the output that comes with it."""
+    """A model of the light kind: weights without values, the suite's dummy input, the output that comes with
+    it.
+    """
     path = Path(onnx.__file__).parent.parent / case.url
     model = onnx.load(str(path))
     known = {i.name for i in model.graph.initializer}
-    inputs = [Runner.generate_dummy_data(x, seed=0, name=case.model_name, random=False) for x in model.graph.input if x.name not in known]
+    inputs = [
+        Runner.generate_dummy_data(x, seed=0, name=case.model_name, random=False)
+        for x in model.graph.input
+        if x.name not in known
+    ]
     files = [path.with_name(f"{path.stem}_output_{k}.pb") for k in range(len(model.graph.output))]
-    outputs = [_load(f, o.type) for f, o in zip(files, model.graph.output, strict=True)] if all(f.exists() for f in files) else []
+    outputs = [_load(f, o.type)
+               for f, o in zip(files, model.graph.output, strict=True)] if all(f.exists()
+                                                                               for f in files) else []
     return Test(case.name, "light", model, None, ((inputs, outputs),), case.rtol, case.atol)
 
 
@@ -130,7 +148,8 @@ def _load(path: Path, kind: onnx.TypeProto) -> Any:
 
 
 def cases_of(test: Test) -> list[Case]:
-    """One case for each data set. Sequences and optionals are given item by item, their lengths with --dim."""
+    """One case for each data set. Sequences and optionals are given item by item, their lengths with --dim.
+    """
     initial = {t.name for t in test.model.graph.initializer}
     formals = [i for i in test.model.graph.input if i.name not in initial]
     result = []
@@ -162,7 +181,9 @@ def _flat(formal: onnx.ValueInfoProto, value: Any, dims: dict[str, int]) -> Iter
 
 
 def bound(case: Case, widest: int, floats: bool) -> Case | None:
-    """The case with small inputs as constants: shapes, axes, sizes that the suite feeds at run time (--constant)."""
+    """The case with small inputs as constants: shapes, axes, sizes that the suite feeds at run time
+    (--constant).
+    """
     initial = {t.name for t in case.model.graph.initializer}
     given = iter(case.inputs)
     rest: list[np.ndarray] = []
@@ -176,7 +197,8 @@ def bound(case: Case, widest: int, floats: bool) -> Case | None:
         array = next(given)
         shape_like = array.dtype.kind in "ib" or (floats and array.dtype.kind in "fV")
         if shape_like and array.ndim <= 1 and array.size <= widest:
-            constants[formal.name] = tuple(array.reshape(-1).astype(object if array.dtype.kind in "ib" else float))
+            constants[formal.name] = tuple(
+                array.reshape(-1).astype(object if array.dtype.kind in "ib" else float))
         else:
             rest.append(array)
     return replace(case, constants=constants, inputs=tuple(rest)) if constants else None
@@ -186,35 +208,57 @@ def judge(test: Test, expected: Sequence[Any], outcome: Outcome) -> Result:
     """Whether a data set's outputs are those of the suite."""
     if outcome.status != "ok":
         return Result(outcome.status, outcome.message)
-    wanted = [np.asarray(w) for e in expected for w in (e if isinstance(e, list) else [] if e is None else [e])]
+    wanted = [
+        np.asarray(w) for e in expected for w in (e if isinstance(e, list) else [] if e is None else [e])
+    ]
     if len(wanted) != len(outcome.outputs) and wanted:
         return Result("mismatch", f"{len(outcome.outputs)} outputs, {len(wanted)} expected")
     for k, (want, got) in enumerate(zip(wanted, outcome.outputs, strict=False)):
         want = want.astype(object) if want.dtype.kind in "SU" else want
         if want.dtype != got.dtype or want.shape != got.shape:
-            return Result("mismatch", f"output {k} is {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}")
+            return Result("mismatch",
+                          f"output {k} is {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}")
         try:
             if test.random:
                 assert set(np.unique(got)) <= {0, 1}, f"drawn: {np.unique(got)}"
             elif want.dtype.kind == "O":
                 np.testing.assert_array_equal(got, want)
             else:
-                np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=test.rtol, atol=test.atol)
+                np.testing.assert_allclose(got.astype(np.float64),
+                                           want.astype(np.float64),
+                                           rtol=test.rtol,
+                                           atol=test.atol)
         except AssertionError as error:
             return Result("mismatch", f"output {k}: " + " ".join(str(error).split())[:300])
     return Result("pass", "a draw: type, shape and possible values are compared" if test.random else "")
 
 
-def run_tests(tests: Sequence[Test], target: str = "c", sanitize: bool = True, flags: Sequence[str] = ("-O1",), board: str | None = None) -> dict[str, Result]:
+def run_tests(tests: Sequence[Test],
+              target: str = "c",
+              sanitize: bool = True,
+              flags: Sequence[str] = ("-O1",),
+              board: str | None = None) -> dict[str, Result]:
     """The result of each case by name."""
-    flat = [(t, case, expected) for t in tests for case, (_, expected) in zip(cases_of(t), t.data, strict=True)]
+    flat = [(t, case, expected)
+            for t in tests
+            for case, (_, expected) in zip(cases_of(t), t.data, strict=True)]
     cases = [case for _, case, _ in flat]
     outcomes = run_cases(cases, target, sanitize=sanitize, flags=flags, board=board)
     how = [""] * len(cases)
     for widest, floats in ((16, False), (16, True)):
-        again = {k: bound(cases[k], widest, floats) for k, o in enumerate(outcomes) if o.status == "refused" and "[E203]" in o.message}
+        again = {
+            k: bound(cases[k], widest, floats)
+            for k, o in enumerate(outcomes)
+            if o.status == "refused" and "[E203]" in o.message
+        }
         retried = {k: case for k, case in again.items() if case is not None}
-        for k, outcome in zip(retried, run_cases(list(retried.values()), target, sanitize=sanitize, flags=flags, board=board), strict=True):
+        for k, outcome in zip(retried,
+                              run_cases(list(retried.values()),
+                                        target,
+                                        sanitize=sanitize,
+                                        flags=flags,
+                                        board=board),
+                              strict=True):
             if outcome.status != "refused":
                 outcomes[k], how[k] = outcome, "shape operands are constants"
             else:
@@ -229,7 +273,8 @@ def run_tests(tests: Sequence[Test], target: str = "c", sanitize: bool = True, f
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", default="*", metavar="PATTERN", help="shell pattern of case names")
     parser.add_argument("--target", default="c")
     parser.add_argument("--results", type=Path, help="write all results as JSON")
@@ -248,8 +293,16 @@ def main() -> int:
                 print(f"{test.name}: {r.status}: {r.message.splitlines()[0][:250] if r.message else ''}")
     print(f"{counts['pass']} of {len(results)} pass in {elapsed(start)}; {dict(counts)}")
     if options.results:
-        rows = {t.name: {"kind": t.kind, "operators": t.operators, "types": t.types, "status": results[t.name].status, "message": results[t.name].message[:500]} for t in tests}
-        options.results.write_text(json.dumps({"onnx": onnx.__version__, "target": options.target, "cases": rows}, indent=1, sort_keys=True) + "\n")
+        rows = {
+            t.name: {
+                "kind": t.kind, "operators": t.operators, "types": t.types, "status": results[t.name].status,
+                "message": results[t.name].message[:500]
+            } for t in tests
+        }
+        options.results.write_text(
+            json.dumps(
+                {"onnx": onnx.__version__, "target": options.target, "cases": rows}, indent=1, sort_keys=True)
+            + "\n")
     return 0 if counts["pass"] == len(results) else 1
 
 

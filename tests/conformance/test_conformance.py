@@ -1,4 +1,6 @@
-"""The conformance suite of onnx: a part of it in every run of the tests, all of it with AOT_MODEL_CONFORMANCE=all."""
+"""The conformance suite of onnx: a part of it in every run of the tests, all of it with
+AOT_MODEL_CONFORMANCE=all.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,18 @@ PATTERN = "*" if EVERYTHING else "test_[r-s]*_example"
 
 
 def test_nothing_is_lost() -> None:
-    """Every case that results.json has as passed still passes; none crashes or is wrong without being listed there."""
+    """Every case that results.json has as passed still passes; none crashes or is wrong without being listed
+    there.
+    """
     known = json.loads(EXPECTED.read_text())
     if known["onnx"] != suite.onnx.__version__:
         pytest.skip(f"results.json is of onnx {known['onnx']}")
     tests = suite.load_tests(PATTERN)
     results = suite.run_tests(tests)
-    worse = [f"{n}: {r.status}: {r.message[:200]}" for n, r in results.items() if r.status != "pass" and known["cases"].get(n, {}).get("status") == "pass"]
+    worse = [
+        f"{n}: {r.status}: {r.message[:200]}" for n, r in results.items()
+        if r.status != "pass" and known["cases"].get(n, {}).get("status") == "pass"
+    ]
     assert not worse, "\n".join(worse)
 
 

@@ -1,6 +1,7 @@
 """Cases of the conformance suite on an emulated Cortex-M4: 300 small ones.
 
-The sample is the same everywhere: cases that results.json has as passed, in the order of a hash of their names.
+The sample is the same everywhere: cases that results.json has as passed, in the order of a hash of their
+names.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ COUNT = 300
 def sample(count: int) -> list[suite.Test]:
     """Small cases that should pass."""
     known = json.loads(EXPECTED.read_text())["cases"]
-    small = [t for t in suite.load_tests() if known.get(t.name, {}).get("status") == "pass" and _bytes(t) <= LARGEST]
+    small = [
+        t for t in suite.load_tests()
+        if known.get(t.name, {}).get("status") == "pass" and _bytes(t) <= LARGEST
+    ]
     return sorted(small, key=lambda t: hashlib.sha256(t.name.encode()).digest())[:count]
 
 
 def _bytes(test: suite.Test) -> int:
-    arrays = [v for ins, outs in test.data for value in (*ins, *outs) if value is not None for v in (value if isinstance(value, list) else [value])]
+    arrays = [
+        v for ins, outs in test.data for value in (*ins, *outs) if value is not None
+        for v in (value if isinstance(value, list) else [value])
+    ]
     return sum(np.asarray(a).nbytes for a in arrays)
 
 

@@ -1,4 +1,6 @@
-"""Constants as C: strings of bytes in large models have the same bits, with every compiler and either order of bytes."""
+"""Constants as C: strings of bytes in large models have the same bits, with every compiler and either order
+of bytes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ SIZE = 520  # its square is more than a quarter of BULK
 def test_strings_have_all_bytes_in_every_surrounding(tmp_path: Path) -> None:
     """Each byte behind and before each other one: escapes, digits behind escapes, trigraphs, quotes."""
     pairs = np.stack(np.meshgrid(np.arange(256), np.arange(256)), -1).reshape(-1).astype(np.uint8)
-    random = np.random.default_rng(1).integers(0x2F, 0x40, 5000).astype(np.uint8)  # digits, '?', and what is around them
+    # digits, '?', and what is around them
+    random = np.random.default_rng(1).integers(0x2F, 0x40, 5000).astype(np.uint8)
     data = pairs.tobytes() + random.tobytes() + b"??/" * 9
     rows = string_rows(data)
     count, rest = divmod(len(data), ROW)
@@ -33,9 +36,9 @@ def test_strings_have_all_bytes_in_every_surrounding(tmp_path: Path) -> None:
     text = ",\n".join(rows[:-1])
     (tmp_path / "a.c").write_text(
         f"#include <stdio.h>\n#include <aot_model/attributes.h>\n"
-        f"static const struct {{ unsigned char rows[{count}][{ROW}] AOT_MODEL_BYTES; unsigned char rest[{rest}] AOT_MODEL_BYTES; }} all = {{ {{\n{text}\n}}, {rows[-1]} }};\n"
-        "int main(void) { return fwrite(&all, 1, sizeof all, stdout) != sizeof all; }\n"
-    )
+        f"static const struct {{ unsigned char rows[{count}][{ROW}] AOT_MODEL_BYTES; unsigned char "
+        f"rest[{rest}] AOT_MODEL_BYTES; }} all = {{ {{\n{text}\n}}, {rows[-1]} }};\n"
+        "int main(void) { return fwrite(&all, 1, sizeof all, stdout) != sizeof all; }\n")
     subprocess.run(["gcc", *STRICT, f"-I{include_dir()}", "a.c", "-o", "a"], cwd=tmp_path, check=True)
     assert subprocess.run(["./a"], cwd=tmp_path, capture_output=True, check=True).stdout == data
 
@@ -47,15 +50,20 @@ def large(kind: str) -> tuple[onnx.ModelProto, np.ndarray]:
         w = rng.standard_normal((SIZE, SIZE)).astype(np.float32)
         assert w.nbytes > BULK
         nodes = [node("MatMul", ["x", "w"], ["y"])]
-        return model(nodes, [tensor("x", [1, SIZE])], [tensor("y", [1, SIZE])], {"w": w}), w.astype(np.float64).sum(0, keepdims=True)
+        return model(nodes, [tensor("x", [1, SIZE])], [tensor("y", [1, SIZE])],
+                     {"w": w}), w.astype(np.float64).sum(0, keepdims=True)
     values = rng.integers(-128, 128, BULK + 3 * ROW + 1 if kind == "int8" else BULK // 4 + 7).astype(kind)
     if kind == "int8":
         values[-1] = 77  # the last byte, behind the last full row
     wanted = np.asarray([values[0], values[ROW], values[-1], values.astype(np.int64).sum()], np.float64)
     nodes = [
-        node("Gather", ["values", "at"], ["some"]), node("Cast", ["some"], ["real"], to=1), node("Cast", ["values"], ["all"], to=1),
-        node("Add", ["all", "x"], ["moved"]), node("ReduceSum", ["moved", "axis"], ["sum"], keepdims=1), node("Concat", ["real", "sum"], ["y"], axis=0),
-    ]  # fmt: skip
+        node("Gather", ["values", "at"], ["some"]),
+        node("Cast", ["some"], ["real"], to=1),
+        node("Cast", ["values"], ["all"], to=1),
+        node("Add", ["all", "x"], ["moved"]),
+        node("ReduceSum", ["moved", "axis"], ["sum"], keepdims=1),
+        node("Concat", ["real", "sum"], ["y"], axis=0),
+    ]
     constants = {"values": values, "at": np.asarray([0, ROW, len(values) - 1]), "axis": np.asarray([0])}
     wanted[3] += len(values)
     return model(nodes, [tensor("x", [1])], [tensor("y", [4])], constants), wanted
@@ -95,9 +103,16 @@ def test_large_models_have_the_same_bits_everywhere(kind: str, compiler: str, tm
         pytest.skip("no 32-bit C library")
     proto, wanted = large(kind)
     compiled = compile_model(Request(save(proto, tmp_path / "large.onnx"), "large", "c"))
-    assert "AOT_MODEL_BYTES" in compiled.texts["large.c"] and max(map(len, compiled.texts["large.c"].splitlines())) < 4096
+    assert "AOT_MODEL_BYTES" in compiled.texts["large.c"] and max(
+        map(len, compiled.texts["large.c"].splitlines())) < 4096
     write(compiled, tmp_path)
     (tmp_path / "main.c").write_text(MAIN)
-    subprocess.run([*command, *STRICT, "-O1", f"-I{include_dir()}", "main.c", "large.c", "-lm", "-o", "a"], cwd=tmp_path, check=True)
-    printed = subprocess.run([*runner, "./a"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
-    np.testing.assert_allclose(np.asarray(printed, np.float64), wanted.reshape(-1), rtol=2e-4, atol=2e-4 * np.abs(wanted).max())
+    subprocess.run([*command, *STRICT, "-O1", f"-I{include_dir()}", "main.c", "large.c", "-lm", "-o", "a"],
+                   cwd=tmp_path,
+                   check=True)
+    printed = subprocess.run([*runner, "./a"], cwd=tmp_path, capture_output=True, text=True,
+                             check=True).stdout.split()
+    np.testing.assert_allclose(np.asarray(printed, np.float64),
+                               wanted.reshape(-1),
+                               rtol=2e-4,
+                               atol=2e-4 * np.abs(wanted).max())

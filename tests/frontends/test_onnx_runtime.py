@@ -1,4 +1,5 @@
-"""Operators of ONNX Runtime in graphs: what a sample of one node with outputs from the first on cannot say."""
+"""Operators of ONNX Runtime in graphs: what a sample of one node with outputs from the first on cannot say.
+"""
 
 from __future__ import annotations
 
@@ -17,44 +18,70 @@ from batch import Case, run_cases
 MS = "com.microsoft"
 
 
-def _model(nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], outputs: list[str], constants: dict[str, np.ndarray]) -> onnx.ModelProto:
-    ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in inputs.items()]
+def _model(nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], outputs: list[str],
+           constants: dict[str, np.ndarray]) -> onnx.ModelProto:
+    ports = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
+        for n, v in inputs.items()
+    ]
     made = [numpy_helper.from_array(v, n) for n, v in constants.items()]
     graph = helper.make_graph(nodes, "g", ports, [onnx.ValueInfoProto(name=o) for o in outputs], made)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)], ir_version=10)
+    return helper.make_model(graph,
+                             opset_imports=[helper.make_opsetid("", 21),
+                                            helper.make_opsetid(MS, 1)],
+                             ir_version=10)
 
 
-def _check(nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], outputs: list[str], constants: dict[str, np.ndarray], tolerance: float = 2e-5) -> None:
+def _check(nodes: list[onnx.NodeProto],
+           inputs: dict[str, np.ndarray],
+           outputs: list[str],
+           constants: dict[str, np.ndarray],
+           tolerance: float = 2e-5) -> None:
     proto = _model(nodes, inputs, outputs, constants)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    expected = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, inputs)
+    expected = onnxruntime.InferenceSession(proto.SerializeToString(),
+                                            options,
+                                            providers=["CPUExecutionProvider"]).run(None, inputs)
     (outcome,) = run_cases([Case("case", proto, tuple(inputs.values()))])
     assert outcome.status == "ok", outcome.message
     for got, want in zip(outcome.outputs, expected, strict=True):
-        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(got.astype(np.float64),
+                                   want.astype(np.float64),
+                                   rtol=tolerance,
+                                   atol=tolerance)
 
 
 def _draw(seed: int, *shape: int) -> np.ndarray:
     return np.asarray(np.random.default_rng(seed).uniform(-1, 1, shape), np.float32)
 
 
-@pytest.mark.parametrize(("kind", "constants"), [("SkipLayerNormalization", ("g", "b", "bias")), ("SkipSimplifiedLayerNormalization", ("g", "bias"))])
+@pytest.mark.parametrize(("kind", "constants"), [("SkipLayerNormalization", ("g", "b", "bias")),
+                                                 ("SkipSimplifiedLayerNormalization", ("g", "bias"))])
 def test_the_sum_behind_a_normalisation(kind: str, constants: tuple[str, ...]) -> None:
-    """Output 3, with outputs 1 and 2 left out, as the optimiser writes it; the sum goes on to the next layer."""
+    """Output 3, with outputs 1 and 2 left out, as the optimiser writes it; the sum goes on to the next layer.
+    """
     node = helper.make_node(kind, ["x", "s", *constants], ["y", "", "", "total"], domain=MS, epsilon=1e-3)
     add = helper.make_node("Add", ["y", "total"], ["z"])
-    _check([node, add], {"x": _draw(1, 2, 3, 4), "s": _draw(2, 2, 3, 4)}, ["z", "total"], {c: _draw(3 + k, 4) for k, c in enumerate(constants)})
+    _check([node, add], {"x": _draw(1, 2, 3, 4), "s": _draw(2, 2, 3, 4)}, ["z", "total"],
+           {c: _draw(3 + k, 4) for k, c in enumerate(constants)})
 
 
 @pytest.mark.parametrize("rotary", [0, 1])
 def test_rows_of_different_lengths_in_a_cache(rotary: int) -> None:
     """Each row of a batch has its own past; what is behind it in the cache does not count."""
     caches = ["cos", "sin"] if rotary else []
-    node = helper.make_node(
-        "GroupQueryAttention", ["q", "k", "v", "pk", "pv", "lengths", "total", *caches], ["y", "nk", "nv"], domain=MS, num_heads=4, kv_num_heads=2, do_rotary=rotary,
-    )  # fmt: skip
-    inputs = {"q": _draw(1, 2, 1, 64), "k": _draw(2, 2, 1, 32), "v": _draw(3, 2, 1, 32), "pk": _draw(4, 2, 2, 5, 16), "pv": _draw(5, 2, 2, 5, 16), "lengths": np.asarray([4, 1], np.int32)}
+    node = helper.make_node("GroupQueryAttention", ["q", "k", "v", "pk", "pv", "lengths", "total", *caches],
+                            ["y", "nk", "nv"],
+                            domain=MS,
+                            num_heads=4,
+                            kv_num_heads=2,
+                            do_rotary=rotary,
+                            )
+    inputs = {
+        "q": _draw(1, 2, 1, 64), "k": _draw(2, 2, 1, 32), "v": _draw(3, 2, 1, 32),
+        "pk": _draw(4, 2, 2, 5, 16), "pv": _draw(5, 2, 2, 5, 16), "lengths": np.asarray([4, 1], np.int32)
+    }
     tables = {"cos": _draw(6, 8, 8), "sin": _draw(7, 8, 8)} if rotary else {}
     _check([node], inputs, ["y"], {"total": np.asarray(5, np.int32), **tables})
 
@@ -71,20 +98,31 @@ def test_results_of_4_bits() -> None:
     np.testing.assert_allclose(outcome.outputs[0], (expected + 2) * np.float32(0.13), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("attributes", "extra", "reason"), [
-    ({"bits": 3}, (), "3 bits is not supported"), ({"bits": 4, "weight_prepacked": 1}, (), "weights packed for one processor"),
-    ({"bits": 4}, ("", "group"), "groups in another order"),
-])  # fmt: skip
-def test_what_is_not_supported_says_why(attributes: dict[str, int], extra: tuple[str, ...], reason: str, tmp_path: Path) -> None:
-    node = helper.make_node("MatMulNBits", ["x", "b", "s", *extra], ["y"], domain=MS, N=4, K=32, block_size=16, **attributes)
-    constants = {"b": np.zeros((4, 2, 8), np.uint8), "s": _draw(1, 4, 2), "group": np.asarray([1] * 16 + [0] * 16, np.int32)}
-    (tmp_path / "m.onnx").write_bytes(_model([node], {"x": _draw(1, 1, 32)}, ["y"], constants).SerializeToString())
+@pytest.mark.parametrize(("attributes", "extra", "reason"),
+                         [({"bits": 3}, (), "3 bits is not supported"),
+                          ({"bits": 4, "weight_prepacked": 1}, (), "weights packed for one processor"),
+                          ({"bits": 4}, ("", "group"), "groups in another order")])  # fmt: skip
+def test_what_is_not_supported_says_why(attributes: dict[str, int], extra: tuple[str, ...], reason: str,
+                                        tmp_path: Path) -> None:
+    node = helper.make_node("MatMulNBits", ["x", "b", "s", *extra], ["y"],
+                            domain=MS,
+                            N=4,
+                            K=32,
+                            block_size=16,
+                            **attributes)
+    constants = {
+        "b": np.zeros((4, 2, 8), np.uint8), "s": _draw(1, 4, 2), "group": np.asarray([1] * 16 + [0] * 16,
+                                                                                     np.int32)
+    }
+    (tmp_path
+     / "m.onnx").write_bytes(_model([node], {"x": _draw(1, 1, 32)}, ["y"], constants).SerializeToString())
     with pytest.raises(CompileError, match=reason):
         compile_model(Request(tmp_path / "m.onnx", "m", "c"))
 
 
 def test_layouts_of_one_machine(tmp_path: Path) -> None:
     node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
-    (tmp_path / "m.onnx").write_bytes(_model([node], {"x": _draw(1, 1, 8, 4, 4)}, ["y"], {}).SerializeToString())
+    (tmp_path
+     / "m.onnx").write_bytes(_model([node], {"x": _draw(1, 1, 8, 4, 4)}, ["y"], {}).SerializeToString())
     with pytest.raises(CompileError, match="ORT_ENABLE_EXTENDED"):
         compile_model(Request(tmp_path / "m.onnx", "m", "c"))

@@ -1,13 +1,17 @@
-"""Mutated models, as many as there is time for: each compiles or is refused with an error of ours, within limits.
+"""Mutated models, as many as there is time for: each compiles or is refused with an error of ours, within
+limits.
 
     python tests/fuzz/campaign.py --cases 10000 --seed 7
-    python tests/fuzz/campaign.py --seconds 300 --seed "$(git rev-list --count HEAD)"     # goes on with every commit
+    python tests/fuzz/campaign.py --seconds 300 --seed "$(git rev-list --count HEAD)"     # goes on with every
+        commit
     python tests/fuzz/campaign.py --files tests/fuzz/corpus/*                      # again, what failed once
-    python tests/fuzz/campaign.py --seconds 600 --engine atheris                   # guided by coverage: guided.py
+    python tests/fuzz/campaign.py --seconds 600 --engine atheris                   # guided by coverage:
+        guided.py
 
-A process is forked for a batch of cases, with limits of memory and of time for each case; when it dies, the case that it was at
-has failed and another goes on with the rest. What compiles is checked by the C compiler under strict flags, a batch at a time;
-one case in twenty is built with sanitizers and run on hostile inputs. What fails is made smaller and written to --keep.
+A process is forked for a batch of cases, with limits of memory and of time for each case; when it dies, the
+case that it was at has failed and another goes on with the rest. What compiles is checked by the C compiler
+under strict flags, a batch at a time; one case in twenty is built with sanitizers and run on hostile inputs.
+What fails is made smaller and written to --keep.
 """
 
 from __future__ import annotations
@@ -40,7 +44,9 @@ from aot_model.installation import include_dir
 from aot_model.pipeline import Compiled, Request, compile_model
 
 SECONDS, BYTES = 15, 2 << 30
-"""For each case: of the processor (ten times as many on the clock, for machines that do other things too), and of memory."""
+"""For each case: of the processor (ten times as many on the clock, for machines that do other things too),
+and of memory.
+"""
 BATCH, RUN_EVERY = 50, 20
 MAX_RUN_BYTES = 1 << 22
 """Of inputs and outputs together, of a case that is run."""
@@ -76,7 +82,7 @@ def case_of(seed: str, number: int) -> Case:
     return Case(f"{number}-{name}", mutated_onnx(proto, rng))
 
 
-# --- in the child -----------------------------------------------------------------------------------------------------
+# --- in the child -------------------------------------------------------------------------------------------
 
 
 def _compile(case: Case, folder: Path, name: str) -> Compiled | None:
@@ -87,7 +93,8 @@ def _compile(case: Case, folder: Path, name: str) -> Compiled | None:
         compiled = compile_model(Request(path, name, "c", library=Options(metadata="none")))
     except CompileError as error:
         text = str(error)
-        assert len(text) < MAX_MESSAGE and all(c.isprintable() or c == "\n" for c in text), "what is said cannot be shown"
+        assert len(text) < MAX_MESSAGE and all(c.isprintable() or c == "\n"
+                                               for c in text), "what is said cannot be shown"
         assert all(p.code != "E901" for p in error.problems), text
         return None
     return compiled
@@ -142,10 +149,11 @@ def _child(cases: Sequence[Case], first: int, folder: Path, report: int) -> None
 
 def _is_small(compiled: Compiled) -> bool:
     view = compiled.view
-    return sum(p.buffer.nbytes for p in (*view.inputs, *view.outputs)) + view.workspace_size <= MAX_RUN_BYTES and not view.contexts
+    return sum(p.buffer.nbytes for p in
+               (*view.inputs, *view.outputs)) + view.workspace_size <= MAX_RUN_BYTES and not view.contexts
 
 
-# --- in the parent ----------------------------------------------------------------------------------------------------
+# --- in the parent ------------------------------------------------------------------------------------------
 
 
 def run_batch(cases: list[Case], folder: Path) -> tuple[int, int]:
@@ -186,15 +194,23 @@ def _fork(cases: list[Case], first: int, folder: Path) -> int:
     if cases[at].status == "begin":
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         cases[at].status = "failed"
-        cases[at].why = f"took more than {SECONDS} s" if number in (signal.SIGALRM, signal.SIGPROF) else f"died of {signal.Signals(number).name if number else status}"
+        cases[at].why = f"took more than {SECONDS} s" if number in (
+            signal.SIGALRM,
+            signal.SIGPROF) else f"died of {signal.Signals(number).name if number else status}"
     return at + 1
 
 
 def _check_syntax(cases: list[Case], good: list[int], folder: Path) -> None:
     command = ["gcc", *STRICT, "-fsyntax-only", f"-I{include_dir()}"]
-    if good and subprocess.run([*command, *(f"m{k}.c" for k in good)], cwd=folder, capture_output=True, check=False).returncode:
+    if good and subprocess.run(
+        [*command, *(f"m{k}.c" for k in good)], cwd=folder, capture_output=True, check=False).returncode:
         for k in good:
-            done = subprocess.run([*command, f"m{k}.c"], cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+            done = subprocess.run([*command, f"m{k}.c"],
+                                  cwd=folder,
+                                  capture_output=True,
+                                  text=True,
+                                  errors="replace",
+                                  check=False)
             if done.returncode:
                 cases[k].status, cases[k].why = "failed", done.stderr[:3000]
 
@@ -250,31 +266,43 @@ def campaign(cases: list[Case] | None, seed: str, most: int, seconds: float, kee
     began, number = time.monotonic(), 0
     seeds()
     while tally.cases < most and time.monotonic() - began < seconds:
-        batch = [case_of(seed, n) for n in range(number, min(number + BATCH, most))] if cases is None else cases[number : number + BATCH]
+        batch = [case_of(seed, n)
+                 for n in range(number, min(number + BATCH, most))] if cases is None else cases[number:number
+                                                                                                + BATCH]
         number += BATCH
         if not batch:
             break
         with tempfile.TemporaryDirectory(prefix="aot-model-fuzz-") as name:
             compiled, ran = run_batch(batch, Path(name))
-            tally.cases, tally.compiled, tally.ran = tally.cases + len(batch), tally.compiled + compiled, tally.ran + ran
+            tally.cases, tally.compiled, tally.ran = tally.cases + len(
+                batch), tally.compiled + compiled, tally.ran + ran
             for case in (c for c in batch if c.status == "failed"):
                 tally.failed.append(case)
                 print(f"FAILED {case.name}: {case.why[-1500:]}", flush=True)
                 if keep is not None:
                     keep.mkdir(parents=True, exist_ok=True)
-                    (keep / f"{seed[:12]}-{case.name}".replace("/", "_")).write_bytes(smaller(case, Path(name) / "small"))
+                    (keep / f"{seed[:12]}-{case.name}".replace("/", "_")).write_bytes(
+                        smaller(case,
+                                Path(name) / "small"))
         if number % (20 * BATCH) == 0:
-            print(f"{tally.cases:,} cases, {tally.compiled:,} compiled, {tally.ran:,} run, {len(tally.failed)} failed, {time.monotonic() - began:.0f} s", flush=True)
+            print(
+                f"{tally.cases:,} cases, {tally.compiled:,} compiled, {tally.ran:,} run, {len(tally.failed)} "
+                f"failed, {time.monotonic() - began:.0f} s",
+                flush=True)
     return tally
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=10**9)
     parser.add_argument("--seed", default="0", help="any text")
     parser.add_argument("--keep", type=Path, help="folder for what fails, made smaller")
-    parser.add_argument("--engine", choices=("random", "atheris"), default="random", help="atheris: guided by coverage of the frontends, in one process (guided.py)")
+    parser.add_argument("--engine",
+                        choices=("random", "atheris"),
+                        default="random",
+                        help="atheris: guided by coverage of the frontends, in one process (guided.py)")
     parser.add_argument("--files", type=Path, nargs="+", help="models to try instead of mutated ones")
     arguments = parser.parse_args()
     if arguments.cases == 10**9 and arguments.seconds == 10**9 and not arguments.files:
@@ -285,7 +313,10 @@ def main() -> int:
         os.execv(sys.executable, [sys.executable, str(Path(__file__).with_name("guided.py")), *sys.argv[1:]])
     cases = [Case(p.name, p.read_bytes()) for p in arguments.files] if arguments.files else None
     tally = campaign(cases, arguments.seed, arguments.cases, arguments.seconds, arguments.keep)
-    print(f"seed {arguments.seed}: {tally.cases:,} cases, {tally.compiled:,} compiled, {tally.ran:,} run under sanitizers, {len(tally.failed)} failed")
+    print(
+        f"seed {arguments.seed}: {tally.cases:,} cases, {tally.compiled:,} compiled, {tally.ran:,} run under "
+        f"sanitizers, {len(tally.failed)} failed"
+    )
     return 1 if tally.failed else 0
 
 

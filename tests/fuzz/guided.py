@@ -1,9 +1,12 @@
-"""Mutated models, guided by coverage: models that reach code of the frontends that no other reached are mutated further.
+"""Mutated models, guided by coverage: models that reach code of the frontends that no other reached are
+mutated further.
 
-    python tests/fuzz/campaign.py --engine atheris --seconds 600 --seed 3 --keep failed     (needs: pip install atheris)
+    python tests/fuzz/campaign.py --engine atheris --seconds 600 --seed 3 --keep failed     (needs: pip
+        install atheris)
 
-libFuzzer chooses which model to mutate and keeps those that reach something new, in memory; the mutations and what counts as a
-failure are those of campaign.py, in this process. Models are written to --keep once for each place that raises.
+libFuzzer chooses which model to mutate and keeps those that reach something new, in memory; the mutations and
+what counts as a failure are those of campaign.py, in this process. Models are written to --keep once for each
+place that raises.
 """
 
 from __future__ import annotations
@@ -74,13 +77,18 @@ class Target:
                 print(f"FAILED {place}\n{traceback.format_exc()[-1500:]}", flush=True)
                 if self.keep is not None:
                     self.keep.mkdir(parents=True, exist_ok=True)
-                    (self.keep / f"{hashlib.sha256(case.data).hexdigest()[:12]}{SUFFIXES[data[0]]}").write_bytes(case.data)
+                    (self.keep
+                     / f"{hashlib.sha256(case.data).hexdigest()[:12]}{SUFFIXES[data[0]]}").write_bytes(
+                         case.data)
         if self.cases % 1000 == 0:
             self.tell()
 
     def tell(self) -> None:
         seconds = time.monotonic() - self.began
-        print(f"{self.cases:,} cases, {self.compiled:,} compiled, {len(self.places)} failed, {self.cases / seconds:.1f} a second", flush=True)
+        print(
+            f"{self.cases:,} cases, {self.compiled:,} compiled, {len(self.places)} failed, "
+            f"{self.cases / seconds:.1f} a second",
+            flush=True)
 
 
 def main() -> None:
@@ -98,8 +106,11 @@ def main() -> None:
             (corpus / hashlib.sha256(data).hexdigest()[:16]).write_bytes(bytes([tflite]) + data)
         target = Target(Path(name), arguments.keep, time.monotonic())
         number = int(hashlib.sha256(arguments.seed.encode()).hexdigest()[:7], 16) + 1
-        options = [f"-runs={arguments.cases}", f"-max_total_time={int(arguments.seconds)}", f"-seed={number}", f"-max_len={MAX_BYTES}",
-                   f"-timeout={SECONDS * 10}", "-rss_limit_mb=4096", "-verbosity=0", f"-artifact_prefix={name}/"]  # fmt: skip
+        options = [
+            f"-runs={arguments.cases}", f"-max_total_time={int(arguments.seconds)}", f"-seed={number}",
+            f"-max_len={MAX_BYTES}", f"-timeout={SECONDS * 10}", "-rss_limit_mb=4096", "-verbosity=0",
+            f"-artifact_prefix={name}/"
+        ]
         atheris.Setup([sys.argv[0], *options, str(corpus)], target, custom_mutator=mutated)
         import atexit
 

@@ -1,4 +1,6 @@
-"""Forged files of parameters with a right CRC: refused, or harmless; and what forges them notices code that is not safe."""
+"""Forged files of parameters with a right CRC: refused, or harmless; and what forges them notices code that
+is not safe.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ from forged import Verdict, forge, registry_cases, tflite_cases
 from aot_model.ir.admissible import ANYTHING, Ranges
 from aot_model.lowering import lower
 
-KINDS = (
-    "TreeEnsembleClassifier-0", "TreeEnsembleRegressor-1", "aot.TreeSums-1", "aot.SequenceLstm-11", "aot.SequenceLstm-12", "QLinearConv-0", "QLinearMatMul-0", "LabelEncoder-1",
-    "StringNormalizer-1", "RegexFullMatch-3", "GatherElements-0", "GatherND-0", "Resize-9", "aot.Interpolation-0", "aot.QuantisedSoftmax-2", "aot.QuantisedLogSoftmax-0", "CountGrams-1",
-    "LSTM-0", "MatMulNBits-1", "Conv-0", "If-0", "ScatterElements-0",
-)  # fmt: skip
+KINDS = ("TreeEnsembleClassifier-0", "TreeEnsembleRegressor-1", "aot.TreeSums-1", "aot.SequenceLstm-11",
+         "aot.SequenceLstm-12", "QLinearConv-0", "QLinearMatMul-0", "LabelEncoder-1", "StringNormalizer-1",
+         "RegexFullMatch-3", "GatherElements-0", "GatherND-0", "Resize-9", "aot.Interpolation-0",
+         "aot.QuantisedSoftmax-2", "aot.QuantisedLogSoftmax-0", "CountGrams-1", "LSTM-0", "MatMulNBits-1",
+         "Conv-0", "If-0", "ScatterElements-0",
+         )
 SLICES = 24
 """A commit forges for one of so many parts of the registry, all of them in turn."""
 
@@ -29,18 +32,23 @@ def failures(verdicts: list[Verdict]) -> str:
 
 
 def test_kinds_of_models() -> None:
-    """Trees, integer LSTM, QDQ, look-up, strings, automata, indices, n-grams, softmax, 4 bits, control flow."""
+    """Trees, integer LSTM, QDQ, look-up, strings, automata, indices, n-grams, softmax, 4 bits, control flow.
+    """
     cases = [c for c in registry_cases() if any(kind_of(c.name, k) for k in KINDS)]
     verdicts = forge(cases, 150)
     assert not failures(verdicts), failures(verdicts)
     assert len(verdicts) >= 14, [v.label for v in verdicts]
     assert sum(v.forged for v in verdicts) == 150 * len(verdicts)
-    assert sum(v.accepted for v in verdicts) > 0.5 * sum(v.forged for v in verdicts)  # they get as far as the code
+    # they get as far as the code
+    assert sum(v.accepted for v in verdicts) > 0.5 * sum(v.forged for v in verdicts)
     assert sum(v.accepted for v in verdicts) < sum(v.forged for v in verdicts)
 
 
 def test_a_part_of_the_registry() -> None:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(["git", "rev-parse", "HEAD"],
+                            cwd=Path(__file__).parent,
+                            capture_output=True,
+                            text=True).stdout.strip()
     chosen = int(commit[:8] or "0", 16) % SLICES
     cases = [*registry_cases(), *tflite_cases()][chosen::SLICES]
     verdicts = forge(cases, 60, seed=int(commit[:7] or "1", 16))
@@ -49,8 +57,11 @@ def test_a_part_of_the_registry() -> None:
 
 
 @pytest.mark.parametrize("name", ["aot.TreeSums-1", "StringNormalizer-1", "aot.Interpolation-0"])
-def test_code_that_relies_on_what_nobody_checks_is_noticed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Without the checks that operators declare, that are taken from the data, and that expressions leave behind."""
+def test_code_that_relies_on_what_nobody_checks_is_noticed(monkeypatch: pytest.MonkeyPatch,
+                                                           name: str) -> None:
+    """Without the checks that operators declare, that are taken from the data, and that expressions leave
+    behind.
+    """
     from aot_model.emit import parameters_file
 
     def nothing(*_: object) -> Ranges:
@@ -59,4 +70,4 @@ def test_code_that_relies_on_what_nobody_checks_is_noticed(monkeypatch: pytest.M
     monkeypatch.setattr(lower, "observed", nothing)
     monkeypatch.setattr(parameters_file, "beyond_type", nothing)
     (verdict,) = forge([c for c in registry_cases() if c.name == name], 300)
-    assert "runtime error" in verdict.report or "AddressSanitizer" in verdict.report or "status" in verdict.report
+    assert "runtime error" in verdict.report or "AddressSanitizer" in verdict.report or "status" in verdict.report  # noqa: E501

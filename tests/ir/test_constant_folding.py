@@ -15,7 +15,9 @@ from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor
 
 
-@pytest.mark.parametrize(("op", "a", "b", "expected"), [("add", -1, 6, 5), ("sub", 3, 9, -6), ("mul", -4, 5, -20), ("min", -7, 2, -7), ("max", -7, 2, 2)])
+@pytest.mark.parametrize(("op", "a", "b", "expected"), [("add", -1, 6, 5), ("sub", 3, 9, -6),
+                                                        ("mul", -4, 5, -20), ("min", -7, 2, -7),
+                                                        ("max", -7, 2, 2)])
 def test_known_integers(op: str, a: int, b: int, expected: int) -> None:
     i = var("i", 9)
     found = substitute(call(op, cast(i, DType.INT64), const(b, DType.INT64)), {i: const(a)})
@@ -31,6 +33,7 @@ def test_what_would_wrap_is_left_to_c() -> None:
 
 def test_a_constant_index_is_a_number(tmp_path: Path) -> None:
     nodes = [helper.make_node("Gather", ["x", "last"], ["y"], axis=1)]
-    path = save(model(nodes, [tensor("x", [4, 6])], [tensor("y", [4])], {"last": np.asarray(-1)}), tmp_path / "m.onnx")
+    path = save(model(nodes, [tensor("x", [4, 6])], [tensor("y", [4])], {"last": np.asarray(-1)}),
+                tmp_path / "m.onnx")
     text = compile_model(Request(path, "m", "c")).texts["m.c"]
     assert "y[i] = x[i * 6 + 5];" in text

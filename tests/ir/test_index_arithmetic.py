@@ -1,4 +1,6 @@
-"""The normal form of index expressions: the same numbers as Python's integers, before and after substitution, and in C."""
+"""The normal form of index expressions: the same numbers as Python's integers, before and after substitution,
+and in C.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,15 @@ def _number(c: int) -> Case:
 
 
 def _binary(a: Case, b: Case) -> list[Case]:
-    return [(lambda v: add(a[0](v), b[0](v)), lambda n: a[1](n) + b[1](n)), (lambda v: sub(a[0](v), b[0](v)), lambda n: a[1](n) - b[1](n))]
+    return [(lambda v: add(a[0](v), b[0](v)), lambda n: a[1](n) + b[1](n)),
+            (lambda v: sub(a[0](v), b[0](v)), lambda n: a[1](n) - b[1](n))]
 
 
 def _scaled(a: Case, c: int) -> list[Case]:
     result: list[Case] = [(lambda v: mul(a[0](v), c), lambda n: a[1](n) * c)]
     if c > 0:
-        result += [(lambda v: floordiv(a[0](v), c), lambda n: a[1](n) // c), (lambda v: mod(a[0](v), c), lambda n: a[1](n) % c)]
+        result += [(lambda v: floordiv(a[0](v), c), lambda n: a[1](n) // c),
+                   (lambda v: mod(a[0](v), c), lambda n: a[1](n) % c)]
     return result
 
 
@@ -54,7 +58,8 @@ CASES: st.SearchStrategy[Case] = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
         st.tuples(inner, inner, st.integers(0, 1)).map(lambda t: _binary(t[0], t[1])[t[2]]),
-        st.tuples(inner, st.integers(-6, 13), st.integers(0, 2)).map(lambda t: _scaled(t[0], t[1])[t[2] % len(_scaled(t[0], t[1]))]),
+        st.tuples(inner, st.integers(-6, 13), st.integers(0, 2)).map(lambda t: _scaled(t[0], t[1])[t[2] % len(
+            _scaled(t[0], t[1]))]),
     ),
     max_leaves=8,
 )
@@ -96,7 +101,8 @@ def test_substitution_is_composition(case: Case, inner: Case) -> None:
     v = variables()
     inside = mod(inner[0](v), EXTENTS[1])
     x = substitute(case[0](v), {v[1]: inside})
-    np.testing.assert_array_equal(table(x, v), truth(lambda n: case[1]((n[0], inner[1](n) % EXTENTS[1], n[2]))))
+    np.testing.assert_array_equal(table(x, v),
+                                  truth(lambda n: case[1]((n[0], inner[1](n) % EXTENTS[1], n[2]))))
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4), (5, 1, 7), (8, 8)])
@@ -127,7 +133,7 @@ def test_equal_expressions_are_one_object() -> None:
     assert var("k", 1) is const(0)
 
 
-# --- the same in C ----------------------------------------------------------------------------------------------------
+# --- the same in C ------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=12, deadline=None)
@@ -158,7 +164,8 @@ def _run(texts: list[str]) -> np.ndarray:
 
     loops = "".join(f"for (int32_t v{k} = 0; v{k} < {n}; ++v{k}) " for k, n in enumerate(EXTENTS))
     prints = "".join(f' printf("%d ", (int)({t}));' for t in texts)
-    source = f'#include <stdint.h>\n#include <stdbool.h>\n#include <stdio.h>\n#include "aot_model/scalar.h"\nint main(void) {{ {loops}{{{prints} }} return 0; }}\n'
+    source = ('#include <stdint.h>\n#include <stdbool.h>\n#include <stdio.h>\n#include '
+              f'"aot_model/scalar.h"\nint main(void) {{ {loops}{{{prints} }} return 0; }}\n')
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "a.c").write_text(source)
         flags = ["-std=c99", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all", f"-I{include_dir()}"]

@@ -1,4 +1,6 @@
-"""Instructions of many layers on an emulated Cortex-M: one firmware, every layer a translation unit of its own."""
+"""Instructions of many layers on an emulated Cortex-M: one firmware, every layer a translation unit of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def instructions(cases: Sequence[Case], target: str, board: str) -> dict[str, in
     return {case.name: BOARDS[board].instructions(ticks[same[case.name]]) // TIMES for case in cases}
 
 
-def _distinct(cases: Sequence[Case], target: str, folder: Path) -> tuple[list[tuple[Case, Generated]], dict[str, int]]:
+def _distinct(cases: Sequence[Case], target: str,
+              folder: Path) -> tuple[list[tuple[Case, Generated]], dict[str, int]]:
     """The cases whose C is not that of one before them, and which of them each case is."""
     made: list[tuple[Case, Generated]] = []
     places: dict[str, int] = {}
@@ -61,14 +64,20 @@ def _ticks(made: Sequence[tuple[Case, Generated]], board: str, folder: Path) -> 
 
 def _main(made: Sequence[Generated]) -> str:
     """A program that prints the ticks of every case; what the cases write is nobody's business here."""
-    begin = "    const uint32_t start = ticks();\n    int k;\n    for (k = 0; k < {times}; ++k) {{\n        {call}\n    }}\n    printf(\"%lu\\n\", (unsigned long)(ticks() - start));"
+    begin = ("    const uint32_t start = ticks();\n    int k;\n    for (k = 0; k < {times}; ++k) {{\n        "
+             "{call}\n    }}\n    printf(\"%lu\\n\", (unsigned long)(ticks() - start));")
     drivers = []
     for generated in made:
         call = re.search(r"status = \w+_run\([^;]*;", generated.driver)
         assert call is not None
-        counted = generated.driver.replace(call[0], begin.format(times=TIMES, call=call[0]).replace("\n", "\n    "))
+        counted = generated.driver.replace(call[0],
+                                           begin.format(times=TIMES, call=call[0]).replace("\n", "\n    "))
         drivers.append(re.sub(r"^ *fwrite.*\n", "", counted, flags=re.MULTILINE))
     calls = "\n".join(f"    if (run_{g.name}() != 0) {{ return 1; }}" for g in made)
-    includes = ["#include <stdio.h>", "#include <stdlib.h>", *(f'#include "{g.name}.h"' for g in made), "static FILE *source;", "uint32_t ticks(void);"]
-    main = f'int main(void)\n{{\n    source = fopen("in.bin", "rb");\n    if (source == NULL) {{ return 1; }}\n{calls}\n    return 0;\n}}\n'
+    includes = [
+        "#include <stdio.h>", "#include <stdlib.h>", *(f'#include "{g.name}.h"' for g in made),
+        "static FILE *source;", "uint32_t ticks(void);"
+    ]
+    main = (f'int main(void)\n{{\n    source = fopen("in.bin", "rb");\n    if (source == NULL) {{ return 1; '
+            f'}}\n{calls}\n    return 0;\n}}\n')
     return "\n\n".join([*includes, *drivers, main])

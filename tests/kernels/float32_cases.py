@@ -53,7 +53,8 @@ def function(case: Case, name: str) -> str:
     parameters += [f"{s.ctype} *{s.name}" for s in case.code.scratch]
     body = "\n".join("    " + line if line else "" for line in case.code.body.split("\n"))
     note = f"/* {case.name}: {case.code.note} */\n"
-    return f"{note}AOT_MODEL_OPAQUE void {name}({', '.join(parameters)}, float *y);\nvoid {name}({', '.join(parameters)}, float *y)\n{{\n{body}}}\n"
+    return (f"{note}AOT_MODEL_OPAQUE void {name}({', '.join(parameters)}, float *y);\nvoid "
+            f"{name}({', '.join(parameters)}, float *y)\n{{\n{body}}}\n")
 
 
 def unit(cases: list[Case]) -> str:
@@ -118,7 +119,8 @@ def windows(s: ConvShape, x: np.ndarray, outside: float) -> np.ndarray:
 
 
 def main_source(cases: list[Case]) -> str:
-    """A program that reads all arrays from in.bin (first argument) and writes all results to out.bin (second).
+    """A program that reads all arrays from in.bin (first argument) and writes all results to out.bin
+    (second).
 
     A kernel that states a slack runs a second time with the result as far over the input as that permits.
     Every array is allocated with its exact size, so that the address sanitiser sees an access beyond it.
@@ -165,8 +167,10 @@ def _overlapped(i: int, c: Case, names: list[str]) -> list[str]:
     return [
         f"        char *both = malloc({size}u);",
         f"        memcpy(both + {x_at}, p0, {c.inputs[0].nbytes}u);",
-        f"        k{i}({', '.join([f'(float *)(both + {x_at})', *names[1:-1], f'(float *)(both + {y_at})'])});",
-        f"        if (memcmp(both + {y_at}, y, {c.want.size * 4}u) != 0) {{ fprintf(stderr, \"overlap %d\\n\", {i}); return 4; }}",
+        "        "
+        f"k{i}({', '.join([f'(float *)(both + {x_at})', *names[1:-1], f'(float *)(both + {y_at})'])});",
+        f"        if (memcmp(both + {y_at}, y, {c.want.size * 4}u) != 0) {{ fprintf(stderr, \"overlap "
+        f"%d\\n\", {i}); return 4; }}",
         "        free(both);",
     ]
 
@@ -183,4 +187,9 @@ def check(cases: list[Case], out: np.ndarray) -> None:
     for c in cases:
         got = out[at : at + c.want.size].reshape(c.want.shape)
         at += c.want.size
-        np.testing.assert_allclose(got, c.want, rtol=1e-5, atol=1e-5 * max(1.0, float(np.abs(c.want[np.isfinite(c.want)]).max(initial=0))), err_msg=c.name)
+        np.testing.assert_allclose(got,
+                                   c.want,
+                                   rtol=1e-5,
+                                   atol=1e-5
+                                   * max(1.0, float(np.abs(c.want[np.isfinite(c.want)]).max(initial=0))),
+                                   err_msg=c.name)

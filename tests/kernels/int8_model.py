@@ -1,4 +1,5 @@
-"""Exact numpy model (int64) of the integer operators, written from their definitions, not from the kernels."""
+"""Exact numpy model (int64) of the integer operators, written from their definitions, not from the kernels.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from aot_model.kernels.int8.spec import QuantSpec
 def requantise(acc: np.ndarray, spec: QuantSpec) -> np.ndarray:
     """acc: int64 [..., channels].
 
-    Variant 1: rounding doubling high multiply, rounding shift with ties away from 0; 2: ties up; 3: one rounding.
-    Accumulators and the left shift are int32 and wrap.
+    Variant 1: rounding doubling high multiply, rounding shift with ties away from 0; 2: ties up; 3: one
+    rounding. Accumulators and the left shift are int32 and wrap.
     """
     m, s = np.asarray(spec.multiplier, np.int64), np.asarray(spec.shift, np.int64)
     shifted = (acc.astype(np.int32).astype(np.int64) << np.maximum(s, 0)).astype(np.int32).astype(np.int64)
@@ -40,14 +41,16 @@ def _taps(shape: ConvShape, x: np.ndarray, fill: int) -> tuple[np.ndarray, np.nd
     return np.where(ok[None, ..., None], values, fill), ok
 
 
-def conv(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, spec: QuantSpec) -> np.ndarray:
+def conv(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None,
+         spec: QuantSpec) -> np.ndarray:
     """x [n, h, w, ic], w [oc, kh, kw, ic]."""
     taps, _ = _taps(shape, x, spec.x_zero_point)
     acc = np.einsum("nyxijc,oijc->nyxo", taps - spec.x_zero_point, w.astype(np.int64))
     return requantise(acc + (0 if bias is None else bias.astype(np.int64)), spec)
 
 
-def depthwise(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, spec: QuantSpec) -> np.ndarray:
+def depthwise(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None,
+              spec: QuantSpec) -> np.ndarray:
     """x [n, h, w, c], w [kh, kw, c * multiplier]."""
     taps, _ = _taps(shape, x, spec.x_zero_point)
     taps = np.repeat(taps - spec.x_zero_point, shape.out_c // shape.in_c, axis=-1)

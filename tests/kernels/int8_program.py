@@ -36,9 +36,11 @@ def _array(name: str, data: np.ndarray, align: int = 4) -> str:
 def program(cases: list[Case], device: bool, count: bool = False) -> str:
     """The program: exit status 0 when every case gives its bytes, apart and at the declared overlap.
 
-    device: for a Cortex-M55 in QEMU, where inputs end at the end of a memory, instead of a host. count: print the ticks of each case.
+    device: for a Cortex-M55 in QEMU, where inputs end at the end of a memory, instead of a host. count: print
+    the ticks of each case.
     """
-    includes = sorted({i for c in cases for i in c.code.includes} | {"<stdint.h>", "<string.h>", "<stdlib.h>"})
+    includes = sorted({i for c in cases
+                       for i in c.code.includes} | {"<stdint.h>", "<string.h>", "<stdlib.h>"})
     text = "".join(f'#include "{i}"\n' if "/" in i else f"#include {i}\n" for i in includes)
     text += ATTRIBUTES + (DEVICE if device else HOST)
     seen: set[str] = set()
@@ -65,7 +67,8 @@ def program(cases: list[Case], device: bool, count: bool = False) -> str:
         calls += f'    failures += check("{case.label}", k{i}, input{i}, {x}, want{i}, {y}, 0, 0);\n'
         if case.code.slack is not None:
             slack = max(min(case.code.slack, x), -y)
-            calls += f'    failures += check("{case.label} overlap", k{i}, input{i}, {x}, want{i}, {y}, 1, {slack});\n'
+            calls += (f'    failures += check("{case.label} overlap", k{i}, input{i}, {x}, want{i}, {y}, 1, '
+                      f'{slack});\n')
     largest = max(2 * GUARD + 2 * (c.x.size + c.expected.size) for c in cases)
     text += f"static int8_t arena[{largest}];\n#define COUNT {int(count)}\n" + CHECK
     return text + f"int main(void)\n{{\n    int failures = 0;\n{calls}    return failures != 0;\n}}\n"
@@ -132,4 +135,4 @@ static int check(const char *label, void (*kernel)(const int8_t *, int8_t *), co
     }
     return failures != 0;
 }
-"""
+"""  # noqa: E501

@@ -1,7 +1,7 @@
 """Builds kernels into one program and runs it, on the host under the sanitizers or on a Cortex-M in QEMU.
 
-The program runs every case, apart and at the overlaps that the kernel permits, compares with the expected bytes, and
-prints what differs and the ticks taken.
+The program runs every case, apart and at the overlaps that the kernel permits, compares with the expected
+bytes, and prints what differs and the ticks taken.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ static int check(int32_t id, const char *what, const uint8_t *got, const uint8_t
     }
     return 0;
 }
-"""
+"""  # noqa: E501
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ def _array(name: str, ctype: str, data: np.ndarray, align: int, const: bool = Tr
     numbers = [str(int(v)) if int(v) != -(2**31) else "(-2147483647 - 1)" for v in data.reshape(-1)] or ["0"]
     values = "\n" + "\n".join(", ".join(numbers[i : i + 16]) + "," for i in range(0, len(numbers), 16))
     qualifier = "static const" if const else "static"
-    return f"{qualifier} {ctype} {name}[{max(data.size, 1)}] __attribute__((aligned({align}))) = {{{values}}};"
+    return (f"{qualifier} {ctype} {name}[{max(data.size, 1)}] __attribute__((aligned({align}))) = "
+            f"{{{values}}};")
 
 
 def function(code: KernelCode, name: str, x_type: str, y_type: str) -> str:
@@ -69,7 +70,10 @@ def function(code: KernelCode, name: str, x_type: str, y_type: str) -> str:
 
 def program(cases: list[Case]) -> str:
     """C text of a program that checks all cases."""
-    out = [KEEP_VNNI + NO_MIXED_DOT, "#include <stdint.h>", "#include <stddef.h>", "#include <string.h>", ATTRIBUTES]
+    out = [
+        KEEP_VNNI + NO_MIXED_DOT, "#include <stdint.h>", "#include <stddef.h>", "#include <string.h>",
+        ATTRIBUTES
+    ]
     seen: set[str] = set()
     for case in cases:
         for include in sorted(case.code.includes):
@@ -94,8 +98,12 @@ def program(cases: list[Case]) -> str:
             out.append(_array(f"{c.name}{i}", f"{c.data.dtype.name}_t", c.data, c.align))
         for s in code.scratch:
             size = {"uint32_t": 4, "int32_t": 4, "int16_t": 2}.get(s.ctype, 1)
-            out.append(f"static {s.ctype} {s.name}{i}[{-(-s.nbytes // size)}] __attribute__((aligned({max(s.align, size)})));")
-        rest = "".join(f", {c.name}{i}" for c in code.constants) + "".join(f", {s.name}{i}" for s in code.scratch)
+            out.append(
+                f"static {s.ctype} {s.name}{i}[{-(-s.nbytes // size)}] "
+                f"__attribute__((aligned({max(s.align, size)})));"
+            )
+        rest = "".join(f", {c.name}{i}" for c in code.constants) + "".join(f", {s.name}{i}"
+                                                                           for s in code.scratch)
         out.append(f"static {yt} found{i}[{ny}];")
         lines = [
             f"    memset(found{i}, 0x5a, sizeof found{i});",
@@ -107,22 +115,31 @@ def program(cases: list[Case]) -> str:
         if code.slack is not None and case.overlap and xt == yt:
             step = code.slack_step
             most = min(code.slack, nx) // step * step
-            for offset in sorted({most, most // 2 // step * step if most > 0 else most - 3 * step, min(0, most)}):
+            for offset in sorted(
+                {most, most // 2 // step * step if most > 0 else most - 3 * step,
+                 min(0, most)}):
                 x_at, y_at = max(-offset, 0), max(offset, 0)
                 name = f"both{i}_{offset}".replace("-", "n")
                 out.append(f"static {xt} {name}[{max(x_at + nx, y_at + ny)}] __attribute__((aligned(4)));")
                 lines += [
                     f"    memcpy({name} + {x_at}, given{i}, sizeof given{i});",
                     f"    kernel{i}({name} + {x_at}, {name} + {y_at}{rest});",
-                    f'    bad += check({i}, "y - x = {offset}", (const uint8_t *){name} + {y_at}, (const uint8_t *)want{i}, {ny});',
+                    f'    bad += check({i}, "y - x = {offset}", (const uint8_t *){name} + {y_at}, (const '
+                    f'uint8_t *)want{i}, {ny});',
                 ]
         calls += lines
     main = "\n".join(calls)
-    out.append(f"int main(void)\n{{\n    int bad = 0;\n    uint32_t start;\n{main}\n    return bad != 0;\n}}\n")
+    out.append(
+        f"int main(void)\n{{\n    int bad = 0;\n    uint32_t start;\n{main}\n    return bad != 0;\n}}\n")
     return "\n".join(out)
 
 
-def run_host(cases: list[Case], directory: Path, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc", sanitized: bool = True, runner: tuple[str, ...] = ()) -> str:
+def run_host(cases: list[Case],
+             directory: Path,
+             flags: tuple[str, ...] = ("-O1",),
+             compiler: str = "gcc",
+             sanitized: bool = True,
+             runner: tuple[str, ...] = ()) -> str:
     source = directory / "host.c"
     source.write_text(program(cases))
     exe = directory / "host"
@@ -135,9 +152,14 @@ def run_board(cases: list[Case], directory: Path, core: str, flags: tuple[str, .
     """Instructions of each case on a core (m0, m4 …)."""
     board = BOARDS[core]
     (directory / "board.c").write_text(program(cases))
-    subprocess.run([COMPILER, *board.flags, "-mthumb", *flags, "-DBARE", *STRICT, f"-I{include_dir()}", "-c", "board.c"], cwd=directory, check=True)
+    subprocess.run(
+        [COMPILER, *board.flags, "-mthumb", *flags, "-DBARE", *STRICT, f"-I{include_dir()}", "-c", "board.c"],
+        cwd=directory,
+        check=True)
     text = build_and_run(board, ["board.o"], directory, list(flags), timeout=300)
-    return [board.instructions(int(line.split()[2])) for line in text.splitlines() if line.startswith("ticks ")]
+    return [
+        board.instructions(int(line.split()[2])) for line in text.splitlines() if line.startswith("ticks ")
+    ]
 
 
 def _compile(command: list[object]) -> None:

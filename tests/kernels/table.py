@@ -1,7 +1,7 @@
 """The kernels' table: for every kernel that a target registers, the layers that it is run on, and where.
 
-A layer is an input and a chain of operators (a convolution, its bias, its requantisation, what is fused behind); what
-it gives is what the operators' references give, one after the other.
+A layer is an input and a chain of operators (a convolution, its bias, its requantisation, what is fused
+behind); what it gives is what the operators' references give, one after the other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ load_all()
 
 @dataclass(frozen=True)
 class Step:
-    """An operator over what the step before gave, and others: constants, or inputs of the model when `fed`."""
+    """An operator over what the step before gave, and others: constants, or inputs of the model when `fed`.
+    """
 
     operator: Operator
     others: tuple[np.ndarray, ...] = ()
@@ -44,7 +45,9 @@ class Layer:
     def expected(self) -> np.ndarray:
         y = self.x
         for step in self.steps:
-            y = PLAIN[step.operator.name](y, *step.others) if step.operator.name in PLAIN else step.operator.reference([y, *step.others])[0]
+            y = PLAIN[step.operator.name](
+                y, *step.others) if step.operator.name in PLAIN else step.operator.reference(
+                    [y, *step.others])[0]
         return y
 
     def graph(self) -> Graph:
@@ -52,7 +55,9 @@ class Layer:
         graph = Graph("layer", [x])
         build, y = Build(graph.nodes, "layer"), x
         for k, step in enumerate(self.steps):
-            others = [_input(f"x{k}_{n}", a) if step.fed else build.constant(a) for n, a in enumerate(step.others)]
+            others = [
+                _input(f"x{k}_{n}", a) if step.fed else build.constant(a) for n, a in enumerate(step.others)
+            ]
             graph.inputs += others if step.fed else []
             y = build(step.operator, y, *others)
         y.name = "y"
@@ -65,8 +70,10 @@ class Layer:
 
 
 PLAIN: dict[str, Callable[..., np.ndarray]] = {
-    "Add": lambda a, b: np.asarray(a + b, a.dtype), "Relu": lambda a: np.maximum(a, 0), "MatMul": lambda a, b: np.asarray(_product(a) @ _product(b), a.dtype if a.dtype.kind == "f" else np.int32),
-}  # fmt: skip
+    "Add": lambda a, b: np.asarray(a + b, a.dtype), "Relu": lambda a: np.maximum(a, 0),
+    "MatMul": lambda a, b: np.asarray(
+        _product(a) @ _product(b), a.dtype if a.dtype.kind == "f" else np.int32),
+}
 """Operators of ONNX, which have no reference of their own."""
 
 
@@ -82,12 +89,15 @@ def _graph(group: str, name: str) -> Graph:
     return next(layer for layer in GROUPS[group]() if layer.name == name).graph()
 
 
-# --- layers -----------------------------------------------------------------------------------------------------------
+# --- layers -------------------------------------------------------------------------------------------------
 
-WINDOWS: tuple[dict[str, Any], ...] = (
-    {}, {"strides": (2, 1)}, {"pads": (1, 1, 1, 1)}, {"strides": (2, 2), "pads": (0, 1, 1, 0)}, {"dilations": (2, 1), "pads": (2, 0, 1, 0)}, {"strides": (1, 3), "pads": (1, 2, 0, 1)},
-)  # fmt: skip
-SHAPES = (((1, 1), 8, 8), ((3, 3), 3, 8), ((1, 1), 33, 5), ((3, 3), 16, 4), ((2, 5), 4, 7), ((3, 1), 13, 3), ((1, 1), 64, 12), ((3, 2), 1, 6))
+WINDOWS: tuple[dict[str, Any], ...] = ({}, {"strides": (2, 1)}, {"pads": (1, 1, 1, 1)},
+                                       {"strides": (2, 2),
+                                        "pads": (0, 1, 1, 0)}, {"dilations": (2, 1), "pads": (2, 0, 1, 0)
+                                                                }, {"strides": (1, 3), "pads": (1, 2, 0, 1)},
+                                       )
+SHAPES = (((1, 1), 8, 8), ((3, 3), 3, 8), ((1, 1), 33, 5), ((3, 3), 16, 4), ((2, 5), 4, 7), ((3, 1), 13, 3),
+          ((1, 1), 64, 12), ((3, 2), 1, 6))
 """Kernel, input and output channels."""
 
 
@@ -104,13 +114,16 @@ class Draw:
         return np.asarray(self.rng.integers(limits.min, limits.max + 1, shape), dtype)
 
     def requantised(self, depth: int, channels: int, to: type[Any], turn: int) -> tuple[Step, ...]:
-        """A bias and a requantisation that spread the sums over the type; turn after turn another kind of them."""
+        """A bias and a requantisation that spread the sums over the type; turn after turn another kind of
+        them.
+        """
         count = 1 if turn % 4 == 3 else channels
         fit = -int(np.log2(60.0 * 60.0 * np.sqrt(depth) / 64.0))
         m = self.rng.integers(1 << 30, 1 << 31, count).astype(np.int32)
         s = (fit + self.rng.integers(-1, 2, count)).astype(np.int32)
         limits = np.iinfo(to)
-        low, high = ((limits.min, limits.max), (limits.min + 100, limits.max), (limits.min, limits.max - 60))[turn % 3]
+        low, high = ((limits.min, limits.max), (limits.min + 100, limits.max), (limits.min,
+                                                                                limits.max - 60))[turn % 3]
         zero = int(self.rng.integers(limits.min, limits.max + 1)) if turn % 2 else low
         bias = Step(op("Add"), (self.rng.integers(-3000, 3000, channels).astype(np.int32),))
         node = Requantise(zero, low, high, DType.of(np.dtype(to)), "single" if turn % 5 == 4 else "double")
@@ -120,25 +133,40 @@ class Draw:
 def int8_convolutions() -> list[Layer]:
     draw, layers = Draw(31), []
 
-    def add(kind: type[Any], shape: tuple[int, ...], w: np.ndarray, more: tuple[Step, ...] = (), w_zero: int = 0, **window: Any) -> None:
+    def add(kind: type[Any],
+            shape: tuple[int, ...],
+            w: np.ndarray,
+            more: tuple[Step, ...] = (),
+            w_zero: int = 0,
+            **window: Any) -> None:
         turn = len(layers)
-        node = Convolution(**window, x_zero_point=int(draw.rng.integers(-20, 20)) + (128 if kind is np.uint8 else 0), w_zero_point=w_zero)
+        node = Convolution(**window,
+                           x_zero_point=int(draw.rng.integers(-20, 20)) + (128 if kind is np.uint8 else 0),
+                           w_zero_point=w_zero)
         x = draw.tensor(kind, *shape)
-        steps = (Step(node, (w,)), *draw.requantised(int(np.prod(w.shape[1:])), w.shape[0], kind, turn), *more)
+        steps = (Step(node,
+                      (w,)), *draw.requantised(int(np.prod(w.shape[1:])), w.shape[0], kind, turn), *more)
         layers.append(Layer(f"{turn} {x.dtype}{list(shape)} * {list(w.shape)} {window}", x, steps))
 
     for k, (kernel, ins, outs) in enumerate(SHAPES):
         for window in (WINDOWS[k % 6], WINDOWS[(k + 2) % 6]):
             add(np.int8, (1 + k % 2, 7, 9, ins), draw.tensor(np.int8, outs, *kernel, ins), **window)
-    for kernel, channels, window in (((3, 3), 8, WINDOWS[2]), ((3, 3), 21, WINDOWS[3]), ((3, 3), 4, WINDOWS[0]), ((5, 5), 6, WINDOWS[2]), ((1, 7), 12, WINDOWS[0]), ((3, 3), 16, WINDOWS[5]), ((4, 1), 40, WINDOWS[4])):
-        add(np.int8, (1, 8, 10, channels), draw.tensor(np.int8, channels, *kernel, 1), **window, group=channels)
+    for kernel, channels, window in (((3, 3), 8, WINDOWS[2]), ((3, 3), 21, WINDOWS[3]),
+                                     ((3, 3), 4, WINDOWS[0]), ((5, 5), 6, WINDOWS[2]),
+                                     ((1, 7), 12, WINDOWS[0]), ((3, 3), 16, WINDOWS[5]), ((4, 1), 40,
+                                                                                          WINDOWS[4])):
+        add(np.int8, (1, 8, 10, channels),
+            draw.tensor(np.int8, channels, *kernel, 1),
+            **window,
+            group=channels)
     add(np.int8, (1, 6, 6, 4), draw.tensor(np.int8, 8, 3, 3, 1), group=4)
     add(np.int8, (1, 6, 6, 8), draw.tensor(np.int8, 6, 3, 3, 4), group=2, pads=(1, 1, 1, 1))
     add(np.int8, (2, 15, 4), draw.tensor(np.int8, 6, 3, 4), strides=(2,), pads=(1, 1), dilations=(1,))
     for window in WINDOWS[:3]:
         add(np.uint8, (1, 6, 7, 4), draw.tensor(np.int8, 8, 3, 3, 4), **window)
     add(np.uint8, (1, 5, 5, 6), draw.tensor(np.uint8, 5, 1, 1, 6), w_zero=120)
-    table = Table(tuple(int(v) for v in np.clip(np.arange(-128, 128) ** 2 // 100 - 90, -128, 127)), DType.INT8, -128)
+    table = Table(tuple(int(v) for v in np.clip(np.arange(-128, 128)**2 // 100 - 90, -128, 127)), DType.INT8,
+                  -128)
     both = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
     for kernel, ins, outs, group in (((1, 1), 16, 8, 1), ((3, 3), 8, 8, 8), ((3, 3), 4, 5, 1)):
         w = draw.tensor(np.int8, outs, *kernel, ins // group)
@@ -150,13 +178,17 @@ def int8_convolutions() -> list[Layer]:
 
 def int8_products() -> list[Layer]:
     draw, layers = Draw(32), []
-    sizes = [(1, 64, 12), (1, 27, 13), (1, 8, 24), (1, 1, 1), (1, 300, 5), (1, 640, 9), (4, 16, 16), (5, 23, 9), (3, 100, 2), (2, 7, 33)]
+    sizes = [(1, 64, 12), (1, 27, 13), (1, 8, 24), (1, 1, 1), (1, 300, 5), (1, 640, 9), (4, 16, 16),
+             (5, 23, 9), (3, 100, 2), (2, 7, 33)]
     for turn, (rows, depth, columns) in enumerate(sizes):
         for kind in (np.int8, np.uint8)[: 1 + (turn % 3 == 0)]:
             x, w = draw.tensor(kind, rows, depth), draw.tensor(np.int8, depth, columns)
-            zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))  # the reference: a product is a 1x1 convolution
+            # the reference: a product is a 1x1 convolution
+            zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))
             steps = draw.requantised(depth, columns, kind, turn)
-            layers.append(ProductLayer(f"{turn} {x.dtype} {rows} x {depth} x {columns}", x, (Step(MatMul(11, 0), (w,)), *steps), zero))
+            layers.append(
+                ProductLayer(f"{turn} {x.dtype} {rows} x {depth} x {columns}", x,
+                             (Step(MatMul(11, 0), (w,)), *steps), zero))
     return layers
 
 
@@ -173,16 +205,23 @@ class ProductLayer(Layer):
 
 def pools(*kinds: tuple[str, type[Any]]) -> list[Layer]:
     draw, layers = Draw(33), []
-    kernels: tuple[tuple[tuple[int, int], dict[str, Any]], ...] = (
-        ((2, 2), {"strides": (2, 2)}), ((3, 3), {"pads": (1, 1, 1, 1), "strides": (2, 1)}), ((7, 8), {}), ((1, 1), {"strides": (2, 2)}), ((3, 2), {"pads": (1, 0, 2, 1)}),
-    )  # fmt: skip
+    kernels: tuple[tuple[tuple[int, int], dict[str, Any]],
+                   ...] = (((2, 2), {"strides": (2, 2)}), ((3, 3), {"pads": (1, 1, 1, 1), "strides": (2, 1)}),
+                           ((7, 8), {}), ((1, 1), {"strides": (2, 2)}), ((3, 2), {"pads": (1, 0, 2, 1)}),
+                           )
     for mode, kind in kinds:
         for channels, (kernel, window) in zip((16, 5, 13, 1, 33), kernels, strict=True):
-            layers.append(Layer(f"{len(layers)} {mode} {kind.__name__} {kernel} {window}", draw.tensor(kind, 2, 7, 8, channels), (Step(Pool(mode, kernel, **window)),)))
+            layers.append(
+                Layer(f"{len(layers)} {mode} {kind.__name__} {kernel} {window}",
+                      draw.tensor(kind, 2, 7, 8, channels), (Step(Pool(mode, kernel, **window)),)))
         if mode == "average":  # sums around 0: halves, which are rounded away from it
             near = np.asarray(draw.rng.integers(0, 3, (1, 6, 8, 5)) - (np.dtype(kind).kind == "i"), kind)
-            layers.append(Layer(f"{len(layers)} {mode} {kind.__name__} around 0", near, (Step(Pool(mode, (1, 2))),)))
-    layers += [Layer(f"{len(layers)} {mode} {kind.__name__} line", draw.tensor(kind, 2, 9, 6), (Step(Pool(mode, (3,), (2,), (1, 1), (1,))),)) for mode, kind in kinds]
+            layers.append(
+                Layer(f"{len(layers)} {mode} {kind.__name__} around 0", near, (Step(Pool(mode, (1, 2))),)))
+    layers += [
+        Layer(f"{len(layers)} {mode} {kind.__name__} line", draw.tensor(kind, 2, 9, 6),
+              (Step(Pool(mode, (3,), (2,), (1, 1), (1,))),)) for mode, kind in kinds
+    ]
     return layers
 
 
@@ -194,13 +233,20 @@ def float_convolutions(transposed: bool) -> list[Layer]:
         turn = len(layers)
         bias, relu = Step(op("Add"), (draw.tensor(np.float32, w.shape[0]),)), Step(OPERATORS["", "Relu"]())
         tail = ((bias, relu), (bias,), (), (relu,))[turn % 4]
-        layers.append(Layer(f"{turn} {list(shape)} * {list(w.shape)} {window}", draw.tensor(np.float32, *shape), (Step(operator(**window), (w,)), *tail)))
+        layers.append(
+            Layer(f"{turn} {list(shape)} * {list(w.shape)} {window}", draw.tensor(np.float32, *shape),
+                  (Step(operator(**window), (w,)), *tail)))
 
     for k, (kernel, ins, outs) in enumerate((*SHAPES, ((3, 3), 8, 17), ((1, 1), 16, 32))):
         for window in (WINDOWS[k % 6], WINDOWS[(k + 2) % 6]):
             add((1 + k % 2, 7, 9, ins), draw.tensor(np.float32, outs, *kernel, ins), **window)
     add((1, 6, 6, 8), draw.tensor(np.float32, 6, 3, 3, 4), group=2, pads=(1, 1, 1, 1))
-    add((2, 15, 4), draw.tensor(np.float32, 6, 3, 4), strides=(2,), pads=(1, 1), dilations=(1,), **({"output_padding": (0,)} if transposed else {}))
+    add((2, 15, 4),
+        draw.tensor(np.float32, 6, 3, 4),
+        strides=(2,),
+        pads=(1, 1),
+        dilations=(1,),
+        **({"output_padding": (0,)} if transposed else {}))
     for channels, window in (() if transposed else ((8, WINDOWS[2]), (21, WINDOWS[3]), (4, WINDOWS[5]))):
         add((1, 8, 10, channels), draw.tensor(np.float32, channels, 3, 3, 1), **window, group=channels)
     return layers
@@ -209,10 +255,17 @@ def float_convolutions(transposed: bool) -> list[Layer]:
 def float_products() -> list[Layer]:
     draw, layers = Draw(35), []
     relu = Step(OPERATORS["", "Relu"]())
-    sizes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((1, 64), (64, 12)), ((7, 33), (33, 17)), ((4, 16), (16, 16)), ((2, 3, 8), (8, 5)), ((2, 5, 9), (2, 9, 4)), ((3, 1, 4, 6), (1, 2, 6, 8)), ((6,), (6, 5)), ((3, 7), (7,))]
+    sizes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((1, 64), (64, 12)), ((7, 33), (33, 17)),
+                                                            ((4, 16), (16, 16)), ((2, 3, 8), (8, 5)),
+                                                            ((2, 5, 9), (2, 9, 4)),
+                                                            ((3, 1, 4, 6), (1, 2, 6, 8)), ((6,), (6, 5)),
+                                                            ((3, 7), (7,))]
     for a, b in sizes:
         for fed in (False, True):
-            layers.append(Layer(f"{len(layers)} {a} x {b} {'input' if fed else 'constant'}", draw.tensor(np.float32, *a), (Step(MatMul(), (draw.tensor(np.float32, *b),), fed), *((relu,) if fed else ()))))
+            layers.append(
+                Layer(f"{len(layers)} {a} x {b} {'input' if fed else 'constant'}",
+                      draw.tensor(np.float32, *a),
+                      (Step(MatMul(), (draw.tensor(np.float32, *b),), fed), *((relu,) if fed else ()))))
     return layers
 
 
@@ -222,22 +275,29 @@ def samples_of(name: str) -> list[Layer]:
     layers = []
     for k, sample in enumerate(kind.samples()):
         x, *others = (np.asarray(v) for v in sample.inputs if v is not None)
-        layers.append(Layer(f"{k} {x.dtype}{list(x.shape)} {sample.attributes}", x, (Step(kind(**sample.attributes), tuple(others)),)))
+        layers.append(
+            Layer(f"{k} {x.dtype}{list(x.shape)} {sample.attributes}", x,
+                  (Step(kind(**sample.attributes), tuple(others)),)))
     return layers
 
 
 GROUPS: dict[str, Callable[[], list[Layer]]] = {
-    "int8 convolution": int8_convolutions, "int8 matrix product": int8_products, "int8 pooling": partial(pools, ("max", np.int8), ("average", np.int8), ("average", np.uint8), ("max", np.uint8)),
-    "float32 convolution": partial(float_convolutions, False), "float32 transposed convolution": partial(float_convolutions, True),
-    "float32 pooling": partial(pools, ("max", np.float32), ("average", np.float32)), "float32 matrix product": float_products,
+    "int8 convolution": int8_convolutions, "int8 matrix product": int8_products,
+    "int8 pooling": partial(pools, ("max", np.int8), ("average", np.int8), ("average", np.uint8),
+                            ("max", np.uint8)), "float32 convolution": partial(float_convolutions, False),
+    "float32 transposed convolution": partial(float_convolutions, True),
+    "float32 pooling": partial(pools, ("max", np.float32),
+                               ("average", np.float32)), "float32 matrix product": float_products,
     "float32 times blocks of 4 or 8 bits": partial(samples_of, "BlockMatMul"),
-}  # fmt: skip
+}
 """What the kernels of a name fit (without the family in parentheses)."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A target with options, and where its code runs: this machine, a board of qemu.BOARDS, or one of MACHINES."""
+    """A target with options, and where its code runs: this machine, a board of qemu.BOARDS, or one of
+    MACHINES.
+    """
 
     target: str
     options: tuple[tuple[str, str], ...] = ()
@@ -245,11 +305,18 @@ class Place:
 
 
 PLACES: dict[str, tuple[Place, ...]] = {
-    "plain C": (Place("c"),), "plain C, eight registers": (Place("cortex-m0", board="m0"),), "AVX2": (Place("host", (("vector", "v8"),)),),
-    "AVX-512 VNNI": (Place("host", (("vector", "v8"), ("dot", "vnni")), "vnni"),), "SDOT": (Place("host", (("vector", "neon"), ("dot", "sdot")), "sdot"),),
-    "DSP extension": (Place("cortex-m4", board="m4"),), "Helium": (Place("cortex-m55", board="m55"),),
-    "float32": (Place("c"), Place("host", (("vector", "v4"),)), Place("host", (("vector", "v8"),)), Place("cortex-m55", board="m55")),
-}  # fmt: skip
+    "plain C": (Place("c"),), "plain C, eight registers": (Place("cortex-m0", board="m0"),),
+    "AVX2": (Place("host", (("vector", "v8"),)),),
+    "AVX-512 VNNI": (Place("host", (("vector", "v8"), ("dot", "vnni")),
+                           "vnni"),), "SDOT": (Place("host", (("vector", "neon"), ("dot", "sdot")),
+                                                      "sdot"),), "DSP extension": (Place("cortex-m4",
+                                                                                          board="m4"),),
+    "Helium": (Place("cortex-m55",
+                     board="m55"),), "float32": (Place("c"), Place("host", (("vector", "v4"),)),
+                                                  Place("host",
+                                                        (("vector", "v8"),)), Place("cortex-m55",
+                                                                                     board="m55")),
+}
 """Where the kernels of a family run; those without a family are written for the vectors of the target."""
 
 

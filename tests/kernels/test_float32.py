@@ -8,7 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from float32_cases import Case, DenseTail, check, conv_reference, input_bytes, main_source, transposed_reference, unit, windows
+from float32_cases import (
+    Case,
+    DenseTail,
+    check,
+    conv_reference,
+    input_bytes,
+    main_source,
+    transposed_reference,
+    unit,
+    windows,
+)
 
 import qemu
 from aot_model.kernels.base import ConvShape
@@ -87,7 +97,8 @@ def conv_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect, transpos
     kernel = conv_kernels.conv_transpose if transposed else conv_kernels.conv
     code = kernel(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
     want = (transposed_reference if transposed else conv_reference)(s, x, w)
-    return Case(f"{'transposed ' if transposed else ''}{s}", code, [_stored(s, x)], want + (0 if bias is None else bias))
+    return Case(f"{'transposed ' if transposed else ''}{s}", code, [_stored(s, x)], want +
+                (0 if bias is None else bias))
 
 
 def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[Case]:
@@ -97,10 +108,10 @@ def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[C
     for _ in range(count // 2):
         s = random_conv(rng)
         # the other way round: the result of a convolution becomes its input
-        mirrored = ConvShape(
-            s.batch, s.out_h, s.out_w, s.in_c, s.in_h, s.in_w, s.out_c, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
-            s.dilation_h, s.dilation_w, s.pad_top, s.pad_left, s.groups,
-        )  # fmt: skip
+        mirrored = ConvShape(s.batch, s.out_h, s.out_w, s.in_c, s.in_h, s.in_w, s.out_c, s.kernel_h,
+                             s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.pad_top,
+                             s.pad_left, s.groups,
+                             )
         cases.append(conv_case(mirrored, rng, d, transposed=True))
     # weights too large for the caches
     cases.append(conv_case(ConvShape(1, 5, 7, 128, 5, 7, 74, 3, 3, 1, 1, 1, 1, 1, 1), rng, d))

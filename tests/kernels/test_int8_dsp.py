@@ -1,4 +1,6 @@
-"""Every int8 kernel against the numpy model of the arithmetic: on the host under sanitizers, in QEMU on Cortex-M."""
+"""Every int8 kernel against the numpy model of the arithmetic: on the host under sanitizers, in QEMU on
+Cortex-M.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import pytest
 from kernel_program import Case, run_board, run_host
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_c, depthwise_dsp, fully_connected_dsp, pooling, requantise
+from aot_model.kernels.int8 import (
+    conv_c,
+    conv_dsp,
+    depthwise_c,
+    depthwise_dsp,
+    fully_connected_dsp,
+    pooling,
+    requantise,
+)
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import available
 
@@ -29,18 +39,22 @@ class TableTail:
     def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
         n, y, x, c = (f"({i})" for i in index)
         s = self.shape
-        return f"y[(({n} * {s.out_h} + {y}) * {s.out_w} + {x}) * {s.out_c} + {c}] = looked_up[{acc} - {self.low}];"
+        return (f"y[(({n} * {s.out_h} + {y}) * {s.out_w} + {x}) * {s.out_c} + {c}] = looked_up[{acc} - "
+                f"{self.low}];")
 
 
 TABLE = np.random.default_rng(7).integers(-128, 128, 256)
 
 
 def table_text() -> str:
-    return "#ifndef TABLE\n#define TABLE\nstatic const int8_t looked_up[256] = {" + ", ".join(map(str, TABLE)) + "};\n#endif"
+    return "#ifndef TABLE\n#define TABLE\nstatic const int8_t looked_up[256] = {" + ", ".join(map(
+        str, TABLE)) + "};\n#endif"
 
 
 def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) -> QuantSpec:
-    """kind: relu (as networks have it), signed, tensor (one multiplier), spread (shifts far apart), extreme, unsigned, dyadic (rounded to even)."""
+    """kind: relu (as networks have it), signed, tensor (one multiplier), spread (shifts far apart), extreme,
+    unsigned, dyadic (rounded to even).
+    """
     scale = rng.uniform(0.3, 2.0, 1 if kind == "tensor" else channels) * 80 / (taps**0.5 * 64 * 70)
     if kind == "spread":
         scale = scale * 2.0 ** rng.integers(-8, 3, scale.size)
@@ -62,8 +76,11 @@ def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) 
     if rng.random() < 0.3:
         act = (max(act[0], min(zero, act[1])), act[1])
     x_zero = int(rng.choice([-128, -1, 0, 3, 127])) if x_dtype == "int8" else int(rng.choice([0, 128, 255]))
-    variant = 4 if kind == "dyadic" else int(rng.choice([2, 3, 4])) if kind == "signed" and rng.random() < 0.3 else 1
-    return QuantSpec(x_zero, m.clip(0, 2**31 - 1).astype(np.int32), s.astype(np.int32), zero, *act, x_dtype, str(out_dtype), variant)
+    variant = 4 if kind == "dyadic" else int(rng.choice([2, 3, 4
+                                                         ])) if kind == "signed" and rng.random() < 0.3 else 1
+    return QuantSpec(x_zero,
+                     m.clip(0, 2**31 - 1).astype(np.int32), s.astype(np.int32), zero, *act, x_dtype,
+                     str(out_dtype), variant)
 
 
 KINDS = ("relu", "signed", "tensor", "spread", "extreme", "unsigned", "dyadic")
@@ -109,7 +126,8 @@ def random_shape(rng: np.random.Generator, depthwise: bool) -> ConvShape:
         return ConvShape(batch, *size, ic, *out, oc, *kernel, *stride, *dilation, *pad, groups)
 
 
-def finished(kernel: KernelCode, x: np.ndarray, want: np.ndarray, quant: QuantSpec, tail: Tail | None) -> Case:
+def finished(kernel: KernelCode, x: np.ndarray, want: np.ndarray, quant: QuantSpec,
+             tail: Tail | None) -> Case:
     if tail is None:
         return Case(kernel, x, want)
     low = quant.out_range[0]
@@ -135,7 +153,8 @@ def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool
     return finished(kernel, x, want, quant, tail)
 
 
-def transposed_input(rng: np.random.Generator, shape: ConvShape, x: np.ndarray) -> tuple[ConvShape, np.ndarray]:
+def transposed_input(rng: np.random.Generator, shape: ConvShape,
+                     x: np.ndarray) -> tuple[ConvShape, np.ndarray]:
     """Now and then the input lies in memory as N, C, H, W."""
     if rng.random() < 0.8:
         return shape, x
@@ -174,19 +193,26 @@ def row_case(rng: np.random.Generator, ic: int, oc: int, kind: str) -> Case:
 def pool_case(rng: np.random.Generator, kind: str) -> Case:
     shape = random_shape(rng, depthwise=True)
     kernel = [min(shape.kernel_h, shape.in_h), min(shape.kernel_w, shape.in_w)]
-    out = [(n - k) // s + 1 for n, k, s in zip((shape.in_h, shape.in_w), kernel, (shape.stride_h, shape.stride_w), strict=True)]
+    out = [(n - k) // s + 1
+           for n, k, s in zip((shape.in_h, shape.in_w), kernel, (shape.stride_h, shape.stride_w), strict=True)
+           ]
     pad = [0, 0]
     if rng.random() < 0.5:  # as SAME pads
         out = [-(-shape.in_h // shape.stride_h), -(-shape.in_w // shape.stride_w)]
-        pad = [max((out[0] - 1) * shape.stride_h + kernel[0] - shape.in_h, 0) // 2, max((out[1] - 1) * shape.stride_w + kernel[1] - shape.in_w, 0) // 2]
+        pad = [
+            max((out[0] - 1) * shape.stride_h + kernel[0] - shape.in_h, 0) // 2,
+            max((out[1] - 1) * shape.stride_w + kernel[1] - shape.in_w, 0) // 2
+        ]
     c = int(rng.choice([1, 3, 4, 8]))
-    s = ConvShape(shape.batch, shape.in_h, shape.in_w, c, *out, c, *kernel, shape.stride_h, shape.stride_w, 1, 1, *pad, 1)
+    s = ConvShape(shape.batch, shape.in_h, shape.in_w, c, *out, c, *kernel, shape.stride_h, shape.stride_w, 1,
+                  1, *pad, 1)
     dtype = str(rng.choice(["int8", "uint8"]))
     low, high = (-128, 127) if dtype == "int8" else (0, 255)
     act = (low, high) if rng.random() < 0.5 else (low + 20, high - 30)
     x = rng.integers(low, high + 1, (s.batch, s.in_h, s.in_w, c)).astype(dtype)
     want = (arithmetic.average_pool if kind == "average" else arithmetic.max_pool)(x, s, *act)
-    return Case(pooling.pool(kind, s, *act, dtype, bool(rng.random() < 0.7)), x, want)  # type: ignore[arg-type]
+    return Case(pooling.pool(kind, s, *act, dtype, bool(rng.random() < 0.7)), x,
+                want)  # type: ignore[arg-type]
 
 
 def dsp_cases(seed: int) -> list[Case]:
@@ -199,7 +225,8 @@ def dsp_cases(seed: int) -> list[Case]:
             columns = int(rng.integers(4, 8))
             reach = (columns - 1) * wide.stride_w + (wide.kernel_w - 1) * wide.dilation_w + 1
             in_w = max(1, reach - int(rng.integers(0, 3)))
-            cases.append(conv_case(rng, replace(wide, in_w=in_w, out_w=columns, pad_left=min(wide.pad_left, 1)), kind))
+            cases.append(
+                conv_case(rng, replace(wide, in_w=in_w, out_w=columns, pad_left=min(wide.pad_left, 1)), kind))
         n, c = int(rng.integers(1, 10)), int(rng.choice([1, 3, 4, 6, 16, 20]))
         oc = int(rng.choice([1, 2, 5, 8]))
         cases.append(conv_case(rng, ConvShape(1, 1, n, c, 1, n, oc), kind))
@@ -207,8 +234,12 @@ def dsp_cases(seed: int) -> list[Case]:
         h, w, stride = int(rng.integers(1, 9)), int(rng.integers(1, 9)), int(rng.integers(1, 3))
         ch = int(rng.choice([1, 3, 8, 260]))
         out = (-(-h // stride), -(-w // stride))
-        cases.append(depthwise_case(rng, ConvShape(1, h, w, ch, *out, ch, 3, 3, stride, stride, 1, 1, stride % 2, 1, ch), kind))
-        cases.append(row_case(rng, int(rng.choice([1, 3, 4, 8, 20, 33, 64])), int(rng.choice([1, 4, 6, 17, 32])), kind))
+        cases.append(
+            depthwise_case(rng, ConvShape(1, h, w, ch, *out, ch, 3, 3, stride, stride, 1, 1, stride % 2, 1,
+                                          ch), kind))
+        cases.append(
+            row_case(rng, int(rng.choice([1, 3, 4, 8, 20, 33, 64])), int(rng.choice([1, 4, 6, 17, 32])),
+                     kind))
     return [*cases, pool_case(rng, "average"), pool_case(rng, "max")]
 
 
@@ -220,7 +251,9 @@ def plain_cases(seed: int) -> list[Case]:
         n = int(rng.integers(1, 10))
         cases.append(conv_case(rng, ConvShape(1, 1, n, 12, 1, n, 5), kind, plain=True))
         cases.append(conv_case(rng, ConvShape(2, 3, n, 12, 3, n, 6, groups=3), kind, plain=True))
-        cases.append(conv_case(rng, ConvShape(2, 3, n, 4, 3, n, 6, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kind, plain=True))
+        cases.append(
+            conv_case(rng, ConvShape(2, 3, n, 4, 3, n, 6, 3, 3, 1, 1, 1, 1, 1, 1, groups=2), kind,
+                      plain=True))
     return cases
 
 
@@ -254,9 +287,13 @@ def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
             continue
         m, s = quant.channels(24)
         for c in range(24):
-            acc = np.unique(np.concatenate([np.arange(lo[c], hi[c] + 1, 37), np.arange(-3000, 3000), [lo[c], hi[c]]]))
+            acc = np.unique(
+                np.concatenate([np.arange(lo[c], hi[c] + 1, 37),
+                                np.arange(-3000, 3000), [lo[c], hi[c]]]))
             acc = acc[(acc >= lo[c]) & (acc <= hi[c])]
-            want = np.clip(requantise.rescale(acc, m[c], s[c], quant.variant) + quant.out_zero_point, quant.act_min, quant.act_max)
+            want = np.clip(
+                requantise.rescale(acc, m[c], s[c], quant.variant) + quant.out_zero_point, quant.act_min,
+                quant.act_max)
             shift = int(rq.shift[c])
             if rq.form == "affine":
                 high = (((acc + rq.bias_shift[c]) << align) * rq.multiplier[c] + (rounded << 31)) >> 32
@@ -265,5 +302,6 @@ def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
                 high = (2 * acc * rq.multiplier[c] + (1 << 31)) >> 32
                 got = (high + rq.offset[c] - (acc < 0)) >> shift
             low, top = quant.out_range
-            got = np.clip(got, low if rq.clamp_low is None else rq.clamp_low, top if rq.clamp_high is None else rq.clamp_high)
+            got = np.clip(got, low if rq.clamp_low is None else rq.clamp_low,
+                          top if rq.clamp_high is None else rq.clamp_high)
             assert (got == want).all()

@@ -54,17 +54,20 @@ class InvertedRows(Inverted):
     """The same, a pixel at a time."""
 
     row_helpers: tuple[str, ...] = (
-        "static void invert(const int8_t *a, int8_t *y, int32_t n)\n{\n    for (int32_t i = 0; i < n; i++) {\n        y[i] = (int8_t)~a[i];\n    }\n}\n",
+        "static void invert(const int8_t *a, int8_t *y, int32_t n)\n{\n    for (int32_t i = 0; i < n; i++) "
+        "{\n        y[i] = (int8_t)~a[i];\n    }\n}\n",
     )
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int) -> str:
         n, y, x, c = index
         s = self.shape
-        return f"invert({source}, y + ((({n}) * {s.out_h} + ({y})) * {s.out_w} + ({x})) * {s.out_c} + ({c}), {count});\n"
+        return (f"invert({source}, y + ((({n}) * {s.out_h} + ({y})) * {s.out_w} + ({x})) * {s.out_c} + "
+                f"({c}), {count});\n")
 
 
 class Draw:
-    """Random layers, weights and quantisation, the extremes among them more often than chance would have it."""
+    """Random layers, weights and quantisation, the extremes among them more often than chance would have it.
+    """
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -93,7 +96,9 @@ class Draw:
         return w if self.rng.random() < 0.1 else np.maximum(w, -127).astype(np.int8)
 
     def quantised(self, depth: int, channels: int) -> tuple[QuantSpec, np.ndarray | None]:
-        """(spec, bias) that spread the outputs over int8 for sums of `depth` products; some scales are extreme."""
+        """(spec, bias) that spread the outputs over int8 for sums of `depth` products; some scales are
+        extreme.
+        """
         r = self.rng
         fit = -int(np.log2(60.0 * 60.0 * np.sqrt(depth) / 64.0))
         count = 1 if r.random() < 0.2 else channels
@@ -101,7 +106,8 @@ class Draw:
         shift = fit + r.integers(-spread, spread + 1, count)
         multiplier = r.integers(1 << 30, 1 << 31, count)
         if r.random() < 0.4:
-            extremes = [(1 << 30, 0), ((1 << 31) - 1, -31), (0, 0), ((1 << 31) - 1, 0), (1 << 30, -1), (1 << 30, -17), (3 << 29, 3), (5 << 28, 20)]
+            extremes = [(1 << 30, 0), ((1 << 31) - 1, -31), (0, 0), ((1 << 31) - 1, 0), (1 << 30, -1),
+                        (1 << 30, -17), (3 << 29, 3), (5 << 28, 20)]
             for multiplier_, shift_ in extremes:
                 i = int(r.integers(count))
                 multiplier[i], shift[i] = multiplier_, shift_
@@ -208,7 +214,8 @@ def dense_cases() -> list[Case]:
         x, w = draw.int8(1, 1, 1, in_c), draw.weights(out_c, in_c)
         expected = int8_model.conv(shape, x, w[:, None, None], bias, spec)
         tail, expected = _with_tail(draw, shape, expected)
-        cases.append(Case(f"{in_c} x {out_c} {spec}", fully_connected(shape, w, bias, spec, tail), x, expected))
+        cases.append(
+            Case(f"{in_c} x {out_c} {spec}", fully_connected(shape, w, bias, spec, tail), x, expected))
     return cases
 
 
@@ -230,7 +237,8 @@ def pool_cases() -> list[Case]:
     return cases
 
 
-def _sum_by_hand(a: int, b: int, terms: tuple[Rescaling, Rescaling], result: Rescaling, low: int, high: int) -> int:
+def _sum_by_hand(a: int, b: int, terms: tuple[Rescaling, Rescaling], result: Rescaling, low: int,
+                 high: int) -> int:
     """The sum of one pair in Python integers, as TensorFlow Lite's reference kernel states it."""
 
     def scaled(x: int, r: Rescaling) -> int:
@@ -253,7 +261,8 @@ def sum_cases() -> list[Case]:
         factors = [*(scales / common), common / (2.0**20 * out)]
         zeros = [int(r.integers(-128, 128)), int(r.integers(-128, 128)), zero]
         parts = [np.frexp(f) for f in factors]
-        a, b, result = (Rescaling(z, int(f * (1 << 31)), int(e)) for z, (f, e) in zip(zeros, parts, strict=True))
+        a, b, result = (Rescaling(z, int(f * (1 << 31)), int(e))
+                        for z, (f, e) in zip(zeros, parts, strict=True))
         if low == high:
             continue
         form = affine(a, b, result, 20, low, high)
@@ -261,17 +270,26 @@ def sum_cases() -> list[Case]:
         row = row_kernel(form)
         count = int(r.integers(1, 700))
         x = r.integers(-128, 128, (2, count)).astype(np.int8)
-        expected = np.array([_sum_by_hand(int(p), int(q), (a, b), result, low, high) for p, q in x.T], np.int8)
-        code = KernelCode(row.call("x", f"x + {count}", "y", str(count)), includes=frozenset({row.header}), helpers=row.helpers, slack=0)
+        expected = np.array([_sum_by_hand(int(p), int(q), (a, b), result, low, high) for p, q in x.T],
+                            np.int8)
+        code = KernelCode(row.call("x", f"x + {count}", "y", str(count)),
+                          includes=frozenset({row.header}),
+                          helpers=row.helpers,
+                          slack=0)
         cases.append(Case(f"sum {form}", code, x, expected))
     return cases
 
 
-FAMILIES = {"conv": conv_cases, "depthwise": depthwise_cases, "dense": dense_cases, "pool": pool_cases, "sum": sum_cases}
+FAMILIES = {
+    "conv": conv_cases, "depthwise": depthwise_cases, "dense": dense_cases, "pool": pool_cases,
+    "sum": sum_cases
+}
 
 
 def _short(cases: list[Case]) -> list[Case]:
-    return [replace(c, label=f"{i} " + c.label.replace("\n", " ").replace('"', "'")) for i, c in enumerate(cases)]
+    return [
+        replace(c, label=f"{i} " + c.label.replace("\n", " ").replace('"', "'")) for i, c in enumerate(cases)
+    ]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -279,7 +297,9 @@ def test_twins_on_the_host(family: str, tmp_path: Path) -> None:
     """The portable C, strict warnings, address and undefined-behaviour sanitizers."""
     (tmp_path / "program.c").write_text(program(_short(FAMILIES[family]()), device=False))
     sanitize = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    subprocess.run(["gcc", *WARNINGS, *sanitize, f"-I{include_dir()}", "program.c", "-o", "program"], cwd=tmp_path, check=True)
+    subprocess.run(["gcc", *WARNINGS, *sanitize, f"-I{include_dir()}", "program.c", "-o", "program"],
+                   cwd=tmp_path,
+                   check=True)
     done = subprocess.run(["./program"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
@@ -298,10 +318,10 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
     return conv(shape, np.ones((4, 1, 1, 4), np.int8), None, spec)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"variant": 4}, {"x_dtype": "uint8"}, {"out_dtype": "int16"}, {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
-)
+@pytest.mark.parametrize("change",
+                         [{"variant": 4}, {"x_dtype": "uint8"}, {"out_dtype": "int16"},
+                          {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
+                         )
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
     spec = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
     with pytest.raises(ValueError):

@@ -1,4 +1,6 @@
-"""How far a result may lie over its input: the figure of kernels/overlap.py against the loop nest played element by element."""
+"""How far a result may lie over its input: the figure of kernels/overlap.py against the loop nest played
+element by element.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,25 @@ def taps(s: ConvShape, n: int, y: int, x: int) -> list[int]:
     rows = [y * s.stride_h - s.pad_top + k * s.dilation_h for k in range(s.kernel_h)]
     columns = [x * s.stride_w - s.pad_left + k * s.dilation_w for k in range(s.kernel_w)]
     step = s.strides
-    return [n * step[0] + r * step[1] + c * step[2] for r in rows if 0 <= r < s.in_h for c in columns if 0 <= c < s.in_w]
+    return [
+        n * step[0] + r * step[1] + c * step[2] for r in rows if 0 <= r < s.in_h
+        for c in columns if 0 <= c < s.in_w
+    ]
 
 
-def events(s: ConvShape, pixels: int, through_images: bool, reread: bool, by_channel: bool) -> Iterator[tuple[str, int]]:
+def events(s: ConvShape, pixels: int, through_images: bool, reread: bool,
+           by_channel: bool) -> Iterator[tuple[str, int]]:
     """("r", element of x), ("w", element of y), in the order in which a kernel may do them."""
     count = s.out_h * s.out_w
-    images = [range(s.batch * count)] if through_images else [range(n * count, (n + 1) * count) for n in range(s.batch)]
+    images = [range(s.batch * count)
+              ] if through_images else [range(n * count, (n + 1) * count) for n in range(s.batch)]
     for image in images:
         for first in range(image.start, image.stop, pixels):
             group = range(first, min(first + pixels, image.stop))
-            read = [[t + c * s.strides[3] for t in taps(s, p // count, p // s.out_w % s.out_h, p % s.out_w)] for p in group for c in range(s.in_c)]
+            read = [[t + c * s.strides[3]
+                     for t in taps(s, p // count, p // s.out_w % s.out_h, p % s.out_w)]
+                    for p in group
+                    for c in range(s.in_c)]
             if by_channel:
                 for c, elements in enumerate(read):
                     yield from (("r", e) for e in elements)
@@ -64,7 +74,9 @@ def shapes(rng: np.random.Generator) -> Iterator[ConvShape]:
 
 @pytest.mark.parametrize("kind", ["groups", "images", "reread", "channels"])
 def test_by_pixels(kind: str) -> None:
-    """Harmless at the slack and below; one element further something is lost, unless y then lies behind all of x."""
+    """Harmless at the slack and below; one element further something is lost, unless y then lies behind all
+    of x.
+    """
     rng, tight = np.random.default_rng(1), 0
     cases = shapes(rng)
     for _ in range(60):
@@ -72,7 +84,9 @@ def test_by_pixels(kind: str) -> None:
         pixels = 1 if kind == "channels" else int(rng.choice([1, 2, 4]))
         if kind == "channels":
             s = ConvShape(**{**s.__dict__, "out_c": s.in_c, "groups": 1})
-        flags = {"through_images": kind == "images", "reread": kind == "reread", "by_channel": kind == "channels"}
+        flags = {
+            "through_images": kind == "images", "reread": kind == "reread", "by_channel": kind == "channels"
+        }
         order = list(events(s, pixels, **flags))
         found = by_pixels(s, pixels, **flags)
         assert found is not None
@@ -91,14 +105,18 @@ def test_of_a_pointwise_convolution() -> None:
 
 
 def test_by_rows() -> None:
-    """Three rows of four elements are buffered before a row of two is written; the second image begins anew."""
+    """Three rows of four elements are buffered before a row of two is written; the second image begins anew.
+    """
     unread = [0, 3, 4]
     assert by_rows(2, 5, 4, 3, 2, 1, unread) == 3 * 4 - 2
     assert by_rows(2, 5, 4, 3, 9, 1, unread) == 5 * 4 + 4 * 4 - 5 * 9
 
 
 def test_groups_that_end_in_the_next_image(tmp_path: Path) -> None:
-    """Seven pixels of an image in groups of four: the third group begins at the second image's second pixel."""
+    """Seven pixels of an image in groups of four: the third group begins at the second image's second pixel.
+    """
     rng = np.random.default_rng(2)
     shape = ConvShape(2, 1, 7, 4, 1, 7, 8)
-    run_host([layers.conv_case(rng, shape, kind, plain) for kind in ("relu", "signed") for plain in (False, True)], tmp_path)
+    run_host(
+        [layers.conv_case(rng, shape, kind, plain) for kind in ("relu", "signed") for plain in (False, True)],
+        tmp_path)

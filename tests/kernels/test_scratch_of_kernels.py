@@ -1,6 +1,7 @@
 """Kernels on a plan in which nothing shares memory, with red zones between the buffers (see red_zones.py).
 
-Code for a Cortex-M runs on this machine too, where its assembly is the portable C beside it, under the sanitizers.
+Code for a Cortex-M runs on this machine too, where its assembly is the portable C beside it, under the
+sanitizers.
 """
 
 from __future__ import annotations
@@ -17,16 +18,29 @@ PREFERENCES: tuple[dict[str, str], ...] = ({}, {"optimize": "size"})
 
 
 def _cases(target: str) -> list[tuple[Layer, Case]]:
-    found = [(layer, layer.case(group, {})) for group, layers in GROUPS.items() for layer in layers() if target != "cortex-m0" or group.startswith("int8")]
-    found += [(layer, network_case(layer, words)) for words in PREFERENCES for layer in int8_layers() if target != "c"]
-    return found + [(layer, network_case(layer, {})) for layer in float_layers() if target in ("host", "cortex-m55")]
+    found = [(layer, layer.case(group, {}))
+             for group, layers in GROUPS.items()
+             for layer in layers()
+             if target != "cortex-m0" or group.startswith("int8")]
+    found += [(layer, network_case(layer, words))
+              for words in PREFERENCES
+              for layer in int8_layers()
+              if target != "c"]
+    return found + [
+        (layer, network_case(layer, {})) for layer in float_layers() if target in ("host", "cortex-m55")
+    ]
 
 
 @pytest.mark.parametrize("target", ["c", "host", "cortex-m0", "cortex-m4", "cortex-m55"])
 def test_kernels_keep_to_their_memory(target: str) -> None:
     rows = _cases(target)
-    outcomes = run_cases([case for _, case in rows], target, flags=("-O0", *(["-march=native"] if target == "host" else [])), make=generate_guarded)
-    run = [(layer, outcome) for (layer, _), outcome in zip(rows, outcomes, strict=True) if outcome.status != "same"]
+    outcomes = run_cases([case for _, case in rows],
+                         target,
+                         flags=("-O0", *(["-march=native"] if target == "host" else [])),
+                         make=generate_guarded)
+    run = [(layer, outcome)
+           for (layer, _), outcome in zip(rows, outcomes, strict=True)
+           if outcome.status != "same"]
     wrong = problems([layer for layer, _ in run], [outcome for _, outcome in run])
     assert not wrong, "\n".join(wrong)
     assert target == "c" or len(run) > 40, "layers with a workspace are not run at all"

@@ -12,7 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from aot_model.memory import Block, Overlap, Placement, PlanError, Pool, View, algorithm_names, plan, planner, verify
+from aot_model.memory import (
+    Block,
+    Overlap,
+    Placement,
+    PlanError,
+    Pool,
+    View,
+    algorithm_names,
+    plan,
+    planner,
+    verify,
+)
 from aot_model.memory.bodies import Problem
 from aot_model.memory.layout import Layout, lowest
 
@@ -25,7 +36,8 @@ def _chain(count: int, seed: int, align: int = 16) -> list[Block]:
 
 
 def _mobilenet(pixels: int) -> tuple[list[Block], list[Overlap]]:
-    """Pointwise up, depthwise, pointwise down and a residual in place, in blocks whose images become smaller."""
+    """Pointwise up, depthwise, pointwise down and a residual in place, in blocks whose images become smaller.
+    """
     blocks, overlaps, step = [Block("input", pixels * pixels * 3, 16, 0, 1)], [], 1
     skip, channels = "", 8
 
@@ -94,7 +106,8 @@ def test_pool_alignment_is_the_strictest_of_its_blocks() -> None:
 
 
 def test_residual_diamond() -> None:
-    """x feeds two branches that are added: at the widest step x, one branch and the other's input are live."""
+    """x feeds two branches that are added: at the widest step x, one branch and the other's input are live.
+    """
     blocks = [
         Block("x", 400, 16, 0, 3),
         Block("left", 400, 16, 1, 2),
@@ -134,7 +147,9 @@ def test_overlap_slack(slack: int, early: int, late: int, size: int) -> None:
 
 
 def test_positive_slack_lets_the_late_block_begin_inside_the_early_one() -> None:
-    """`held` keeps the first 16 bytes from the step after; the late block avoids them by beginning 16 bytes later."""
+    """`held` keeps the first 16 bytes from the step after; the late block avoids them by beginning 16 bytes
+    later.
+    """
     blocks = [Block("early", 64, 16, 0, 1), Block("late", 48, 16, 1, 3), Block("held", 16, 16, 2, 3)]
     assert plan(blocks, [Overlap("early", "late", 16)]).pool_sizes["workspace"] == 64
     tight = [Placement("workspace", offset) for offset in (0, 16, 0)]
@@ -145,7 +160,9 @@ def test_positive_slack_lets_the_late_block_begin_inside_the_early_one() -> None
 
 
 def test_ladder_of_negative_slacks_is_proved_minimal() -> None:
-    """Each of three blocks must begin 16 bytes before the last: 132 bytes, though no step needs more than 116."""
+    """Each of three blocks must begin 16 bytes before the last: 132 bytes, though no step needs more than
+    116.
+    """
     blocks = [Block(name, 100, 4, step, step + 1) for step, name in enumerate("abc")]
     result = plan(blocks, [Overlap("a", "b", -16), Overlap("b", "c", -16)])
     assert (result.pool_sizes["workspace"], result.lower_bound, result.proved) == (132, 116, True)
@@ -169,7 +186,8 @@ def test_two_blocks_born_at_a_step_do_not_share() -> None:
 
 
 def test_concatenation_in_place_lets_others_use_what_is_not_written_yet() -> None:
-    """Inception: the branches write their slices; a branch's wide temporary lies in the slice of a later one."""
+    """Inception: the branches write their slices; a branch's wide temporary lies in the slice of a later one.
+    """
     blocks = [
         Block("x", 100, 4, 0, 5),
         Block("one", 200, 4, 1, 1),
@@ -211,7 +229,9 @@ def test_a_body_is_aligned_so_that_its_views_are() -> None:
 
 
 def test_overlap_with_a_view() -> None:
-    """Activation in place on a reshape, and a result written into its slice of a concatenation over its input."""
+    """Activation in place on a reshape, and a result written into its slice of a concatenation over its
+    input.
+    """
     blocks = [
         Block("x", 100, 4, 0, 0),
         Block("flat", 100, 4, 1, 2),
@@ -294,7 +314,8 @@ def test_spilling_follows_the_preference() -> None:
         "middle": "dtcm",
         "small": "sram",
     }
-    assert result.pool_sizes == {"dtcm": 1000, "sram": 64}  # middle below big: the other way alignment takes 8 more
+    # middle below big: the other way alignment takes 8 more
+    assert result.pool_sizes == {"dtcm": 1000, "sram": 64}
     verify(result.offsets, blocks, pools=pools)
 
 
@@ -307,7 +328,8 @@ def test_candidates_are_tried_in_the_order_of_the_block() -> None:
     ]
     result = plan(blocks, pools=pools)
     verify(result.offsets, blocks, pools=pools)
-    assert {name: place.pool for name, place in result.offsets.items()} == {"a": "sram", "b": "dtcm", "c": "sdram"}
+    assert {name: place.pool
+            for name, place in result.offsets.items()} == {"a": "sram", "b": "dtcm", "c": "sdram"}
 
 
 def test_overlaps_count_in_a_common_pool_only() -> None:
@@ -325,8 +347,10 @@ def test_plan_error_has_a_table() -> None:
     assert rows["c"].size == 500
     assert (rows["c"].first, rows["c"].last) == (1, 1)
     assert [pool for pool, _, _ in rows["c"].tried] == ["dtcm", "sram"]
-    assert "c: 500 bytes, live over steps 1..1; dtcm has 20 of 120 bytes free, sram has 60 of 60" in str(failure.value)
-    assert [row.size for row in failure.value.rows] == sorted((row.size for row in failure.value.rows), reverse=True)
+    assert "c: 500 bytes, live over steps 1..1; dtcm has 20 of 120 bytes free, sram has 60 of 60" in str(
+        failure.value)
+    assert [row.size for row in failure.value.rows] == sorted((row.size for row in failure.value.rows),
+                                                              reverse=True)
 
 
 def test_a_limit_that_is_just_enough_is_enough() -> None:
@@ -384,12 +408,13 @@ def test_the_hash_seed_does_not_matter(tmp_path: Path) -> None:
         "from aot_model.memory import *\n"
         "source = random.Random(3)\n"
         "starts = [source.randrange(40) for _ in range(60)]\n"
-        "blocks = [Block(f'b{n}', source.randrange(1, 900), 8, s, s + source.randrange(9)) for n, s in enumerate(starts)]\n"
-        "overlaps = [Overlap(a.id, b.id, -8) for a in blocks for b in blocks if a.last == b.first and a is not b]\n"
+        "blocks = [Block(f'b{n}', source.randrange(1, 900), 8, s, s + source.randrange(9)) for n, s in "
+        "enumerate(starts)]\n"
+        "overlaps = [Overlap(a.id, b.id, -8) for a in blocks for b in blocks if a.last == b.first and a is "
+        "not b]\n"
         "for name in algorithm_names():\n"
         "    result = plan(blocks, overlaps, algorithm=name)\n"
-        "    print(result.report(), sorted(result.offsets.items()))\n"
-    )
+        "    print(result.report(), sorted(result.offsets.items()))\n")
     outputs = {
         subprocess.run(
             [sys.executable, str(script)],

@@ -41,7 +41,9 @@ class Watch:
 
 
 def written(path: Path) -> dict[str, Any]:
-    """Made and written: "lines" has [row, target] by "file:line", rows that execute few lines first, "text" the hash of their C."""
+    """Made and written: "lines" has [row, target] by "file:line", rows that execute few lines first, "text"
+    the hash of their C.
+    """
     from subjects import subjects
 
     from batch import compiled_case
@@ -64,7 +66,8 @@ def written(path: Path) -> dict[str, Any]:
                 finally:
                     sys.settrace(None)
                 for file, line in watch.seen:
-                    found[f"{Path(file).relative_to(PACKAGE)}:{line}"].append((len(watch.seen), label, target))
+                    found[f"{Path(file).relative_to(PACKAGE)}:{line}"].append(
+                        (len(watch.seen), label, target))
                 for file in {f for f, _ in watch.seen}:
                     modules[str(Path(file).relative_to(PACKAGE))].append((label, target))
     result = {key: _spread([(a, b) for _, a, b in sorted(rows)]) for key, rows in found.items()}

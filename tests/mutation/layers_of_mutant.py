@@ -1,7 +1,8 @@
 """Layers of the kernels' table and of networks as a mutant compiles them: numbers, instructions, memory.
 
-Only those whose C is not what it was are run, some of every target: their numbers against the operators' references, their
-instructions on a board against those of the compiler as it is, and with red zones between their buffers.
+Only those whose C is not what it was are run, some of every target: their numbers against the operators'
+references, their instructions on a board against those of the compiler as it is, and with red zones between
+their buffers.
 """
 
 from __future__ import annotations
@@ -34,8 +35,12 @@ def _layers(file: str) -> dict[str, Compiled]:
     from network_layers import float_layers, int8_layers, network_case
     from table import GROUPS
 
-    cases = [(layer, layer.case(group, {}), f"{group}: {layer.name}") for group, layers in GROUPS.items() for layer in layers()]
-    cases += [(layer, network_case(layer, words), f"{' '.join(words.values())} {layer.name}") for words in ({}, {"optimize": "speed"}, {"optimize": "size"}) for layer in int8_layers()]
+    cases = [(layer, layer.case(group, {}), f"{group}: {layer.name}")
+             for group, layers in GROUPS.items()
+             for layer in layers()]
+    cases += [(layer, network_case(layer, words), f"{' '.join(words.values())} {layer.name}")
+              for words in ({}, {"optimize": "speed"}, {"optimize": "size"})
+              for layer in int8_layers()]
     cases += [(layer, network_case(layer, {}), layer.name) for layer in float_layers()]
     found = {}
     for layer, case, name in cases:
@@ -55,7 +60,9 @@ def _texts(layers: dict[str, Compiled]) -> dict[str, str]:
     with TemporaryDirectory() as folder:
         for name, row in layers.items():
             try:
-                found[name] = sha256(compiled_case(row.case, Path(folder) / "model", "m", row.target).texts["m.c"].encode()).hexdigest()
+                found[name] = sha256(
+                    compiled_case(row.case,
+                                  Path(folder) / "model", "m", row.target).texts["m.c"].encode()).hexdigest()
             except Exception as error:
                 found[name] = f"{type(error).__name__}: {error}"[:200]
     return found
@@ -86,7 +93,9 @@ def outcome(place: Path, file: str, known: dict[str, Any]) -> dict[str, object]:
                 return {"status": "caught", "by": f"{name}: {text}"}
             by_target[layers[name].target].append(name)
     for target, names in by_target.items():
-        problem = _problem(target, [layers[n] for n in names[:: max(1, len(names) // MOST)]], known["instructions"])
+        problem = _problem(target, [layers[n]
+                                    for n in names[::max(1,
+                                                         len(names) // MOST)]], known["instructions"])
         if problem:
             return {"status": "caught", "by": problem}
     return {"status": "", "by": "", "changed": sum(map(len, by_target.values()))}
@@ -102,7 +111,8 @@ def _problem(target: str, rows: list[Compiled], counts: dict[str, int]) -> str:
 
     cases = [row.case for row in rows]
     flags = ("-O0", *(["-march=native"] if target == "host" else []))
-    plain: dict[str, Any] = {"board": BOARDS[target], "sanitize": False} if target in BOARDS else {"flags": flags}
+    plain: dict[str,
+                Any] = {"board": BOARDS[target], "sanitize": False} if target in BOARDS else {"flags": flags}
     for how in ({"flags": flags, "make": generate_guarded}, plain):
         outcomes = run_cases(cases, target, jobs=1, **how)
         run = [(row.layer, o) for row, o in zip(rows, outcomes, strict=True) if o.status != "same"]

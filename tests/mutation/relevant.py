@@ -8,7 +8,11 @@ from pathlib import Path
 
 def mutated_files(package: Path) -> list[str]:
     """The modules of the folders that are mutated."""
-    found = [p.relative_to(package).as_posix() for folder in ("ops", "kernels", "passes") for p in sorted((package / folder).rglob("*.py"))]
+    found = [
+        p.relative_to(package).as_posix()
+        for folder in ("ops", "kernels", "passes")
+        for p in sorted((package / folder).rglob("*.py"))
+    ]
     return [f for f in found if not f.endswith("__init__.py")] + ["arithmetic/fixed_point.py"]
 
 
@@ -20,15 +24,16 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "kernels/int8/(.*_host|host_|finish|plane|vectors|instructions)": ("tests/kernels/test_int8_host.py",),
     "kernels/float32": ("tests/kernels/test_float32.py",),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
-    "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",),
-    "passes/weight": ("tests/passes/test_int4.py",),
+    "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",), "passes/weight": ("tests/passes/test_int4.py",),
     "passes": ("tests/passes tests/emit/test_golden.py",),
     "ops/(quantised|softmax)": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
-    "ops/training": ("tests/frontends/test_gradient.py",), "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
-    "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",), "ops/random": ("tests/test_random_numbers.py",),
+    "ops/training": ("tests/frontends/test_gradient.py",),
+    "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
+    "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",),
+    "ops/random": ("tests/test_random_numbers.py",),
     "kernels|passes/(dead|widen|move|manager)": ("tests/test_baseline.py",),
     ".*": ("tests/test_random_graphs.py",),
-}  # fmt: skip
+}
 """The cheap ones and those that are nearest come first: the first failure ends it."""
 
 

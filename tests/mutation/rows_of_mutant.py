@@ -10,12 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-for _name in ("numpy", "onnx", "onnx.reference", "onnxruntime", "onnx_ir", "ml_dtypes", "jinja2", "flatbuffers", "tflite"):
+for _name in ("numpy", "onnx", "onnx.reference", "onnxruntime", "onnx_ir", "ml_dtypes", "jinja2",
+              "flatbuffers", "tflite"):
     importlib.import_module(_name)
 
 RUN: dict[str, dict[str, Any]] = {
-    "c": {"flags": ("-O1",)}, "host": {"flags": ("-O1", "-march=native")}, "cortex-m4": {"board": "m4", "sanitize": False}, "cortex-m55": {"board": "m55", "sanitize": False},
-}  # fmt: skip
+    "c": {"flags": ("-O1",)}, "host": {"flags": ("-O1", "-march=native")},
+    "cortex-m4": {"board": "m4", "sanitize": False}, "cortex-m55": {"board": "m55", "sanitize": False},
+}
 MOST = {"c": 12, "host": 12, "cortex-m4": 10, "cortex-m55": 10}
 """Rows that run on a target at a time."""
 
@@ -37,13 +39,17 @@ def _constants(labels: list[str], known: dict[str, Any]) -> str:
                 outputs = None
                 if "scale" not in str(error):
                     return f"{row.label} of constants: {type(error).__name__}: {error}"[:300]
-            problem = "" if outputs is None else verdict(row, Outcome("ok", "", tuple(outputs)), expected(row))
+            problem = "" if outputs is None else verdict(row, Outcome("ok", "", tuple(outputs)),
+                                                         expected(row))
             if problem:
                 return f"{row.label} of constants: {problem[:150]}"
     return ""
 
 
-def outcome(place: Path, rows: list[tuple[str, str]], texts: dict[str, str], first: int = 6) -> dict[str, object]:
+def outcome(place: Path,
+            rows: list[tuple[str, str]],
+            texts: dict[str, str],
+            first: int = 6) -> dict[str, object]:
     """What the rows say of the compiler in a folder: caught, or nothing. The first few, then the others."""
     sys.path.insert(0, str(place))
     sys.dont_write_bytecode = True
@@ -60,7 +66,10 @@ def outcome(place: Path, rows: list[tuple[str, str]], texts: dict[str, str], fir
                 try:
                     text = compiled_case(known[label].case, Path(folder) / "model", "m", target).texts["m.c"]
                 except Exception as error:
-                    return {"status": "caught", "by": f"{label} for {target}: {type(error).__name__}: {error}"[:300]}
+                    return {
+                        "status": "caught",
+                        "by": f"{label} for {target}: {type(error).__name__}: {error}"[:300]
+                    }
                 if sha256(text.encode()).hexdigest() != texts[f"{label} {target}"]:
                     by_target[target].append(label)
         total += sum(map(len, by_target.values()))
@@ -69,8 +78,12 @@ def outcome(place: Path, rows: list[tuple[str, str]], texts: dict[str, str], fir
             return {"status": "caught", "by": problem}
         for target, all_labels in by_target.items():
             labels = all_labels[: MOST[target]]
-            for label, found in zip(labels, run_cases([known[n].case for n in labels], target, jobs=1, **RUN[target]), strict=True):
+            for label, found in zip(labels,
+                                    run_cases([known[n].case for n in labels], target, jobs=1, **RUN[target]),
+                                    strict=True):
                 problem = known[label].problem(found)
                 if problem:
-                    return {"status": "caught", "by": f"{label} on {target}: {problem[:150]}", "changed": total}
+                    return {
+                        "status": "caught", "by": f"{label} on {target}: {problem[:150]}", "changed": total
+                    }
     return {"status": "", "by": "", "changed": total}

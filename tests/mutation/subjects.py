@@ -40,7 +40,8 @@ def subjects(each: int = EACH) -> dict[str, Subject]:
     for _, kind in sorted(OPERATORS.items()):
         rows = rows_of(kind)
         step = max(len(rows) / each, 1.0)
-        found.update({rows[int(k * step)].label: _row(rows[int(k * step)]) for k in range(min(each, len(rows)))})
+        found.update(
+            {rows[int(k * step)].label: _row(rows[int(k * step)]) for k in range(min(each, len(rows)))})
     for group, layers in GROUPS.items():
         found.update({f"{group}-{k}": _layer(group, layer) for k, layer in enumerate(layers())})
     return found

@@ -1,5 +1,5 @@
-"""What a row of the suite must give, from whoever computes it: the reference evaluator of ONNX, ONNX Runtime, or the
-operator's own `reference`."""
+"""What a row of the suite must give, from whoever computes it: the reference evaluator of ONNX, ONNX Runtime,
+or the operator's own `reference`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from rows import RUNTIME, Row, onnx_model
 
 TOLERANCE = {"float64": 1e-9, "float16": 2e-3, "bfloat16": 2e-2}
 """Relative and absolute, of element types; 2e-5 of the others."""
-REFUSALS = (refusal.Fail, refusal.NotImplemented, refusal.InvalidGraph, refusal.InvalidArgument, refusal.RuntimeException)
+REFUSALS = (refusal.Fail, refusal.NotImplemented, refusal.InvalidGraph, refusal.InvalidArgument,
+            refusal.RuntimeException)
 EVALUATOR, ONNX_RUNTIME, OWN = "reference evaluator", "ONNX Runtime", "the operator's reference()"
 
 
@@ -46,7 +47,9 @@ def _evaluate(row: Row, found: Expected) -> None:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found.outputs[EVALUATOR] = [np.asarray(v) for v in onnx.reference.ReferenceEvaluator(model).run(None, feeds)]
+            found.outputs[EVALUATOR] = [
+                np.asarray(v) for v in onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+            ]
     except Exception as error:  # it raises whatever its numpy code raises
         found.refusals[EVALUATOR] = f"{type(error).__name__}: {error}"
 
@@ -59,7 +62,9 @@ def _run(row: Row, found: Expected) -> None:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model.SerializeToString(),
+                                               options,
+                                               providers=["CPUExecutionProvider"])
         found.outputs[ONNX_RUNTIME] = [np.asarray(v) for v in session.run(None, feeds)]
     except (RuntimeError, ValueError, *REFUSALS) as error:
         found.refusals[ONNX_RUNTIME] = str(error)
@@ -83,7 +88,10 @@ def difference(outputs: Sequence[np.ndarray], wanted: Sequence[np.ndarray], allo
             continue
         relative, absolute = (0.0, allowed) if allowed else (TOLERANCE.get(str(want.dtype), 2e-5),) * 2
         try:
-            np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=relative, atol=absolute)
+            np.testing.assert_allclose(got.astype(np.float64),
+                                       want.astype(np.float64),
+                                       rtol=relative,
+                                       atol=absolute)
         except AssertionError as error:
             return f"output {k}: {error}"
     return ""

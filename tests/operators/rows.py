@@ -1,6 +1,7 @@
 """The rows of the conformance suite: every sample of every operator in the registry, as a model of one node.
 
-An operator that ONNX or ONNX Runtime has is a node of an ONNX file; one of our own is a graph, as frontends make it.
+An operator that ONNX or ONNX Runtime has is a node of an ONNX file; one of our own is a graph, as frontends
+make it.
 """
 
 from __future__ import annotations
@@ -54,11 +55,13 @@ class Row:
     def fed(self) -> tuple[np.ndarray, ...]:
         """The arrays that are inputs of the model."""
         known = self.sample.constants | self.sample.states
-        return tuple(np.asarray(x) for k, x in enumerate(self.sample.inputs) if x is not None and k not in known)
+        return tuple(
+            np.asarray(x) for k, x in enumerate(self.sample.inputs) if x is not None and k not in known)
 
     @property
     def case(self) -> Case:
-        model = onnx_model(self) if self.in_onnx else partial(_registered, self.kind.domain, self.kind.name, self.number)
+        model = onnx_model(self) if self.in_onnx else partial(_registered, self.kind.domain, self.kind.name,
+                                                              self.number)
         return Case(self.label, model, self.fed, runs=2 if self.sample.states else 1)
 
 
@@ -79,11 +82,13 @@ def registry_rows() -> Iterator[Row]:
         yield from rows_of(kind)
 
 
-# --- as a graph of ours -----------------------------------------------------------------------------------------------
+# --- as a graph of ours -------------------------------------------------------------------------------------
 
 
 def _registered(domain: str, name: str, number: int) -> Graph:
-    """The graph of a row, made where it is needed: operators that a table made cannot travel between processes."""
+    """The graph of a row, made where it is needed: operators that a table made cannot travel between
+    processes.
+    """
     return graph(rows_of(OPERATORS[domain, name])[number])
 
 
@@ -91,14 +96,21 @@ def graph(row: Row) -> Graph:
     """The operator with inputs and constants; what it stores in a state is read in the run after."""
     values: list[Value | None] = []
     for k, x in enumerate(row.sample.inputs):
-        values.append(None if x is None else _value(f"x{k}", _slots(np.asarray(x)), k in row.sample.constants, k in row.sample.states))
+        values.append(None if x is None else _value(f"x{k}", _slots(np.asarray(x)), k in
+                                                    row.sample.constants, k in row.sample.states))
     result = Graph("sample", [v for v in values if v is not None and not v.is_const and not v.state])
     build = Build(result.nodes, "node")
-    before = [build(OPERATORS["", "Identity"](), v, output=f"before_{v.name}") for v in values if v is not None and v.state]
+    before = [
+        build(OPERATORS["", "Identity"](), v, output=f"before_{v.name}")
+        for v in values
+        if v is not None and v.state
+    ]
     operator = row.operator
     sized = operator.sized_by_data(values)
     count = len(operator.infer(values)) - len(sized)
-    results = build.many(operator, *values, outputs=[*(f"y{k}" for k in range(count)), *(f"y{k}.shape" for k in sized)])
+    results = build.many(operator,
+                         *values,
+                         outputs=[*(f"y{k}" for k in range(count)), *(f"y{k}.shape" for k in sized)])
     result.outputs = before if operator.effects else results
     return result
 
@@ -106,14 +118,17 @@ def graph(row: Row) -> Graph:
 def _value(name: str, array: np.ndarray, is_constant: bool, state: bool) -> Value:
     if is_constant:
         return constant(name, array)
-    return Value(name, TensorType(DType.of(array.dtype), array.shape), state=state, initial=array if state else None)
+    return Value(name,
+                 TensorType(DType.of(array.dtype), array.shape),
+                 state=state,
+                 initial=array if state else None)
 
 
 def _slots(array: np.ndarray) -> np.ndarray:
     return encoded(array, string_type(DEFAULT_WIDTH)) if is_text(array) else array
 
 
-# --- as ONNX ----------------------------------------------------------------------------------------------------------
+# --- as ONNX ------------------------------------------------------------------------------------------------
 
 
 def onnx_model(row: Row) -> onnx.ModelProto:
@@ -131,8 +146,11 @@ def onnx_model(row: Row) -> onnx.ModelProto:
         if k in sample.constants:
             constants.append(numpy_helper.from_array(np.asarray(x), f"x{k}"))
         else:
-            inputs.append(helper.make_tensor_value_info(f"x{k}", helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.shape(x)))
-    graph = helper.make_graph([node], "sample", inputs, [onnx.ValueInfoProto(name=o) for o in outputs], constants)
+            inputs.append(
+                helper.make_tensor_value_info(f"x{k}", helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype),
+                                              np.shape(x)))
+    graph = helper.make_graph([node], "sample", inputs, [onnx.ValueInfoProto(name=o) for o in outputs],
+                              constants)
     opsets = [helper.make_opsetid("", version if not domain else OPSET)]
     if domain:
         opsets.append(helper.make_opsetid(domain, version))
@@ -140,7 +158,8 @@ def onnx_model(row: Row) -> onnx.ModelProto:
 
 
 def last_version(domain: str, name: str) -> int:
-    """The newest opset, if there is one not above VERSIONS, in which the operator is and is not deprecated."""
+    """The newest opset, if there is one not above VERSIONS, in which the operator is and is not deprecated.
+    """
     newest = VERSIONS.get(domain, 1)
     for version in (*range(newest, 0, -1), *range(newest + 1, onnx.defs.onnx_opset_version() + 1)):
         try:
@@ -160,31 +179,49 @@ def _attribute(value: Any) -> Any:
 
 
 def _body(graph: Graph) -> onnx.GraphProto:
-    """The body of control flow. It consists of operators of ONNX; what it reads from outside has the name that it has there."""
+    """The body of control flow. It consists of operators of ONNX; what it reads from outside has the name
+    that it has there.
+    """
     held = {v.name: v for n in graph.nodes for v in n.inputs if v is not None and v.is_const}
     held.update((v.name, v) for v in graph.outputs if v.is_const)
     constants = [numpy_helper.from_array(np.asarray(v.data), name) for name, v in held.items()]
-    return helper.make_graph([_node(n) for n in graph.nodes], graph.name, _ports(graph.inputs), _ports(graph.outputs), constants)
+    return helper.make_graph([_node(n) for n in graph.nodes], graph.name, _ports(graph.inputs),
+                             _ports(graph.outputs), constants)
 
 
 def _ports(values: Sequence[Value]) -> list[onnx.ValueInfoProto]:
-    return [helper.make_tensor_value_info(v.name, helper.np_dtype_to_tensor_dtype(v.dtype.numpy), v.shape) for v in values]
+    return [
+        helper.make_tensor_value_info(v.name, helper.np_dtype_to_tensor_dtype(v.dtype.numpy), v.shape)
+        for v in values
+    ]
 
 
 def _node(node: Node) -> onnx.NodeProto:
     known = onnx.defs.get_schema(node.kind, OPSET, node.op.domain).attributes
-    given = {f.name: getattr(node.op, f.name) for f in fields(node.op) if f.name in known and getattr(node.op, f.name) is not None}  # type: ignore[arg-type]
+    given = {
+        f.name: getattr(node.op, f.name)
+        for f in fields(node.op)
+        if f.name in known and getattr(node.op, f.name) is not None
+    }  # type: ignore[arg-type]
     names = ["" if v is None else v.name for v in node.inputs]
-    return helper.make_node(node.kind, names, [v.name for v in node.outputs], domain=node.op.domain, **{k: _attribute(v) for k, v in given.items()})
+    return helper.make_node(node.kind,
+                            names, [v.name for v in node.outputs],
+                            domain=node.op.domain,
+                            **{k: _attribute(v) for k, v in given.items()})
 
 
-# --- with nothing but constants ---------------------------------------------------------------------------------------
+# --- with nothing but constants -----------------------------------------------------------------------------
 
 
 def folded(row: Row) -> list[np.ndarray] | None:
-    """The outputs that the passes compute when all inputs are constants; None where some are computed at run time."""
+    """The outputs that the passes compute when all inputs are constants; None where some are computed at run
+    time.
+    """
     fresh = rows_of(row.kind)[row.number]  # passes change bodies of control flow in place
-    values = [None if x is None else constant(f"x{k}", _slots(np.asarray(x))) for k, x in enumerate(fresh.sample.inputs)]
+    values = [
+        None if x is None else constant(f"x{k}", _slots(np.asarray(x)))
+        for k, x in enumerate(fresh.sample.inputs)
+    ]
     graph, operator = Graph("sample"), fresh.operator
     graph.outputs = Build(graph.nodes, "node").many(operator, *values)
     sized = operator.sized_by_data(values)

@@ -1,4 +1,6 @@
-"""Attributes that no sample of an operator sets: flags and numbers get another value than the default, for a sample that bears it."""
+"""Attributes that no sample of an operator sets: flags and numbers get another value than the default, for a
+sample that bears it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from batch import run_cases
 
 NOT_COMPARED = {
     ("TopK", "sorted"): "whatever order is right",
-    ("ai.onnx.ml.TreeEnsemble", "post_transform"): "the evaluator does without, ONNX Runtime counts them otherwise than the standard",
+    ("ai.onnx.ml.TreeEnsemble", "post_transform"): "the evaluator does without, ONNX Runtime counts them "
+                                                   "otherwise than the standard",
 }
 
 
@@ -55,7 +58,9 @@ def _sequences() -> Iterator[Row]:
             if inputs[4] is None and len(inputs) >= 5:
                 inputs[4] = np.asarray([3, 5], np.int32)
                 for direction in ("forward", "reverse"):
-                    sample = replace(row.sample, inputs=tuple(inputs), attributes={**row.sample.attributes, "direction": direction})
+                    sample = replace(row.sample,
+                                     inputs=tuple(inputs),
+                                     attributes={**row.sample.attributes, "direction": direction})
                     yield Row(f"{row.label}-lengths-{direction}", row.kind, row.number, sample)
 
 

@@ -1,4 +1,6 @@
-"""No function with a loop that its callers' compiler could look into, in the code of every sample (docs/compilers.md)."""
+"""No function with a loop that its callers' compiler could look into, in the code of every sample
+(docs/compilers.md).
+"""
 
 from __future__ import annotations
 

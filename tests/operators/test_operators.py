@@ -1,9 +1,10 @@
-"""Conformance of every operator of the registry, on every kind of target, against oracles that share no code with it.
+"""Conformance of every operator of the registry, on every kind of target, against oracles that share no code
+with it.
 
     python -m pytest tests/operators -k "LayerNormalization and c"
 
-An operator without a sample fails, and so does a sample that no oracle computes. Code for a core runs in QEMU where it is
-not, apart from comments, the portable code that ran on the host already.
+An operator without a sample fails, and so does a sample that no oracle computes. Code for a core runs in QEMU
+where it is not, apart from comments, the portable code that ran on the host already.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ ROWS = {row.label: row for row in registry_rows()}
 HOST_FLAGS = {"c": ("-O1",), "host": ("-O1", "-march=native")}
 BOARDS = {"cortex-m4": "m4", "cortex-m55": "m55"}
 NO_BOARD = pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
-TARGETS = [pytest.param(t, marks=[pytest.mark.xdist_group(f"operators-{t}"), *([NO_BOARD] if t in BOARDS else [])]) for t in (*HOST_FLAGS, *BOARDS)]
+TARGETS = [
+    pytest.param(t, marks=[pytest.mark.xdist_group(f"operators-{t}"), *([NO_BOARD] if t in BOARDS else [])])
+    for t in (*HOST_FLAGS, *BOARDS)
+]
 
 ELSEWHERE = {"aot.Region": "a call of what another target made: tests/targets"}
 """Operators without a meaning of their own, and what tests them."""
@@ -75,6 +79,7 @@ def test_constants(label: str) -> None:
         assert not problem, problem
 
 
-@pytest.mark.parametrize("kind", [k for _, k in sorted(OPERATORS.items()) if label_of(k) not in ELSEWHERE], ids=label_of)
+@pytest.mark.parametrize("kind", [k for _, k in sorted(OPERATORS.items()) if label_of(k) not in ELSEWHERE],
+                         ids=label_of)
 def test_every_operator_has_samples(kind: type[Operator]) -> None:
     assert kind.samples(), f"{label_of(kind)} has no samples: nothing tests it"

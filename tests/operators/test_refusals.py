@@ -1,7 +1,8 @@
-"""What operators refuse: every sample with the shape or the type of one input changed, against what is recorded.
+"""What operators refuse: every sample with the shape or the type of one input changed, against what is
+recorded.
 
-Whatever is accepted has the types that are recorded. pytest tests/operators/test_refusals.py --update-golden records
-new operators and samples, and what was changed on purpose: read the difference.
+Whatever is accepted has the types that are recorded. pytest tests/operators/test_refusals.py --update-golden
+records new operators and samples, and what was changed on purpose: read the difference.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ OTHER_TYPES = {"f": np.int8, "i": np.float32, "u": np.float32, "b": np.float32, 
 
 
 def changed(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Shapes that are near: an axis more in front, one fewer in front, an extent more or fewer at either end."""
+    """Shapes that are near: an axis more in front, one fewer in front, an extent more or fewer at either end.
+    """
     yield (1, *shape)
     if shape:
         yield shape[1:]
@@ -40,11 +42,17 @@ def changed(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 def _value(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:
     if value.data is not None:
         return constant(value.name, np.resize(value.data, shape).astype(dtype.numpy))
-    return Value(value.name, TensorType(dtype, shape), state=value.state, initial=None if value.initial is None else np.resize(value.initial, shape).astype(dtype.numpy))
+    return Value(
+        value.name,
+        TensorType(dtype, shape),
+        state=value.state,
+        initial=None if value.initial is None else np.resize(value.initial, shape).astype(dtype.numpy))
 
 
 def outcomes(row: Row) -> str:
-    """A letter for each change: x refused, . accepted, ! neither (an internal error, were it not for the frontends); and a number made of the types of what is accepted."""
+    """A letter for each change: x refused, . accepted, ! neither (an internal error, were it not for the
+    frontends); and a number made of the types of what is accepted.
+    """
     node = graph(row).nodes[-1]
     letters, types = "", ""
     for k, value in enumerate(node.inputs):

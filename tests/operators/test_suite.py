@@ -1,4 +1,6 @@
-"""The conformance suite notices what it is there for: operators that are wrong, and operators that nothing tests."""
+"""The conformance suite notices what it is there for: operators that are wrong, and operators that nothing
+tests.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def verdicts(kind: type[Operator], target: str = "c") -> list[str]:
     return [verdict(r, outcome, expected(r)) for r, outcome in zip(rows, found, strict=True)]
 
 
-@pytest.mark.parametrize("empty_place", [("", "Tanh"), ("com.microsoft", "Gelu"), ("com.microsoft", "QuickGelu"), ("", "Mish")], indirect=True)
+@pytest.mark.parametrize("empty_place", [("", "Tanh"), ("com.microsoft", "Gelu"),
+                                         ("com.microsoft", "QuickGelu"), ("", "Mish")],
+                         indirect=True)
 def test_an_operator_that_returns_its_input_is_caught(empty_place: tuple[str, str]) -> None:
     domain, name = empty_place
     (problem,) = verdicts(operator(name, domain)(type("Lazy", (Lazy,), {})))

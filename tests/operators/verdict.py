@@ -11,10 +11,10 @@ ERRS: dict[tuple[str, str], str] = {
     (EVALUATOR, "GridSample"): "cubic interpolation beside the border",
     (EVALUATOR, "GlobalMaxPool"): "takes four axes for granted",
     (EVALUATOR, "LRN"): "the window of an even number of channels, and its end",
-    (EVALUATOR, "LogSoftmax"): "the logarithm of 0",
-    (EVALUATOR, "Loop"): "results are joined, not stacked",
+    (EVALUATOR, "LogSoftmax"): "the logarithm of 0", (EVALUATOR, "Loop"): "results are joined, not stacked",
     (EVALUATOR, "LpNormalization"): "p = 1 without absolute values",
-    (EVALUATOR, "MaxPool"): "padding of both sides exchanged, indices of column-major order, the output's extents of auto_pad",
+    (EVALUATOR, "MaxPool"): "padding of both sides exchanged, indices of column-major order, the output's "
+                            "extents of auto_pad",
     (EVALUATOR, "ai.onnx.preview.training.Adam"): "the result is of float64",
     (EVALUATOR, "ai.onnx.ml.LabelEncoder"): "a key that is not a number",
     (EVALUATOR, "ai.onnx.ml.LinearClassifier"): "scores of two classes",
@@ -36,10 +36,17 @@ def verdict(row: Row, outcome: Outcome, expected: Expected) -> str:
         return ""
     if outcome.status != "ok":
         return f"{outcome.status}: {outcome.message}"
-    trusted = {oracle: outputs for oracle, outputs in expected.outputs.items() if (oracle, label_of(row.kind)) not in ERRS}
+    trusted = {
+        oracle: outputs
+        for oracle, outputs in expected.outputs.items()
+        if (oracle, label_of(row.kind)) not in ERRS
+    }
     asked = trusted or expected.outputs
     if not asked:
         reasons = "".join(f"\n{oracle}: {reason}" for oracle, reason in expected.refusals.items())
         return f"no oracle computes {row.label}: give {row.kind.__name__} a reference(){reasons}"
-    problems = [f"{oracle}: {text}" for oracle, outputs in asked.items() if (text := difference(outcome.outputs, outputs, row.sample.tolerance if oracle == OWN else 0))]
+    problems = [
+        f"{oracle}: {text}" for oracle, outputs in asked.items()
+        if (text := difference(outcome.outputs, outputs, row.sample.tolerance if oracle == OWN else 0))
+    ]
     return "\n".join(problems)

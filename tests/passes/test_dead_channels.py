@@ -1,4 +1,6 @@
-"""Removing known channels changes no bit of the result, whatever they are: zero filters, clamps, unread channels."""
+"""Removing known channels changes no bit of the result, whatever they are: zero filters, clamps, unread
+channels.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +51,14 @@ def network(seed: int, pads: bool, zero_point: int) -> Graph:
         return build(Requantise(zero_point=zero_point, low=max(low, zero_point), high=127), acc, m, s)
 
     edge = (1, 1, 1, 1) if pads else (0, 0, 0, 0)
-    y = finish(build(Convolution((1, 1), edge, x_zero_point=3), graph.inputs[0], build.constant(weights(12, 3, 3, 3, dead=0.5))), -128)
-    y = finish(build(Convolution((1, 1), edge, group=12, x_zero_point=zero_point), y, build.constant(weights(12, 3, 3, 1, dead=0.3))), -128)
-    y = finish(build(Convolution(x_zero_point=zero_point), y, build.constant(weights(9, 1, 1, 12, dead=0.4))), -128)
+    y = finish(
+        build(Convolution((1, 1), edge, x_zero_point=3), graph.inputs[0],
+              build.constant(weights(12, 3, 3, 3, dead=0.5))), -128)
+    y = finish(
+        build(Convolution((1, 1), edge, group=12, x_zero_point=zero_point), y,
+              build.constant(weights(12, 3, 3, 1, dead=0.3))), -128)
+    y = finish(build(Convolution(x_zero_point=zero_point), y, build.constant(weights(9, 1, 1, 12, dead=0.4))),
+               -128)
     y = build(Pool("average", y.shape[1:3], (1, 1)), y)
     flat = build(op_view(y.shape[-1]), y)
     acc = build(MatMul(x_zero_point=zero_point), flat, build.constant(weights(9, 4, dead=0.2)))
@@ -69,7 +76,8 @@ def outputs(graph: Graph, inputs: list[np.ndarray], folder: Path) -> list[np.nda
     target = parse_target("c")
     program = lower(graph, target)
     view = ModelView.of("net", program, plan_memory(program), target, Options(metadata="none"), "net", "")
-    built = host_run.build(view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)), folder, ["-O0"])
+    built = host_run.build(view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)), folder,
+                           ["-O0"])
     return [row[0] for row in built.run([[x] for x in inputs])]
 
 
@@ -97,9 +105,11 @@ def test_ranges_hold_for_every_value(tmp_path: Path) -> None:
     target = parse_target("c")
     program = lower(graph, target)
     view = ModelView.of("net", program, plan_memory(program), target, Options(metadata="none"), "net", "")
-    built = host_run.build(view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)), tmp_path, ["-O0"])
+    built = host_run.build(view, dict(zip(("net.h", "net.c"), header_and_source(view), strict=True)),
+                           tmp_path, ["-O0"])
     rng = np.random.default_rng(1)
-    rows = built.run([[np.asarray(rng.choice([-128, 127, 0], (1, SIZE, SIZE, 3)), dtype=np.int8)] for _ in range(8)])
+    rows = built.run([[np.asarray(rng.choice([-128, 127, 0], (1, SIZE, SIZE, 3)), dtype=np.int8)]
+                      for _ in range(8)])
     for row in rows:
         for value, data in zip(inner, row, strict=True):
             flat = data.reshape(-1, value.shape[-1]).astype(np.int64)
@@ -109,7 +119,9 @@ def test_ranges_hold_for_every_value(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pads", [False, True])
 def test_something_is_removed(pads: bool) -> None:
-    """Filters of zeros go, and with them the depthwise channels that follow; no layer keeps fewer than four channels."""
+    """Filters of zeros go, and with them the depthwise channels that follow; no layer keeps fewer than four
+    channels.
+    """
     graph = network(3, pads, -128)
     before = [n.outputs[0].shape[-1] for n in graph.nodes]
     assert dead_channels(graph)

@@ -1,4 +1,6 @@
-"""Operators between dequantisation and quantisation, as integers: within one unit of ONNX Runtime's literal results."""
+"""Operators between dequantisation and quantisation, as integers: within one unit of ONNX Runtime's literal
+results.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorPr
 
 
 class Net:
-    """A network of quantised tensors: every call adds an operator with its dequantisations and quantisation."""
+    """A network of quantised tensors: every call adds an operator with its dequantisations and quantisation.
+    """
 
     def __init__(self, kind: str, seed: int) -> None:
         self.kind = kind
@@ -41,7 +44,8 @@ class Net:
         return name
 
     def parameters(self) -> tuple[str, str]:
-        zero = 0 if self.kind == "int16" else int(self.rng.integers(100, 140)) - (0 if self.kind == "uint8" else 128)
+        zero = 0 if self.kind == "int16" else int(self.rng.integers(
+            100, 140)) - (0 if self.kind == "uint8" else 128)
         scale = self.rng.uniform(0.01, 0.05) * (1 / 128 if self.kind == "int16" else 1)
         return self.constant(scale), self.constant(zero, self.kind)
 
@@ -57,7 +61,11 @@ class Net:
         data = self.constant(self.rng.integers(-128, 128, shape), "int8")
         if axis is None:
             return self.op("DequantizeLinear", data, self.constant(scale[0]), self.constant(3, "int8"))
-        return self.op("DequantizeLinear", data, self.constant(scale), self.constant(np.zeros(count), "int8"), axis=axis)
+        return self.op("DequantizeLinear",
+                       data,
+                       self.constant(scale),
+                       self.constant(np.zeros(count), "int8"),
+                       axis=axis)
 
     def op(self, kind: str, *inputs: str, **attributes: object) -> str:
         out = self.name()
@@ -74,7 +82,14 @@ class Net:
 
 def conv(n: Net) -> str:
     bias = n.constant(n.rng.uniform(-1, 1, 4))
-    return n.op("Relu", n.op("Conv", n.input(1, 3, 7, 6), n.weights(4, 3, 3, 3, axis=0), bias, pads=[1, 1, 0, 1], strides=[2, 1]))
+    return n.op(
+        "Relu",
+        n.op("Conv",
+             n.input(1, 3, 7, 6),
+             n.weights(4, 3, 3, 3, axis=0),
+             bias,
+             pads=[1, 1, 0, 1],
+             strides=[2, 1]))
 
 
 def depthwise(n: Net) -> str:
@@ -91,7 +106,8 @@ def gemm(n: Net) -> str:
 
 
 def dense(n: Net) -> str:
-    return n.op("Add", n.op("MatMul", n.input(2, 9), n.weights(9, 5, axis=1)), n.constant(n.rng.uniform(-1, 1, 5)))
+    return n.op("Add", n.op("MatMul", n.input(2, 9), n.weights(9, 5, axis=1)),
+                n.constant(n.rng.uniform(-1, 1, 5)))
 
 
 def attention(n: Net) -> str:
@@ -141,12 +157,14 @@ def softmax(n: Net) -> str:
 
 
 BYTE_ONLY: tuple[Callable[[Net], str], ...] = (pool, table, softmax)
-CASES = (conv, depthwise, transposed, gemm, dense, attention, add, sub, mul, concat, global_pool, mean, moved, *BYTE_ONLY)
+CASES = (conv, depthwise, transposed, gemm, dense, attention, add, sub, mul, concat, global_pool, mean, moved,
+         *BYTE_ONLY)
 
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("case", CASES)
-def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net], str], kind: str, tmp_path: Path) -> None:
+def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net], str], kind: str,
+                                                           tmp_path: Path) -> None:
     if kind == "int16" and case in BYTE_ONLY:
         pytest.skip("16 bits stay literal")
     net = Net(kind, CASES.index(case))
@@ -154,9 +172,13 @@ def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net],
     path = save(proto, tmp_path / "model.onnx")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(proto.SerializeToString(),
+                                           options,
+                                           providers=["CPUExecutionProvider"])
     low, high = np.iinfo(kind).min, np.iinfo(kind).max
-    vectors = [[np.asarray(net.rng.integers(low, high + 1, i.shape), dtype=kind) for i in session.get_inputs()] for _ in range(3)]
+    vectors = [[
+        np.asarray(net.rng.integers(low, high + 1, i.shape), dtype=kind) for i in session.get_inputs()
+    ] for _ in range(3)]
 
     graph = read_onnx(path).graph
     assert fuse_qdq(graph)
@@ -167,29 +189,34 @@ def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net],
     with scratch_folder() as folder:
         program = build(compiled.view, compiled.texts, Path(folder), ["-O1", *SANITIZE])
         for vector, (got,) in zip(vectors, program.run(vectors), strict=True):
-            expected = session.run(None, {i.name: v for i, v in zip(session.get_inputs(), vector, strict=True)})[0]
+            expected = session.run(None,
+                                   {i.name: v for i, v in zip(session.get_inputs(), vector, strict=True)})[0]
             assert np.abs(got.astype(np.int64) - expected.astype(np.int64)).max(initial=0) <= 1
 
 
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 @pytest.mark.parametrize("keys, scale", [(5, 0.2), (64, 0.05), (512, 0.21)])
 def test_softmax_is_rounded_once(kind: str, keys: int, scale: float, tmp_path: Path) -> None:
-    """What multiplies a softmax by large numbers sees every unit: none but those at a tie may differ. Rows of equal keys
-    are ties for powers of two, which go to even."""
+    """What multiplies a softmax by large numbers sees every unit: none but those at a tie may differ. Rows of
+    equal keys are ties for powers of two, which go to even."""
     zero, to = (0, np.float32(1 / 256)) if kind == "uint8" else (-128, np.float32(0.0038751268))
     rng = np.random.default_rng(keys)
     x = np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, (40, keys)), kind)
     x[0], x[1, : keys // 2] = 7, 9
     constants = {"xs": np.float32(scale), "xz": np.asarray(3, kind), "ys": to, "yz": np.asarray(zero, kind)}
     nodes = [
-        helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]), helper.make_node("Softmax", ["xf"], ["p"], axis=-1),
+        helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"]),
+        helper.make_node("Softmax", ["xf"], ["p"], axis=-1),
         helper.make_node("QuantizeLinear", ["p", "ys", "yz"], ["y"]),
-    ]  # fmt: skip
+    ]
     type_ = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-    path = save(model(nodes, [helper.make_tensor_value_info("x", type_, x.shape)], [helper.make_tensor_value_info("y", type_, x.shape)], constants), tmp_path / "m.onnx")
+    path = save(
+        model(nodes, [helper.make_tensor_value_info("x", type_, x.shape)],
+              [helper.make_tensor_value_info("y", type_, x.shape)], constants), tmp_path / "m.onnx")
     compiled = compile_model(Request(path, "m", "c"))
     (got,) = build(compiled.view, compiled.texts, tmp_path, ["-O1", *SANITIZE]).run([[x]])[0]
-    e = np.exp(float(np.float32(scale)) * (x.astype(np.float64) - x.max(axis=-1, keepdims=True).astype(np.float64)))
+    e = np.exp(
+        float(np.float32(scale)) * (x.astype(np.float64) - x.max(axis=-1, keepdims=True).astype(np.float64)))
     real = e / e.sum(axis=-1, keepdims=True) / float(to)
     want = np.clip(np.rint(real) + zero, np.iinfo(kind).min, np.iinfo(kind).max)
     tie = np.abs(real - np.floor(real) - 0.5) < 1e-5

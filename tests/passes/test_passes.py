@@ -40,7 +40,9 @@ def run(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
     """The outputs of a graph, node by node."""
     known: dict[Value, Value] = {v: constant(v.name, a) for v, a in zip(graph.inputs, inputs, strict=True)}
     for node in graph.nodes:
-        results = folded(Node(node.op, [None if v is None else known.get(v, v) for v in node.inputs], node.outputs, node.name))
+        results = folded(
+            Node(node.op, [None if v is None else known.get(v, v) for v in node.inputs], node.outputs,
+                 node.name))
         assert results is not None, f"{node} cannot be computed"
         known.update((v, constant(v.name, a)) for v, a in zip(node.outputs, results, strict=True))
     return [known.get(v, v).data for v in graph.outputs]  # type: ignore[misc]
@@ -68,14 +70,18 @@ def onnx_op(name: str, **attributes: Any) -> Operator:
     return OPERATORS["", name](**attributes)
 
 
-# --- move_transposes --------------------------------------------------------------------------------------------------
+# --- move_transposes ----------------------------------------------------------------------------------------
 
 
 def _step(data: st.DataObject, build: Build, values: list[Value]) -> Value:
     """A random node over what is there."""
     x = data.draw(st.sampled_from(values))
     rank = len(x.shape)
-    kind = data.draw(st.sampled_from(["transpose", "transpose", "relu", "add", "bias", "concat", "pad", "slice", "mean", "reshape", "split"]))
+    kind = data.draw(
+        st.sampled_from([
+            "transpose", "transpose", "relu", "add", "bias", "concat", "pad", "slice", "mean", "reshape",
+            "split"
+        ]))
     axis = data.draw(st.integers(0, rank - 1)) if rank else 0
     if kind == "transpose":
         return build(Transpose(tuple(data.draw(st.permutations(range(rank))))), x)
@@ -88,16 +94,19 @@ def _step(data: st.DataObject, build: Build, values: list[Value]) -> Value:
     if kind == "concat":
         return build(Concat(axis), x, data.draw(st.sampled_from([v for v in values if v.shape == x.shape])))
     if kind == "pad":
-        pads = np.asarray(data.draw(st.lists(st.integers(0, 2), min_size=2 * rank, max_size=2 * rank)), np.int64)
+        pads = np.asarray(data.draw(st.lists(st.integers(0, 2), min_size=2 * rank, max_size=2 * rank)),
+                          np.int64)
         return build(Pad("constant"), x, build.constant(pads))
     if kind == "slice" and x.shape[axis] > 1:
         begin = data.draw(st.integers(0, x.shape[axis] - 2))
         numbers = [build.constant(np.asarray([n], np.int64)) for n in (begin, x.shape[axis], axis)]
         return build(Slice(), x, *numbers)
     if kind == "mean":
-        return build(onnx_op("ReduceMean", keepdims=data.draw(st.integers(0, 1))), x, build.constant(np.asarray([axis], np.int64)))
+        return build(onnx_op("ReduceMean", keepdims=data.draw(st.integers(0, 1))), x,
+                     build.constant(np.asarray([axis], np.int64)))
     if kind == "reshape":
-        shape = [d for d in x.shape if d != 1] if data.draw(st.booleans()) else [*x.shape[:axis], 1, *x.shape[axis:]]
+        shape = [d for d in x.shape
+                 if d != 1] if data.draw(st.booleans()) else [*x.shape[:axis], 1, *x.shape[axis:]]
         return build(ReshapeTo(tuple(shape)), x)
     if kind == "split" and x.shape[axis] % 2 == 0:
         return build.many(Split(axis, 2), x)[1]
@@ -158,14 +167,15 @@ def test_a_pass_says_why_it_did_not_fire() -> None:
     assert any("Add 'node'" in line for line in said)
 
 
-# --- fold_constants, expand, prune ------------------------------------------------------------------------------------
+# --- fold_constants, expand, prune --------------------------------------------------------------------------
 
 
 def test_constants_are_folded_through_several_nodes() -> None:
     x = value("x", (3,))
     graph = Graph("g", [x])
     build = Build(graph.nodes, "n")
-    total = build(op("Add"), build(op("Mul"), build.constant(real(0, 3)), build.constant(real(1, 3))), build.constant(real(2, 3)))
+    total = build(op("Add"), build(op("Mul"), build.constant(real(0, 3)), build.constant(real(1, 3))),
+                  build.constant(real(2, 3)))
     graph.outputs = [build(op("Add"), x, total), total]
     keeps_meaning(fold_constants, graph)
     assert kinds(graph) == ["Add"] and graph.outputs[1].is_const
@@ -175,7 +185,10 @@ def test_constants_are_folded_through_several_nodes() -> None:
 def test_a_fold_does_not_blow_constants_up() -> None:
     graph = Graph("g")
     build = Build(graph.nodes, "n")
-    graph.outputs = [build(onnx_op("Expand"), build.constant(np.float32(1)), build.constant(np.asarray([1 << 20], np.int64)))]
+    graph.outputs = [
+        build(onnx_op("Expand"), build.constant(np.float32(1)), build.constant(np.asarray([1 << 20],
+                                                                                          np.int64)))
+    ]
     assert not fold_constants(graph)
 
 
@@ -208,7 +221,7 @@ def test_an_expansion_that_does_not_fit_names_the_node() -> None:
         expand(graph)
 
 
-# --- fuse_affine ------------------------------------------------------------------------------------------------------
+# --- fuse_affine --------------------------------------------------------------------------------------------
 
 
 def product(scaled: bool, biased: bool, read_twice: bool = False) -> Graph:
@@ -238,7 +251,7 @@ def test_a_product_that_others_read_keeps_its_weights() -> None:
     keeps_meaning(fuse_affine, graph, 1e-5)
 
 
-# --- the manager ------------------------------------------------------------------------------------------------------
+# --- the manager --------------------------------------------------------------------------------------------
 
 
 def test_every_pass_can_be_dumped_and_explained() -> None:

@@ -1,4 +1,6 @@
-"""--interface tvm-ffi: the shared library is loaded by the package apache-tvm-ffi and called with its tensors."""
+"""--interface tvm-ffi: the shared library is loaded by the package apache-tvm-ffi and called with its
+tensors.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from aot_model.installation import include_dir
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import save, small_cnn
 
-tvm_ffi = pytest.importorskip("tvm_ffi", reason="the package apache-tvm-ffi is not installed (pip install apache-tvm-ffi)")
+tvm_ffi = pytest.importorskip(
+    "tvm_ffi", reason="the package apache-tvm-ffi is not installed (pip install apache-tvm-ffi)")
 
 X = np.random.default_rng(1).normal(size=(1, 2, 6, 6)).astype(np.float32)
 
@@ -28,7 +31,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def load(model: Path, folder: Path, options: Options) -> Any:
     write(compile_model(Request(model, "cnn", "c", library=options)), folder)
-    subprocess.run(["cc", *STRICT, "-O1", "-shared", "-fPIC", f"-I{include_dir()}", "cnn.c", "-lm", "-o", "libcnn.so"], cwd=folder, check=True)
+    subprocess.run(
+        ["cc", *STRICT, "-O1", "-shared", "-fPIC", f"-I{include_dir()}", "cnn.c", "-lm", "-o", "libcnn.so"],
+        cwd=folder,
+        check=True)
     return tvm_ffi.load_module(str(folder / "libcnn.so"))
 
 
@@ -40,14 +46,20 @@ def module(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_arrays_of_numpy(model: Path, module: Any) -> None:
     out = np.zeros((1, 5), np.float32)
     module.cnn(tvm_ffi.from_dlpack(X.copy()), tvm_ffi.from_dlpack(out))
-    np.testing.assert_allclose(out, onnxruntime.InferenceSession(str(model)).run(None, {"x": X})[0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(out,
+                               onnxruntime.InferenceSession(str(model)).run(None, {"x": X})[0],
+                               rtol=1e-4,
+                               atol=1e-6)
 
 
 def test_tensors_of_torch(model: Path, module: Any) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     out = torch.zeros(1, 5)
     module.cnn(torch.from_numpy(X.copy()), out)
-    np.testing.assert_allclose(out.numpy(), onnxruntime.InferenceSession(str(model)).run(None, {"x": X})[0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(out.numpy(),
+                               onnxruntime.InferenceSession(str(model)).run(None, {"x": X})[0],
+                               rtol=1e-4,
+                               atol=1e-6)
 
 
 def _tensor(*shape: int, dtype: type = np.float32) -> Any:
@@ -61,8 +73,10 @@ def _tensor(*shape: int, dtype: type = np.float32) -> Any:
     (lambda: (_tensor(1, 2, 6, 6), None), TypeError, "not a tensor: y"),
     (lambda: (_tensor(1, 2, 6, 5), _tensor(1, 5)), ValueError, "'x' has another shape"),
     (lambda: (_tensor(2, 6, 6), _tensor(1, 5)), ValueError, "'x' has another shape"),
-    (lambda: (_tensor(1, 2, 6, 6, dtype=np.float64), _tensor(1, 5)), TypeError, "'x' has another element type"),
-    (lambda: (tvm_ffi.from_dlpack(np.zeros((1, 2, 6, 12), np.float32)[..., ::2]), _tensor(1, 5)), ValueError, "'x' is not compact"),
+    (lambda:
+     (_tensor(1, 2, 6, 6, dtype=np.float64), _tensor(1, 5)), TypeError, "'x' has another element type"),
+    (lambda: (tvm_ffi.from_dlpack(np.zeros(
+        (1, 2, 6, 12), np.float32)[..., ::2]), _tensor(1, 5)), ValueError, "'x' is not compact"),
 ])  # fmt: skip
 def test_refused(module: Any, arguments: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):

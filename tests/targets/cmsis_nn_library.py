@@ -1,4 +1,6 @@
-"""CMSIS-NN as tests link it: the library itself where AOT_MODEL_CMSIS_NN_DIR names its sources, else the stand-in."""
+"""CMSIS-NN as tests link it: the library itself where AOT_MODEL_CMSIS_NN_DIR names its sources, else the
+stand-in.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from tempfile import mkdtemp
 HERE = Path(__file__).parent / "cmsis_nn"
 REAL = os.environ.get("AOT_MODEL_CMSIS_NN_DIR")
 NAME = "CMSIS-NN" if REAL else "stand-in"
-_FOLDERS = "Activation BasicMath Concatenation Convolution FullyConnected LSTM NNSupport Pad Pooling Reshape SVD Softmax Transpose".split()
+_FOLDERS = ("Activation BasicMath Concatenation Convolution FullyConnected LSTM NNSupport Pad Pooling "
+            "Reshape SVD Softmax Transpose").split(
+)
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,14 @@ def library(*flags: str, compiler: str = "cc", real: bool = REAL is not None) ->
 def _built(compiler: str, flags: Sequence[str], real: bool) -> Library:
     folder = Path(mkdtemp(prefix="cmsis-nn-"))
     if not real:
-        _run(folder, compiler, "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O1", *flags, f"-I{HERE}", "-c", str(HERE / "cmsis_nn.c"))
+        _run(folder, compiler, "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O1", *flags,
+             f"-I{HERE}", "-c", str(HERE / "cmsis_nn.c"))
         return Library((f"-I{HERE}",), str(folder / "cmsis_nn.o"))
     assert REAL is not None
     include = Path(REAL) / "Include"
-    sources = [f for name in _FOLDERS for f in sorted((Path(REAL) / "Source" / f"{name}Functions").glob("*.c"))]
+    sources = [
+        f for name in _FOLDERS for f in sorted((Path(REAL) / "Source" / f"{name}Functions").glob("*.c"))
+    ]
     integer = [str(f) for f in sources if not f.stem.endswith(("_f16", "_f32", "_flt"))]
     _run(folder, compiler, "-O2", "-w", *flags, f"-I{include}", "-c", *integer)
     objects = sorted(f.name for f in folder.glob("*.o"))

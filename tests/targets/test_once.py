@@ -1,4 +1,6 @@
-"""Calls that hand constants to a driver once: on first use, again after an error, and for new external parameters."""
+"""Calls that hand constants to a driver once: on first use, again after an error, and for new external
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -58,19 +60,32 @@ def dense() -> onnx.ModelProto:
 
 def keeps(region: Region, build: RegionSite) -> None:
     (match,) = region.matches
-    build.once("driver_load", [Argument("w", match.value("w")), Argument("bias", match.value("bias"))], header="driver.h")
-    build.external("driver_dense", [Argument("x", match.value("x")), written("y", match.result.outputs[0])], header="driver.h", match=match, fails=True)
+    build.once("driver_load", [Argument("w", match.value("w")),
+                               Argument("bias", match.value("bias"))],
+               header="driver.h")
+    build.external("driver_dense", [Argument("x", match.value("x")),
+                                    written("y", match.result.outputs[0])],
+                   header="driver.h",
+                   match=match,
+                   fails=True)
 
 
 def run(folder: Path, main: str, options: Options, monkeypatch: pytest.MonkeyPatch) -> int:
     install(monkeypatch, unit(lower=keeps))
     write(compiled(dense(), folder, "unit,c", library=options), folder)
-    start = '#include "m.h"\n#include "driver.h"\nstatic const float x[4] = { 1.0f, 0.0f, 0.0f, 2.0f };\nstatic float y[3];\n'
+    start = ('#include "m.h"\n#include "driver.h"\nstatic const float x[4] = { 1.0f, 0.0f, 0.0f, 2.0f '
+             '};\nstatic float y[3];\n')
     body = "    const m_inputs in = { x };\n    const m_outputs out = { y };\n"
-    texts = {"driver.c": DRIVER, "driver.h": HEADER, "main.c": main.replace("#START\n", start).replace("#BODY\n", body)}
+    texts = {
+        "driver.c": DRIVER, "driver.h": HEADER, "main.c": main.replace("#START\n",
+                                                                       start).replace("#BODY\n", body)
+    }
     for name, text in texts.items():
         (folder / name).write_text(text)
-    command = ["cc", "-std=c11", *STRICT[1:], *SANITIZE, f"-I{include_dir()}", "main.c", "driver.c", "m.c", "-lm", "-o", "main"]
+    command = [
+        "cc", "-std=c11", *STRICT[1:], *SANITIZE, f"-I{include_dir()}", "main.c", "driver.c", "m.c", "-lm",
+        "-o", "main"
+    ]
     subprocess.run(command, cwd=folder, check=True)
     return subprocess.run(["./main"], cwd=folder).returncode
 
@@ -90,7 +105,9 @@ int main(void)
 
 
 def test_again_after_an_error_and_for_new_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed load is the result of the run, and tried again; other parameters, the bias 5 more, are loaded anew."""
+    """A failed load is the result of the run, and tried again; other parameters, the bias 5 more, are loaded
+    anew.
+    """
     main = """#START
 #include <stdio.h>
 #include "aot_model/parameters.h"
@@ -115,7 +132,7 @@ int main(void)
     if (m_set_params(file, sizeof file) != 0 || m_run(&in, &out) != 0 || loads != 4) { return 4; }
     return y[0] == 24.0f && y[1] == 23.0f ? 0 : 5;
 }
-"""
+"""  # noqa: E501
     assert run(tmp_path, main, Options(params="external"), monkeypatch) == 0
 
 
@@ -125,5 +142,6 @@ def test_only_constants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         keeps(region, build)
 
     install(monkeypatch, unit(lower=wrong))
-    with pytest.raises(CompileError, match="'driver_load' is called once, and gets something else than constants"):
+    with pytest.raises(CompileError,
+                       match="'driver_load' is called once, and gets something else than constants"):
         compiled(dense(), tmp_path, "unit,c")

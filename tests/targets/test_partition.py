@@ -1,4 +1,6 @@
-"""From a graph to regions: which nodes go where, what a region's inputs and outputs are, and why a node was not taken."""
+"""From a graph to regions: which nodes go where, what a region's inputs and outputs are, and why a node was
+not taken.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ def on(*operators: str, name: str = "unit", **more: object):  # type: ignore[no-
 
 
 def reasons(g: Graph, *targets: object) -> dict[str, list[str]]:
-    return {a.node: [why for _, pattern, why in a.refused if pattern] for a in partition(g, targets).assignments}  # type: ignore[arg-type]
+    return {
+        a.node: [why for _, pattern, why in a.refused if pattern] for a in partition(g, targets).assignments
+    }  # type: ignore[arg-type]
 
 
-# --- claims -----------------------------------------------------------------------------------------------------------
+# --- claims -------------------------------------------------------------------------------------------------
 
 
 def test_nothing_to_take() -> None:
@@ -42,7 +46,8 @@ def test_one_operator() -> None:
     g = graph(lambda m, x, y: m.Sigmoid(m.Add(x, y)), X, Y)
     (region,) = partition(g, [on("Add")]).regions
     assert kinds(g.nodes) == ["Region", "Sigmoid"] and kinds(region.nodes) == ["Add"]
-    assert [v.name for v in region.graph.inputs] == ["x", "y"] and region.graph.outputs[0].name == g.nodes[0].outputs[0].name
+    assert [v.name for v in region.graph.inputs
+            ] == ["x", "y"] and region.graph.outputs[0].name == g.nodes[0].outputs[0].name
     assert region.name == "unit_0"
     region.graph.verify()
 
@@ -70,7 +75,8 @@ def test_the_largest_match_is_taken() -> None:
     g = graph(lambda m, x: m.Relu(m.Add(m.MatMul(x, weights("w", 4, 3)), weights("b", 3))), X)
     (region,) = partition(g, [UNIT]).regions
     (match,) = region.matches
-    assert match.pattern == "dense" and match.has("relu") and match.value("w").name == "w" and match.macs == 24
+    assert match.pattern == "dense" and match.has("relu") and match.value(
+        "w").name == "w" and match.macs == 24
 
 
 def test_the_smaller_match_where_the_larger_is_read_elsewhere() -> None:
@@ -91,13 +97,17 @@ def test_a_value_inside_that_is_read_elsewhere_prevents_the_match() -> None:
         return [m.Relu(s), m.Tanh(s)]
 
     g = graph(make, X, Y)
-    assert reasons(g, unit(patterns=(Claim("both", op("Relu", op("Add"))),)))["relu1"] == ["the result of Add 'add0' is read elsewhere"]
+    assert reasons(g, unit(patterns=(Claim("both", op("Relu", op("Add"))),)))["relu1"] == [
+        "the result of Add 'add0' is read elsewhere"
+    ]
     assert kinds(g.nodes) == ["Add", "Relu", "Tanh"]
 
 
 def test_an_output_of_the_graph_inside_prevents_the_match() -> None:
     g = graph(lambda m, x, y: (lambda s: [s, m.Relu(s)])(m.Add(x, y)), X, Y)
-    assert reasons(g, unit(patterns=(Claim("both", op("Relu", op("Add"))),)))["relu1"] == ["the result of Add 'add0' is read elsewhere"]
+    assert reasons(g, unit(patterns=(Claim("both", op("Relu", op("Add"))),)))["relu1"] == [
+        "the result of Add 'add0' is read elsewhere"
+    ]
 
 
 def test_order_of_patterns_decides() -> None:
@@ -105,8 +115,10 @@ def test_order_of_patterns_decides() -> None:
         return graph(lambda m, x, y: m.Relu(m.Add(x, y)), X, Y)
 
     both, alone = Claim("both", op("Relu", op("Add"))), Claim("alone", op("Add"))
-    assert [m.pattern for m in partition(made(), [unit(patterns=(both, alone))]).regions[0].matches] == ["both"]
-    assert [m.pattern for m in partition(made(), [unit(patterns=(alone, both))]).regions[0].matches] == ["alone"]
+    assert [m.pattern
+            for m in partition(made(), [unit(patterns=(both, alone))]).regions[0].matches] == ["both"]
+    assert [m.pattern
+            for m in partition(made(), [unit(patterns=(alone, both))]).regions[0].matches] == ["alone"]
 
 
 def test_a_node_is_in_one_match_only() -> None:
@@ -139,12 +151,17 @@ def test_checks_say_why() -> None:
 def test_nodes_that_fit_no_pattern_say_so() -> None:
     g = graph(lambda m, x: m.Tanh(m.Sigmoid(x)), X)
     result = partition(g, [unit("one", patterns=(Claim("gate", op("Sigmoid", op("Add"))),))])
-    assert [a.refused for a in result.assignments] == [(("one", "gate", "'x' is no operator's result, not that of Add"),), (("one", "", "it has no pattern for Tanh"),)]
+    assert [a.refused for a in result.assignments] == [(("one", "gate",
+                                                         "'x' is no operator's result, not that of Add"),),
+                                                       (("one", "", "it has no pattern for Tanh"),)]
 
 
 def test_a_refusal_is_told_of_every_node_of_the_match() -> None:
     g = graph(lambda m, x, y: m.Relu(m.Add(x, y)), X, Y)
-    assert reasons(g, unit(patterns=(Claim("both", op("Relu", op("Add")), lambda match, target: "no"),))) == {"add0": ["no"], "relu1": ["no"]}
+    assert reasons(g,
+                   unit(patterns=(Claim("both", op("Relu", op("Add")), lambda match, target: "no"),))) == {
+                       "add0": ["no"], "relu1": ["no"]
+                   }
 
 
 def test_types_decide() -> None:
@@ -154,7 +171,7 @@ def test_types_decide() -> None:
     assert not partition(graph(lambda m, x, y: m.Add(x, y), *wide), [target]).regions
 
 
-# --- results and inputs -----------------------------------------------------------------------------------------------
+# --- results and inputs -------------------------------------------------------------------------------------
 
 
 def test_a_value_with_readers_inside_and_outside_is_a_result() -> None:
@@ -164,7 +181,8 @@ def test_a_value_with_readers_inside_and_outside_is_a_result() -> None:
 
     g = graph(make, X, Y)
     (region,) = partition(g, [on("Add", "Relu")]).regions
-    assert [n.kind for n in g.nodes] == ["Region", "Tanh"] and [v.name for v in region.graph.outputs] == ["add0.add1", "relu2.relu1"]
+    assert [n.kind for n in g.nodes] == ["Region", "Tanh"] and [v.name for v in region.graph.outputs
+                                                                ] == ["add0.add1", "relu2.relu1"]
 
 
 def test_a_result_that_is_read_twice_is_one_result() -> None:
@@ -200,7 +218,8 @@ def test_operators_with_several_results() -> None:
 def test_constants_are_in_the_region() -> None:
     g = graph(lambda m, x: m.Add(x, weights("b", 2, 4)), X)
     (region,) = partition(g, [on("Add")]).regions
-    assert [v.name for v in region.graph.inputs] == ["x"] and [v.name for v in region.constant_values()] == ["b"]
+    assert [v.name for v in region.graph.inputs] == ["x"] and [v.name
+                                                               for v in region.constant_values()] == ["b"]
 
 
 def test_constants_are_inputs_when_asked() -> None:
@@ -223,7 +242,7 @@ def test_a_region_without_inputs() -> None:
     assert not region.graph.inputs
 
 
-# --- cycles -----------------------------------------------------------------------------------------------------------
+# --- cycles -------------------------------------------------------------------------------------------------
 
 
 def test_a_match_that_something_else_runs_through() -> None:
@@ -292,7 +311,7 @@ def test_what_reads_an_early_result_comes_after_the_whole_region() -> None:
     g.verify()
 
 
-# --- several targets, control flow, state -----------------------------------------------------------------------------
+# --- several targets, control flow, state -------------------------------------------------------------------
 
 
 def test_order_of_targets_decides() -> None:
@@ -311,7 +330,8 @@ def test_a_later_target_gets_what_the_first_refuses() -> None:
 
 def test_regions_of_two_targets_that_touch() -> None:
     g = graph(lambda m, x, y: m.Relu(m.Add(x, y)), X, Y)
-    assert [r.name for r in partition(g, [on("Relu", name="cmsis-nn"), on("Add", name="npu")]).regions] == ["npu_0", "cmsis_nn_0"]
+    assert [r.name for r in partition(
+        g, [on("Relu", name="cmsis-nn"), on("Add", name="npu")]).regions] == ["npu_0", "cmsis_nn_0"]
 
 
 def test_a_second_partition_leaves_regions_alone() -> None:
@@ -333,7 +353,8 @@ def test_bodies_of_control_flow_have_regions_and_are_never_in_one() -> None:
     result = partition(g, [on("Add", "Relu", "If")])
     assert kinds(a.nodes) == ["Region"] and kinds(b.nodes) == ["Tanh"] and kinds(g.nodes) == ["If", "Region"]
     assert [r.name for r in result.regions] == ["unit_0", "unit_1"]
-    assert next(x for x in result.assignments if x.operator == "If").refused[0][2].endswith("has state or control flow")
+    assert next(x for x in result.assignments
+                if x.operator == "If").refused[0][2].endswith("has state or control flow")
 
 
 def test_state_stays_with_the_processor_and_in_order() -> None:
@@ -349,7 +370,7 @@ def test_empty_tensors_are_not_taken() -> None:
     assert reasons(g, on("Relu"))["relu0"] == ["Relu 'relu0' has an empty tensor"]
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
+# --- names --------------------------------------------------------------------------------------------------
 
 
 def test_names_of_regions_are_c_identifiers() -> None:
@@ -363,7 +384,8 @@ def test_names_in_a_match_are_those_of_the_region() -> None:
     g = graph(lambda m, x: m.Tanh(m.Add(x, weights("b", 2, 4))), X)
     (region,) = partition(g, [target]).regions
     (match,) = region.matches
-    assert match.value("left") is region.graph.inputs[0] and match.value("sum") is region.graph.outputs[0] and match.node("sum") is region.nodes[0]
+    assert match.value("left") is region.graph.inputs[0] and match.value(
+        "sum") is region.graph.outputs[0] and match.node("sum") is region.nodes[0]
 
 
 def test_many_nodes() -> None:
@@ -379,9 +401,11 @@ def test_many_nodes() -> None:
     g.verify()
 
 
-# --- random graphs ----------------------------------------------------------------------------------------------------
+# --- random graphs ------------------------------------------------------------------------------------------
 
-FUNCTIONS = {"Add": np.add, "Mul": np.multiply, "Sub": np.subtract, "Relu": lambda a: np.maximum(a, 0), "Tanh": np.tanh}
+FUNCTIONS = {
+    "Add": np.add, "Mul": np.multiply, "Sub": np.subtract, "Relu": lambda a: np.maximum(a, 0), "Tanh": np.tanh
+}
 
 
 def run(g: Graph, known: dict[Value, np.ndarray]) -> list[np.ndarray]:
@@ -407,7 +431,10 @@ def test_random_graphs_mean_the_same(seed: int) -> None:
         values = [x, y]
         for _ in range(int(rng.integers(5, 30))):
             kind = str(rng.choice(list(FUNCTIONS)))
-            picked = [values[max(len(values) - 1 - int(rng.integers(0, 5)), 0)] for _ in range(2 if kind in ("Add", "Mul", "Sub") else 1)]
+            picked = [
+                values[max(len(values) - 1 - int(rng.integers(0, 5)), 0)]
+                for _ in range(2 if kind in ("Add", "Mul", "Sub") else 1)
+            ]
             values.append(getattr(m, kind)(*picked))
         return [values[-1], *(values[k] for k in rng.integers(2, len(values), 2))]
 
@@ -415,12 +442,17 @@ def test_random_graphs_mean_the_same(seed: int) -> None:
     g.prune()
     x, y = rng.normal(size=(2, 2, 4))
     want, count = run(g, {X: x, Y: y}), len(g.nodes)
-    pairs = [Claim("pair", op("Relu", op("Add")).optional(lambda p: op("Mul", p)), lambda match, target: None if len(match.nodes) % 2 else "even")]
+    pairs = [
+        Claim("pair",
+              op("Relu", op("Add")).optional(lambda p: op("Mul", p)), lambda match, target: None
+              if len(match.nodes) % 2 else "even")
+    ]
     singles = [Claim(k.lower(), op(k)) for k in FUNCTIONS if rng.random() < 0.5]
     one = unit("one", patterns=tuple(pairs + singles), merge=bool(rng.random() < 0.8))
     two = unit("two", patterns=tuple(Claim(k.lower(), op(k)) for k in FUNCTIONS if rng.random() < 0.5))
     result = partition(g, [one, two])
-    assert sum(len(n.op.region.nodes) if isinstance(n.op, RegionCall) else 1 for n in g.nodes) == count == len(result.assignments)
+    assert sum(len(n.op.region.nodes) if isinstance(n.op, RegionCall) else 1
+               for n in g.nodes) == count == len(result.assignments)
     for region in result.regions:
         region.graph.verify()
         assert sorted(map(id, region.nodes)) == sorted(id(n) for m in region.matches for n in m.nodes)

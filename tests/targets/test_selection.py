@@ -1,4 +1,6 @@
-"""Choosing targets: several on the command line, plug-in files and packages, what `check` tells, what is recognisable."""
+"""Choosing targets: several on the command line, plug-in files and packages, what `check` tells, what is
+recognisable.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def check(match, target):
 
 ADD = Claim("add", op("Add", value("a"), value("b"), name="y"), check)
 TARGETS = [Target("adder", "adds", attributes={"lanes": Attribute(4, "at a time")}, offload=Offload((ADD,), lower))]
-'''
+'''  # noqa: E501
 
 
 @pytest.fixture
@@ -56,18 +58,25 @@ def plugin(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sums(tmp_path: Path) -> Path:
-    nodes = [node("Add", ["x", "y"], ["s"], name="sum"), node("Relu", ["s"], ["r"], name="relu"), node("Add", ["r", "one"], ["z"], name="more")]
-    return save(model(nodes, [tensor("x", [2, 2]), tensor("y", [2, 2])], [tensor("z", [2, 2])], {"one": np.ones(1, np.float32)}), tmp_path / "sums.onnx")
+    nodes = [
+        node("Add", ["x", "y"], ["s"], name="sum"),
+        node("Relu", ["s"], ["r"], name="relu"),
+        node("Add", ["r", "one"], ["z"], name="more")
+    ]
+    return save(
+        model(nodes, [tensor("x", [2, 2]), tensor("y", [2, 2])], [tensor("z", [2, 2])],
+              {"one": np.ones(1, np.float32)}), tmp_path / "sums.onnx")
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
+# --- names --------------------------------------------------------------------------------------------------
 
 
 def test_settings_belong_to_the_name_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, UNIT, unit("second"))
     target = parse_target("unit,elements=5,second,cortex-m4,optimize=size")
-    assert target.label == "unit,second,cortex-m4" and target.specification == "unit,elements=5,second,cortex-m4"
-    assert [t.option("elements") for t in target.before] == [5, 1 << 20] and target.option("optimize") == "size"
+    assert target.label == "unit,second,cortex-m4" and target.specification == "unit,elements=5,second,cortex-m4"  # noqa: E501
+    assert [t.option("elements")
+            for t in target.before] == [5, 1 << 20] and target.option("optimize") == "size"
     assert [t.name for t in target.asked()] == ["unit", "second"]
 
 
@@ -80,11 +89,14 @@ def test_options_go_to_whoever_has_them(monkeypatch: pytest.MonkeyPatch) -> None
         parse_target("unit,c", {"nope": "1"})
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("unit", "name what computes the rest: 'unit,cortex-m4'"), ("cortex-m4,unit", "it can only be the last one"), ("unit,unit,c", "named twice"),
-    ("uni,c", "did you mean 'unit'"), ("unit,elements,c", "options are of the form key=value"), ("c,cortex-m4", "takes over no parts of a model"),
-    ("lanes=4,c", "unknown target 'lanes=4'"), ("", "unknown target ''"), ("unit,,c", "unknown target ''"),
-])  # fmt: skip
+@pytest.mark.parametrize(("text", "said"), [("unit", "name what computes the rest: 'unit,cortex-m4'"),
+                                            ("cortex-m4,unit", "it can only be the last one"),
+                                            ("unit,unit,c", "named twice"), ("uni,c", "did you mean 'unit'"),
+                                            ("unit,elements,c", "options are of the form key=value"),
+                                            ("c,cortex-m4", "takes over no parts of a model"),
+                                            ("lanes=4,c", "unknown target 'lanes=4'"),
+                                            ("", "unknown target ''"),
+                                            ("unit,,c", "unknown target ''")])  # fmt: skip
 def test_wrong_combinations(text: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, UNIT)
     with pytest.raises(CompileError, match=said) as error:
@@ -92,36 +104,48 @@ def test_wrong_combinations(text: str, said: str, monkeypatch: pytest.MonkeyPatc
     assert error.value.problems[0].code == "E501"
 
 
-def test_parameters_of_a_retrained_model_need_the_same_targets(plugin: Path, sums: Path, tmp_path: Path) -> None:
+def test_parameters_of_a_retrained_model_need_the_same_targets(plugin: Path, sums: Path,
+                                                               tmp_path: Path) -> None:
     """The .json says which, with the options given to them."""
     out = str(tmp_path / "out")
     chosen = ["--target-plugin", str(plugin)]
-    assert main(["compile", str(sums), "-o", out, "--target=adder,lanes=8,c", "--params=external", *chosen]) == 0
+    assert main(["compile",
+                 str(sums), "-o", out, "--target=adder,lanes=8,c", "--params=external", *chosen]) == 0
     assert json.loads((tmp_path / "out" / "sums.json").read_text())["target"] == "adder,lanes=8,c"
     assert main(["params", str(sums), "--for", f"{out}/sums.json", "-o", f"{out}/again.params", *chosen]) == 0
     assert (tmp_path / "out/again.params").read_bytes() == (tmp_path / "out/sums.params").read_bytes()
     assert main(["params", str(sums), "--for", f"{out}/sums.json", "-o", f"{out}/again.params"]) == 1
 
 
-# --- plug-ins ---------------------------------------------------------------------------------------------------------
+# --- plug-ins -----------------------------------------------------------------------------------------------
 
 
 def test_a_plug_in_file(plugin: Path, sums: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["compile", str(sums), "-o", str(tmp_path / "out"), "--target=adder,c", "--target-plugin", str(plugin), "--depfile", str(tmp_path / "d"), "-q"]
+    arguments = [
+        "compile",
+        str(sums), "-o",
+        str(tmp_path / "out"), "--target=adder,c", "--target-plugin",
+        str(plugin), "--depfile",
+        str(tmp_path / "d"), "-q"
+    ]
     assert main(arguments) == 0
     assert "(adder:add)" in (tmp_path / "out" / "sums.c").read_text()
     assert str(plugin) in (tmp_path / "d").read_text(), "a change of the plug-in is a reason to compile again"
     assert main(["targets", "--target-plugin", str(plugin), "--json"]) == 0
     found = next(t for t in json.loads(capsys.readouterr().out) if t["target"] == "adder")
     assert found["takes over"] == ["add"] and found["options"] == ["lanes=4"]
-    assert main(["compile", str(sums), "-o", str(tmp_path / "out"), "--target=adder,c"]) == 1, "known to whom it was given to only"
+    assert main(["compile", str(sums), "-o",
+                 str(tmp_path / "out"), "--target=adder,c"]) == 1, "known to whom it was given to only"
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("TARGETS = 5", "TypeError"), ("x = 1", "AttributeError"), ("TARGETS = [5]", "has a int, not a Target"), ("def", "SyntaxError"), ("1 / 0", "ZeroDivisionError"),
-    ("from aot_model.kernels.target import Target\nTARGETS = [Target('c', '')]", "there is a target 'c' already"),
-    ("from aot_model.kernels.target import Target\nTARGETS = [Target('a b', '')]", "'a b' cannot be the name of a target"),
-])  # fmt: skip
+@pytest.mark.parametrize(("text", "said"),
+                         [("TARGETS = 5", "TypeError"), ("x = 1", "AttributeError"),
+                          ("TARGETS = [5]", "has a int, not a Target"), ("def", "SyntaxError"),
+                          ("1 / 0", "ZeroDivisionError"),
+                          ("from aot_model.kernels.target import Target\nTARGETS = [Target('c', '')]",
+                           "there is a target 'c' already"),
+                          ("from aot_model.kernels.target import Target\nTARGETS = [Target('a b', '')]",
+                           "'a b' cannot be the name of a target")])  # fmt: skip
 def test_wrong_plug_ins(text: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.py"
     file.write_text(text)
@@ -136,39 +160,57 @@ def test_a_plug_in_that_is_not_there(tmp_path: Path, sums: Path, capsys: pytest.
 
 
 def test_targets_of_packages(tmp_path: Path, plugin: Path, sums: Path) -> None:
-    """An installed package registers its targets; its files are in the depfile; an entry that fails is named."""
+    """An installed package registers its targets; its files are in the depfile; an entry that fails is named.
+    """
     package = tmp_path / "site"
     info = package / "adder-1.0.dist-info"
     info.mkdir(parents=True)
     (package / "adderpkg.py").write_text(PLUGIN + "ADDER = TARGETS[0]\n")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: adder\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\nadder = adderpkg:ADDER\n")
-    run = [sys.executable, "-m", "aot_model", "compile", str(sums), "-o", str(tmp_path / "out"), "--target=adder,c", "--depfile", str(tmp_path / "d")]
-    environment = {"PYTHONPATH": f"{ROOT / 'compiler'}:{package}", "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+    run = [
+        sys.executable, "-m", "aot_model", "compile",
+        str(sums), "-o",
+        str(tmp_path / "out"), "--target=adder,c", "--depfile",
+        str(tmp_path / "d")
+    ]
+    environment = {
+        "PYTHONPATH": f"{ROOT / 'compiler'}:{package}", "PATH": "/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1"
+    }
     done = subprocess.run(run, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "adderpkg.py" in (tmp_path / "d").read_text()
-    for target, said in (("adderpkg:NONE", "cannot be loaded"), ("adderpkg:ADD", "has a Claim, not a Target")):
+    for target, said in (("adderpkg:NONE", "cannot be loaded"), ("adderpkg:ADD",
+                                                                 "has a Claim, not a Target")):
         (info / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\nadder = {target}\n")
         done = subprocess.run(run, env=environment, capture_output=True, text=True)
-        assert done.returncode == 1 and f"target plug-in 'adder' ({target})" in done.stderr and said in done.stderr and "E502" in done.stderr
+        assert done.returncode == 1 and f"target plug-in 'adder' ({target})" in done.stderr and said in done.stderr and "E502" in done.stderr  # noqa: E501
 
 
-# --- check ------------------------------------------------------------------------------------------------------------
+# --- check --------------------------------------------------------------------------------------------------
 
 
-def test_check_tells_who_takes_what_and_why_not(plugin: Path, sums: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_tells_who_takes_what_and_why_not(plugin: Path, sums: Path,
+                                                capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(sums), "--target=adder,c", "--target-plugin", str(plugin)]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert lines[2:6] == ["sum Add adder:add", "relu Relu - adder: it has no pattern for Relu", "more Add - adder:add: operands differ in shape",
-                          "1 of 3 nodes are taken over"]  # fmt: skip
+    assert lines[2:6] == [
+        "sum Add adder:add", "relu Relu - adder: it has no pattern for Relu",
+        "more Add - adder:add: operands differ in shape", "1 of 3 nodes are taken over"
+    ]
     assert main(["check", str(sums), "--target=adder,c", "--target-plugin", str(plugin), "--json"]) == 0
     nodes = json.loads(capsys.readouterr().out)["nodes"]
-    assert [n["target"] for n in nodes] == ["adder", "", ""] and nodes[2]["refused"] == [["adder", "add", "operands differ in shape"]]
+    assert [n["target"] for n in nodes
+            ] == ["adder", "", ""] and nodes[2]["refused"] == [["adder", "add", "operands differ in shape"]]
 
 
-def test_the_partition_is_dumped_and_explained_like_a_pass(plugin: Path, sums: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = ["--target=adder,c", "--target-plugin", str(plugin), "--dump-after=partition", "--explain=partition"]
+def test_the_partition_is_dumped_and_explained_like_a_pass(plugin: Path, sums: Path, tmp_path: Path,
+                                                           capsys: pytest.CaptureFixture[str]) -> None:
+    more = [
+        "--target=adder,c", "--target-plugin",
+        str(plugin), "--dump-after=partition", "--explain=partition"
+    ]
     assert main(["compile", str(sums), "-o", str(tmp_path / "out"), *more]) == 0
     said = capsys.readouterr().out
     assert "; partition: 1 regions" in said and "Add 'more': adder:add: operands differ in shape" in said
@@ -177,19 +219,23 @@ def test_the_partition_is_dumped_and_explained_like_a_pass(plugin: Path, sums: P
 
 def test_two_targets_that_claim_one_node(tmp_path: Path, sums: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The order on the command line decides, and check tells."""
-    install(monkeypatch, unit("one", patterns=(elementwise("Add"),)), unit("two", patterns=(elementwise("Add"), elementwise("Relu"))))
+    install(monkeypatch, unit("one", patterns=(elementwise("Add"),)),
+            unit("two", patterns=(elementwise("Add"), elementwise("Relu"))))
     for order, expected in (("one,two", ["one", "two", ""]), ("two,one", ["two", "two", ""])):
         found = compile_model(Request(sums, "m", f"{order},c"))
         assert [a.target for a in found.assignments] == expected
 
 
-# --- what patterns see ------------------------------------------------------------------------------------------------
+# --- what patterns see --------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(MODELS is None, reason=REASON)
 @pytest.mark.parametrize("name", ["kws_int8.tflite", "kws_qdq.onnx", "kws_tfqdq.onnx"])
-def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """TFLite and QDQ networks: every convolution is a Convolution, its bias and a Requantise with constant parameters."""
+def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: Path,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    """TFLite and QDQ networks: every convolution is a Convolution, its bias and a Requantise with constant
+    parameters.
+    """
     from aot_model.ir.pattern import constant, op, value
     from aot_model.partition.offload import Claim
 
@@ -203,7 +249,8 @@ def test_integer_layers_are_one_shape_whatever_the_format(name: str, tmp_path: P
     assert len(layers) == 9  # what else is one is an average pool, which has no bias
 
 
-def test_float_convolutions_of_onnx_are_channels_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float_convolutions_of_onnx_are_channels_last(tmp_path: Path,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     from aot_model.ir.pattern import constant, op, value
     from aot_model.partition.offload import Claim
     from onnx_models import small_cnn
@@ -214,6 +261,7 @@ def test_float_convolutions_of_onnx_are_channels_last(tmp_path: Path, monkeypatc
         shapes.append((match.value("x").shape, match.value("weights").shape))
         return "only looking"
 
-    install(monkeypatch, unit(patterns=(Claim("conv", op("Convolution", value("x"), constant("weights")), look),)))
+    install(monkeypatch,
+            unit(patterns=(Claim("conv", op("Convolution", value("x"), constant("weights")), look),)))
     compiled(small_cnn(), tmp_path, "unit,c")
     assert shapes and all(x[-1] == w[-1] for x, w in shapes)

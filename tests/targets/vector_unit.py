@@ -26,13 +26,16 @@ from aot_model.targets import registry
 from aot_model.targets.builtin import BUILTIN
 from onnx_models import save
 
-_BODIES = {"Add": "a[i] + b[i]", "Sub": "a[i] - b[i]", "Mul": "a[i] * b[i]", "Relu": "a[i] > 0.0f ? a[i] : 0.0f"}
+_BODIES = {
+    "Add": "a[i] + b[i]", "Sub": "a[i] - b[i]", "Mul": "a[i] * b[i]", "Relu": "a[i] > 0.0f ? a[i] : 0.0f"
+}
 
 
 def same_shape(match: Match, target: Target) -> str | None:
     """Why the unit does not compute an element-wise operator."""
     node = match.result
-    if any(v is not None and (v.shape != node.outputs[0].shape or v.dtype is not DType.FLOAT32) for v in node.inputs):
+    if any(v is not None and (v.shape != node.outputs[0].shape or v.dtype is not DType.FLOAT32)
+           for v in node.inputs):
         return "its inputs are not floats of one shape"
     if node.outputs[0].type.elements > target.option("elements"):
         return f"{node.outputs[0].type.elements} elements are more than {target.option('elements')}"
@@ -54,9 +57,15 @@ def lower(region: Region, build: RegionSite) -> None:
             y[r * {n} + c] = {"sum > 0.0f ? sum : 0.0f" if match.has("relu") else "sum"};
         }}
     }}"""
-            arguments = [Argument("x", match.value("x")), Argument("w", match.value("w")), Argument("bias", match.value("bias")), written("y", out)]
+            arguments = [
+                Argument("x", match.value("x")),
+                Argument("w", match.value("w")),
+                Argument("bias", match.value("bias")),
+                written("y", out)
+            ]
         else:
-            body = f"    for (int32_t i = 0; i < {out.type.elements}; ++i) {{\n        y[i] = {_BODIES[node.kind]};\n    }}"
+            body = (f"    for (int32_t i = 0; i < {out.type.elements}; ++i) {{\n        y[i] = "
+                    f"{_BODIES[node.kind]};\n    }}")
             inputs = [v for v in node.inputs if v is not None]
             arguments = [*(Argument("ab"[k], v) for k, v in enumerate(inputs)), written("y", out)]
         build.call(match.pattern, body, arguments, match=match)
@@ -74,7 +83,10 @@ def elementwise(kind: str) -> Claim:
 
 
 OFFLOAD = Offload((dense_pattern(), *(elementwise(k) for k in _BODIES)), lower=lower)
-UNIT = Target("unit", "for tests", attributes={"elements": Attribute(1 << 20, "most elements of a tensor")}, offload=OFFLOAD)
+UNIT = Target("unit",
+              "for tests",
+              attributes={"elements": Attribute(1 << 20, "most elements of a tensor")},
+              offload=OFFLOAD)
 
 
 def unit(name: str = "unit", **changes: Any) -> Target:
@@ -92,9 +104,14 @@ def compiled(proto: onnx.ModelProto, folder: Path, target: str, name: str = "m",
     return compile_model(Request(save(proto, folder / f"{name}.onnx"), name, target, **request))
 
 
-def outputs(result: Compiled, folder: Path, *inputs: np.ndarray, extra: Sequence[str] = (), texts: Mapping[str, str] | None = None) -> list[np.ndarray]:
+def outputs(result: Compiled,
+            folder: Path,
+            *inputs: np.ndarray,
+            extra: Sequence[str] = (),
+            texts: Mapping[str, str] | None = None) -> list[np.ndarray]:
     """What the generated C computes, under sanitizers."""
-    program = build(result.view, {**result.texts, **(texts or {})}, folder / "build", ("-O1", *SANITIZE, *(str(folder / "build" / file) for file in extra)))
+    program = build(result.view, {**result.texts, **(texts or {})}, folder / "build",
+                    ("-O1", *SANITIZE, *(str(folder / "build" / file) for file in extra)))
     return program.run([list(inputs)])[0]
 
 

@@ -37,9 +37,16 @@ def whole(low: int, high: int, *shape: int, dtype: str = "int32") -> np.ndarray:
     return np.asarray(RNG.integers(low, high, shape, endpoint=True), dtype)
 
 
-def one(name: str, kind: str, inputs: Sequence[np.ndarray | T], outputs: Sequence[T], options: str | None = None,
-        fields: dict[str, object] | None = None, **more: object) -> OpCase:  # fmt: skip
-    """A case of one operator. Arrays become inputs of the model, tensors are constants (or inputs, with values in `given`)."""
+def one(name: str,
+        kind: str,
+        inputs: Sequence[np.ndarray | T],
+        outputs: Sequence[T],
+        options: str | None = None,
+        fields: dict[str, object] | None = None,
+        **more: object) -> OpCase:
+    """A case of one operator. Arrays become inputs of the model, tensors are constants (or inputs, with
+    values in `given`).
+    """
     tensors: list[T] = []
     fed: list[np.ndarray] = []
     places: list[int] = []
@@ -51,7 +58,9 @@ def one(name: str, kind: str, inputs: Sequence[np.ndarray | T], outputs: Sequenc
                 places.append(k)
                 fed.append(given.pop(0))
         else:
-            kind_of = {"float32": FLOAT32, "int32": INT32, "int64": 4, "bool": 6, "int8": 9, "uint8": 3, "int16": 7}[str(x.dtype)]
+            kind_of = {
+                "float32": FLOAT32, "int32": INT32, "int64": 4, "bool": 6, "int8": 9, "uint8": 3, "int16": 7
+            }[str(x.dtype)]
             tensors.append(T(f"x{k}", x.shape, kind_of, scale=()))
             places.append(k)
             fed.append(x)
@@ -62,7 +71,8 @@ def one(name: str, kind: str, inputs: Sequence[np.ndarray | T], outputs: Sequenc
     return OpCase(name, model, tuple(fed), **more)  # type: ignore[arg-type]
 
 
-def network(name: str, tensors: Sequence[T], operators: Sequence[Op], inputs: Sequence[int], outputs: Sequence[int], fed: Sequence[np.ndarray],
-            *others: G, **more: object) -> OpCase:  # fmt: skip
+def network(name: str, tensors: Sequence[T], operators: Sequence[Op], inputs: Sequence[int],
+            outputs: Sequence[int], fed: Sequence[np.ndarray], *others: G, **more: object) -> OpCase:
     """A case of several operators."""
-    return OpCase(name, build(tensors, operators, inputs, outputs, *others), tuple(fed), **more)  # type: ignore[arg-type]
+    return OpCase(name, build(tensors, operators, inputs, outputs, *others), tuple(fed),
+                  **more)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Quantised arithmetic by its definition, in fractions and Python integers: for the operators' `reference`.
 
-Nothing here is shared with what is compiled (arithmetic/fixed_point.py, the scalar operations), so that a slip there shows.
+Nothing here is shared with what is compiled (arithmetic/fixed_point.py, the scalar operations), so that a
+slip there shows.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def clamped(x: int, low: int, high: int) -> int:
 def by_element(function: Callable[..., int], dtype: np.dtype[Any], *arrays: Any) -> list[Array]:
     """One output: a function of Python integers for each element of arrays that broadcast."""
     grids = np.broadcast_arrays(*arrays)
-    flat = [function(*(int(v) for v in row)) for row in zip(*(g.reshape(-1).tolist() for g in grids), strict=True)]
+    flat = [
+        function(*(int(v) for v in row)) for row in zip(*(g.reshape(-1).tolist() for g in grids), strict=True)
+    ]
     return [np.asarray(flat, dtype=object).astype(dtype).reshape(grids[0].shape)]
 
 
@@ -69,17 +72,20 @@ def multiplier(real: float) -> tuple[int, int]:
     return (2**30, shift + 1) if whole == 2**31 else (whole, shift)
 
 
-# --- functions of fixed-point numbers, as TensorFlow Lite Micro defines them ------------------------------------------
+# --- functions of fixed-point numbers, as TensorFlow Lite Micro defines them --------------------------------
 
 
 def exponential(a: int) -> int:
-    """exp(a) in Q0.31 for a <= 0 in Q5.26: by powers of two down to [-1/4, 0), there a polynomial around -1/8."""
+    """exp(a) in Q0.31 for a <= 0 in Q5.26: by powers of two down to [-1/4, 0), there a polynomial around
+    -1/8.
+    """
     if a == 0:
         return 2**31 - 1
     small = a % 2**24 - 2**24
     x = small * 32 + 2**28
     square = product(x, x)
-    cubic = product(away(Fraction(product(square, square), 4)) + product(square, x), round(Fraction(2**31, 3)))
+    cubic = product(
+        away(Fraction(product(square, square), 4)) + product(square, x), round(Fraction(2**31, 3)))
     centre = round(math.exp(-1 / 8) * 2**31)
     result = within(centre + product(centre, x + away(Fraction(cubic + square, 2))), 32)
     for k in range(7):
@@ -113,4 +119,7 @@ def softmax(row: list[int], factor: float, bits: int) -> list[int]:
     """Shares of exp(x * factor), scaled to 2^bits and moved to the signed range."""
     powers = [exponential_of_difference(x - max(row), factor) for x in row]
     inverse, zeros = normalised_inverse(sum(away(Fraction(p, 2**12)) for p in powers))
-    return [within(away(Fraction(product(inverse, p), 2 ** (43 - bits - zeros))) - 2 ** (bits - 1), bits) for p in powers]
+    return [
+        within(away(Fraction(product(inverse, p), 2**(43 - bits - zeros))) - 2**(bits - 1), bits)
+        for p in powers
+    ]

@@ -1,8 +1,9 @@
-"""Fixed-point arithmetic of quantised networks, in exact Python integers: multipliers, and the functions behind tables.
+"""Fixed-point arithmetic of quantised networks, in exact Python integers: multipliers, and the functions
+behind tables.
 
-Names: Qm.n is a 32-bit integer with m integer and n = 31 - m fraction bits. `double` rounding: a doubling high
-multiplication, then a rounding shift. Facts of TensorFlow Lite Micro's reference kernels and of gemmlowp's fixed-point
-functions, which define the results to the bit.
+Names: Qm.n is a 32-bit integer with m integer and n = 31 - m fraction bits. `double` rounding: a doubling
+high multiplication, then a rounding shift. Facts of TensorFlow Lite Micro's reference kernels and of
+gemmlowp's fixed-point functions, which define the results to the bit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ INT32_MIN = -(2**31)
 
 
 def quantise_multiplier(real: float) -> tuple[int, int]:
-    """A real factor >= 0 as (multiplier, shift): real = multiplier * 2^(shift - 31), multiplier in [2^30, 2^31)."""
+    """A real factor >= 0 as (multiplier, shift): real = multiplier * 2^(shift - 31), multiplier in [2^30,
+    2^31).
+    """
     if real == 0:
         return 0, 0
     fraction, shift = math.frexp(real)
@@ -154,14 +157,18 @@ def tanh(a: int, integer_bits: int) -> int:
 
 
 def softmax_exponentials(scale: float, beta: float, count: int = 256) -> list[int]:
-    """exp(-beta * scale * k) in Q0.31 for k = 0 … count - 1; 0 where the difference is beyond the fixed-point range."""
+    """exp(-beta * scale * k) in Q0.31 for k = 0 … count - 1; 0 where the difference is beyond the fixed-point
+    range.
+    """
     multiplier, shift = quantise_multiplier(min(beta * scale * 2**26, 2.0**31 - 1))
     radius = input_radius(5, shift)
     return [exp_negative(requantise(-k, multiplier, shift), 5) if k <= radius else 0 for k in range(count)]
 
 
 def natural_log(z: int) -> int:
-    """log(z) in Q5.26 for z >= 1 in Q12.19: z is brought near to 1 by powers of sqrt 2, then a rational function."""
+    """log(z) in Q5.26 for z >= 1 in Q12.19: z is brought near to 1 by powers of sqrt 2, then a rational
+    function.
+    """
     half, quarter_root, quarter = 1518500250, 1805811301, 8388608
     a, b = leading_zeros(z), leading_zeros(high_multiply(z, half)) - 1
     r = min(shift_left(high_multiply(shift_left(z, a - 1), half), 1), shift_left(z, b))
@@ -182,11 +189,15 @@ def scaled_differences(scale: float, beta: float, least: int, count: int = 256) 
     return [max(requantise(-k, multiplier, shift), least) if k <= radius else least for k in range(count)]
 
 
-def interpolated_table(scale: Any, zero_point: int, function: Callable[[Any], Any], out_scale: float | None = None) -> tuple[int, ...]:
-    """513 values of a function of int16 as int16 of a scale (by default in Q0.15), for linear interpolation between every
-    128th argument.
+def interpolated_table(scale: Any,
+                       zero_point: int,
+                       function: Callable[[Any], Any],
+                       out_scale: float | None = None) -> tuple[int, ...]:
+    """513 values of a function of int16 as int16 of a scale (by default in Q0.15), for linear interpolation
+    between every 128th argument.
 
-    Entries are lowered by half the error in the middle of their piece. In single precision, as the reference does it.
+    Entries are lowered by half the error in the middle of their piece. In single precision, as the reference
+    does it.
     """
     f32 = np.float32
     scale = f32(scale)
@@ -200,7 +211,8 @@ def interpolated_table(scale: Any, zero_point: int, function: Callable[[Any], An
 
     values = []
     for k in range(512):
-        here, middle, there = (function(v) for v in (low + f32(k) * step, low + f32(k) * step + step / f32(2), low + f32(k + 1) * step))
+        here, middle, there = (function(v) for v in (low + f32(k) * step, low + f32(k) * step + step / f32(2),
+                                                     low + f32(k + 1) * step))
         sample = rounded(here * factor)
         error = rounded((there * factor + sample) / f32(2)) - rounded(middle * factor)
         values.append(sample - rounded(error / f32(2)))

@@ -1,7 +1,8 @@
 """Expressions as C text.
 
-A value used more than once becomes a `const` local, so that the text says what is computed once. Sub-expressions of
-a `?:` stay inside it: the guarded load of a padded or concatenated tensor must not run when its guard does not hold.
+A value used more than once becomes a `const` local, so that the text says what is computed once.
+Sub-expressions of a `?:` stay inside it: the guarded load of a padded or concatenated tensor must not run
+when its guard does not hold.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
 # C operator precedence; a text of lower precedence than its place needs parentheses.
-_ATOM, _UNARY, _MUL, _ADD, _SHIFT, _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 16, 15, 13, 12, 11, 10, 9, 8, 5, 3
+_ATOM, _UNARY, _MUL, _ADD, _SHIFT, _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 16, 15, 13, 12, 11, 10, 9, 8, 5, 3  # noqa: E501
 SUMMAND = _MUL
 """The precedence that a text needs to stand beside a + without brackets."""
-_PRECEDENCE = {"*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
-               "!=": _EQUAL, ">>": _SHIFT, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1}  # fmt: skip
+_PRECEDENCE = {
+    "*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
+    "!=": _EQUAL, ">>": _SHIFT, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1
+}
 
 _IDENTITY: dict[str, float] = {"add": 0, "mul": 1, "and": True, "or": False}
 
@@ -66,7 +69,8 @@ def literal(value: int | float | bool | bytes, dtype: DType) -> str:
     if dtype.storage and dtype.is_float:
         import numpy as np
 
-        return hex(int(np.asarray(value).astype(dtype.numpy).view(np.uint16 if dtype.bits == 16 else np.uint8)))
+        return hex(
+            int(np.asarray(value).astype(dtype.numpy).view(np.uint16 if dtype.bits == 16 else np.uint8)))
     return float_literal(float(value), dtype) if dtype.is_float else int_literal(int(value), dtype)
 
 
@@ -123,8 +127,10 @@ class CWriter:
             return f"({node.dtype.c_type}){text}" if node.dtype.is_integer and node.dtype.bits < 32 else text
         if node.dtype.is_integer:
             unsigned = f"uint{max(node.dtype.bits, 32)}_t"
-            return f"({node.dtype.c_type})(({unsigned}){name} {infix} ({unsigned}){self.text(node.body, _UNARY)})"
-        return f"{name} {infix} {self.text(node.body, _PRECEDENCE[infix] + 1 if infix == '*' else _PRECEDENCE[infix])}"
+            return (f"({node.dtype.c_type})(({unsigned}){name} {infix} "
+                    f"({unsigned}){self.text(node.body, _UNARY)})")
+        return (f"{name} {infix} "
+                f"{self.text(node.body, _PRECEDENCE[infix] + 1 if infix == '*' else _PRECEDENCE[infix])}")
 
     def open_loops(self, over: Sequence[Var]) -> None:
         for v in over:
@@ -136,7 +142,7 @@ class CWriter:
             self.indent -= 1
             self.line("}")
 
-    # --- texts ------------------------------------------------------------------------------------------------------
+    # --- texts ----------------------------------------------------------------------------------------------
 
     def text(self, x: Expr, place: int = 0) -> str:
         """C text of an expression, in parentheses where its place needs them."""
@@ -171,13 +177,18 @@ class CWriter:
             raise OperatorError(f"{x.op} of {x.args[0].dtype.label} is not defined", "E202")
         dtype = x.args[0].dtype
         d = _compute_label(dtype)
-        self.headers.add(op.header or "aot_model/scalar.h" if "aot_model_" in template else "math.h" if dtype.is_float else "stdint.h")
+        self.headers.add(op.header or "aot_model/scalar.h" if "aot_model_" in
+                         template else "math.h" if dtype.is_float else "stdint.h")
         # The operand of a sign must not begin with one: "--x" is a decrement.
-        place = _ATOM if template.startswith("-") else 0 if template.count("(") and not template.startswith("!") else _UNARY
+        place = _ATOM if template.startswith(
+            "-") else 0 if template.count("(") and not template.startswith("!") else _UNARY
         args = [self.text(a, place) for a in x.args]
         if "/" in template or "*" in template:
             args = [self.text(a, _UNARY) for a in x.args]
-        names = {"t": x.dtype.c_type, "u": f"uint{x.dtype.bits}_t", "d": d, "f": "" if dtype is DType.FLOAT64 else "f"}
+        names = {
+            "t": x.dtype.c_type, "u": f"uint{x.dtype.bits}_t", "d": d,
+            "f": "" if dtype is DType.FLOAT64 else "f"
+        }
         text = template.format(*args, **names)
         narrow = x.dtype.is_integer and x.dtype.bits < 32 and not text.startswith(f"({x.dtype.c_type})")
         if narrow:
@@ -192,13 +203,14 @@ class CWriter:
             return self._equal_floats(self.text(a), self.text(b), a.dtype), _ATOM
         if wrap and dtype.is_integer and not _fits(x):
             u = f"uint{max(dtype.bits, 32)}_t"
-            return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY
+            return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY  # noqa: E501
         if infix == "<" and isinstance(a, Const):
             return f"{self.text(b, level)} > {self.text(a, level + 1)}", level
         if level in (_SHIFT, _AND, _AND - 1, _AND - 2):
             # Compilers warn of arithmetic beside these without parentheses.
             text = f"{self.text(a, _UNARY)} {infix} {self.text(b, _UNARY)}"
-            return (f"({dtype.c_type})({text})", _UNARY) if dtype.is_integer and dtype.bits < 32 else (text, level)
+            return (f"({dtype.c_type})({text})", _UNARY) if dtype.is_integer and dtype.bits < 32 else (text,
+                                                                                                       level)
         # C adds and multiplies from the left: the right operand needs parentheses at its own level.
         text = f"{self.text(a, level)} {infix} {self.text(b, level + 1)}"
         if dtype.is_integer and dtype.bits < 32 and infix not in ("<", "<=", "==", "!="):
@@ -220,7 +232,8 @@ class CWriter:
             c = int(factor.value)
             body = self.text(atom, _ADD + 1) if abs(c) == 1 else f"{self.text(atom, _MUL)} * {abs(c)}"
             sign = "-" if c < 0 else "+"
-            parts.append(f"{sign} {body}" if parts else (f"-{self.text(atom, _UNARY)}" if c == -1 else f"-{body}" if c < 0 else body))
+            parts.append(f"{sign} {body}" if parts else (
+                f"-{self.text(atom, _UNARY)}" if c == -1 else f"-{body}" if c < 0 else body))
         offset = int(base.value)
         if offset:
             parts.append(f"{'-' if offset < 0 else '+'} {abs(offset)}" if parts else str(offset))
@@ -252,7 +265,8 @@ class CWriter:
                 yes, no = (self._equal_texts(branch, other) for branch in one.args[1:])
                 return f"{self.text(one.args[0], _SELECT + 1)} ? {yes[0]} : {no[0]}", _SELECT
         self.headers.add("aot_model/strings.h")
-        return f"aot_model_string_order({self.text(a, _ATOM)}.text, {self.text(b, _ATOM)}.text, {a.dtype.size}) == 0", _EQUAL
+        return (f"aot_model_string_order({self.text(a, _ATOM)}.text, {self.text(b, _ATOM)}.text, "
+                f"{a.dtype.size}) == 0"), _EQUAL
 
     def _select(self, x: Call) -> tuple[str, int]:
         c, a, b = x.args
@@ -382,7 +396,10 @@ def _hoistable(roots: Sequence[Expr]) -> list[Expr]:
 
     for root in roots:
         visit(root)
-    return [n for n in order if isinstance(n, Reduce) or (uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))]
+    return [
+        n for n in order
+        if isinstance(n, Reduce) or (uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))
+    ]
 
 
 def _always_in_range(x: Expr) -> bool:

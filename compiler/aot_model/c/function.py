@@ -42,11 +42,13 @@ class CFunction:
         if self.context is not None:
             params.append(f"{self.context.context} *{self.context.name}")
         attribute = "" if self.guarded else "AOT_MODEL_OPAQUE "
-        return f"{attribute}static {'int32_t' if self.function.fails else 'void'} {self.name}({', '.join(params)})"
+        return (f"{attribute}static {'int32_t' if self.function.fails else 'void'} "
+                f"{self.name}({', '.join(params)})")
 
     @property
     def guarded(self) -> bool:
-        """Whether barriers around the body keep compilers from wrong conclusions (attributes.h), which costs nothing.
+        """Whether barriers around the body keep compilers from wrong conclusions (attributes.h), which costs
+        nothing.
 
         The function is opaque where another writes the body, or where the body has more than one end.
         """
@@ -55,7 +57,9 @@ class CFunction:
 
     @property
     def called_once(self) -> bool:
-        """GCC does not split a function that has one call, so one barrier is enough; the second costs registers."""
+        """GCC does not split a function that has one call, so one barrier is enough; the second costs
+        registers.
+        """
         return len(self.layers) == 1
 
     def _declare(self, k: int, param: Param) -> str:
@@ -64,11 +68,20 @@ class CFunction:
         return f"{const}{param.element} *{'restrict ' if alone else ''}{param.name}"
 
     def aliases(self) -> list[str]:
-        """Locals for inputs that are the output's memory; parameters that the body does not need, where there are no elements."""
+        """Locals for inputs that are the output's memory; parameters that the body does not need, where there
+        are no elements.
+        """
         params, gone = self.function.params, {i for i, _ in self.aliasing.same}
-        aliases = [f"const {params[i].element} *const {params[i].name} = {_view(params[i], params[o])};" for i, o in self.aliasing.same]
-        return aliases + [f"(void){p.name};" for k, p in enumerate(params) if k not in gone and not re.search(rf"\b{p.name}\b", self.function.body + "".join(aliases))]
+        aliases = [
+            f"const {params[i].element} *const {params[i].name} = {_view(params[i], params[o])};"
+            for i, o in self.aliasing.same
+        ]
+        return aliases + [
+            f"(void){p.name};" for k, p in enumerate(params)
+            if k not in gone and not re.search(rf"\b{p.name}\b", self.function.body + "".join(aliases))
+        ]
 
 
 def _view(source: Param, target: Param) -> str:
-    return target.name if source.element == target.element else f"(const {source.element} *)(const void *){target.name}"
+    return target.name if source.element == target.element else (f"(const {source.element} *)(const void "
+                                                                 f"*){target.name}")

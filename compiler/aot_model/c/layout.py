@@ -1,8 +1,10 @@
-"""The one place that indents C: statements come with any indentation or none, and leave with that of their braces.
+"""The one place that indents C: statements come with any indentation or none, and leave with that of their
+braces.
 
-Tokens stay as they are: only white space between lines changes, and a line that is too long gets a break behind a comma
-or an operator. The style is four spaces for a brace and four for what goes on, labels of a switch at its column,
-directives of the preprocessor at the first one: what clang-format makes of it with tests/emit/clang-format.yaml.
+Tokens stay as they are: only white space between lines changes, and a line that is too long gets a break
+behind a comma or an operator. The style is four spaces for a brace and four for what goes on, labels of a
+switch at its column, directives of the preprocessor at the first one: what clang-format makes of it with
+tests/emit/clang-format.yaml.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from dataclasses import dataclass, field
 
 WIDTH = 110
 STEP = 4
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?(?:\*/|$)|//.*|[(){}\[\];,:?]|[^\s"\'(){}\[\];,:?/]+|/')
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|/\*.*?(?:\*/|$)|//.*|[(){}\[\];,:?]|[^\s"\'(){}\[\];,:?/]+|/')
 _LABEL = re.compile(r"(?:case\b.*?|default\s*):(?!:)")
 _HEADER = re.compile(r"(?:else|do)$|(?:else )?(?:if|for|while|switch)\b")
 
@@ -66,7 +69,8 @@ class _Layout:
             self.lines += _comment_line(line, column)
             return
         going_on = self.start is not None
-        self.lines += broken(line, column, column if going_on or line.startswith(("case ", "default:")) else column + STEP)
+        self.lines += broken(line, column, column if going_on or line.startswith(
+            ("case ", "default:")) else column + STEP)
         self.read(tokens, column)
 
     def column(self, line: str, tokens: list[str]) -> int:
@@ -89,8 +93,11 @@ class _Layout:
             if token.startswith(("/*", "//")):
                 continue
             if token in "([{":
-                values = token == "{" and (self.before in ("=", ",", "(", "return") or bool(self.open and self.open[-1].values) or self.in_parentheses())
-                self.open.append(_Open(token, base if token != "{" or values else column if self.start is None else base, values))
+                values = token == "{" and (self.before in ("=", ",", "(", "return") or bool(
+                    self.open and self.open[-1].values) or self.in_parentheses())
+                self.open.append(
+                    _Open(token, base if token != "{" or values else column if self.start is None else base,
+                          values))
                 if token == "{":
                     self.start = None
             elif token in ")]}" and self.open:
@@ -156,7 +163,10 @@ def _comment_line(line: str, column: int) -> list[str]:
     head = begin.group() if begin else ""
     rest = ("*" if line.startswith(("/*", "*")) else " ") + " " * (len(head) - 1 - first)
     parts = textwrap.wrap(line[len(head) :], room - len(head), break_on_hyphens=False, break_long_words=False)
-    return [" " * (column + (k > 0 or not first)) + (head if k == 0 else rest) + part for k, part in enumerate(parts)]
+    return [
+        " " * (column + (k > 0 or not first)) + (head if k == 0 else rest) + part
+        for k, part in enumerate(parts)
+    ]
 
 
 def _comment(line: str, column: int) -> list[str]:
@@ -165,18 +175,23 @@ def _comment(line: str, column: int) -> list[str]:
     words = line[2:-2].strip()
     parts = textwrap.wrap(words, WIDTH - column - 6, break_on_hyphens=False)
     pad = " " * column
-    return [f"{pad}{'/*' if k == 0 else ' *'} {part}{' */' if k == len(parts) - 1 else ''}" for k, part in enumerate(parts)]
+    return [
+        f"{pad}{'/*' if k == 0 else ' *'} {part}{' */' if k == len(parts) - 1 else ''}"
+        for k, part in enumerate(parts)
+    ]
 
 
 def _trailing_comment(line: str) -> tuple[str, str]:
     """A line without the comment at its end, and the comment."""
     found = list(_TOKEN.finditer(line))
-    if found and found[-1].group().startswith("/*") and found[-1].group().endswith("*/") and found[-1].start() > 0:
+    if found and found[-1].group().startswith("/*") and found[-1].group().endswith(
+            "*/") and found[-1].start() > 0:
         return line[: found[-1].start()].rstrip(), found[-1].group()
     return line, ""
 
 
-_OPERATORS = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", ">", "<=", ">=", "=")
+_OPERATORS = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", ">", "<=",
+              ">=", "=")
 
 
 def _best_break(line: str, width: int) -> int | None:

@@ -1,7 +1,7 @@
 """The command line: `main`. arguments.py declares it; each subcommand is a function of another module here.
 
-Nothing but argparse is imported before the arguments are known to be right: build systems call `--version` and
-mistyped options must not take a second.
+Nothing but argparse is imported before the arguments are known to be right: build systems call `--version`
+and mistyped options must not take a second.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from aot_model.cli.arguments import parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status: 0 fine, 1 the user's model or options, 2 usage, 70 our bug."""
+    """Run the command line; returns the exit status: 0 fine, 1 the user's model or options, 2 usage, 70 our
+    bug.
+    """
     declared = parser()
-    if "_ARGCOMPLETE" in os.environ:  # the shell asks for completions: `eval "$(register-python-argcomplete aot-model)"`
+    # the shell asks for completions: `eval "$(register-python-argcomplete aot-model)"`
+    if "_ARGCOMPLETE" in os.environ:
         import argcomplete  # type: ignore[import-not-found, unused-ignore]
 
         argcomplete.autocomplete(declared)
@@ -26,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _guarded(arguments)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader went (`| head`); say no more
+        # the reader went (`| head`); say no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
         return 130
@@ -62,17 +66,22 @@ def _guarded(arguments: argparse.Namespace) -> int:
 
 def _handler(path: str) -> Callable[[argparse.Namespace], int]:
     module, _, function = path.partition(":")
-    found: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"aot_model.cli.{module}"), function)
+    found: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"aot_model.cli.{module}"),
+                                                         function)
     return found
 
 
 def _how_to_install(package: str) -> str:
-    """The command for this Python; where its system manages it (PEP 668), one that makes an environment first."""
+    """The command for this Python; where its system manages it (PEP 668), one that makes an environment
+    first.
+    """
     import sysconfig
 
-    managed = os.path.exists(os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")) and sys.prefix == sys.base_prefix
+    managed = os.path.exists(os.path.join(sysconfig.get_path("stdlib"),
+                                          "EXTERNALLY-MANAGED")) and sys.prefix == sys.base_prefix
     if managed:
-        return f"the system manages this Python; make a virtual environment: {sys.executable} -m venv .venv && .venv/bin/pip install aot-model"
+        return (f"the system manages this Python; make a virtual environment: {sys.executable} -m venv .venv "
+                "&& .venv/bin/pip install aot-model")
     return f"{sys.executable} -m pip install {package}"
 
 
@@ -83,8 +92,16 @@ def _unexpected(error: Exception) -> tuple[str, int]:
 
     if isinstance(error, ModuleNotFoundError) and error.name in REQUIREMENTS:
         package = REQUIREMENTS[error.name]
-        return str(Problem("E902", f"the Python package '{package}' is not installed", hint=_how_to_install(package))), 1
+        return str(
+            Problem("E902", f"the Python package '{package}' is not installed",
+                    hint=_how_to_install(package))), 1
     if isinstance(error, MemoryError):
         return str(Problem("E903", "this machine has not enough memory to compile the model")), 1
     what = " ".join(f"{type(error).__name__}: {error}".split())[:600]
-    return str(Problem("E901", f"internal error: {what}", hint="this is a bug of aot-model; please report it with the output of the same command and --debug")), 70
+    return str(
+        Problem(
+            "E901",
+            f"internal error: {what}",
+            hint="this is a bug of aot-model; please report it with the output of the same command and "
+                 "--debug"
+        )), 70

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def request(arguments: argparse.Namespace, library: Options | None = None) -> Request:
-    """The compilation that a command line asks for; options that a command does not have are at their defaults."""
+    """The compilation that a command line asks for; options that a command does not have are at their
+    defaults.
+    """
     from aot_model.c.names import library_name
     from aot_model.emit.budgets import Budgets
     from aot_model.emit.view import Options
@@ -28,12 +30,12 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
 
     given = vars(arguments)
     pools = _pools(arguments, "pool") or (Pool("workspace"),)
-    return Request(
-        arguments.model, library_name(given.get("name"), arguments.model), arguments.target, dict(arguments.option), dict(arguments.dim),
-        library or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools, given.get("planner"),
-        Budgets(given.get("max_ram"), given.get("max_flash")),
-        tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
-    )  # fmt: skip
+    return Request(arguments.model, library_name(given.get("name"), arguments.model), arguments.target,
+                   dict(arguments.option), dict(arguments.dim), library
+                   or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools,
+                   given.get("planner"), Budgets(given.get("max_ram"), given.get("max_flash")),
+                   tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
+                   )
 
 
 def compile_(arguments: argparse.Namespace) -> int:
@@ -49,7 +51,11 @@ def compile_(arguments: argparse.Namespace) -> int:
             made = _compile(arguments)
         if kept:
             kept.store(arguments, made, began)
-    made.write(arguments.output, depfile_path=arguments.depfile, depfile_target=arguments.depfile_target, report_path=arguments.report, keep_unchanged=arguments.keep_unchanged)
+    made.write(arguments.output,
+               depfile_path=arguments.depfile,
+               depfile_target=arguments.depfile_target,
+               report_path=arguments.report,
+               keep_unchanged=arguments.keep_unchanged)
     tell_notes(made.notes)
     if not arguments.quiet:
         print(_summary(arguments, made, (time.time_ns() - began) / 1e9))
@@ -63,9 +69,9 @@ def _summary(arguments: argparse.Namespace, made: Product, seconds: float) -> st
     names = list(made.files)
     facts = Metadata.read(arguments.output / next(name for name in names if name.endswith(".json")))
     return (
-        f"{arguments.output / names[0]}, {', '.join(name.removeprefix(facts.name) for name in names[1:])} for {facts.target}: RAM {facts.workspace_size:,} bytes, "
-        f"constants {facts.constant_bytes:,} bytes, {facts.macs:,} MACs; {seconds:.1f} s"
-    )
+        f"{arguments.output / names[0]}, {', '.join(name.removeprefix(facts.name) for name in names[1:])} "
+        f"for {facts.target}: RAM {facts.workspace_size:,} bytes, "
+        f"constants {facts.constant_bytes:,} bytes, {facts.macs:,} MACs; {seconds:.1f} s")
 
 
 def _compile(arguments: argparse.Namespace) -> Product:
@@ -74,7 +80,8 @@ def _compile(arguments: argparse.Namespace) -> Product:
     from aot_model.pipeline import compile_model, product
 
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
-    return product(compile_model(request(arguments, _options(arguments)), observer), is_page(arguments.report))
+    return product(compile_model(request(arguments, _options(arguments)), observer),
+                   is_page(arguments.report))
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -97,10 +104,14 @@ def export(arguments: argparse.Namespace) -> int:
 
     given = arguments.name or [None] * len(arguments.models)
     if len(given) != len(arguments.models):
-        raise fail("E501", f"--name is given {len(given)} times for {len(arguments.models)} models", hint="give it once for each model, in their order, or not at all")
+        raise fail("E501",
+                   f"--name is given {len(given)} times for {len(arguments.models)} models",
+                   hint="give it once for each model, in their order, or not at all")
     names = [library_name(name, model) for name, model in zip(given, arguments.models, strict=True)]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise fail("E501", f"'{twice}' is the name of more than one library", hint="name them with --name, once for each model")
+        raise fail("E501",
+                   f"'{twice}' is the name of more than one library",
+                   hint="name them with --name, once for each model")
     kind = kind_of(arguments.output, arguments.format)
     folder = names[0] if len(names) == 1 else identifier(arguments.output.name.partition(".")[0], "models")
     package = Package(folder, arguments.package_version, arguments.cmsis_pack or "", arguments.package_url)
@@ -134,7 +145,9 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def _pools(arguments: argparse.Namespace, option: str) -> tuple[Pool, ...]:
-    """The pools of --pool or --constant-pool. CompileError E501 when a speed or a target is given to one that there is not."""
+    """The pools of --pool or --constant-pool. CompileError E501 when a speed or a target is given to one that
+    there is not.
+    """
     from aot_model.errors import fail
     from aot_model.memory import Pool
 
@@ -143,9 +156,14 @@ def _pools(arguments: argparse.Namespace, option: str) -> tuple[Pool, ...]:
     speeds, targets = dict(given.get("pool_speed") or ()), dict(given.get("pool_targets") or ())
     unknown = sorted({*speeds, *targets} - set(names))
     if unknown:
-        raise fail("E501", f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'", hint=f"the pools are {', '.join(names)}")
+        raise fail("E501",
+                   f"--pool-speed, --pool-targets: there is no pool '{unknown[0]}'",
+                   hint=f"the pools are {', '.join(names)}")
     pools = (Pool(*pool) for pool in given.get(option) or ())
-    return tuple(replace(p, speed=speeds.get(p.name, 0), targets=tuple(targets[p.name].split("+")) if p.name in targets else ()) for p in pools)
+    return tuple(
+        replace(p,
+                speed=speeds.get(p.name, 0),
+                targets=tuple(targets[p.name].split("+")) if p.name in targets else ()) for p in pools)
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -182,10 +200,13 @@ def _placement(nodes: Sequence[Assignment]) -> str:
 
     rows = []
     for n in nodes:
-        refused = "; ".join(f"{target}:{pattern}: {why}" if pattern else f"{target}: {why}" for target, pattern, why in n.refused)
-        rows.append((printable(n.node, 40), n.operator, f"{n.target}:{n.pattern}" if n.target else "-", refused))
+        refused = "; ".join(f"{target}:{pattern}: {why}" if pattern else f"{target}: {why}"
+                            for target, pattern, why in n.refused)
+        rows.append((printable(n.node,
+                               40), n.operator, f"{n.target}:{n.pattern}" if n.target else "-", refused))
     taken = sum(1 for n in nodes if n.target)
-    return f"{table(('node', 'operator', 'goes to', 'not taken by'), rows)}\n{taken} of {len(nodes)} nodes are taken over"
+    return (f"{table(('node', 'operator', 'goes to', 'not taken by'), rows)}\n{taken} of {len(nodes)} nodes "
+            "are taken over")
 
 
 def inputs(arguments: argparse.Namespace) -> int:

@@ -35,7 +35,9 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 
 def describe(compiled: Compiled) -> dict[str, Any]:
-    """The metadata of the library, and what only people ask for: operators as in the file, memory at each step."""
+    """The metadata of the library, and what only people ask for: operators as in the file, memory at each
+    step.
+    """
     facts = library(metadata_of(compiled.view))
     facts["operators"] = dict(sorted(compiled.operators.items()))
     facts["parameters"] = compiled.parameters
@@ -47,28 +49,32 @@ def library(metadata: Metadata) -> dict[str, Any]:
     """The metadata; operators as compiled, memory at each step."""
     facts = metadata.to_dict()
     facts["operators"] = dict(sorted(Counter(layer.op for layer in metadata.layers).items()))
-    facts["memory_over_time"] = [
-        {"step": step, "layer": layer.name, "op": layer.op, "bytes": layer.workspace_bytes} for step, layer in enumerate(metadata.layers, 1)
-    ]
+    facts["memory_over_time"] = [{
+        "step": step, "layer": layer.name, "op": layer.op, "bytes": layer.workspace_bytes
+    } for step, layer in enumerate(metadata.layers, 1)]
     return facts
 
 
 def _text(facts: dict[str, Any]) -> str:
     model = facts["model"]
-    lines = [f"{facts['name']}: {printable(model['file_name'])} (sha256 {model['sha256'][:16]}…), for target {facts['target']}", ""]
+    lines = [
+        f"{facts['name']}: {printable(model['file_name'])} (sha256 {model['sha256'][:16]}…), for target "
+        f"{facts['target']}",
+        ""
+    ]
     for kind in ("inputs", "outputs"):
-        rows = [(printable(p["name"]), p["c_name"], f"{p['dtype']}{p['shape']}", f"{p['bytes']:,}", _quantisation(p)) for p in facts[kind]]
+        rows = [(printable(p["name"]), p["c_name"], f"{p['dtype']}{p['shape']}", f"{p['bytes']:,}",
+                 _quantisation(p)) for p in facts[kind]]
         lines += [table((kind, "in C", "type", "bytes", "quantisation"), rows, right=(3,)), ""]
     counted: dict[str, int] = facts["operators"]
     by_count = sorted(counted, key=lambda name: (-counted[name], name))
     lines += [table(("operator", "count"), [(name, counted[name]) for name in by_count], right=(1,)), ""]
     pools = ", ".join(f"{p['name']} {p['bytes']:,} bytes" for p in facts["workspace"]["pools"])
     lines += [
-        *([f"parameters          {facts['parameters']:,}"] if isinstance(facts.get("parameters"), int) else []),
-        f"constants           {facts['constants_bytes']:,} bytes",
-        f"multiply-accumulate {facts['macs']:,}",
-        f"workspace           {pools} (lower bound {facts['lower_bound']:,})",
-        "",
+        *([f"parameters          {facts['parameters']:,}"]
+          if isinstance(facts.get("parameters"), int) else []),
+        f"constants           {facts['constants_bytes']:,} bytes", f"multiply-accumulate {facts['macs']:,}",
+        f"workspace           {pools} (lower bound {facts['lower_bound']:,})", "",
         *_chart(facts["memory_over_time"]),
     ]
     return "\n".join(lines)
@@ -78,7 +84,8 @@ def _quantisation(port: dict[str, Any]) -> str:
     q = port["quantisation"]
     if q is None:
         return "-"
-    return f"{q['scale'][0]:.6g} * (q - {q['zero_point'][0]})" if len(q["scale"]) == 1 else f"{len(q['scale'])} scales, axis {q['axis']}"
+    return f"{q['scale'][0]:.6g} * (q - {q['zero_point'][0]})" if len(
+        q["scale"]) == 1 else f"{len(q['scale'])} scales, axis {q['axis']}"
 
 
 def _chart(steps: list[dict[str, Any]]) -> list[str]:
@@ -88,5 +95,8 @@ def _chart(steps: list[dict[str, Any]]) -> list[str]:
     for s in steps:
         bar = "#" * round(CHART_WIDTH * s["bytes"] / peak) if peak else ""
         mark = "*" if peak and s["bytes"] == peak else " "
-        lines.append(f"{s['step']:>4} {s['bytes']:>11,} {mark}|{bar:<{CHART_WIDTH}}| {printable(s['layer'], 32)} ({s['op']})")
+        lines.append(
+            f"{s['step']:>4} {s['bytes']:>11,} {mark}|{bar:<{CHART_WIDTH}}| {printable(s['layer'], 32)} "
+            f"({s['op']})"
+        )
     return lines

@@ -1,4 +1,6 @@
-"""`aot-model verify --layers`: the tensors of a model, as the generated code computes them, beside a reference's."""
+"""`aot-model verify --layers`: the tensors of a model, as the generated code computes them, beside a
+reference's.
+"""
 
 from __future__ import annotations
 
@@ -43,16 +45,19 @@ def verify_layers(arguments: argparse.Namespace) -> int:
         program, compiled = built(arguments, Path(folder), replace(request(arguments).library, trace=True))
         view = program.view
         types = [p.buffer.type for p in view.inputs]
-        vectors = None if arguments.vectors is None else load_vectors(arguments.vectors, types, [p.buffer.type for p in view.outputs])
+        vectors = None if arguments.vectors is None else load_vectors(arguments.vectors, types,
+                                                                      [p.buffer.type for p in view.outputs])
         if vectors is not None:
             inputs = [[array[k] for array in vectors.inputs] for k in range(vectors.count)]
         else:
             rng = np.random.default_rng(arguments.seed)
             inputs = [[random_input(t, rng) for t in types] for _ in range(arguments.random)]
-        reference = open_reference(arguments.model, model_format(arguments.model), arguments.reference, compiled.constants)
+        reference = open_reference(arguments.model, model_format(arguments.model), arguments.reference,
+                                   compiled.constants)
         rows = consecutive(program, inputs, carry_over=False)
         measured = measure(program, rows, inputs, reference, tolerance)
-    outputs = [] if vectors is None else output_rows(view, [row[len(view.traced) :] for row in rows], vectors, tolerance)
+    outputs = [] if vectors is None else output_rows(view, [row[len(view.traced):]
+                                                            for row in rows], vectors, tolerance)
     if arguments.json:
         print(json.dumps(_as_json(measured, outputs), indent=1))
     else:
@@ -62,7 +67,9 @@ def verify_layers(arguments: argparse.Namespace) -> int:
     if first := measured.first_off:
         raise fail("E602", f"layer '{first.name}' is off", where=str(arguments.model))
     if any(row.differing for row in outputs):
-        raise fail("E602", "the outputs differ from the vectors by more than the tolerance, though no layer does", where=str(arguments.model))
+        raise fail("E602",
+                   "the outputs differ from the vectors by more than the tolerance, though no layer does",
+                   where=str(arguments.model))
     return 0
 
 
@@ -77,32 +84,44 @@ def random_input(type_: TensorType, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(low, high, type_.shape, endpoint=True).astype(dtype.numpy)
 
 
-# --- text -----------------------------------------------------------------------------------------------------------
+# --- text ---------------------------------------------------------------------------------------------------
 
 
 def _text(measured: Measured, every: bool) -> str:
     from aot_model.cli.table import table
 
-    count = {s: sum(layer.status == s for layer in measured.layers) for s in ("ok", "rounding", "inherited", "off")}
+    count = {
+        s: sum(layer.status == s for layer in measured.layers) for s in ("ok", "rounding", "inherited", "off")
+    }
     said = ", ".join(f"{n} {_WORDS[s]}" for s, n in count.items() if n)
     lines = [
         f"reference: {measured.reference}; {measured.vectors} vector{'' if measured.vectors == 1 else 's'}",
-        f"{len(measured.layers)} tensors are in the model file and in the program ({said or 'none'}), {measured.fused} are fused into others",
+        f"{len(measured.layers)} tensors are in the model file and in the program ({said or 'none'}), "
+        f"{measured.fused} are fused into others",
     ]
     if measured.refused:
-        lines.append(f"not comparable, for they have another shape or type: {', '.join(measured.refused[:SHOWN_NODES])}")
+        lines.append(
+            "not comparable, for they have another shape or type: "
+            f"{', '.join(measured.refused[:SHOWN_NODES])}"
+        )
     if first := measured.first_off:
         lines += ["", *_described(first)]
     shown = [layer for layer in measured.layers if every or layer.status != "ok"]
     if shown:
         head = ("tensor", "made by", "type", "own error", "of range", "steps", "with inputs'", "of range", "")
-        lines += ["", table(head, [_row(layer) for layer in (shown if every else shown[:SHOWN])], right=(3, 4, 5, 6, 7))]
+        lines += [
+            "",
+            table(head, [_row(layer) for layer in (shown if every else shown[:SHOWN])], right=(3, 4, 5, 6, 7))
+        ]
         if len(shown) > SHOWN and not every:
             lines.append(f"and {len(shown) - SHOWN} more; --all lists them")
     return "\n".join(lines)
 
 
-_WORDS = {"ok": "right", "rounding": "off by one step, as roundings may be", "inherited": "right for what they are given", "off": "off"}
+_WORDS = {
+    "ok": "right", "rounding": "off by one step, as roundings may be",
+    "inherited": "right for what they are given", "off": "off"
+}
 
 
 def _row(layer: Layer) -> tuple[object, ...]:
@@ -110,7 +129,9 @@ def _row(layer: Layer) -> tuple[object, ...]:
     steps = f"{(own or whole).worst:g}" if layer.steps else "-"
     own_cells = ("-", "-") if own is None else (f"{own.worst:.3g}", _of_range(own))
     kinds = " + ".join(_kinds(layer.nodes))
-    return layer.name[:40], kinds if len(kinds) <= 48 else f"{kinds[:45]}...", layer.type, *own_cells, steps, f"{whole.worst:.3g}", _of_range(whole), layer.status
+    return layer.name[:40], kinds if len(
+        kinds) <= 48 else f"{kinds[:45]}...", layer.type, *own_cells, steps, f"{whole.worst:.3g}", _of_range(
+            whole), layer.status
 
 
 def _of_range(c: Comparison) -> str:
@@ -139,36 +160,45 @@ def _described(layer: Layer) -> list[str]:
         amount += f" = {judged.worst:g} steps"
     whence = "computed from the same inputs" if layer.own else "including what its inputs are off"
     nodes = [f"{n.kind} '{n.name}'" for n in layer.nodes]
-    listed = ", ".join(nodes[:SHOWN_NODES]) + (f" and {len(nodes) - SHOWN_NODES} more" if len(nodes) > SHOWN_NODES else "")
+    listed = ", ".join(
+        nodes[:SHOWN_NODES]) + (f" and {len(nodes) - SHOWN_NODES} more" if len(nodes) > SHOWN_NODES else "")
     return [
-        f"the first layer that is off makes '{layer.name}', {layer.type}: by {amount}, in {judged.differing:,} of {judged.elements:,} elements, {whence}",
+        f"the first layer that is off makes '{layer.name}', {layer.type}: by {amount}, in "
+        f"{judged.differing:,} of {judged.elements:,} elements, {whence}",
         f"  in the model file: {listed}",
-        f"  in the program: {', '.join(f'{f}()' for f in layer.functions)}, layer {', '.join(map(repr, layer.layers))}",
+        f"  in the program: {', '.join(f'{f}()' for f in layer.functions)}, layer "
+        f"{', '.join(map(repr, layer.layers))}",
     ]
 
 
-# --- JSON -----------------------------------------------------------------------------------------------------------
+# --- JSON ---------------------------------------------------------------------------------------------------
 
 
 def _as_json(measured: Measured, outputs: Sequence[Comparison]) -> dict[str, Any]:
     return {
-        "reference": measured.reference, "vectors": measured.vectors, "fused": measured.fused, "not_comparable": list(measured.refused),
+        "reference": measured.reference, "vectors": measured.vectors, "fused": measured.fused,
+        "not_comparable": list(measured.refused),
         "first_off": None if measured.first_off is None else measured.first_off.name,
-        "tensors": [_tensor(layer) for layer in measured.layers], "outputs": [_amount(c) | {"name": c.name} for c in outputs],
-    }  # fmt: skip
+        "tensors": [_tensor(layer) for layer in measured.layers],
+        "outputs": [_amount(c) | {"name": c.name} for c in outputs],
+    }
 
 
 def _tensor(layer: Layer) -> dict[str, Any]:
     return {
         "name": layer.name, "key": layer.key, "type": layer.type, "status": layer.status,
-        "own": None if layer.own is None else _amount(layer.own), "inherited": _amount(layer.inherited), "steps": layer.steps,
-        "nodes": [{"name": n.name, "operator": n.kind} for n in layer.nodes],
+        "own": None if layer.own is None else _amount(layer.own), "inherited": _amount(layer.inherited),
+        "steps": layer.steps, "nodes": [{"name": n.name, "operator": n.kind} for n in layer.nodes],
         "program": {"functions": list(layer.functions), "layers": list(layer.layers)},
-    }  # fmt: skip
+    }
 
 
 def _amount(c: Comparison) -> dict[str, Any]:
-    return {"max": _finite(c.worst), "range": c.extent, "of_range": None if c.of_range is None else _finite(c.of_range), "differing": c.differing, "elements": c.elements}
+    return {
+        "max": _finite(c.worst), "range": c.extent,
+        "of_range": None if c.of_range is None else _finite(c.of_range), "differing": c.differing,
+        "elements": c.elements
+    }
 
 
 def _finite(number: float) -> float | None:

@@ -1,8 +1,10 @@
-"""What functions of the C library, libm and libgcc need of the stack: read off the disassembly of the toolchain's archives.
+"""What functions of the C library, libm and libgcc need of the stack: read off the disassembly of the
+toolchain's archives.
 
-For Thumb code, whose prologues say it: registers that are pushed and what is subtracted from the stack pointer, summed over
-all of a function, and the deepest of those that it calls. What this cannot see (another architecture, a call through a
-pointer, a frame of a size that is computed, recursion) has no number, and counts as not counted.
+For Thumb code, whose prologues say it: registers that are pushed and what is subtracted from the stack
+pointer, summed over all of a function, and the deepest of those that it calls. What this cannot see (another
+architecture, a call through a pointer, a frame of a size that is computed, recursion) has no number, and
+counts as not counted.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class _Code:
 
 
 def library_needs(compiler: Sequence[str], names: Iterable[str]) -> dict[str, int]:
-    """Bytes by name, of those functions that have a bound. compiler: the command that links, with flags like -mcpu."""
+    """Bytes by name, of those functions that have a bound. compiler: the command that links, with flags like
+    -mcpu.
+    """
     try:
         toolchain = _Toolchain.of(compiler)
         code = toolchain.closure(set(names))
@@ -84,12 +88,15 @@ class _Toolchain:
 
 
 def disassembled(text: str) -> dict[str, _Code]:
-    """The functions of an object file, from what objdump -tdr says of it; none when it is not for a 32-bit Arm."""
+    """The functions of an object file, from what objdump -tdr says of it; none when it is not for a 32-bit
+    Arm.
+    """
     if "file format elf32-littlearm" not in text:
         return {}
     found: dict[str, _Code] = {}
     places: dict[tuple[str, int], list[str]] = {}
-    for address, section, symbol in re.findall(r"(?m)^([0-9a-f]{8}) .{7} (\S+)\t[0-9a-f]+ (?:\.hidden )?(\S+)$", text):
+    for address, section, symbol in re.findall(
+            r"(?m)^([0-9a-f]{8}) .{7} (\S+)\t[0-9a-f]+ (?:\.hidden )?(\S+)$", text):
         places.setdefault((section, int(address, 16)), []).append(symbol)
     name, before, section, target = "", "", "", ""
     for line in text.splitlines():
@@ -102,12 +109,16 @@ def disassembled(text: str) -> dict[str, _Code]:
             found[name] = _Code()
             for alias in places.get((section, int(head[1], 16)), ()):
                 found[alias] = found[name]
-        elif relocation := re.search(r"\tR_ARM_(THM_)?(CALL|JUMP\d*|PC\d+|PLT\d*)\t(\S+)|: R_ARM_(THM_)?(CALL|JUMP\d*|PC22|PC24)\t(\S+)", line):
+        elif relocation := re.search(
+                r"\tR_ARM_(THM_)?(CALL|JUMP\d*|PC\d+|PLT\d*)\t(\S+)|: "
+                r"R_ARM_(THM_)?(CALL|JUMP\d*|PC22|PC24)\t(\S+)",
+                line):
             symbol = relocation[3] or relocation[6]
             found[name].calls.discard(target)
             _call(found[name], symbol)
         elif name and (instruction := re.fullmatch(r"\s*[0-9a-f]+:\t(\S+)\s*(.*?)\s*", line)):
-            target = _take(found[name], name, instruction[1], instruction[2].partition(";")[0].partition("@")[0].strip(), instruction[2])
+            target = _take(found[name], name, instruction[1],
+                           instruction[2].partition(";")[0].partition("@")[0].strip(), instruction[2])
     return found
 
 
@@ -122,21 +133,26 @@ def _call(code: _Code, symbol: str) -> None:
 
 
 def _take(code: _Code, own: str, mnemonic: str, operands: str, whole: str) -> str:
-    """Adds an instruction to a function; the name of what it branches to, which a relocation after it may correct."""
+    """Adds an instruction to a function; the name of what it branches to, which a relocation after it may
+    correct.
+    """
     kind = mnemonic.partition(".")[0]
     if mnemonic != "nop" and not mnemonic.startswith("."):
         loads = re.match(r"pop|ldm|ldr|mov", kind) and re.search(r"\bpc\b", operands.partition("[")[0])
         code.returns = kind in ("b", "bx") or (loads is not None and _CONDITIONAL.search(kind) is None)
-    if kind.startswith(("push", "vpush")) or (kind.startswith(("stmdb", "stmfd", "vstmdb")) and operands.startswith("sp!")):
+    if kind.startswith(("push", "vpush")) or (kind.startswith(
+        ("stmdb", "stmfd", "vstmdb")) and operands.startswith("sp!")):
         code.size = None if code.size is None else code.size + _bytes(operands)
     elif kind.startswith("sub") and operands.startswith("sp,"):
         number = re.fullmatch(r"sp, (?:sp, )?#(\d+)", operands)
         code.size = code.size + int(number[1]) if code.size is not None and number else None
     elif kind.startswith(("str", "vstr")) and (pushed := re.search(r"\[sp, #-(\d+)\]!", operands)):
         code.size = None if code.size is None else code.size + int(pushed[1])
-    elif (kind.startswith("add") and re.match(r"sp, (?:sp, )?(r|#-)", operands)) or _goes_anywhere(kind, operands, whole):
+    elif (kind.startswith("add") and re.match(r"sp, (?:sp, )?(r|#-)", operands)) or _goes_anywhere(
+            kind, operands, whole):
         code.size = None
-    elif (branch := re.search(r"<([^>+]+)(\+0x[0-9a-f]+)?>", whole)) and re.match(r"b(?!i|f|k)|cb", kind) and branch[1] != own:
+    elif (branch := re.search(r"<([^>+]+)(\+0x[0-9a-f]+)?>", whole)) and re.match(r"b(?!i|f|k)|cb",
+                                                                                  kind) and branch[1] != own:
         code.calls.add(branch[1])
         return branch[1]
     return ""

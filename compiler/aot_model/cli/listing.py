@@ -35,7 +35,9 @@ def _fitted(head: Sequence[str], rows: Sequence[Row], width: int | None = None) 
         widths[widest] = max(NARROW, widths[widest] - max(1, sum(widths) - room))
     lines: list[Row] = []
     for row in rows:
-        cells = [textwrap.wrap(str(c), w, break_on_hyphens=False) or [""] for c, w in zip(row, widths, strict=True)]
+        cells = [
+            textwrap.wrap(str(c), w, break_on_hyphens=False) or [""] for c, w in zip(row, widths, strict=True)
+        ]
         lines += [[c[k] if k < len(c) else "" for c in cells] for k in range(max(map(len, cells)))]
     return lines
 
@@ -47,9 +49,12 @@ def targets_(arguments: argparse.Namespace) -> int:
     for name, target in sorted(targets(tuple(arguments.target_plugin)).items()):
         options = {n: a.default for t in reversed(target.lineage()) for n, a in t.attributes.items()}
         chain = [t.name for t in target.lineage()[1:]]
-        patterns = list(dict.fromkeys(p.name for p in target.offloads.patterns)) if target.offloads is not None else []
-        rows.append((name, target.description, chain, [f"{n}={d}" for n, d in sorted(options.items())], list(target.c_flags), patterns))
-    return _print(arguments, ("target", "description", "falls back on", "options", "compiler flags", "takes over"), rows)
+        patterns = list(dict.fromkeys(
+            p.name for p in target.offloads.patterns)) if target.offloads is not None else []
+        rows.append((name, target.description, chain, [f"{n}={d}" for n, d in sorted(options.items())],
+                     list(target.c_flags), patterns))
+    return _print(arguments,
+                  ("target", "description", "falls back on", "options", "compiler flags", "takes over"), rows)
 
 
 def operators(arguments: argparse.Namespace) -> int:
@@ -67,7 +72,10 @@ def operators(arguments: argparse.Namespace) -> int:
 
             near = get_close_matches(missing[0], [str(row[1]).lower() for row in _operators()], 3)
             spelled = sorted({str(row[1]) for row in _operators() if str(row[1]).lower() in near})
-            raise fail("E201", f"operator '{missing[0]}' is not supported", hint=f"there is {', '.join(spelled)}" if spelled else "`aot-model ops` lists what there is")
+            raise fail(
+                "E201",
+                f"operator '{missing[0]}' is not supported",
+                hint=f"there is {', '.join(spelled)}" if spelled else "`aot-model ops` lists what there is")
     return _print(arguments, ("domain", "operator", "attributes", "form"), rows)
 
 
@@ -78,11 +86,11 @@ def _operators() -> list[Row]:
     from aot_model.ops.registry import OPERATORS, load_all
 
     load_all()
-    rows: list[Row] = [
-        (domain or "ai.onnx", name, sorted(f.name for f in fields(cls)), "kernel" if cls.has("lower") else "composite" if cls.has("expand") else "expression")
-        for (domain, name), cls in sorted(OPERATORS.items())
-        if domain != "aot"
-    ]
+    rows: list[Row] = [(domain or "ai.onnx", name, sorted(f.name
+                                                          for f in fields(cls)),
+                        "kernel" if cls.has("lower") else "composite" if cls.has("expand") else "expression")
+                       for (domain, name), cls in sorted(OPERATORS.items())
+                       if domain != "aot"]
     rows += [("tflite", name, [], "rule") for name in supported_operators()]
     return rows
 
@@ -92,6 +100,7 @@ def _of_model(arguments: argparse.Namespace, known: set[tuple[str, str]]) -> int
     from aot_model.frontends.read import model_operators
 
     counted = model_operators(arguments.supported)
-    rows = [(domain, name, count, "yes" if (domain, name) in known else "no") for (domain, name), count in sorted(counted.items())]
+    rows = [(domain, name, count, "yes" if (domain, name) in known else "no")
+            for (domain, name), count in sorted(counted.items())]
     _print(arguments, ("domain", "operator", "count", "supported"), rows)
     return int(any(row[3] == "no" for row in rows))

@@ -1,8 +1,9 @@
-"""`aot-model stack`: what <name>_run() needs of the stack, from the call graph that GCC writes (-fcallgraph-info=su).
+"""`aot-model stack`: what <name>_run() needs of the stack, from the call graph that GCC writes
+(-fcallgraph-info=su).
 
-The sum is an upper bound, or says of what it is not: a call through a pointer counts as one of whichever function whose
-address is taken needs most; functions of the C library are read off the toolchain's archives; each that is not counted
-needs what the user allows for it.
+The sum is an upper bound, or says of what it is not: a call through a pointer counts as one of whichever
+function whose address is taken needs most; functions of the C library are read off the toolchain's archives;
+each that is not counted needs what the user allows for it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Function:
 
 @dataclass(frozen=True)
 class Depth:
-    """The most stack that a function needs with those that it calls: bytes, the functions on the way, those not counted."""
+    """The most stack that a function needs with those that it calls: bytes, the functions on the way, those
+    not counted.
+    """
 
     size: int
     path: tuple[str, ...]
@@ -44,7 +47,9 @@ class Depth:
 
 
 def stack(arguments: argparse.Namespace) -> int:
-    """Prints or writes the need of <name>_run(). CompileError E402 when it exceeds --max-stack, or has no bound."""
+    """Prints or writes the need of <name>_run(). CompileError E402 when it exceeds --max-stack, or has no
+    bound.
+    """
     library = arguments.library
     try:
         facts = json.loads(library.read_text(encoding="utf-8"))
@@ -55,16 +60,25 @@ def stack(arguments: argparse.Namespace) -> int:
         graph = "".join(file.read_text(encoding="utf-8") for file in files)
     except OSError as error:
         hint = "compile the library with GCC 10 or newer and -fcallgraph-info=su, without -flto"
-        raise fail("E101", f"cannot be read: {error.strerror}", where=str(error.filename), hint=hint) from None
+        raise fail("E101", f"cannot be read: {error.strerror}", where=str(error.filename),
+                   hint=hint) from None
     except (ValueError, KeyError, TypeError):
-        raise fail("E102", "is not the metadata of a library", where=str(library), hint="give the .json that 'aot-model compile' wrote") from None
+        raise fail("E102",
+                   "is not the metadata of a library",
+                   where=str(library),
+                   hint="give the .json that 'aot-model compile' wrote") from None
     entry = f"{name}_run"
     functions = call_graph(graph, source)
     if entry not in functions:
-        raise fail("E102", f"has no function {entry}()", where=str(files[0]), hint="give the .ci of the same library")
-    functions = with_pointers(functions, source, entry, f"{name}_ticks, which the program has" if profiled else "")
+        raise fail("E102",
+                   f"has no function {entry}()",
+                   where=str(files[0]),
+                   hint="give the .ci of the same library")
+    functions = with_pointers(functions, source, entry,
+                              f"{name}_ticks, which the program has" if profiled else "")
     if arguments.compiler:
-        functions = with_library(functions, library_needs(shlex.split(arguments.compiler), external(functions)))
+        functions = with_library(functions, library_needs(shlex.split(arguments.compiler),
+                                                          external(functions)))
     allowance = arguments.stack_allowance or 0
     need = depth(functions, entry, allowance)
     text = _table(functions, entry, need, allowance)
@@ -72,11 +86,18 @@ def stack(arguments: argparse.Namespace) -> int:
         hint = "give what each of them may need: --stack-allowance, STACK_ALLOWANCE in build rules"
         if not arguments.compiler:
             hint += "; or --compiler with the command that links, in whose libraries they are"
-        said = f"{entry}() needs {need.size:,} bytes of stack, and those of functions that cannot be counted: {', '.join(sorted(need.uncounted))}"
+        said = (f"{entry}() needs {need.size:,} bytes of stack, and those of functions that cannot be "
+                f"counted: {', '.join(sorted(need.uncounted))}")
         raise CompileError([Problem("E402", f"{said}\n{text}", str(library), hint)])
     if arguments.max_stack is not None and need.size > arguments.max_stack:
-        hint = "optimised code (-O2, -Os) needs less than -O0; a layer that stands out may need less for another target option (`aot-model targets`)"
-        raise CompileError([Problem("E402", f"{entry}() needs {need.size:,} bytes of stack, the budget is {arguments.max_stack:,}\n{text}", str(library), hint)])
+        hint = ("optimised code (-O2, -Os) needs less than -O0; a layer that stands out may need less for "
+                "another target option (`aot-model targets`)")
+        raise CompileError([
+            Problem(
+                "E402",
+                f"{entry}() needs {need.size:,} bytes of stack, the budget is {arguments.max_stack:,}\n{text}",  # noqa: E501
+                str(library), hint)
+        ])
     said = f"{entry}() needs {need.size:,} bytes of stack\n{text}\n"
     if arguments.output is None:
         print(said, end="")
@@ -88,7 +109,8 @@ def stack(arguments: argparse.Namespace) -> int:
 def call_graph(graph: str, source: str) -> dict[str, Function]:
     """Functions by the title that GCC gives them. CompileError E402 for one whose stack has no bound.
 
-    graph: the text of .ci files (VCG). source: the C; functions in assembler tell GCC nothing, so their pushes are read there.
+    graph: the text of .ci files (VCG). source: the C; functions in assembler tell GCC nothing, so their
+    pushes are read there.
     """
     calls: dict[str, list[str]] = {}
     for caller, callee in _EDGE.findall(graph):
@@ -102,7 +124,8 @@ def call_graph(graph: str, source: str) -> dict[str, Function]:
             raise fail("E402", f"{name}() takes stack as it runs: there is no bound")
         own = assembler.get(name, int(size[1])) if size else None
         file, _, line = ([*label.split("\\n"), ""])[1].rpartition(":")[0].rpartition(":")
-        found[title] = Function(name, own, tuple(calls.get(title, ())), (file, int(line) if line.isdigit() else 0))
+        found[title] = Function(name, own, tuple(calls.get(title, ())),
+                                (file, int(line) if line.isdigit() else 0))
     return found
 
 
@@ -110,11 +133,13 @@ POINTER = "__indirect_call"
 """The title that GCC gives to whatever a pointer points at."""
 
 
-def with_pointers(functions: Mapping[str, Function], source: str, entry: str, outside: str) -> dict[str, Function]:
+def with_pointers(functions: Mapping[str, Function], source: str, entry: str,
+                  outside: str) -> dict[str, Function]:
     """Calls through pointers are calls of every function whose address is taken.
 
-    Those behind the entry in its file are none of them: what it does not know it does not call, and they are for users
-    (interfaces that call it). outside: what else may be called so. With no such function a call is not counted.
+    Those behind the entry in its file are none of them: what it does not know it does not call, and they are
+    for users (interfaces that call it). outside: what else may be called so. With no such function a call is
+    not counted.
     """
     if POINTER not in functions:
         return dict(functions)
@@ -130,23 +155,34 @@ def with_pointers(functions: Mapping[str, Function], source: str, entry: str, ou
 
 
 def address_taken(functions: Mapping[str, Function], source: str) -> list[str]:
-    """Functions that are named without being called, in the C or a header of the runtime, or of the C that nobody calls by name."""
+    """Functions that are named without being called, in the C or a header of the runtime, or of the C that
+    nobody calls by name.
+    """
     text = source + "".join(file.read_text(encoding="utf-8") for file in sorted(include_dir().rglob("*.h")))
     text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.DOTALL)
     named = set(re.findall(r"\b([A-Za-z_]\w*)\b(?!\s*\()", text))
     called = {callee for function in functions.values() for callee in function.calls}
     own = [(title, function) for title, function in functions.items() if function.size is not None]
-    return [t for t, f in own if f.name.partition(".")[0] in named or (":" in t and t not in called and not f.place[0].endswith(".h"))]
+    return [
+        t for t, f in own if f.name.partition(".")[0] in named or (
+            ":" in t and t not in called and not f.place[0].endswith(".h"))
+    ]
 
 
 def external(functions: Mapping[str, Function]) -> list[str]:
     """Functions of other libraries, as a linker knows them."""
-    return [title for title, function in functions.items() if function.size is None and re.fullmatch(r"\w+", title) and title != POINTER]
+    return [
+        title for title, function in functions.items()
+        if function.size is None and re.fullmatch(r"\w+", title) and title != POINTER
+    ]
 
 
 def with_library(functions: Mapping[str, Function], needs: Mapping[str, int]) -> dict[str, Function]:
     """Functions of other libraries have the sizes that are known of them."""
-    return {title: Function(f.name, needs[title], ()) if f.size is None and title in needs else f for title, f in functions.items()}
+    return {
+        title: Function(f.name, needs[title], ()) if f.size is None and title in needs else f
+        for title, f in functions.items()
+    }
 
 
 def naked_functions(source: str) -> dict[str, int]:
@@ -154,8 +190,11 @@ def naked_functions(source: str) -> dict[str, int]:
     found = {}
     for name, body in re.findall(r"__attribute__\(\(naked\b.*?(\w+)\(\n(.*?)\n}", source, re.DOTALL):
         pushed = sum(_registers(registers) * 4 for registers in re.findall(r'"push \{(.*?)\}', body))
-        pushed += sum(_registers(registers) * (8 if "d" in registers else 4) for registers in re.findall(r'"vpush \{(.*?)\}', body))
-        found[name] = pushed + sum(int(size) for size in re.findall(r'"sub(?:\.w)? sp, (?:sp, )?#(\d+)', body))
+        pushed += sum(
+            _registers(registers) * (8 if "d" in registers else 4)
+            for registers in re.findall(r'"vpush \{(.*?)\}', body))
+        found[name] = pushed + sum(
+            int(size) for size in re.findall(r'"sub(?:\.w)? sp, (?:sp, )?#(\d+)', body))
     return found
 
 
@@ -169,7 +208,9 @@ def _registers(text: str) -> int:
 
 
 def depth(functions: Mapping[str, Function], entry: str, allowance: int = 0) -> Depth:
-    """The deepest way from a function; each that is not counted needs `allowance`. CompileError E402 for one that calls itself."""
+    """The deepest way from a function; each that is not counted needs `allowance`. CompileError E402 for one
+    that calls itself.
+    """
     known: dict[str, Depth] = {}
 
     def visit(title: str, above: tuple[str, ...]) -> Depth:

@@ -25,23 +25,29 @@ def time(arguments: argparse.Namespace) -> int:
         program, _ = built(arguments, Path(folder), replace(request(arguments).library, profile=True))
         assert isinstance(program, FirmwareProgram) and program.board is not None
         rng = np.random.default_rng(0)
-        vectors = [[random_input(p.buffer.type, rng) for p in program.view.inputs] for _ in range(arguments.runs)]
+        vectors = [[random_input(p.buffer.type, rng)
+                    for p in program.view.inputs]
+                   for _ in range(arguments.runs)]
         program.run(vectors)
     board, view = program.board, program.view
     whole, *layers = (board.amount(ticks) // arguments.runs for ticks in program.ticks)
     calls = list(view.program.calls())
     if len(layers) != len(calls):
-        raise fail("E602", f"the firmware told the time of {len(layers)} layers, not of {len(calls)}", where=str(arguments.model))
-    facts = [{"layer": c.layer, "op": c.op, "macs": c.macs, board.unit: n} for c, n in zip(calls, layers, strict=True)]
+        raise fail("E602",
+                   f"the firmware told the time of {len(layers)} layers, not of {len(calls)}",
+                   where=str(arguments.model))
+    facts = [{"layer": c.layer, "op": c.op, "macs": c.macs, board.unit: n}
+             for c, n in zip(calls, layers, strict=True)]
     if arguments.json:
-        print(json.dumps({"target": view.target.label, "on": arguments.on, board.unit: whole, "layers": facts}, indent=1))
+        print(
+            json.dumps({"target": view.target.label, "on": arguments.on, board.unit: whole, "layers": facts},
+                       indent=1))
         return 0
     from aot_model.c.names import printable
 
-    rows = [
-        (printable(c.layer, 48), c.op, f"{c.macs:,}", f"{n:,}", f"{100 * n / max(whole, 1):.1f} %", f"{n / c.macs:.2f}" if c.macs else "-")
-        for c, n in zip(calls, layers, strict=True)
-    ]
-    rows.append(("together", "", f"{view.macs:,}", f"{whole:,}", "", f"{whole / view.macs:.2f}" if view.macs else "-"))
+    rows = [(printable(c.layer, 48), c.op, f"{c.macs:,}", f"{n:,}", f"{100 * n / max(whole, 1):.1f} %",
+             f"{n / c.macs:.2f}" if c.macs else "-") for c, n in zip(calls, layers, strict=True)]
+    rows.append(("together", "", f"{view.macs:,}", f"{whole:,}", "",
+                 f"{whole / view.macs:.2f}" if view.macs else "-"))
     print(table(("layer", "operator", "MACs", board.unit, "share", "per MAC"), rows, right=(2, 3, 4, 5)))
     return 0

@@ -49,7 +49,8 @@ def dimension(text: str) -> tuple[str, int]:
 def elements(text: str) -> tuple[str, tuple[float, ...]]:
     key, equals, given = text.rpartition("=")
     try:
-        numbers = tuple(int(v) if v.strip().lstrip("+-").isdigit() else float(v) for v in given.split(",") if v.strip())
+        numbers = tuple(
+            int(v) if v.strip().lstrip("+-").isdigit() else float(v) for v in given.split(",") if v.strip())
     except ValueError:
         equals = ""
     if not equals or not key:

@@ -1,4 +1,6 @@
-"""One memory for several models that do not run at the same time: each pool as large as the model that needs most of it."""
+"""One memory for several models that do not run at the same time: each pool as large as the model that needs
+most of it.
+"""
 
 from __future__ import annotations
 
@@ -58,15 +60,21 @@ class Arena:
 def arena_files(name: str, libraries: Sequence[Path], sections: Mapping[str, str]) -> dict[str, str]:
     """<name>.h and <name>.c for the libraries with these .json files.
 
-    CompileError E101 or E102 for a file that is not such metadata, E501 for libraries that cannot share memory.
+    CompileError E101 or E102 for a file that is not such metadata, E501 for libraries that cannot share
+    memory.
     """
     models = [Metadata.read(path) for path in libraries]
     _check(name, list(zip(models, libraries, strict=True)))
     arena = _arena(name, models, sections)
     unknown = sorted(set(sections) - set(arena.pools))
     if unknown:
-        raise fail("E501", f"--pool-section: there is no pool '{unknown[0]}'", hint=f"the pools are {', '.join(arena.pools)}")
-    return {f"{name}.{kind}": environment().get_template(f"arena.{kind}.j2").render(arena=arena) for kind in ("h", "c")}
+        raise fail("E501",
+                   f"--pool-section: there is no pool '{unknown[0]}'",
+                   hint=f"the pools are {', '.join(arena.pools)}")
+    return {
+        f"{name}.{kind}": environment().get_template(f"arena.{kind}.j2").render(arena=arena)
+        for kind in ("h", "c")
+    }
 
 
 def _check(name: str, models: Sequence[tuple[Metadata, Path]]) -> None:
@@ -74,12 +82,19 @@ def _check(name: str, models: Sequence[tuple[Metadata, Path]]) -> None:
     names = [m.name.lower() for m, _ in models]
     for model, path in models:
         if not model.caller_owns_workspace:
-            problems.append(Problem("E501", f"the library '{model.name}' owns its workspace", str(path), "compile it with --workspace caller"))
+            problems.append(
+                Problem("E501", f"the library '{model.name}' owns its workspace", str(path),
+                        "compile it with --workspace caller"))
         if model.state_bytes:
-            problems.append(Problem("E501", f"the library '{model.name}' keeps state in its workspace from run to run, which another model would overwrite",
-                                    str(path), "give it a workspace of its own"))  # fmt: skip
+            problems.append(
+                Problem(
+                    "E501",
+                    f"the library '{model.name}' keeps state in its workspace from run to run, which another "
+                    "model would overwrite",
+                    str(path), "give it a workspace of its own"))
         if names.count(model.name.lower()) > 1 or model.name.lower() == name.lower():
-            problems.append(Problem("E501", f"'{model.name}' is the name of more than one library", str(path)))
+            problems.append(Problem("E501", f"'{model.name}' is the name of more than one library",
+                                    str(path)))
     if problems:
         raise CompileError(problems)
 

@@ -1,8 +1,9 @@
-"""The statements of <name>_run(): the calls in order, loops and branches around them, devices opened and closed.
+"""The statements of <name>_run(): the calls in order, loops and branches around them, devices opened and
+closed.
 
-A call that can fail is checked at once and stops the run. A device is activated before the first call and deactivated
-after the last, opened before and closed after each of its calls; what was activated or opened is always given back, in
-the reverse order, and the first error is the one that counts.
+A call that can fail is checked at once and stops the run. A device is activated before the first call and
+deactivated after the last, opened before and closed after each of its calls; what was activated or opened is
+always given back, in the reverse order, and the first error is the one that counts.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ def _opens(call: Call) -> bool:
 
 def layers(view: ModelView) -> str:
     """All calls of a run."""
-    declared = [f"{_INDENT}int32_t status;", ""] if any(c.function.fails or _opens(c) for c in view.program.calls()) else []
+    declared = [f"{_INDENT}int32_t status;", ""] if any(c.function.fails or _opens(c)
+                                                        for c in view.program.calls()) else []
     if not view.options.trace:
         return "\n".join([*declared, *_steps(view, view.program.body, 1)])
-    return "\n".join([*declared, *(line for step in view.program.body for line in (*_steps(view, [step], 1), *statements(view, step)))])
+    return "\n".join([
+        *declared,
+        *(line for step in view.program.body for line in (*_steps(view, [step], 1), *statements(view, step)))
+    ])
 
 
 def bracket(view: ModelView, call: str) -> str:
@@ -42,9 +47,14 @@ def bracket(view: ModelView, call: str) -> str:
         first, *rest = devices
         inner = around(rest, depth + 1 if first.activate else depth)
         if first.deactivate:
-            inner.append(f"{_INDENT * (depth + 1 if first.activate else depth)}{_ended(view, first, first.deactivate)}")
+            inner.append(
+                f"{_INDENT * (depth + 1 if first.activate else depth)}{_ended(view, first, first.deactivate)}"
+            )
         if first.activate:
-            return [f"{pad}status = {_hook(first, first.activate)};", f"{pad}if (status == AOT_MODEL_OK) {{", *inner, f"{pad}}}"]
+            return [
+                f"{pad}status = {_hook(first, first.activate)};", f"{pad}if (status == AOT_MODEL_OK) {{",
+                *inner, f"{pad}}}"
+            ]
         return inner
 
     return "\n".join(around(view.devices, 1))
@@ -69,9 +79,14 @@ def _steps(view: ModelView, steps: list[Step], depth: int) -> list[str]:
             lines += [pad + line for line in _call(view, step)]
         elif isinstance(step, Once):
             ready = f"{view.name}_ready[{view.once.index(step)}]"
-            lines += [f"{pad}if (!{ready}) {{", *_steps(view, [step.call], depth + 1), f"{pad}    {ready} = true;", f"{pad}}}"]
+            lines += [
+                f"{pad}if (!{ready}) {{", *_steps(view, [step.call], depth + 1), f"{pad}    {ready} = true;",
+                f"{pad}}}"
+            ]
         elif isinstance(step, Branch):
-            lines += [f"{pad}if (*{view.argument(step.condition, 'bool')}) {{", *_steps(view, step.then, depth + 1)]
+            lines += [
+                f"{pad}if (*{view.argument(step.condition, 'bool')}) {{", *_steps(view, step.then, depth + 1)
+            ]
             lines += [f"{pad}}} else {{", *_steps(view, step.otherwise, depth + 1), f"{pad}}}"]
         else:
             lines += _loop(view, step, depth)
@@ -85,7 +100,10 @@ def _call(view: ModelView, call: Call) -> list[str]:
     lines = [f"status = {text}" if f.fails else text]
     if view.options.profile:
         counter = f"{view.name}_profile[{view.call_numbers[call]}]"
-        lines = ["{", f"    const uint32_t begin = {view.name}_now();", f"    {lines[0]}", f"    {counter} += {view.name}_now() - begin;", "}"]
+        lines = [
+            "{", f"    const uint32_t begin = {view.name}_now();", f"    {lines[0]}",
+            f"    {counter} += {view.name}_now() - begin;", "}"
+        ]
     if f.device is not None and _opens(call):
         lines = _opened(view, f.device, lines, f.fails)
     elif not f.fails:
@@ -96,10 +114,16 @@ def _call(view: ModelView, call: Call) -> list[str]:
 def _opened(view: ModelView, device: Device, lines: list[str], fails: bool) -> list[str]:
     """A call between opening and closing its device."""
     if device.close:
-        lines = [*lines, _ended(view, device, device.close) if fails else f"status = {_hook(device, device.close)};"]
+        lines = [
+            *lines,
+            _ended(view, device, device.close) if fails else f"status = {_hook(device, device.close)};"
+        ]
     if not device.open:
         return lines
-    return [f"status = {_hook(device, device.open)};", "if (status == AOT_MODEL_OK) {", *(f"    {line}" for line in lines), "}"]
+    return [
+        f"status = {_hook(device, device.open)};", "if (status == AOT_MODEL_OK) {",
+        *(f"    {line}" for line in lines), "}"
+    ]
 
 
 def _loop(view: ModelView, step: Loop, depth: int) -> list[str]:
@@ -109,7 +133,8 @@ def _loop(view: ModelView, step: Loop, depth: int) -> list[str]:
     lines = []
     if step.limit_from is not None:
         lines.append(f"{pad}const int64_t limit{depth} = *{view.argument(step.limit_from, 'int64_t')};")
-        limit = f"limit{depth}" if step.limit >= 2**62 else f"(limit{depth} < {limit} ? limit{depth} : {limit})"
+        limit = f"limit{depth}" if step.limit >= 2**62 else (f"(limit{depth} < {limit} ? limit{depth} : "
+                                                             f"{limit})")
     condition = f" && *{view.argument(step.condition, 'bool')}" if step.condition is not None else ""
     lines.append(f"{pad}for (int64_t {turn} = 0; {turn} < {limit}{condition}; ++{turn}) {{")
     if step.counter is not None:

@@ -1,7 +1,9 @@
-"""Large arrays as C strings of their bytes, which compilers read thirty times faster than one number after the other.
+"""Large arrays as C strings of their bytes, which compilers read thirty times faster than one number after
+the other.
 
-What a compiler needs is per token: 17 MB of int8 weights are 36 million tokens as numbers, 4 million as words of eight
-bytes and 36 thousand as strings. C99 promises lines of 4,095 characters, and strings of as many: ROW bytes fit.
+What a compiler needs is per token: 17 MB of int8 weights are 36 million tokens as numbers, 4 million as words
+of eight bytes and 36 thousand as strings. C99 promises lines of 4,095 characters, and strings of as many: ROW
+bytes fit.
 """
 
 from __future__ import annotations

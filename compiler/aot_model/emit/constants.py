@@ -1,7 +1,9 @@
-"""Constant data as C: declarations that the code reads, and definitions with the same bits at the end of the file.
+"""Constant data as C: declarations that the code reads, and definitions with the same bits at the end of the
+file.
 
-Arrays of small models are lists of values. A model with more than BULK bytes of constants has the large ones as strings
-of their bytes, in a union with what the code reads: compilers take them in a fraction of the time and memory.
+Arrays of small models are lists of values. A model with more than BULK bytes of constants has the large ones
+as strings of their bytes, in a union with what the code reads: compilers take them in a fraction of the time
+and memory.
 """
 
 from __future__ import annotations
@@ -21,14 +23,15 @@ LARGE = 4096
 
 def is_bulky(buffer: Buffer, total: int) -> bool:
     """Whether an array of a model with `total` bytes of constants is written as strings."""
-    return total > BULK and buffer.nbytes >= LARGE and buffer.data is not None and buffer.data.dtype.kind != "S"
+    return total > BULK and buffer.nbytes >= LARGE and buffer.data is not None and buffer.data.dtype.kind != "S"  # noqa: E501
 
 
 def little_endian(data: np.ndarray) -> bytes:
     """The bytes as a little-endian machine has them; an element of less than 8 bits in a byte of its own."""
     if data.dtype.kind == "V" and str(data.dtype) in ("int4", "int2", "uint4", "uint2"):
         return data.astype(np.int8).tobytes()
-    return data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes() if data.dtype.kind in "iufc" else data.tobytes()
+    return data.astype(data.dtype.newbyteorder("<"),
+                       copy=False).tobytes() if data.dtype.kind in "iufc" else data.tobytes()
 
 
 def bulk_members(buffer: Buffer) -> str:
@@ -39,13 +42,16 @@ def bulk_members(buffer: Buffer) -> str:
 
 
 def bulk_initialiser(buffer: Buffer, either_order: bool) -> str:
-    """The lines between the braces of the union; elements of several bytes in the order of the machine, where that is not known."""
+    """The lines between the braces of the union; elements of several bytes in the order of the machine, where
+    that is not known.
+    """
     assert buffer.data is not None
     data, size = little_endian(buffer.data), buffer.type.dtype.size
     if size == 1 or not either_order:
         return _strings(data, buffer.nbytes)
     other = np.frombuffer(data, np.uint8).reshape(-1, size)[:, ::-1].tobytes()
-    return f"#if AOT_MODEL_BIG_ENDIAN\n{_strings(other, buffer.nbytes)}\n#else\n{_strings(data, buffer.nbytes)}\n#endif"
+    return ("#if "
+            f"AOT_MODEL_BIG_ENDIAN\n{_strings(other, buffer.nbytes)}\n#else\n{_strings(data, buffer.nbytes)}\n#endif")  # noqa: E501
 
 
 def _strings(data: bytes, nbytes: int) -> str:
@@ -68,7 +74,10 @@ def initialiser(data: np.ndarray) -> str:
     elif kind.itemsize == 2 and kind.kind not in "iu":
         texts = [f"0x{int(v):04x}" for v in flat.view(np.uint16)]
     elif kind.itemsize == 1 and kind.kind not in "iu":
-        texts = [str(int(v)) for v in (flat.astype(np.int8) if str(kind).startswith(("int", "uint")) else flat.view(np.uint8))]
+        texts = [
+            str(int(v))
+            for v in (flat.astype(np.int8) if str(kind).startswith(("int", "uint")) else flat.view(np.uint8))
+        ]
     elif kind == np.int64:
         texts = [f"INT64_C({v})" if v != np.iinfo(np.int64).min else "INT64_MIN" for v in flat.tolist()]
     elif kind == np.uint64:

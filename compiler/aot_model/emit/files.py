@@ -1,8 +1,9 @@
 """Files appear whole or not at all: written beside their place and moved there, the C last; and the depfile.
 
-A build may be killed at any moment. Build systems ask the C whether everything is up to date (it is the first output of
-their rules), so it is moved to its place when all the others are: a run that was killed before looks like one that never was, and
-is made again. What such a run leaves behind is swept by the next one that writes there.
+A build may be killed at any moment. Build systems ask the C whether everything is up to date (it is the first
+output of their rules), so it is moved to its place when all the others are: a run that was killed before
+looks like one that never was, and is made again. What such a run leaves behind is swept by the next one that
+writes there.
 """
 
 from __future__ import annotations
@@ -36,7 +37,13 @@ class Product:
     own: tuple[Path, ...]
     """Modules and templates of this compiler."""
 
-    def write(self, folder: Path, *, depfile_path: Path | None = None, depfile_target: str | None = None, report_path: Path | None = None, keep_unchanged: bool = False) -> None:
+    def write(self,
+              folder: Path,
+              *,
+              depfile_path: Path | None = None,
+              depfile_target: str | None = None,
+              report_path: Path | None = None,
+              keep_unchanged: bool = False) -> None:
         """Write all files or none, as write_bytes() does; the first, which is the C, as the last."""
         first, *others = ((folder / name, data) for name, data in self.files.items())
         contents = dict(others)
@@ -59,8 +66,8 @@ def write_files(texts: Mapping[Path, str], *, keep_unchanged: bool = False) -> N
 
 
 def write_bytes(contents: Mapping[Path, bytes], *, keep_unchanged: bool = False) -> None:
-    """Write all files or none, moved to their places in the order given. With keep_unchanged a file that has the content
-    already keeps its time stamp.
+    """Write all files or none, moved to their places in the order given. With keep_unchanged a file that has
+    the content already keeps its time stamp.
 
     CompileError E105 when a folder or file cannot be written; nothing is left behind then.
     """
@@ -84,7 +91,10 @@ def write_bytes(contents: Mapping[Path, bytes], *, keep_unchanged: bool = False)
         _sweep(contents)
     except OSError as error:
         where = str(error.filename or next(iter(contents)))
-        raise fail("E105", f"cannot write: {error.strerror or error}", where=where, hint="check the folder's permissions and free space") from None
+        raise fail("E105",
+                   f"cannot write: {error.strerror or error}",
+                   where=where,
+                   hint="check the folder's permissions and free space") from None
     finally:
         for handle, name, _ in staged:
             with contextlib.suppress(OSError):
@@ -101,7 +111,9 @@ def _prefix(path: Path) -> str:
 
 
 def _stage(path: Path) -> tuple[int, str]:
-    """An empty file beside `path`, open and locked: nobody but a run that was killed leaves one without a lock."""
+    """An empty file beside `path`, open and locked: nobody but a run that was killed leaves one without a
+    lock.
+    """
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=_SUFFIX)
         if fcntl is None or (_lock(handle) and os.fstat(handle).st_nlink):
@@ -112,7 +124,9 @@ def _stage(path: Path) -> tuple[int, str]:
 
 
 def _lock(handle: int) -> bool:
-    """False when another process has the lock. Where there are no locks, as on some network file systems: true."""
+    """False when another process has the lock. Where there are no locks, as on some network file systems:
+    true.
+    """
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -162,7 +176,9 @@ def _umask() -> int:
 
 
 def depfile(outputs: Iterable[Path], inputs: Iterable[Path], target: str | None = None) -> bytes:
-    """A Makefile rule that names everything the outputs were made from: the model and this compiler's own files."""
+    """A Makefile rule that names everything the outputs were made from: the model and this compiler's own
+    files.
+    """
     return rule(outputs, [*inputs, *own_files()], target)
 
 
@@ -174,10 +190,11 @@ def own_files() -> tuple[Path, ...]:
 
 
 def rule(outputs: Iterable[Path], inputs: Iterable[Path], target: str | None = None) -> bytes:
-    """A Makefile rule. Paths keep their bytes, whatever their encoding. CompileError E105 for one that no rule can name.
+    """A Makefile rule. Paths keep their bytes, whatever their encoding. CompileError E105 for one that no
+    rule can name.
 
-    target: in place of the outputs, as it is: Make compares texts, so a rule for a relative path needs just that. An input
-    that is gone later is no error then, as with gcc's -MP.
+    target: in place of the outputs, as it is: Make compares texts, so a rule for a relative path needs just
+    that. An input that is gone later is no error then, as with gcc's -MP.
     """
     needed = dict.fromkeys(_escape(p) for p in inputs)
     made = b" ".join(_escape(o) for o in outputs) if target is None else os.fsencode(target)
@@ -188,5 +205,8 @@ def rule(outputs: Iterable[Path], inputs: Iterable[Path], target: str | None = N
 def _escape(path: Path) -> bytes:
     text = os.path.abspath(path).replace(os.sep, "/")
     if "\n" in text or "\r" in text:
-        raise fail("E105", "a depfile cannot name a file with a line feed in its path", where=ascii(text), hint="rename it, or build without a depfile")
+        raise fail("E105",
+                   "a depfile cannot name a file with a line feed in its path",
+                   where=ascii(text),
+                   hint="rename it, or build without a depfile")
     return os.fsencode(text.replace("\\", "/").replace("$", "$$").replace("#", "\\#").replace(" ", "\\ "))

@@ -1,8 +1,8 @@
 """Which C functions a program needs: equal functions once, pointers `restrict` where nothing overlaps.
 
-Two calls share a function when text and parameters are equal and their arguments overlap in the same way. Where an
-input lies exactly where the output does, the function has one pointer for both: the C compiler then sees that element
-i is read before it is written, and keeps its vector code.
+Two calls share a function when text and parameters are equal and their arguments overlap in the same way.
+Where an input lies exactly where the output does, the function has one pointer for both: the C compiler then
+sees that element i is read before it is written, and keeps its vector code.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 from aot_model.c.function import Aliasing, CFunction
 
 
-def collect_functions(program: Program, addresses: Mapping[Buffer, tuple[str, int]], prefix: str) -> dict[Call, CFunction]:
+def collect_functions(program: Program, addresses: Mapping[Buffer, tuple[str, int]],
+                      prefix: str) -> dict[Call, CFunction]:
     """The C function of each call, numbered in the order of first use."""
     known: dict[tuple[object, ...], CFunction] = {}
     result: dict[Call, CFunction] = {}
     for call in program.calls():
         f = call.function
         aliasing = Aliasing() if f.external else _aliasing(call, addresses)
-        key = (f.name, f.params, f.body, f.includes, f.helpers, f.external, f.fails, f.device, f.owner, aliasing)
+        key = (f.name, f.params, f.body, f.includes, f.helpers, f.external, f.fails, f.device, f.owner,
+               aliasing)
         if key not in known:
-            known[key] = CFunction(f.name if f.external else f"{prefix}_{len(known):02d}_{f.name}", f, aliasing, [])
+            known[key] = CFunction(f.name if f.external else f"{prefix}_{len(known):02d}_{f.name}", f,
+                                   aliasing, [])
         known[key].layers.append(call)
         result[call] = known[key]
     return result
@@ -52,7 +55,9 @@ def emitted_by_targets(target: Target, functions: Iterable[CFunction]) -> list[t
 
 
 def _span(buffer: Buffer, addresses: Mapping[Buffer, tuple[str, int]]) -> tuple[object, int, int]:
-    """(memory, begin, end) of an argument. One without elements has an address too: it is as if it had a byte."""
+    """(memory, begin, end) of an argument. One without elements has an address too: it is as if it had a
+    byte.
+    """
     owner, begin = buffer.root()
     memory: object = owner
     if buffer in addresses:

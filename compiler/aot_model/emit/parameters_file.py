@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
 
 def structure(view: ModelView) -> list[str]:
-    """Everything that the code takes for granted, line by line: ports, arrays, states, and each call with its text.
+    """Everything that the code takes for granted, line by line: ports, arrays, states, and each call with its
+    text.
 
-    Free of names and addresses: a model that was trained again has the same lines although its tensors are called
-    otherwise, and pools do not matter. Values that are part of the code (scalars, quantisation) are in the calls.
+    Free of names and addresses: a model that was trained again has the same lines although its tensors are
+    called otherwise, and pools do not matter. Values that are part of the code (scalars, quantisation) are in
+    the calls.
     """
     known: dict[Buffer, str] = {}
-    for kind, buffers in (("input", view.program.inputs), ("output", view.program.outputs), ("state", view.program.states), ("array", list(view.parameters)), ("code", list(view.linked_constants))):
+    for kind, buffers in (("input", view.program.inputs), ("output", view.program.outputs),
+                          ("state", view.program.states), ("array", list(view.parameters)),
+                          ("code", list(view.linked_constants))):
         known.update({b: f"{kind} {k}" for k, b in enumerate(buffers) if b not in known})
 
     def place(buffer: Buffer) -> str:
@@ -41,12 +45,15 @@ def structure(view: ModelView) -> list[str]:
         for step in body:
             if isinstance(step, Call):
                 f = step.function
-                text = hashlib.sha256(repr((f.params, f.body, sorted(f.includes), f.helpers, *((f.name,) if f.external else ()))).encode()).hexdigest()
+                text = hashlib.sha256(
+                    repr((f.params, f.body, sorted(f.includes), f.helpers, *((f.name,) if f.external else
+                                                                             ()))).encode()).hexdigest()
                 yield f"call {step.op} ({', '.join(map(place, step.arguments))}) {text[:16]}"
             elif isinstance(step, Once):
                 yield from ("once", *steps([step.call]))
             elif isinstance(step, Branch):
-                yield from (f"if {place(step.condition)}", *steps(step.then), "else", *steps(step.otherwise), "end")
+                yield from (f"if {place(step.condition)}", *steps(step.then), "else", *steps(step.otherwise),
+                            "end")
             else:
                 yield from (loop(step), *steps(step.body), "end")
 
@@ -56,11 +63,22 @@ def structure(view: ModelView) -> list[str]:
 
     def port(p: Port) -> str:
         q = p.quantisation
-        return f"{known[p.buffer]}: {p.buffer.type}" + (f" scale {list(q.scale)} zero point {list(q.zero_point)} axis {q.axis}" if q else "")
+        return f"{known[p.buffer]}: {p.buffer.type}" + (
+            f" scale {list(q.scale)} zero point {list(q.zero_point)} axis {q.axis}" if q else "")
 
-    states = [f"{known[b]}: {b.type} {hashlib.sha256(b'' if b.data is None else b.data.tobytes()).hexdigest()[:16]}" for b in view.program.states]
-    arrays = [f"{known[b]}: {b.type.dtype.label}[{b.nbytes // b.type.dtype.size}] at {at}" for b, at in offsets(view.parameters).items()]
-    arrays += [f"{known[b]}: {b.type.dtype.label} {hashlib.sha256(little_endian(b.data)).hexdigest()[:16]}" for b in view.linked_constants if b.data is not None]
+    states = [
+        f"{known[b]}: {b.type} {hashlib.sha256(b'' if b.data is None else b.data.tobytes()).hexdigest()[:16]}"
+        for b in view.program.states
+    ]
+    arrays = [
+        f"{known[b]}: {b.type.dtype.label}[{b.nbytes // b.type.dtype.size}] at {at}"
+        for b, at in offsets(view.parameters).items()
+    ]
+    arrays += [
+        f"{known[b]}: {b.type.dtype.label} {hashlib.sha256(little_endian(b.data)).hexdigest()[:16]}"
+        for b in view.linked_constants
+        if b.data is not None
+    ]
     return [*map(port, (*view.inputs, *view.outputs)), *states, *arrays, *steps(view.program.body)]
 
 
@@ -74,7 +92,7 @@ def difference(ours: Sequence[str], theirs: Sequence[str]) -> str | None:
     for a, b in zip(ours, theirs, strict=False):
         if a != b:
             same = a.startswith("call") and a[:-16] == b[:-16]
-            return f"the code of '{_words(a)}' has other values in it (quantisation or scalars)" if same else f"it has '{_words(a)}', the library has '{_words(b)}'"
+            return f"the code of '{_words(a)}' has other values in it (quantisation or scalars)" if same else f"it has '{_words(a)}', the library has '{_words(b)}'"  # noqa: E501
     if len(ours) != len(theirs):
         more, longer = ("more", ours) if len(ours) > len(theirs) else ("less", theirs)
         return f"it has {more} than the library: '{_words(longer[min(len(ours), len(theirs))])}'"
@@ -93,10 +111,13 @@ def checks(view: ModelView) -> list[Check]:
         dtype, size = buffer.type.dtype, buffer.data.size
         for r in beyond_type(buffer.admissible, dtype):
             count = r.elements(size)
-            assert r.holds(buffer.data.view(np.uint8) if dtype.is_float or dtype.bits < 8 else buffer.data), f"'{buffer.name}' itself is not {r}"
+            assert r.holds(buffer.data.view(np.uint8) if dtype.is_float or dtype.bits < 8 else buffer.data
+                           ), f"'{buffer.name}' itself is not {r}"
             if count:
                 signed = not dtype.is_float and dtype.kind != "uint" and dtype is not DType.BOOL
-                found.append(Check(number, f"{'' if signed else 'u'}int{8 * dtype.size}", at + r.first * dtype.size, count, r.step, r.low, r.high, r.rise))
+                found.append(
+                    Check(number, f"{'' if signed else 'u'}int{8 * dtype.size}", at + r.first * dtype.size,
+                          count, r.step, r.low, r.high, r.rise))
     return found
 
 
@@ -119,6 +140,7 @@ def parameters_file(view: ModelView) -> bytes:
         raw = little_endian(buffer.data)
         data[at : at + len(raw)] = raw
     digest = hashlib.sha256(data).digest()[:16]
-    head = HEADER.pack(MAGIC, VERSION, start, len(data), len(view.parameters), structure_hash(view), digest, 0)
+    head = HEADER.pack(MAGIC, VERSION, start, len(data), len(view.parameters), structure_hash(view), digest,
+                       0)
     rest = bytes(start - HEADER.size - 4) + bytes(data)
     return head + struct.pack("<I", zlib.crc32(rest, zlib.crc32(head))) + rest

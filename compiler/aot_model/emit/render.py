@@ -29,7 +29,10 @@ def environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("aot_model", "emit/templates"), undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    made.filters.update(c_string=string_literal, comment=comment_text, initialiser=initialiser, bulk_members=bulk_members)
+    made.filters.update(c_string=string_literal,
+                        comment=comment_text,
+                        initialiser=initialiser,
+                        bulk_members=bulk_members)
     return made
 
 
@@ -43,17 +46,22 @@ def _quantised(port: Port) -> str:
     q = port.quantisation
     if q is None or len(q.scale) != 1:
         return ""
-    return f", real = {q.scale[0]:.9g} * (q - {q.zero_point[0]})" if q.zero_point[0] else f", real = {q.scale[0]:.9g} * q"
+    return f", real = {q.scale[0]:.9g} * (q - {q.zero_point[0]})" if q.zero_point[
+        0] else f", real = {q.scale[0]:.9g} * q"
 
 
 def _run_parameters(view: ModelView) -> str:
-    ports = [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"] if view.options.io != "workspace" else []
+    ports = [f"const {view.name}_inputs *inputs", f"const {view.name}_outputs *outputs"
+             ] if view.options.io != "workspace" else []
     return ", ".join([*ports, *_run_rest(view)]) or "void"
 
 
 def _run_rest(view: ModelView) -> list[str]:
     """Parameters of a run that are not inputs or outputs."""
-    return [*([view.workspace_parameter] if view.workspace_parameter else []), *([f"const {view.name}_devices *devices"] if view.contexts else [])]
+    return [
+        *([view.workspace_parameter] if view.workspace_parameter else []),
+        *([f"const {view.name}_devices *devices"] if view.contexts else [])
+    ]
 
 
 def _positional(view: ModelView) -> list[str]:
@@ -61,7 +69,10 @@ def _positional(view: ModelView) -> list[str]:
     ports = [*view.inputs, *view.outputs]
     names = identifiers([p.c_name for p in ports], taken=("workspace", "pools", "devices"))
     constness = ["const "] * len(view.inputs) + [""] * len(view.outputs)
-    return [*(f"{c}{p.buffer.type.dtype.c_type} *{n}" for c, p, n in zip(constness, ports, names, strict=True)), *_run_rest(view)]
+    return [
+        *(f"{c}{p.buffer.type.dtype.c_type} *{n}" for c, p, n in zip(constness, ports, names, strict=True)),
+        *_run_rest(view)
+    ]
 
 
 NO_MIXED_DOT = """\
@@ -92,7 +103,8 @@ def _parameter_checks(view: ModelView) -> list[str]:
     rows = []
     for c in checks(view):
         low, high = (int_literal(v - turned.get(c.kind, 0), DType.INT64) for v in (c.low, c.high))
-        rows.append(f"{{{c.offset}u, {c.count}u, {c.step}u, {kinds.index(c.kind)}u, {low}, {high}, {c.rise}}}")
+        rows.append(
+            f"{{{c.offset}u, {c.count}u, {c.step}u, {kinds.index(c.kind)}u, {low}, {high}, {c.rise}}}")
     return rows
 
 
@@ -100,17 +112,27 @@ def _guards(view: ModelView) -> str:
     """Checks of the pointers that a caller gives."""
     given = []
     if view.options.io != "workspace":
-        fields = [f"{side}->{p.c_name}" for side, ports in (("inputs", view.inputs), ("outputs", view.outputs)) for p in ports if p.buffer.nbytes]
+        fields = [
+            f"{side}->{p.c_name}" for side, ports in (("inputs", view.inputs), ("outputs", view.outputs))
+            for p in ports if p.buffer.nbytes
+        ]
         given = ["inputs", "outputs", *fields]
     given += ["devices", *(f"devices->{d.name}" for d in view.contexts)] if view.contexts else []
     parameter, bases = view.workspace_parameter.rpartition("*")[2], []
     if parameter:
-        bases = [(p, "workspace" if len(view.pools) == 1 else f"pools->{p.field}") for p in view.pools if p.size]
+        bases = [(p, "workspace" if len(view.pools) == 1 else f"pools->{p.field}")
+                 for p in view.pools
+                 if p.size]
         given += [*([parameter] if len(view.pools) > 1 and bases else []), *(base for _, base in bases)]
     lines = []
     if given:
-        lines += [f"    if ({' || '.join(f'{g} == NULL' for g in given)}) {{", "        return AOT_MODEL_ERROR_NULL;", "    }"]
-    crooked = [f"((uintptr_t){base} & ({view.upper}_{p.macro}_ALIGN - 1u)) != 0u" for p, base in bases if p.align > 1]
+        lines += [
+            f"    if ({' || '.join(f'{g} == NULL' for g in given)}) {{",
+            "        return AOT_MODEL_ERROR_NULL;", "    }"
+        ]
+    crooked = [
+        f"((uintptr_t){base} & ({view.upper}_{p.macro}_ALIGN - 1u)) != 0u" for p, base in bases if p.align > 1
+    ]
     if crooked:
         lines += [f"    if ({' || '.join(crooked)}) {{", "        return AOT_MODEL_ERROR_ALIGNMENT;", "    }"]
     if parameter and not bases:
@@ -128,22 +150,44 @@ def _layers(view: ModelView) -> str:
     text = body.layers(view)
     if not view.devices:
         return text
-    unused = [f"    (void){name};" for name in re.findall(r"\w+", _names(view)) if not re.search(rf"\b{name}\b", text)]
+    unused = [
+        f"    (void){name};" for name in re.findall(r"\w+", _names(view))
+        if not re.search(rf"\b{name}\b", text)
+    ]
     return "\n".join([text, *unused])
 
 
 def render(template: str, view: ModelView, **more: Any) -> str:
     """Text of a template for a model."""
-    checks = [c for chosen in (*view.target.before, view.target) for t in chosen.lineage() for c in t.c_checks]
+    checks = [
+        c for chosen in (*view.target.before, view.target) for t in chosen.lineage() for c in t.c_checks
+    ]
     dialect = DIALECTS[view.target.dialect()]
     if dialect.check is not None and dialect.includes & set(view.includes):
         checks.append(dialect.check)
     return environment().get_template(template).render(
-        m=view, abi=ABI, metadata_of=metadata_of, parameters=parameters, structure_hash=structure_hash, parameter_checks=_parameter_checks, float_list=_float_list, quantised=_quantised, overview=overview, layer_comment=layer_comment, bulk_initialiser=bulk_initialiser, run_parameters=_run_parameters(view), run_rest=_run_rest(view), positional=_positional(view), guards=_guards(view),
-        layers=lambda: _layers(view), bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
-        mixed_dot=_no_mixed_dot(view), checks=list(dict.fromkeys(checks)),
-        advice=view.target.c_advice, **more,
-    )  # fmt: skip
+        m=view,
+        abi=ABI,
+        metadata_of=metadata_of,
+        parameters=parameters,
+        structure_hash=structure_hash,
+        parameter_checks=_parameter_checks,
+        float_list=_float_list,
+        quantised=_quantised,
+        overview=overview,
+        layer_comment=layer_comment,
+        bulk_initialiser=bulk_initialiser,
+        run_parameters=_run_parameters(view),
+        run_rest=_run_rest(view),
+        positional=_positional(view),
+        guards=_guards(view),
+        layers=lambda: _layers(view),
+        bracket=lambda: body.bracket(view, f"{view.name}_layers({_names(view)})"),
+        mixed_dot=_no_mixed_dot(view),
+        checks=list(dict.fromkeys(checks)),
+        advice=view.target.c_advice,
+        **more,
+    )
 
 
 _UNKNOWN = f"0x{'_' * 16}u"
@@ -153,11 +197,12 @@ _UNKNOWN = f"0x{'_' * 16}u"
 def header_and_source(view: ModelView) -> tuple[str, str]:
     """The header, and the C file, which insists on it.
 
-    The number of the build is part of the SHA-256 of both: a C file fits no header but that which was made with it, also where
-    nothing but the weights is different.
+    The number of the build is part of the SHA-256 of both: a C file fits no header but that which was made
+    with it, also where nothing but the weights is different.
     """
     values = render("constants.c.j2", view) if view.linked_constants else ""
-    texts = render("model.h.j2", view, build=_UNKNOWN), layout(render("model.c.j2", view, build=_UNKNOWN)) + values
+    texts = render("model.h.j2", view,
+                   build=_UNKNOWN), layout(render("model.c.j2", view, build=_UNKNOWN)) + values
     build = f"0x{hashlib.sha256(chr(0).join(texts).encode('utf-8')).hexdigest()[:16]}u"
     header, source = (text.replace(_UNKNOWN, build) for text in texts)
     return header, source

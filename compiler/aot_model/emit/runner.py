@@ -1,7 +1,7 @@
 """Programs around one generated library: a test that compares its outputs with vectors, and a benchmark.
 
-Both are plain C99 with stdio and need nothing but the generated header and `<name>.json`, so that they run wherever the
-library does: on the host, in an emulator, on a board with semihosting.
+Both are plain C99 with stdio and need nothing but the generated header and `<name>.json`, so that they run
+wherever the library does: on the host, in an emulator, on a board with semihosting.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from aot_model.library.metadata import Metadata
 
 @dataclass(frozen=True)
 class Library:
-    """A generated library as a caller sees it: what its metadata say, and its external parameters, which a program carries along."""
+    """A generated library as a caller sees it: what its metadata say, and its external parameters, which a
+    program carries along.
+    """
 
     facts: Metadata
     parameters: Array | None
@@ -32,7 +34,8 @@ class Library:
         """The call of <name>_run(), whose arguments the program names so."""
         facts = self.facts
         arguments = [] if facts.io_in_workspace else ["&inputs", "&outputs"]
-        arguments += [self.memory] * facts.caller_owns_workspace + [f"&{facts.name}_test_devices"] * bool(self.devices)
+        arguments += [self.memory] * facts.caller_owns_workspace + [f"&{facts.name}_test_devices"] * bool(
+            self.devices)
         return f"{facts.name}_run({', '.join(arguments)})"
 
     @property
@@ -62,7 +65,8 @@ class Library:
 class Tolerance:
     """How far an output may be from its vector.
 
-    Real numbers: |got - want| <= absolute + relative * |want|, NaN equal to NaN. Integers: |got - want| <= lsb.
+    Real numbers: |got - want| <= absolute + relative * |want|, NaN equal to NaN. Integers: |got - want| <=
+    lsb.
     """
 
     absolute: float = 1e-5
@@ -71,7 +75,8 @@ class Tolerance:
 
 
 def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str, tuple[Path, ...]]:
-    """C of a program that runs every vector and returns 0 when all outputs are within tolerance; and the files read.
+    """C of a program that runs every vector and returns 0 when all outputs are within tolerance; and the
+    files read.
 
     Raises CompileError when the metadata or the vectors cannot be read or do not fit each other.
     """
@@ -97,9 +102,13 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
 
 
 def benchmark_main(metadata: Path, runs: int) -> tuple[str, tuple[Path, ...]]:
-    """C of a program that runs the library `runs` times on inputs of zeros and prints the time of one; the files read."""
+    """C of a program that runs the library `runs` times on inputs of zeros and prints the time of one; the
+    files read.
+    """
     library = Library.read(metadata)
-    return environment().get_template("benchmark_main.c.j2").render(library=library, model=library.facts, runs=runs), library.files
+    return environment().get_template("benchmark_main.c.j2").render(library=library,
+                                                                    model=library.facts,
+                                                                    runs=runs), library.files
 
 
 def _kind(dtype: DType) -> str:
@@ -117,6 +126,7 @@ def _values_of_bytes(facts: Metadata) -> dict[str, Array]:
     """By the label of each float type of at most 8 bits among the outputs: the values of the 256 bytes."""
     found = {port.type.dtype for port in facts.outputs if _kind(port.type.dtype) == "table"}
     return {
-        dtype.label: (np.arange(256) & ((1 << dtype.bits) - 1)).astype(np.uint8).view(dtype.numpy).astype(np.float32)
+        dtype.label: (np.arange(256) &
+                      ((1 << dtype.bits) - 1)).astype(np.uint8).view(dtype.numpy).astype(np.float32)
         for dtype in sorted(found, key=lambda dtype: dtype.label)
     }

@@ -1,4 +1,5 @@
-"""Where a run with Options.trace tells its tensors: behind the step that completes each, before its memory is used again.
+"""Where a run with Options.trace tells its tensors: behind the step that completes each, before its memory is
+used again.
 
     step 1: conv(…)                       tensor 0 'relu1' is complete
             <name>_trace(0, AT(…), 4096)
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Traced:
-    """A buffer that is told behind a step, the tensors of the model's file that it holds, and the calls that wrote it."""
+    """A buffer that is told behind a step, the tensors of the model's file that it holds, and the calls that
+    wrote it.
+    """
 
     buffer: Buffer
     tensors: tuple[ModelTensor, ...]
@@ -35,22 +38,30 @@ class Traced:
 
 
 def traced(program: Program) -> tuple[Traced, ...]:
-    """What a run tells, in its order. Tensors that lie in inputs or in states, which nothing computes, are left out."""
-    written = [(step, call, span) for step in program.body for call in walk_calls([step]) for b in call.buffers(Access.WRITE) if (span := _span(b))[2]]
+    """What a run tells, in its order. Tensors that lie in inputs or in states, which nothing computes, are
+    left out.
+    """
+    written = [(step, call, span)
+               for step in program.body
+               for call in walk_calls([step])
+               for b in call.buffers(Access.WRITE)
+               if (span := _span(b))[2]]
     order = {id(step): k for k, step in enumerate(program.body)}
     found = []
     for held in program.held:
         owner, begin, size = _span(held.buffer)
         if owner.role not in (Role.WORKSPACE, Role.OUTPUT) or not size:
             continue
-        hits = [(step, call) for step, call, (other, at, length) in written if other is owner and at < begin + size and begin < at + length]
+        hits = [(step, call)
+                for step, call, (other, at, length) in written
+                if other is owner and at < begin + size and begin < at + length]
         if hits:
-            found.append(Traced(held.buffer, held.tensors, hits[-1][0], tuple(dict.fromkeys(call for _, call in hits))))
+            found.append(
+                Traced(held.buffer, held.tensors, hits[-1][0],
+                       tuple(dict.fromkeys(call for _, call in hits))))
     return tuple(sorted(found, key=lambda t: order[id(t.step)]))
 
 
 def _span(buffer: Buffer) -> tuple[Buffer, int, int]:
     owner, offset = buffer.root()
     return owner, offset, buffer.nbytes
-
-

@@ -15,11 +15,17 @@ _INDENT = "    "
 
 def statements(view: ModelView, step: Step) -> list[str]:
     """C statements behind a step of the run."""
-    return [f"{_INDENT}{view.name}_tell({k}u, {_address(view, t.buffer)}, {t.buffer.nbytes}u);" for k, t in enumerate(view.traced) if t.step is step]
+    return [
+        f"{_INDENT}{view.name}_tell({k}u, {_address(view, t.buffer)}, {t.buffer.nbytes}u);"
+        for k, t in enumerate(view.traced)
+        if t.step is step
+    ]
 
 
 def _address(view: ModelView, buffer: Buffer) -> str:
-    """A buffer that no call has as an argument has no address of its own: the memory that it is a window of has."""
+    """A buffer that no call has as an argument has no address of its own: the memory that it is a window of
+    has.
+    """
     owner, offset = buffer.root()
     if owner not in view.addresses.of:
         return view.argument(buffer, "uint8_t")

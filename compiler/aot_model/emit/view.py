@@ -1,4 +1,5 @@
-"""What the templates see of a compiled model: names, sizes and texts, worked out once for C, header and JSON."""
+"""What the templates see of a compiled model: names, sizes and texts, worked out once for C, header and JSON.
+"""
 
 from __future__ import annotations
 
@@ -76,11 +77,13 @@ def work_pools(addresses: Addresses, options: Options) -> tuple[WorkPool, ...]:
     """The pools as C has them, in the order of preference."""
     plans = addresses.plan.pools.items()
     if len(plans) == 1:
-        return tuple(WorkPool(n, "WORKSPACE", "workspace", "AT", p.size, p.align, options.sections.get(n)) for n, p in plans)
+        return tuple(
+            WorkPool(n, "WORKSPACE", "workspace", "AT", p.size, p.align, options.sections.get(n))
+            for n, p in plans)
     labels = identifiers([n for n, _ in plans], "pool")
     return tuple(
-        WorkPool(n, f"{c.upper()}_POOL", c, f"AT_{c}", p.size, p.align, options.sections.get(n)) for (n, p), c in zip(plans, labels, strict=True)
-    )
+        WorkPool(n, f"{c.upper()}_POOL", c, f"AT_{c}", p.size, p.align, options.sections.get(n))
+        for (n, p), c in zip(plans, labels, strict=True))
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ class ModelView:
     constants: dict[Buffer, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(name: str, program: Program, addresses: Addresses, target: Target, options: Options, source_name: str, sha256: str) -> ModelView:
+    def of(name: str, program: Program, addresses: Addresses, target: Target, options: Options,
+           source_name: str, sha256: str) -> ModelView:
         name = library_name(name, Path(name))
         pools = work_pools(addresses, options)
         by_name = {p.name: p for p in pools}
@@ -126,20 +130,25 @@ class ModelView:
         def ports(buffers: list[Buffer], names: list[str], macros: list[str]) -> tuple[Port, ...]:
             found = [addresses.of.get(b) if options.io == "workspace" else None for b in buffers]
             places = [(by_name[at[0]], at[1]) if at else (None, None) for at in found]
-            return tuple(Port(b, n, m.upper(), *at) for b, n, m, at in zip(buffers, names, macros, places, strict=True))
+            return tuple(
+                Port(b, n, m.upper(), *at)
+                for b, n, m, at in zip(buffers, names, macros, places, strict=True))
 
         ins = identifiers([b.name for b in program.inputs], "input")
         outs = identifiers([b.name for b in program.outputs], "output")
-        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)], taken=("workspace", "params", "profile", "trace", *(p.macro for p in pools), *(f"{p.name}_constants" for p in options.constant_pools)))
+        macros = identifiers([*ins, *(f"{n}_output" if n in ins else n for n in outs)],
+                             taken=("workspace", "params", "profile", "trace", *(p.macro for p in pools),
+                                    *(f"{p.name}_constants" for p in options.constant_pools)))
         constants = program.constants()
         labels = identifiers([b.name for b in constants], "constant")
-        return ModelView(
-            name, program, addresses, target, options, source_name, sha256,
-            collect_functions(program, addresses.of, name), ports(program.inputs, ins, macros[: len(ins)]), ports(program.outputs, outs, macros[len(ins) :]), pools,
-            {b: f"{name}_c_{n}" for b, n in zip(constants, labels, strict=True)},
-        )  # fmt: skip
+        return ModelView(name, program, addresses, target, options, source_name, sha256,
+                         collect_functions(program, addresses.of, name),
+                         ports(program.inputs, ins, macros[:len(ins)]),
+                         ports(program.outputs, outs, macros[len(ins):]), pools,
+                         {b: f"{name}_c_{n}" for b, n in zip(constants, labels, strict=True)},
+                         )
 
-    # --- sizes ------------------------------------------------------------------------------------------------------
+    # --- sizes ----------------------------------------------------------------------------------------------
 
     @property
     def upper(self) -> str:
@@ -177,17 +186,23 @@ class ModelView:
         headers |= {"aot_model/tvm_ffi.h"} if "tvm-ffi" in self.options.interfaces else set()
         headers |= {f'"{d.header}"' for d in self.devices}
         data = [b.data for b in (*self.linked_constants, *self.program.states) if b.data is not None]
-        headers |= missing_headers(headers, [t for f in self.own_functions for t in (f.function.body, *f.function.helpers)], data)
-        return sorted(headers - {"stdint.h", "stdbool.h"}, key=lambda h: (h.startswith('"'), h.startswith("aot_model/"), h))
+        headers |= missing_headers(
+            headers, [t for f in self.own_functions for t in (f.function.body, *f.function.helpers)], data)
+        return sorted(headers - {"stdint.h", "stdbool.h"},
+                      key=lambda h: (h.startswith('"'), h.startswith("aot_model/"), h))
 
     @cached_property
     def devices(self) -> list[Device]:
         """In the order of first use. CompileError E502 when two have one name."""
-        found = list(dict.fromkeys(f.function.device for f in self.functions if f.function.device is not None))
+        found = list(dict.fromkeys(f.function.device
+                                   for f in self.functions
+                                   if f.function.device is not None))
         names = [d.name for d in found]
         if len(set(names)) != len(names):
             twice = next(n for n in names if names.count(n) > 1)
-            raise fail("E502", f"targets {self.target.label}: two devices are called '{twice}'", hint="targets that share a device declare it alike")
+            raise fail("E502",
+                       f"targets {self.target.label}: two devices are called '{twice}'",
+                       hint="targets that share a device declare it alike")
         return found
 
     @property
@@ -241,7 +256,8 @@ class ModelView:
 
     @cached_property
     def constant_pools(self) -> tuple[ConstantPool, ...]:
-        return place(self.constants, self.options.constant_pools, self.options.sections) if self.options.constant_pools else ()
+        return place(self.constants, self.options.constant_pools,
+                     self.options.sections) if self.options.constant_pools else ()
 
     def bulky(self, constant: Buffer) -> bool:
         """Whether an array is written as strings."""
@@ -257,12 +273,14 @@ class ModelView:
     def attributes(self, constant: Buffer) -> str:
         """C text behind the declarator of an array of constants."""
         pool = next((p for p in self.constant_pools if constant in p.buffers), None)
-        asked = next((p.align for p in self.options.constant_pools if pool is not None and p.name == pool.name), 1)
+        asked = next(
+            (p.align for p in self.options.constant_pools if pool is not None and p.name == pool.name), 1)
         align = max(constant.align, asked)
         text = f" AOT_MODEL_ALIGNED({align})" if align > constant.type.dtype.alignment else ""
-        return text + (f" AOT_MODEL_SECTION({string_literal(pool.section)})" if pool is not None and pool.section else "")
+        return text + (f" AOT_MODEL_SECTION({string_literal(pool.section)})"
+                       if pool is not None and pool.section else "")
 
-    # --- external parameters ----------------------------------------------------------------------------------------
+    # --- external parameters --------------------------------------------------------------------------------
 
     @property
     def external(self) -> bool:
@@ -284,7 +302,7 @@ class ModelView:
         """By constant: its place behind the header of the parameters."""
         return parameters.offsets(self.parameters)
 
-    # --- memory -----------------------------------------------------------------------------------------------------
+    # --- memory ---------------------------------------------------------------------------------------------
 
     @property
     def used_pools(self) -> list[WorkPool]:
@@ -310,7 +328,7 @@ class ModelView:
         pool, offset = self.addresses.of[buffer]
         return f"{next(p.at for p in self.pools if p.name == pool)}({element}, {offset})"
 
-    # --- texts ------------------------------------------------------------------------------------------------------
+    # --- texts ----------------------------------------------------------------------------------------------
 
     def argument(self, buffer: Buffer, element: str) -> str:
         """C text of the pointer that a call passes."""
@@ -327,7 +345,8 @@ class ModelView:
         name = next(p.c_name for p in ports if p.buffer is owner)
         same = element == owner.type.dtype.c_type
         base = f"{struct}->{name}" + (f" + {offset // owner.type.dtype.size}" if offset else "")
-        return base if same else f"({'const ' if owner.role is Role.INPUT else ''}{element} *)({'const ' if owner.role is Role.INPUT else ''}void *)({base})"
+        return base if same else (f"({'const ' if owner.role is Role.INPUT else ''}{element} "
+                                  f"*)({'const ' if owner.role is Role.INPUT else ''}void *)({base})")
 
     def call_text(self, call: Call) -> str:
         f = self.calls[call]
@@ -355,7 +374,10 @@ class ModelView:
             if fill is not None:
                 lines.append(f"memset({place}, {fill}, {buffer.nbytes}u); /* {comment_text(buffer.name)} */")
             else:
-                lines.append(f"memcpy({place}, {self.name}_state{k}, {buffer.nbytes}u); /* {comment_text(buffer.name)} */")
+                lines.append(
+                    f"memcpy({place}, {self.name}_state{k}, {buffer.nbytes}u); /* "
+                    f"{comment_text(buffer.name)} */"
+                )
         return lines
 
     def initial_states(self) -> list[tuple[int, Buffer]]:

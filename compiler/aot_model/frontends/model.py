@@ -37,7 +37,8 @@ class Model:
     notes: list[str] = field(default_factory=list)
     format: str = "onnx"
     constants: Mapping[str | int, np.ndarray] = field(default_factory=dict)
-    """Inputs of the file that are constants because the user says so, by name (TFLite: number) of the tensor."""
+    """Inputs of the file that are constants because the user says so, by name (TFLite: number) of the tensor.
+    """
 
 
 def name_tensors(found: Iterable[tuple[str | int, str, Value]]) -> None:

@@ -1,8 +1,9 @@
 """ONNX: from a ModelProto to a Graph.
 
-Functions of the model are inlined, old opsets brought to the newest (onnx_opsets.py), shapes inferred by our operators
-while nodes are added, and what is constant is folded on the way, so that shapes computed in the graph are known when a
-Reshape asks for them. A symbolic leading dimension is bound to 1, with a note; others need --dim.
+Functions of the model are inlined, old opsets brought to the newest (onnx_opsets.py), shapes inferred by our
+operators while nodes are added, and what is constant is folded on the way, so that shapes computed in the
+graph are known when a Reshape asks for them. A symbolic leading dimension is bound to 1, with a note; others
+need --dim.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.onnx_attributes import make_operator, plain
-from aot_model.frontends.onnx_checks import AI_ONNX, check_equal_types, check_model, shape_problem, type_problem
+from aot_model.frontends.onnx_checks import (
+    AI_ONNX,
+    check_equal_types,
+    check_model,
+    shape_problem,
+    type_problem,
+)
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_functions import function_body, has_function, operand_problem
 from aot_model.frontends.onnx_gradient import gradient
@@ -40,8 +47,8 @@ from aot_model.passes.fold_constants import folded
 
 
 def complete_proto(path: Path) -> tuple[bytes, onnx.ModelProto, list[Path]]:
-    """The bytes of a file; the model in it, checked, with its external data and its functions in place of their calls;
-    all files that it is made of. CompileError E1xx."""
+    """The bytes of a file; the model in it, checked, with its external data and its functions in place of
+    their calls; all files that it is made of. CompileError E1xx."""
     data, proto = read_proto(path)
     check_model(proto, str(path))
     sources = [path, *load_external(proto, path)]
@@ -62,7 +69,10 @@ def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
         digest.update(extra.read_bytes())
     importer = Importer(proto, str(path), bindings or Bindings())
     graph = importer.run()
-    return Model(graph, tuple(sources), digest.hexdigest(), [*importer.binder.notes, *importer.notes], constants=importer.given)
+    return Model(graph,
+                 tuple(sources),
+                 digest.hexdigest(), [*importer.binder.notes, *importer.notes],
+                 constants=importer.given)
 
 
 HANDLERS = {**STRUCTURES, "ai.onnx.preview.training.Gradient": gradient}
@@ -96,22 +106,37 @@ class Importer:
                 if isinstance(value, Value) and value.data is not None:
                     self.given[info.name] = value.data
                 if value is not None:
-                    graph.inputs += list(value.values) if isinstance(value, Items) else [] if value.is_const else [value]
-                    scope[info.name] = value.values[0] if isinstance(value, Items) and info.type.optional_type.elem_type.HasField("tensor_type") and value.values else value
+                    graph.inputs += list(value.values) if isinstance(
+                        value, Items) else [] if value.is_const else [value]
+                    scope[info.name] = value.values[0] if isinstance(
+                        value, Items) and info.type.optional_type.elem_type.HasField(
+                            "tensor_type") and value.values else value
         unknown = set(self.binder.dims) - self.binder.used
         if unknown:
-            names = sorted({dimension_name(d) for i in self.proto.graph.input for d in i.type.tensor_type.shape.dim} - {""})
+            names = sorted(
+                {dimension_name(d)
+                 for i in self.proto.graph.input
+                 for d in i.type.tensor_type.shape.dim} - {""})
             has = f"it has: {', '.join(map(printable, names))}" if names else "it has none"
             self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
         if self.binder.constants:
-            self._problem("E203", f"--constant names unknown inputs: {', '.join(map(printable, sorted(self.binder.constants)))}")
+            self._problem(
+                "E203",
+                f"--constant names unknown inputs: {', '.join(map(printable, sorted(self.binder.constants)))}"
+            )
         self._raise()
         self._body(self.proto.graph, graph, scope)
         graph.outputs += [self.sizes.shapes[v] for v in graph.outputs if v in self.sizes.shapes]
         if self.sizes.bounds and not self.problems:
-            self._problem("E203", f"--bound names values of which the size does not depend on data: {', '.join(map(printable, sorted(self.sizes.bounds)))}")
+            self._problem(
+                "E203",
+                "--bound names values of which the size does not depend on data: "
+                f"{', '.join(map(printable, sorted(self.sizes.bounds)))}"
+            )
         self._raise()
-        name_tensors((name, name, value) for name, value in scope.items() if isinstance(value, Value) and value not in self.sizes.shapes)
+        name_tensors((name, name, value)
+                     for name, value in scope.items()
+                     if isinstance(value, Value) and value not in self.sizes.shapes)
         return graph
 
     def _raise(self) -> None:
@@ -121,14 +146,16 @@ class Importer:
     def _problem(self, code: str, message: str, node: onnx.NodeProto | None = None, hint: str = "") -> None:
         where = self.where
         if node is not None:
-            where += f": node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({printable(node.op_type)})"
+            where += (f": node '{printable(node.name or (node.output[0] if node.output else '?'))}' "
+                      f"({printable(node.op_type)})")
         self.problems.append(Problem(code, message, where, hint))
 
     def element_type(self, code: int) -> DType:
         """The element type of an ONNX code. KeyError, TypeError or ValueError when there is none."""
-        return self.strings if code == onnx.TensorProto.STRING else DType.of(onnx.helper.tensor_dtype_to_np_dtype(code))
+        return self.strings if code == onnx.TensorProto.STRING else DType.of(
+            onnx.helper.tensor_dtype_to_np_dtype(code))
 
-    # --- nodes ------------------------------------------------------------------------------------------------------
+    # --- nodes ----------------------------------------------------------------------------------------------
 
     def _check_operators(self, graph: onnx.GraphProto) -> None:
         """Name every operator that nobody knows, before anything else."""
@@ -137,11 +164,15 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(domain, node.op_type) is None and not has_function(domain, node.op_type, self.version(domain)):
-                    missing.setdefault(printable(_label(domain, node.op_type)), []).append(printable(node.name or (node.output[0] if node.output else "?")))
+                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(
+                        domain, node.op_type) is None and not has_function(domain, node.op_type,
+                                                                           self.version(domain)):
+                    missing.setdefault(printable(_label(domain, node.op_type)), []).append(
+                        printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
-            listed = ", ".join(f"'{n}'" for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+            listed = ", ".join(f"'{n}'"
+                               for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
             self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
         self._raise()
 
@@ -158,7 +189,9 @@ class Importer:
             graph.outputs += value.values if isinstance(value, Items) else [value]
 
     def inline(self, source: onnx.GraphProto, graph: Graph, scope: Scope, prefix: str = "") -> list[Any]:
-        """Import the nodes of a graph into `graph`; the values of its outputs. What goes wrong is in `problems`."""
+        """Import the nodes of a graph into `graph`; the values of its outputs. What goes wrong is in
+        `problems`.
+        """
         for tensor in source.initializer:
             value = self._tensor(tensor, tensor.name)
             if value is not None:
@@ -180,21 +213,29 @@ class Importer:
     def _check_declared(self, info: onnx.ValueInfoProto, value: Value) -> None:
         """The type that the file declares for an output must be the one that follows from the inputs."""
         declared = info.type.tensor_type
-        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(value, Value) or value in self.sizes.shapes:
+        if info.type.WhichOneof("value") != "tensor_type" or not isinstance(
+                value, Value) or value in self.sizes.shapes:
             return
-        dims = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim]
+        dims = [
+            d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None for d in declared.shape.dim
+        ]
         known = declared.HasField("shape") and not self.binder.used and not self.binder.notes
-        wrong_shape = known and (len(dims) != value.type.rank or any(d not in (None, n) for d, n in zip(dims, value.shape, strict=True)))
-        dtype = self._dtype(declared.elem_type, f"output '{printable(info.name)}'") if declared.elem_type else None
+        wrong_shape = known and (len(dims) != value.type.rank
+                                 or any(d not in (None, n) for d, n in zip(dims, value.shape, strict=True)))
+        dtype = self._dtype(declared.elem_type,
+                            f"output '{printable(info.name)}'") if declared.elem_type else None
         if wrong_shape or (dtype is not None and dtype is not value.dtype):
-            said = f"{dtype.label if dtype else 'tensor'}{['?' if d is None else d for d in dims] if declared.HasField('shape') else ''}"
-            self._problem("E301", f"output '{printable(info.name)}' is declared {said}, but computed as {value.type}", hint="export the model anew, or correct its declaration")
+            said = f"{dtype.label if dtype else 'tensor'}{['?' if d is None else d for d in dims] if declared.HasField('shape') else ''}"  # noqa: E501
+            self._problem("E301",
+                          f"output '{printable(info.name)}' is declared {said}, but computed as {value.type}",
+                          hint="export the model anew, or correct its declaration")
 
     def _dtype(self, code: int, what: str) -> DType | None:
         try:
             return self.element_type(code)
         except (KeyError, TypeError, ValueError):
-            name = onnx.TensorProto.DataType.Name(code) if code in onnx.TensorProto.DataType.values() else str(code)
+            name = onnx.TensorProto.DataType.Name(
+                code) if code in onnx.TensorProto.DataType.values() else str(code)
             self._problem("E202", f"{what} has element type {name}, which is not supported")
             return None
 
@@ -203,7 +244,8 @@ class Importer:
             return None
         try:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                raise ValueError("its data are in another file, which was not read")  # onnx would read it from the current directory
+                # onnx would read it from the current directory
+                raise ValueError("its data are in another file, which was not read")
             if tensor.data_type == onnx.TensorProto.STRING:
                 return self._strings(list(tensor.string_data), name, tuple(tensor.dims))
             return constant(name, np.array(onnx.numpy_helper.to_array(tensor)))
@@ -222,7 +264,8 @@ class Importer:
         absent = [n for n in proto.input if n and n not in scope]
         if absent:
             if not self.problems:
-                self._problem("E102", f"reads '{printable(absent[0])}', which nothing computes before it", proto)
+                self._problem("E102", f"reads '{printable(absent[0])}', which nothing computes before it",
+                              proto)
             return
         if proto.op_type == "Constant" and proto.domain in AI_ONNX:
             value = self._constant_node(proto)
@@ -233,14 +276,16 @@ class Importer:
         while inputs and inputs[-1] is None:
             inputs.pop()
         domain = "" if proto.domain in AI_ONNX else proto.domain
-        why = type_problem(proto, domain, self.version(domain), [v.dtype if isinstance(v, Value) else None for v in inputs])
+        why = type_problem(proto, domain, self.version(domain),
+                           [v.dtype if isinstance(v, Value) else None for v in inputs])
         if why:
             self._problem("E301", why, proto)
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
             handler = HANDLERS.get(_label(domain, proto.op_type))
-            for value in self.sizes.among(inputs) if handler is not None and proto.op_type not in ("If", "Identity", "Transpose") else ():
+            for value in self.sizes.among(inputs) if handler is not None and proto.op_type not in (
+                    "If", "Identity", "Transpose") else ():
                 raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
             check_equal_types(domain, proto, self.version(domain), inputs)
             if handler is not None and handler(place):
@@ -257,17 +302,22 @@ class Importer:
     def _operator(self, place: Place, domain: str) -> tuple[Operator, list[Value | None]]:
         """The operator of a node in its newest form, and its inputs. OperatorError when there is none."""
         proto, version = place.proto, self.version(domain)
-        name, attributes, inputs = modernise(domain, proto.op_type, version, self.attributes(place), place.inputs, len(proto.output), place.build)
+        name, attributes, inputs = modernise(domain, proto.op_type, version, self.attributes(place),
+                                             place.inputs, len(proto.output), place.build)
         cls = self._class(domain, name)
         if cls is None:
-            raise OperatorError(f"the form of opset {version} is not supported", "E202", "convert the model to a newer opset")
+            raise OperatorError(f"the form of opset {version} is not supported", "E202",
+                                "convert the model to a newer opset")
         op = self.sizes.bounded(make_operator(cls, attributes, self.element_type, self.strings), proto.output)
-        if not (op.movement or op.strings) and any(isinstance(v, Value) and v.dtype.is_string for v in inputs):
+        if not (op.movement or op.strings) and any(
+                isinstance(v, Value) and v.dtype.is_string for v in inputs):
             raise OperatorError("is not supported on strings", "E202")
         return op, inputs
 
     def _add(self, place: Place, domain: str, prefix: str) -> None:
-        """Add a node to the graph, or its results where they are known. OperatorError when the inputs do not fit."""
+        """Add a node to the graph, or its results where they are known. OperatorError when the inputs do not
+        fit.
+        """
         op, inputs = self._operator(place, domain)
         types, axes, count = op.infer(inputs), op.sized_by_data(inputs), self.sizes.row_count(op, inputs)
         for why in filter(None, (shape_problem(t.shape, t.dtype.size) for t in types)):
@@ -291,7 +341,8 @@ class Importer:
                 self.sizes.add_rows(value, count, place.build)
         place.scope.update({n: v for n, v in zip(wanted, outputs, strict=False) if n})
 
-    def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope, inputs: list[Value | None]) -> None:
+    def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope,
+                  inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
         body = function_body(proto, self.version(proto.domain), inputs)
         if body is None:
@@ -322,9 +373,11 @@ class Importer:
             if a.name == "value":
                 return self._tensor(a.t, name)
             if a.name in ("value_float", "value_floats"):
-                return constant(name, np.asarray(a.f if a.name == "value_float" else list(a.floats), dtype=np.float32))
+                return constant(
+                    name, np.asarray(a.f if a.name == "value_float" else list(a.floats), dtype=np.float32))
             if a.name in ("value_int", "value_ints"):
-                return constant(name, np.asarray(a.i if a.name == "value_int" else list(a.ints), dtype=np.int64))
+                return constant(name,
+                                np.asarray(a.i if a.name == "value_int" else list(a.ints), dtype=np.int64))
             if a.name in ("value_string", "value_strings"):
                 texts = [a.s] if a.name == "value_string" else list(a.strings)
                 return self._strings(texts, name, () if a.name == "value_string" else (len(texts),))
@@ -360,14 +413,15 @@ class Importer:
 
 _MAPS = "maps have no size that is known at compile time; give the model a tensor with a column for each key"
 _INSTEAD = {
-    "ai.onnx.ml.CastMap": _MAPS,
-    "ai.onnx.ml.DictVectorizer": _MAPS,
+    "ai.onnx.ml.CastMap": _MAPS, "ai.onnx.ml.DictVectorizer": _MAPS,
     "com.microsoft.Tokenizer": "give the model words: a tensor of strings",
-    "ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work depend on their content; give the model the pixels",
+    "ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work depend on their content; give the "
+                    "model the pixels",
 }
 """Operators that are left out on purpose, and what to do without them."""
 _LAYOUTS = ("com.microsoft.nchwc.", "com.ms.internal.nhwc.")
-_FOR_ITS_MACHINE = "its tensors are laid out for the processor that optimised the model, which the file does not name; save it with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL"
+_FOR_ITS_MACHINE = ("its tensors are laid out for the processor that optimised the model, which the file "
+                    "does not name; save it with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL")
 
 
 def _label(domain: str, name: str) -> str:
@@ -383,4 +437,5 @@ def _nearest(label: str) -> str:
         return _FOR_ITS_MACHINE
     names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
     near = difflib.get_close_matches(label, names, 1, 0.75)
-    return f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"
+    return f"the nearest supported operator is {near[0]}" if near else ("see `aot-model ops` for the "
+                                                                        "operators that are")

@@ -1,7 +1,7 @@
 """What must hold of an ONNX file before it is read further: names are text and written once, sizes are sane.
 
-onnx.checker stops at its first finding, does not know sizes, and takes many files that contradict themselves; these
-checks find everything of their kind at once and cost one walk over the protobuf.
+onnx.checker stops at its first finding, does not know sizes, and takes many files that contradict themselves;
+these checks find everything of their kind at once and cost one walk over the protobuf.
 """
 
 from __future__ import annotations
@@ -66,11 +66,16 @@ def tensors(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
     """Every tensor of a model: initialisers, attributes, those in the bodies of nodes and of functions."""
     nodes = [n for every in node_lists(proto) for n in every]
     found = [t for g in (proto.graph, *_bodies(nodes)) for t in g.initializer]
-    return found + [t for n in nodes for a in n.attribute for t in (*([a.t] if a.HasField("t") else []), *a.tensors)]
+    return found + [
+        t for n in nodes for a in n.attribute for t in (*([a.t] if a.HasField("t") else []), *a.tensors)
+    ]
 
 
 def _bodies(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
-    return [g for node in nodes for a in node.attribute for g in ([a.g] if a.HasField("g") else []) + list(a.graphs)]
+    return [
+        g for node in nodes for a in node.attribute
+        for g in ([a.g] if a.HasField("g") else []) + list(a.graphs)
+    ]
 
 
 def shape_problem(shape: Sequence[int], element_bytes: int) -> str | None:
@@ -104,7 +109,12 @@ def _names(proto: onnx.ModelProto) -> list[str]:
 def _opsets(proto: onnx.ModelProto, where: str) -> list[Problem]:
     for opset in (o for f in (proto, *proto.functions) for o in f.opset_import):
         if opset.version > MAX_OPSET:
-            return [Problem("E102", f"the model has the opset {opset.version} of '{printable(opset.domain or 'ai.onnx')}'", where)]
+            return [
+                Problem(
+                    "E102",
+                    f"the model has the opset {opset.version} of '{printable(opset.domain or 'ai.onnx')}'",
+                    where)
+            ]
     versions = {o.domain: o.version for o in proto.opset_import}
     version = next((versions[d] for d in AI_ONNX if d in versions), None)
     used = any(n.domain in AI_ONNX for g in graphs(proto.graph) for n in g.node)
@@ -115,7 +125,10 @@ def _opsets(proto: onnx.ModelProto, where: str) -> list[Problem]:
         return [Problem("E102", f"the model has the opset {version}", where)]
     if version > newest:
         hint = "upgrade the onnx package, or export the model for an older opset"
-        return [Problem("E202", f"the model has opset {version}; the installed onnx package knows {newest}", where, hint)]
+        return [
+            Problem("E202", f"the model has opset {version}; the installed onnx package knows {newest}",
+                    where, hint)
+        ]
     return []
 
 
@@ -125,11 +138,18 @@ def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
     inputs = [i.name for i in graph.input]
     initial = [t.name for t in graph.initializer]
     optional_inputs = set(inputs) & set(initial)
-    for name in [*inputs, *(n for n in initial if n not in optional_inputs), *(o for node in graph.node for o in node.output)]:
+    for name in [
+            *inputs, *(n for n in initial if n not in optional_inputs),
+            *(o for node in graph.node for o in node.output)
+    ]:
         if name and name in written:
-            problems.append(Problem("E102", f"'{printable(name)}' is written more than once", where, "names must be unique in a graph"))
+            problems.append(
+                Problem("E102", f"'{printable(name)}' is written more than once", where,
+                        "names must be unique in a graph"))
         written.add(name)
-    for tensor in [*graph.initializer, *(a.t for node in graph.node for a in node.attribute if a.HasField("t"))]:
+    for tensor in [
+            *graph.initializer, *(a.t for node in graph.node for a in node.attribute if a.HasField("t"))
+    ]:
         why = shape_problem(tensor.dims, 1)
         if why:
             problems.append(Problem("E102", f"constant '{printable(tensor.name)}' {why}", where))
@@ -146,13 +166,15 @@ def _arity(proto: onnx.ModelProto, where: str) -> list[Problem]:
             schema = onnx.defs.get_schema(node.op_type, versions.get(domain, 1), domain)
         except onnx.defs.SchemaError:
             continue
-        for kind, names, least, most in (
-            ("inputs", node.input, schema.min_input, schema.max_input), ("outputs", node.output, schema.min_output, schema.max_output),
-        ):  # fmt: skip
+        for kind, names, least, most in (("inputs", node.input, schema.min_input, schema.max_input),
+                                         ("outputs", node.output, schema.min_output, schema.max_output),
+                                         ):
             count = max((k + 1 for k, name in enumerate(names) if name), default=0)
             if not least <= len(names) or count > most:
                 allowed = f"{least}" if least == most else f"{least} to {most}"
-                place = f"{where}: node '{printable(node.name or (node.output[0] if node.output else '?'))}' ({node.op_type})"
+                place = (f"{where}: node "
+                         f"'{printable(node.name or (node.output[0] if node.output else '?'))}' "
+                         f"({node.op_type})")
                 problems.append(Problem("E102", f"has {len(names)} {kind}, not {allowed}", place))
     return problems
 
@@ -165,7 +187,8 @@ def _spellings(dtype: DType) -> set[str]:
     return {f"tensor({n})" for n in (name, name.removesuffix("fn"), name.removesuffix("fnu"))}
 
 
-def type_problem(node: onnx.NodeProto, domain: str, version: int, dtypes: Sequence[DType | None]) -> str | None:
+def type_problem(node: onnx.NodeProto, domain: str, version: int,
+                 dtypes: Sequence[DType | None]) -> str | None:
     """Which input has an element type that the standard does not give the operator; None when all fit."""
     try:
         schema = onnx.defs.get_schema(node.op_type, version, domain)
@@ -175,7 +198,8 @@ def type_problem(node: onnx.NodeProto, domain: str, version: int, dtypes: Sequen
     for k, dtype in enumerate(dtypes):
         allowed = formal[min(k, len(formal) - 1)].types if formal else ()
         if dtype is not None and allowed and not _spellings(dtype) & set(allowed):
-            names = sorted(t.removeprefix("tensor(").removesuffix(")") for t in allowed if t.startswith("tensor("))
+            names = sorted(
+                t.removeprefix("tensor(").removesuffix(")") for t in allowed if t.startswith("tensor("))
             return f"input {k} is {dtype.label}; opset {version} has {', '.join(names)}"
     return None
 
@@ -199,13 +223,14 @@ def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:
 
     if size(proto.graph.node, 0) <= MAX_NODES:
         return []
-    message = f"has more than {MAX_NODES:,} nodes once its functions are inlined, or they are nested more than {MAX_FUNCTION_DEPTH} deep"
+    message = (f"has more than {MAX_NODES:,} nodes once its functions are inlined, or they are nested more "
+               f"than {MAX_FUNCTION_DEPTH} deep")
     return [Problem("E102", f"the model {message}", where)]
 
 
 def check_equal_types(domain: str, proto: onnx.NodeProto, version: int, inputs: Sequence[object]) -> None:
-    """OperatorError where inputs differ whose types the schema says are the same: what reads them would take the
-    numbers of one for those of another. Strings are of one type whatever room they have."""
+    """OperatorError where inputs differ whose types the schema says are the same: what reads them would take
+    the numbers of one for those of another. Strings are of one type whatever room they have."""
     if not onnx.defs.has(proto.op_type, domain):
         return
     try:
@@ -221,4 +246,7 @@ def check_equal_types(domain: str, proto: onnx.NodeProto, version: int, inputs: 
             continue
         first = seen.setdefault(f.type_str, value)
         if first.dtype is not value.dtype and not f.type_str.startswith(("tensor(", "seq(", "optional(")):
-            raise OperatorError(f"'{printable(first.name)}' {first.type} and '{printable(value.name)}' {value.type} must be of one type")
+            raise OperatorError(
+                f"'{printable(first.name)}' {first.type} and '{printable(value.name)}' {value.type} must be "
+                "of one type"
+            )

@@ -1,7 +1,8 @@
 """ONNX files: the model's own, and those with external data (tensors whose values are beside the model).
 
-The data are read here and not with onnx.external_data_helper, which refuses symbolic links and files with several hard
-links: build systems that sandbox their actions (Bazel) or copy sources (SCons) hand in just those.
+The data are read here and not with onnx.external_data_helper, which refuses symbolic links and files with
+several hard links: build systems that sandbox their actions (Bazel) or copy sources (SCons) hand in just
+those.
 """
 
 from __future__ import annotations
@@ -27,30 +28,45 @@ def read_proto(path: Path) -> tuple[bytes, onnx.ModelProto]:
     try:
         proto.ParseFromString(data)
     except DecodeError as error:
-        raise fail("E102", f"neither an ONNX nor a TFLite model: {error}", where=str(path), hint=_other_format(path)) from None
+        raise fail("E102",
+                   f"neither an ONNX nor a TFLite model: {error}",
+                   where=str(path),
+                   hint=_other_format(path)) from None
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
-        raise fail("E102", "neither an ONNX nor a TFLite model: it has no graph", where=str(path), hint=_other_format(path))
+        raise fail("E102",
+                   "neither an ONNX nor a TFLite model: it has no graph",
+                   where=str(path),
+                   hint=_other_format(path))
     return data, proto
 
 
 def _other_format(path: Path) -> str:
     """What to do with a file that is a model of somebody else's."""
     known = {
-        ".h5": "Keras", ".keras": "Keras", ".pb": "TensorFlow", ".pt": "PyTorch", ".pth": "PyTorch", ".pkl": "Python's pickle",
-        ".safetensors": "safetensors", ".joblib": "scikit-learn", ".mlmodel": "Core ML",
-    }  # fmt: skip
+        ".h5": "Keras", ".keras": "Keras", ".pb": "TensorFlow", ".pt": "PyTorch", ".pth": "PyTorch",
+        ".pkl": "Python's pickle", ".safetensors": "safetensors", ".joblib": "scikit-learn",
+        ".mlmodel": "Core ML",
+    }
     if owner := known.get(path.suffix.lower()):
-        return f"'{path.suffix}' is a file of {owner}: export it to ONNX (torch.onnx.export, tf2onnx, skl2onnx) or TFLite (tf.lite.TFLiteConverter)"
+        return (f"'{path.suffix}' is a file of {owner}: export it to ONNX (torch.onnx.export, tf2onnx, "
+                "skl2onnx) or TFLite (tf.lite.TFLiteConverter)")
     return "give an .onnx or .tflite file"
 
 
 def external_locations(proto: onnx.ModelProto) -> list[str]:
     """Locations of external data as they are written in the model; whether they exist is not looked at."""
-    return sorted({e.value for t in _external(proto) for e in t.external_data if e.key == "location" and _is_name(e.value)})
+    return sorted({
+        e.value
+        for t in _external(proto)
+        for e in t.external_data
+        if e.key == "location" and _is_name(e.value)
+    })
 
 
 def operators(proto: onnx.ModelProto) -> Counter[tuple[str, str]]:
-    """How often each operator (domain, name) is in a model: in inner graphs too, and in functions, which are not operators themselves."""
+    """How often each operator (domain, name) is in a model: in inner graphs too, and in functions, which are
+    not operators themselves.
+    """
     functions = {(f.domain, f.name) for f in proto.functions}
     counted: Counter[tuple[str, str]] = Counter()
     waiting = [*proto.graph.node, *(node for f in proto.functions for node in f.node)]
@@ -66,7 +82,8 @@ def operators(proto: onnx.ModelProto) -> Counter[tuple[str, str]]:
 def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
     """Read external data into the tensors; the files that it came from.
 
-    CompileError E103 with all data that are missing or shorter than the model says, or outside the model's folder.
+    CompileError E103 with all data that are missing or shorter than the model says, or outside the model's
+    folder.
     """
     files: dict[Path, bytes] = {}
     problems: list[Problem] = []
@@ -77,17 +94,28 @@ def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
         file = path.parent / location
         try:
             if not _is_name(location) or not _is_beside(file, path):
-                problems.append(Problem("E103", f"external data of '{name}' is at '{printable(location)}', outside the model's folder", str(path)))
+                problems.append(
+                    Problem(
+                        "E103",
+                        f"external data of '{name}' is at '{printable(location)}', outside the model's folder",  # noqa: E501
+                        str(path)))
                 continue
             if not file.is_file():
-                problems.append(Problem("E103", f"external data '{printable(location)}' of '{name}' is missing", str(path), "copy it beside the model"))
+                problems.append(
+                    Problem("E103", f"external data '{printable(location)}' of '{name}' is missing",
+                            str(path), "copy it beside the model"))
                 continue
             if file not in files:
                 files[file] = file.read_bytes()
             tensor.raw_data = _part(files[file], entries)
-        except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: Python before 3.13 of links in a circle
+        # RuntimeError: Python before 3.13 of links in a circle
+        except (OSError, ValueError, RuntimeError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
-            problems.append(Problem("E103", f"external data '{printable(location)}' of '{name}' cannot be read: {printable(str(why))}", str(path)))
+            problems.append(
+                Problem(
+                    "E103",
+                    f"external data '{printable(location)}' of '{name}' cannot be read: {printable(str(why))}",  # noqa: E501
+                    str(path)))
             continue
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
@@ -97,13 +125,19 @@ def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
 
 
 def _is_name(location: object) -> bool:
-    """Whether a location can be the name of a file: text (protobuf gives bytes for what is not UTF-8) that can be shown."""
-    return isinstance(location, str) and location != "" and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in location)
+    """Whether a location can be the name of a file: text (protobuf gives bytes for what is not UTF-8) that
+    can be shown.
+    """
+    return isinstance(
+        location, str) and location != "" and not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in location)
 
 
 def _is_beside(file: Path, model: Path) -> bool:
-    """Whether a file is in the model's folder or below it, also when both are links into another folder (a sandbox)."""
-    return any(file.resolve().is_relative_to(folder) for folder in (model.parent.resolve(), model.resolve().parent))
+    """Whether a file is in the model's folder or below it, also when both are links into another folder (a
+    sandbox).
+    """
+    return any(file.resolve().is_relative_to(folder)
+               for folder in (model.parent.resolve(), model.resolve().parent))
 
 
 def _part(data: bytes, entries: dict[str, str]) -> bytes:

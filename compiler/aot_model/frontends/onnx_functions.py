@@ -17,7 +17,9 @@ from aot_model.ir.values import Value
 
 @dataclass(frozen=True)
 class Body:
-    """The nodes of a function with the node's attributes put in, its formal inputs and outputs, and its opsets."""
+    """The nodes of a function with the node's attributes put in, its formal inputs and outputs, and its
+    opsets.
+    """
 
     nodes: tuple[onnx.NodeProto, ...]
     inputs: tuple[str, ...]
@@ -45,9 +47,11 @@ def function_body(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | 
     if schema is None:
         return None
     if schema.has_context_dependent_function:
-        opset = max((v for v in schema.context_dependent_function_opset_versions if v <= version), default=version)
+        opset = max((v for v in schema.context_dependent_function_opset_versions if v <= version),
+                    default=version)
         types = [_type(v) for v in inputs]
-        data = schema.get_context_dependent_function_with_opset_version(opset, proto.SerializeToString(), types)
+        data = schema.get_context_dependent_function_with_opset_version(opset, proto.SerializeToString(),
+                                                                        types)
     elif schema.has_function:
         opset = max((v for v in schema.function_opset_versions if v <= version), default=version)
         data = schema.get_function_with_opset_version(opset)
@@ -68,7 +72,8 @@ def function_body(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | 
 
 def operand_problem(operator: str, inputs: Sequence[Value | None]) -> str | None:
     """What the specification asks of operands and the function does not look at; None when all fit."""
-    if operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss") and len(inputs) > 2 and inputs[0] and inputs[2]:
+    if operator in ("NegativeLogLikelihoodLoss",
+                    "SoftmaxCrossEntropyLoss") and len(inputs) > 2 and inputs[0] and inputs[2]:
         classes = inputs[0].shape[1:2]
         if inputs[2].shape != classes:
             return f"the weights {inputs[2].type} are not one for each of the classes {list(classes)}"
@@ -83,7 +88,9 @@ def _type(value: Value | None) -> bytes:
 
 
 def _bound(node: onnx.NodeProto, given: dict[str, onnx.AttributeProto]) -> onnx.NodeProto:
-    """The node with references to the function's attributes replaced by their values; without those that are not given."""
+    """The node with references to the function's attributes replaced by their values; without those that are
+    not given.
+    """
     result = onnx.NodeProto()
     result.CopyFrom(node)
     del result.attribute[:]

@@ -2,8 +2,9 @@
 
     dL/dx = sum over the nodes that read x of (dL/dy) * (dy/dx)
 
-from the node that computes L back to the inputs. The rules are a table: operator -> what each of its inputs gets, given
-what its output got. Source: ONNX operator specification; Griewank, Walther, Evaluating Derivatives, 2008, chapter 3.
+from the node that computes L back to the inputs. The rules are a table: operator -> what each of its inputs
+gets, given what its output got. Source: ONNX operator specification; Griewank, Walther, Evaluating
+Derivatives, 2008, chapter 3.
 """
 
 from __future__ import annotations
@@ -58,14 +59,16 @@ def _transposed(s: Step, x: Value) -> Value:
 def _matmul(s: Step) -> Sequence[Value]:
     a, b = s.x(0), s.x(1)
     if a.type.rank < 2 or b.type.rank < 2:
-        raise OperatorError("the derivative of a product with a vector is not supported", "E202", "reshape the vector to a matrix")
+        raise OperatorError("the derivative of a product with a vector is not supported", "E202",
+                            "reshape the vector to a matrix")
     matmul = OPERATORS["", "MatMul"]()
     return s.build(matmul, s.by, _transposed(s, b)), s.build(matmul, _transposed(s, a), s.by)
 
 
 def _transpose(s: Step) -> Sequence[Value]:
     assert isinstance(s.node.op, Transpose)
-    return (s.build(Transpose(tuple(int(k) for k in np.argsort(s.node.op.permutation(s.x().type.rank)))), s.by),)
+    return (s.build(Transpose(tuple(int(k) for k in np.argsort(s.node.op.permutation(s.x().type.rank)))),
+                    s.by),)
 
 
 def _summed(s: Step) -> Sequence[Value]:
@@ -109,7 +112,8 @@ _RULES: dict[str, Rule] = {
 def _fitted(build: Build, x: Value, shape: tuple[int, ...]) -> Value:
     """The sum of a derivative over the axes along which the input was broadcast."""
     lead = x.type.rank - len(shape)
-    axes = tuple(range(lead)) + tuple(lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1)
+    axes = tuple(range(lead)) + tuple(
+        lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1)
     return build(ReshapeTo(shape), reduction("ReduceSum", build, x, axes)) if axes else x
 
 
@@ -127,7 +131,9 @@ def gradient(place: Place) -> bool:
     for node in nodes:
         if any(v in moving for v in node.inputs):
             moving.update(node.outputs)
-    found: dict[Value, Value] = {target: build(Expand(), build.constant(1, target.dtype), build.constant(target.shape, DType.INT64))}
+    found: dict[Value, Value] = {
+        target: build(Expand(), build.constant(1, target.dtype), build.constant(target.shape, DType.INT64))
+    }
     for node in reversed(nodes):
         out = node.outputs[0]
         if out not in found or out not in moving:
@@ -138,13 +144,15 @@ def gradient(place: Place) -> bool:
         elif node.kind in _RULES:
             parts = _RULES[node.kind](step)
         else:
-            raise OperatorError(f"the derivative of {node.kind} is not supported", "E202", f"there are: {', '.join(sorted(_RULES))}")
+            raise OperatorError(f"the derivative of {node.kind} is not supported", "E202",
+                                f"there are: {', '.join(sorted(_RULES))}")
         for value, part in zip(node.inputs, parts, strict=False):
             if value is not None and value in moving:
                 part = _fitted(build, part, value.shape)
                 found[value] = build(op("Add"), found[value], part) if value in found else part
     for value, name in zip(points, place.proto.output, strict=False):
         if value not in found:
-            found[value] = build(Expand(), build.constant(0, value.dtype), build.constant(value.shape, DType.INT64))
+            found[value] = build(Expand(), build.constant(0, value.dtype),
+                                 build.constant(value.shape, DType.INT64))
         place.scope[name] = build(op("Identity"), found[value], output=name)
     return True

@@ -1,8 +1,8 @@
 """Inputs of an ONNX model: types with their dimensions bound, sequences and optionals taken apart.
 
 `--dim` says what the file leaves open: NAME=N for a symbolic dimension, INPUT:AXIS=N for one without a name,
-INPUT:length=N for a sequence or an optional. `--constant` makes an input a constant, so that shapes, axes and numbers of
-turns that depend on it are known when the model is compiled.
+INPUT:length=N for a sequence or an optional. `--constant` makes an input a constant, so that shapes, axes and
+numbers of turns that depend on it are known when the model is compiled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def dimension_name(dim: Any) -> str:
 class InputBinder:
     """Makes values of a model's inputs. What is wrong goes to `problem(code, message, hint=)`."""
 
-    def __init__(self, bindings: Bindings, problem: Callable[..., None], dtype: Callable[[int, str], DType | None]) -> None:
+    def __init__(self, bindings: Bindings, problem: Callable[..., None],
+                 dtype: Callable[[int, str], DType | None]) -> None:
         self.dims = dict(bindings.dims)
         self.constants = dict(bindings.constants)
         self.used: set[str] = set()
@@ -47,17 +48,24 @@ class InputBinder:
         return self._constant(value) if isinstance(value, Value) and value.name in self.constants else value
 
     def _constant(self, value: Value) -> Value:
-        """The input as the constant that --constant makes of it: a number for each element, or one for all."""
+        """The input as the constant that --constant makes of it: a number for each element, or one for all.
+        """
         given = self.constants.pop(value.name)
         if len(given) not in (1, value.type.elements):
-            self._problem("E203", f"--constant gives {len(given)} values for input '{printable(value.name)}', which is {value.type}")
+            self._problem(
+                "E203",
+                f"--constant gives {len(given)} values for input '{printable(value.name)}', which is "
+                f"{value.type}"
+            )
             return value
         self.notes.append(f"input '{printable(value.name)}' is a constant")
         array = np.full(value.shape, given[0]) if len(given) == 1 else np.reshape(given, value.shape)
         return constant(value.name, array.astype(value.dtype.numpy))
 
     def _items(self, info: onnx.ValueInfoProto) -> Items | None:
-        """A sequence or optional as so many inputs as --dim name:length=N says (an optional: 0 or 1, or its sequence's)."""
+        """A sequence or optional as so many inputs as --dim name:length=N says (an optional: 0 or 1, or its
+        sequence's).
+        """
         kind = info.type
         optional = kind.HasField("optional_type")
         kind = kind.optional_type.elem_type if optional else kind
@@ -68,11 +76,20 @@ class InputBinder:
         inner = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind
         values = []
         for k in range(self.dims[key]):
-            item = onnx.ValueInfoProto(name=info.name if self.dims[key] == 1 else f"{info.name}_{k}", type=inner)
-            given = {int(n.split(":")[2]): d for n, d in self.dims.items() if n.startswith(f"{info.name}:{k}:")}
+            item = onnx.ValueInfoProto(name=info.name if self.dims[key] == 1 else f"{info.name}_{k}",
+                                       type=inner)
+            given = {
+                int(n.split(":")[2]): d for n, d in self.dims.items() if n.startswith(f"{info.name}:{k}:")
+            }
             self.used.update(f"{info.name}:{k}:{d}" for d in given)
-            rank = len(inner.tensor_type.shape.dim) if inner.tensor_type.HasField("shape") else max(given, default=-1) + 1
-            shape = [given.get(d, inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1) for d in range(rank)]
+            rank = len(inner.tensor_type.shape.dim) if inner.tensor_type.HasField("shape") else max(
+                given, default=-1) + 1
+            shape = [
+                given.get(
+                    d,
+                    inner.tensor_type.shape.dim[d].dim_value if d < len(inner.tensor_type.shape.dim) else 1)
+                for d in range(rank)
+            ]
             dtype = self._dtype(inner.tensor_type.elem_type, f"input '{printable(item.name)}'")
             if dtype is not None:
                 values.append(Value(item.name, TensorType(dtype, tuple(shape))))
@@ -81,13 +98,19 @@ class InputBinder:
     def _input(self, info: onnx.ValueInfoProto) -> Value | None:
         kind = info.type.WhichOneof("value")
         if kind != "tensor_type":
-            self._problem("E202", f"input '{printable(info.name)}' is a {(kind or 'value without a type').replace('_type', '')}, not a tensor")
+            self._problem(
+                "E202",
+                f"input '{printable(info.name)}' is a "
+                f"{(kind or 'value without a type').replace('_type', '')}, not a tensor"
+            )
             return None
         dtype = self._dtype(info.type.tensor_type.elem_type, f"input '{printable(info.name)}'")
         if dtype is None:
             return None
         if not info.type.tensor_type.HasField("shape"):
-            self._problem("E203", f"input '{printable(info.name)}' has no shape", hint="export the model with a shape for it")
+            self._problem("E203",
+                          f"input '{printable(info.name)}' has no shape",
+                          hint="export the model with a shape for it")
             return None
         shape = []
         for position, dim in enumerate(info.type.tensor_type.shape.dim):
@@ -113,7 +136,8 @@ class InputBinder:
             self.used.add(key)
             return self.dims[key]
         if position == 0:
-            note = f"{called} of input '{printable(name)}' is bound to 1; use --dim {printable(label or key)}=N for another"
+            note = (f"{called} of input '{printable(name)}' is bound to 1; use --dim "
+                    f"{printable(label or key)}=N for another")
             self.notes.append(note)
             return 1
         self._problem(

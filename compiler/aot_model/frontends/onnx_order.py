@@ -1,7 +1,7 @@
 """The order of an ONNX graph's nodes: what a node reads is computed before it.
 
-The standard asks files to be in this order; some writers do not keep to it. Of several orders the one nearest to the file's
-is taken.
+The standard asks files to be in this order; some writers do not keep to it. Of several orders the one nearest
+to the file's is taken.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ MOST_NAMED = 8
 
 
 def sort_nodes(graph: onnx.GraphProto, where: str) -> None:
-    """Bring the nodes of a graph and of all bodies in it into order. CompileError E102 when they read each other in a circle."""
+    """Bring the nodes of a graph and of all bodies in it into order. CompileError E102 when they read each
+    other in a circle.
+    """
     for body in graphs(graph):
         _sort(body, where)
 
@@ -46,9 +48,15 @@ def _sort(graph: onnx.GraphProto, where: str) -> None:
                 heapq.heappush(ready, reader)
     if len(order) < len(needs):
         circle = _circle(needs, next(k for k, count in enumerate(missing) if count))
-        names = [f"'{printable(graph.node[k].name or (graph.node[k].output[0] if graph.node[k].output else '?'))}'" for k in circle]
+        names = [
+            f"'{printable(graph.node[k].name or (graph.node[k].output[0] if graph.node[k].output else '?'))}'"
+            for k in circle
+        ]
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        raise fail("E102", f"nodes read each other's results in a circle: {', '.join(names[:MOST_NAMED])}{more}", where=where, hint="use Loop or Scan for what is fed back")
+        raise fail("E102",
+                   f"nodes read each other's results in a circle: {', '.join(names[:MOST_NAMED])}{more}",
+                   where=where,
+                   hint="use Loop or Scan for what is fed back")
     nodes = [onnx.NodeProto.FromString(graph.node[k].SerializeToString()) for k in order]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -78,7 +86,8 @@ def _read(node: onnx.NodeProto) -> Iterator[str]:
     yield from node.input
     for attribute in node.attribute:
         for body in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            own = {i.name for i in body.input} | {t.name for t in body.initializer} | {o for inner in body.node for o in inner.output}
+            own = {i.name for i in body.input} | {t.name for t in body.initializer
+                                                  } | {o for inner in body.node for o in inner.output}
             yield from (o.name for o in body.output if o.name not in own)
             for inner in body.node:
                 yield from (name for name in _read(inner) if name not in own)

@@ -1,8 +1,8 @@
 """What of an ONNX model is structure rather than computation: branches and loops, sequences, optionals.
 
-A branch whose condition is known is imported alone. A loop whose number of turns is known is unrolled where its values
-change shape or are sequences. Sequences and optionals exist at import only: a sequence is a tuple of values, an absent
-optional is an empty one.
+A branch whose condition is known is imported alone. A loop whose number of turns is known is unrolled where
+its values change shape or are sequences. Sequences and optionals exist at import only: a sequence is a tuple
+of values, an absent optional is an empty one.
 """
 
 from __future__ import annotations
@@ -70,11 +70,13 @@ class Place:
 
     @property
     def build(self) -> Build:
-        return Build(self.graph.nodes, self.proto.name or (self.proto.output[0] if self.proto.output else self.proto.op_type))
+        return Build(self.graph.nodes, self.proto.name
+                     or (self.proto.output[0] if self.proto.output else self.proto.op_type))
 
     def attribute(self, name: str) -> Any:
         """Value of an attribute; None when absent."""
-        return next((onnx.helper.get_attribute_value(a) for a in self.proto.attribute if a.name == name), None)
+        return next((onnx.helper.get_attribute_value(a) for a in self.proto.attribute if a.name == name),
+                    None)
 
     def input(self, index: int) -> Any:
         return self.inputs[index] if index < len(self.inputs) else None
@@ -115,7 +117,8 @@ def _loop(place: Place) -> bool:
         return False
     known = condition is None or condition.data is not None
     if limit is None or limit.data is None or not known:
-        raise OperatorError("values change shape from turn to turn, and the number of turns is not known", "E203")
+        raise OperatorError("values change shape from turn to turn, and the number of turns is not known",
+                            "E203")
     turns = max(ints(limit.data)[0], 0) if condition is None or bool(condition.data.reshape(-1)[0]) else 0
     if turns * max(len(body.node), 1) > MAX_UNROLLED:
         raise OperatorError(f"{turns} turns are too many to unroll", "E202")
@@ -123,7 +126,10 @@ def _loop(place: Place) -> bool:
     build = place.build
     for turn in range(turns):
         inner = dict(place.scope)
-        values = [constant(f"turn{turn}", np.asarray(turn, np.int64)), constant("again", np.asarray(True)), *carried]
+        values = [
+            constant(f"turn{turn}", np.asarray(turn, np.int64)),
+            constant("again", np.asarray(True)), *carried
+        ]
         inner.update({i.name: v for i, v in zip(body.input, values, strict=True)})
         results = place.importer.inline(body, place.graph, inner, f"turn{turn}")
         if place.importer.problems:
@@ -133,7 +139,8 @@ def _loop(place: Place) -> bool:
             stack.append(build(Unsqueeze(), value, build.constant([0], DType.INT64)))
         again = results[0]
         if not isinstance(again, Value) or again.data is None:
-            raise OperatorError("values change shape from turn to turn, and the number of turns is not known", "E203")
+            raise OperatorError("values change shape from turn to turn, and the number of turns is not known",
+                                "E203")
         if not bool(again.data.reshape(-1)[0]):
             break
     place.set(*carried, *(build(Concat(0), *s) if s else Items(()) for s in stacks))
@@ -178,23 +185,29 @@ def scan_formals(place: Place, body: onnx.GraphProto) -> list[Value]:
 
 
 def _scan(place: Place) -> bool:
-    """Opset 8: one scan for each element of the batch, which is the first axis of everything. Later forms have no batch."""
+    """Opset 8: one scan for each element of the batch, which is the first axis of everything. Later forms
+    have no batch.
+    """
     if place.importer.version("") > 8:
         return False
     if place.input(0) is not None:
-        raise OperatorError("sequences of different lengths in a batch are not supported", "E202", "convert the model to opset 9 or later")
+        raise OperatorError("sequences of different lengths in a batch are not supported", "E202",
+                            "convert the model to opset 9 or later")
     build, values = place.build, place.inputs[1:]
     results: list[list[Value]] = []
     for k in range(values[0].shape[0]):
         one = replace(place, inputs=[build(Gather(), v, build.constant(k, DType.INT64)) for v in values])
         attributes = place.importer.attributes(one)
-        scan = Scan(attributes["body"], attributes["num_scan_inputs"], scan_input_directions=attributes.get("directions"))
-        results.append([build(Unsqueeze(), v, build.constant([0], DType.INT64)) for v in build.many(scan, *one.inputs)])
+        scan = Scan(attributes["body"],
+                    attributes["num_scan_inputs"],
+                    scan_input_directions=attributes.get("directions"))
+        results.append(
+            [build(Unsqueeze(), v, build.constant([0], DType.INT64)) for v in build.many(scan, *one.inputs)])
     place.set(*(build(Concat(0), *column) for column in zip(*results, strict=True)))
     return True
 
 
-# --- sequences and optionals ------------------------------------------------------------------------------------------
+# --- sequences and optionals --------------------------------------------------------------------------------
 
 
 def _construct(place: Place) -> bool:
@@ -330,21 +343,26 @@ def _transpose(place: Place) -> bool:
 
 
 def _zip_map(place: Place) -> bool:
-    """Scores of classes as maps, one for each sample, are the last thing that exporters of scikit-learn add: the tensor stays."""
+    """Scores of classes as maps, one for each sample, are the last thing that exporters of scikit-learn add:
+    the tensor stays.
+    """
     x, name = place.input(0), place.proto.output[0]
     classes = place.attribute("classlabels_strings") or place.attribute("classlabels_int64s") or ()
     if not isinstance(x, Value) or not x.shape or len(classes) != x.shape[-1]:
-        raise OperatorError(f"{len(classes)} keys do not fit {x.type if isinstance(x, Value) else 'a sequence'}")
+        raise OperatorError(
+            f"{len(classes)} keys do not fit {x.type if isinstance(x, Value) else 'a sequence'}")
     keys = [k.decode("utf-8", "replace") if isinstance(k, bytes) else str(k) for k in classes]
     listed = ", ".join(map(printable, keys[:8])) + (f" and {len(keys) - 8} more" if len(keys) > 8 else "")
-    place.importer.notes.append(f"'{printable(name)}' is a tensor instead of maps (ZipMap); its columns are {listed}")
+    place.importer.notes.append(
+        f"'{printable(name)}' is a tensor instead of maps (ZipMap); its columns are {listed}")
     place.set(place.build(op("Identity"), x, output=name))
     return True
 
 
 STRUCTURES: dict[str, Handler] = {
-    "ai.onnx.ml.ZipMap": _zip_map,
-    "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop, "Scan": _scan, "Transpose": _transpose, "SequenceConstruct": _construct, "SequenceEmpty": _empty, "SequenceInsert": _insert,
-    "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length, "SplitToSequence": _split,
-    "ConcatFromSequence": _concat, "Optional": _optional, "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
-}  # fmt: skip
+    "ai.onnx.ml.ZipMap": _zip_map, "If": _if, "Identity": _identity, "SequenceMap": _map, "Loop": _loop,
+    "Scan": _scan, "Transpose": _transpose, "SequenceConstruct": _construct, "SequenceEmpty": _empty,
+    "SequenceInsert": _insert, "SequenceErase": _erase, "SequenceAt": _sequence_at, "SequenceLength": _length,
+    "SplitToSequence": _split, "ConcatFromSequence": _concat, "Optional": _optional,
+    "OptionalHasElement": _has_element, "OptionalGetElement": _get_element,
+}

@@ -1,6 +1,7 @@
 """Attributes that are one of a few words, from the ONNX operator specification, which schemas do not have.
 
-A word that nobody knows must not become the default in silence: what it asks for is not what would be computed.
+A word that nobody knows must not become the default in silence: what it asks for is not what would be
+computed.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ def read_model(path: Path, bindings: Bindings | None = None, arithmetic: str = "
 
 
 def model_files(path: Path) -> tuple[Path, ...]:
-    """The model and the files that it refers to (ONNX external data), which need not exist. CompileError E101, E102."""
+    """The model and the files that it refers to (ONNX external data), which need not exist. CompileError
+    E101, E102.
+    """
     if _is_tflite(path):
         return (path,)
     from aot_model.frontends.onnx_file import external_locations, read_proto
@@ -38,11 +40,15 @@ def model_files(path: Path) -> tuple[Path, ...]:
 
 
 def model_operators(path: Path) -> Counter[tuple[str, str]]:
-    """How often each operator (domain, name) is in a file, those of inner graphs and called functions too. CompileError E101, E102."""
+    """How often each operator (domain, name) is in a file, those of inner graphs and called functions too.
+    CompileError E101, E102.
+    """
     if _is_tflite(path):
         from aot_model.frontends.tflite_file import parse
 
-        return Counter(("tflite", o.kind) for graph in parse(path.read_bytes(), str(path)).subgraphs for o in graph.operators)
+        return Counter(("tflite", o.kind)
+                       for graph in parse(path.read_bytes(), str(path)).subgraphs
+                       for o in graph.operators)
     from aot_model.frontends.onnx_file import operators, read_proto
 
     return operators(read_proto(path)[1])
@@ -53,4 +59,7 @@ def _is_tflite(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(8)[4:8] == b"TFL3"
     except OSError as error:
-        raise fail("E101", f"cannot read the model: {error.strerror or error}", where=str(path), hint="check the path") from None
+        raise fail("E101",
+                   f"cannot read the model: {error.strerror or error}",
+                   where=str(path),
+                   hint="check the path") from None

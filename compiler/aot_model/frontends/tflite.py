@@ -1,8 +1,8 @@
 """TFLite: from a file to a Graph, operator by operator. Values keep the file's layout, channels last.
 
-The file is read and checked by tflite_file.py; each operator has a rule in one of the modules beside this one, which
-says what it is in terms of ours. What is constant is folded on the way. Integer networks stay integer: every rescaling
-is a fixed-point multiplication, as TensorFlow Lite Micro computes it.
+The file is read and checked by tflite_file.py; each operator has a rule in one of the modules beside this
+one, which says what it is in terms of ours. What is constant is folded on the way. Integer networks stay
+integer: every rescaling is a fixed-point multiplication, as TensorFlow Lite Micro computes it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ from aot_model.ir.types import DType, Quantisation
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import load_all
 
-RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers, tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_signal, tflite_spectra)
+RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers,
+                tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_signal,
+                tflite_spectra)
 
 MAX_BODIES = 1000
 """Bodies are read where they are used, so a file of nested branches could grow without bounds."""
@@ -61,7 +63,8 @@ def read_tflite(path: Path, bindings: Bindings | None = None, arithmetic: str = 
     file = parse(data, str(path))
     importer = Importer(file, str(path), arithmetic, given)
     graph = importer.run()
-    return Model(graph, (path,), hashlib.sha256(data).hexdigest(), importer.inputs.notes, "tflite", importer.given)
+    return Model(graph, (path,),
+                 hashlib.sha256(data).hexdigest(), importer.inputs.notes, "tflite", importer.given)
 
 
 def supported_operators() -> list[str]:
@@ -77,7 +80,8 @@ class Importer:
         self.where = where
         self.arithmetic = arithmetic
         self.problems: list[Problem] = []
-        self.inputs = TfliteInputs(bindings, lambda code, message, hint="": self._problem(code, message, hint=hint))
+        self.inputs = TfliteInputs(bindings,
+                                   lambda code, message, hint="": self._problem(code, message, hint=hint))
         self.resized = bool(bindings.dims)
         self.given: dict[str | int, np.ndarray] = {}
         """Inputs that the user made constants."""
@@ -118,7 +122,8 @@ class Importer:
             self.inputs.notes.append(text)
 
     def _problem(self, code: str, message: str, operator: FileOperator | None = None, hint: str = "") -> None:
-        where = self.where if operator is None else f"{self.where}: operator {operator.index} ({operator.kind})"
+        where = self.where if operator is None else (f"{self.where}: operator {operator.index} "
+                                                     f"({operator.kind})")
         self.problems.append(Problem(code, message, where, hint))
 
     def _check_operators(self) -> None:
@@ -132,12 +137,13 @@ class Importer:
         for kind, places in sorted(missing.items()):
             listed = ", ".join(places[:8]) + (f" and {len(places) - 8} more" if len(places) > 8 else "")
             near = difflib.get_close_matches(kind, RULES, 1, 0.75)
-            hint = f"the nearest supported operator is {near[0]}" if near else "see `aot-model ops` for the operators that are"
+            hint = f"the nearest supported operator is {near[0]}" if near else ("see `aot-model ops` for the "
+                                                                                "operators that are")
             label = f"custom operator '{kind[7:]}'" if kind.startswith("CUSTOM:") else f"operator {kind}"
             self._problem("E201", f"{label} is not supported (operator {listed})", hint=hint)
         self._raise()
 
-    # --- sub-graphs -------------------------------------------------------------------------------------------------
+    # --- sub-graphs -----------------------------------------------------------------------------------------
 
     def once(self, index: int) -> None:
         """The initial values of variables, from a sub-graph that assigns constants."""
@@ -155,8 +161,10 @@ class Importer:
             raise OperatorError(f"sub-graph {index} takes {len(source.inputs)} values, not {len(inputs)}")
         for i, value in zip(source.inputs, inputs, strict=True):
             tensor = source.tensors[i]
-            if tensor.dtype is not value.dtype or (tensor.shape != value.shape and not tensor.dynamic and tensor.shape and not self.resized):
-                raise OperatorError(f"sub-graph {index} takes {tensor.kind}{list(tensor.shape)}, not {value.type}")
+            if tensor.dtype is not value.dtype or (tensor.shape != value.shape and not tensor.dynamic
+                                                   and tensor.shape and not self.resized):
+                raise OperatorError(
+                    f"sub-graph {index} takes {tensor.kind}{list(tensor.shape)}, not {value.type}")
         self.bodies += 1
         if self.bodies > MAX_BODIES:
             raise OperatorError(f"branches and loops contain more than {MAX_BODIES} bodies", "E202")
@@ -166,8 +174,10 @@ class Importer:
         self._body(source, graph, dict(zip(source.inputs, inputs, strict=True)))
         if len(self.problems) > count:
             raise OperatorError(f"sub-graph {index} has errors")
-        if any(value is not before.get(key, self.variables.states[key]) for key, value in self.variables.current.items()):
-            raise OperatorError("assignments to variables inside of a branch or loop are not supported", "E202")
+        if any(value is not before.get(key, self.variables.states[key])
+               for key, value in self.variables.current.items()):
+            raise OperatorError("assignments to variables inside of a branch or loop are not supported",
+                                "E202")
         return graph
 
     def _subgraph(self, index: int) -> SubGraph:
@@ -177,7 +187,7 @@ class Importer:
             raise OperatorError(f"sub-graph {index} runs itself", "E102")
         return self.file.subgraphs[index]
 
-    # --- operators --------------------------------------------------------------------------------------------------
+    # --- operators ------------------------------------------------------------------------------------------
 
     def _body(self, source: SubGraph, graph: Graph, scope: dict[int, Value]) -> None:
         """Add the operators of a sub-graph, and its outputs."""
@@ -190,10 +200,16 @@ class Importer:
             value = self._value(source, i, scope)
             if value is None or value in self.pieces:
                 if not self.problems:
-                    self._problem("E102", f"output '{short(source.tensors[i].name)}' is not computed by any operator, or its size is not known")
+                    self._problem(
+                        "E102",
+                        f"output '{short(source.tensors[i].name)}' is not computed by any operator, or its "
+                        "size is not known"
+                    )
                 continue
             if value in self.imaginary:
-                self._problem("E202", f"output '{short(source.tensors[i].name)}' is complex", hint="let the model give its parts or its absolute value")
+                self._problem("E202",
+                              f"output '{short(source.tensors[i].name)}' is complex",
+                              hint="let the model give its parts or its absolute value")
             label = source.labels.get(("output", i))
             if label and value not in graph.inputs and not value.is_const:
                 value.name = label
@@ -208,13 +224,18 @@ class Importer:
         scope[index] = constant(tensor.name, tensor.data, quantisation_of(tensor))
         return scope[index]
 
-    def _operator(self, source: SubGraph, operator: FileOperator, graph: Graph, scope: dict[int, Value]) -> None:
+    def _operator(self, source: SubGraph, operator: FileOperator, graph: Graph, scope: dict[int,
+                                                                                            Value]) -> None:
         inputs: list[Value | None] = []
         for i in operator.inputs:
             value = None if i < 0 else self._value(source, i, scope)
             if value is None and i >= 0 and not source.tensors[i].variable:
                 if not self.problems:
-                    self._problem("E102", f"reads tensor {i} ('{short(source.tensors[i].name)}'), which nothing computes before it", operator)
+                    self._problem(
+                        "E102",
+                        f"reads tensor {i} ('{short(source.tensors[i].name)}'), which nothing computes "
+                        "before it",
+                        operator)
                 return
             inputs.append(value)
         if len(set(operator.outputs)) != len(operator.outputs) or any(i in scope for i in operator.outputs):
@@ -224,19 +245,25 @@ class Importer:
         first = len(graph.nodes)
         label = short(outs[0].name.split(";")[0]) if outs else operator.kind
         tensors = tuple(None if i < 0 else source.tensors[i] for i in operator.inputs)
-        site = Site(operator, tuple(inputs), tensors, outs, FoldingBuild(graph.nodes, label), self.variables, self, self.file.subgraphs.index(source))
+        site = Site(operator, tuple(inputs), tensors, outs, FoldingBuild(graph.nodes, label), self.variables,
+                    self, self.file.subgraphs.index(source))
         try:
             if operator.kind != "CONCATENATION" and any(v in self.pieces for v in inputs if v is not None):
-                raise OperatorError(f"reads a slice, and {OPEN}", "E203", "convert the model with fixed shapes")
+                raise OperatorError(f"reads a slice, and {OPEN}", "E203",
+                                    "convert the model with fixed shapes")
             function = RULES[operator.kind]
-            found = of_complex(site, function) if any(v in self.imaginary for v in inputs if v is not None) else function(site)
+            found = of_complex(site, function) if any(v in self.imaginary
+                                                      for v in inputs
+                                                      if v is not None) else function(site)
             results = [found] if isinstance(found, Value) else list(found)
             self._check(results, outs)
         except OperatorError as error:
             self._problem(error.code, str(error), operator, error.hint)
             return
         except DAMAGE as error:
-            self._problem("E301", f"options or inputs do not fit: {short(str(error)) or type(error).__name__}", operator)
+            self._problem("E301",
+                          f"options or inputs do not fit: {short(str(error)) or type(error).__name__}",
+                          operator)
             return
         made = {v for node in graph.nodes[first:] for v in node.outputs}
         for i, tensor, value in zip(operator.outputs, outs, results, strict=True):
@@ -252,10 +279,15 @@ class Importer:
         for value, tensor in zip(results, tensors, strict=True):
             if tensor.kind == "RESOURCE" or value in self.pieces:
                 continue
-            if value.dtype is not (DType.FLOAT32 if tensor.kind == "COMPLEX64" and value in self.imaginary else tensor.dtype):
-                raise OperatorError(f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}")
+            if value.dtype is not (DType.FLOAT32 if tensor.kind == "COMPLEX64" and value in self.imaginary
+                                   else tensor.dtype):
+                raise OperatorError(
+                    f"output '{short(tensor.name)}' is declared as {tensor.kind}, but is {value.type}")
             if value.shape != tensor.shape and tensor.shape and not tensor.dynamic and not self.resized:
-                raise OperatorError(f"output '{short(tensor.name)}' is declared with shape {list(tensor.shape)}, but is {value.type}")
+                raise OperatorError(
+                    f"output '{short(tensor.name)}' is declared with shape {list(tensor.shape)}, but is "
+                    f"{value.type}"
+                )
 
 
 def quantisation_of(tensor: Tensor) -> Quantisation | None:

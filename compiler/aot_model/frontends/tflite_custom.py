@@ -1,4 +1,6 @@
-"""Options of custom operators of TFLite: a flexbuffer with a map of names to numbers, strings and lists of them."""
+"""Options of custom operators of TFLite: a flexbuffer with a map of names to numbers, strings and lists of
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from aot_model.ir.operator import OperatorError
 MAX_OPTIONS = 1 << 16
 """Bytes: the reader trusts the offsets that it finds."""
 
-DAMAGED = (IndexError, ValueError, TypeError, KeyError, OverflowError, AttributeError, RecursionError, MemoryError)
+DAMAGED = (IndexError, ValueError, TypeError, KeyError, OverflowError, AttributeError, RecursionError,
+           MemoryError)
 
 
 class CustomOptions:

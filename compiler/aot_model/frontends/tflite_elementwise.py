@@ -10,7 +10,15 @@ import numpy as np
 
 from aot_model.arithmetic import fixed_point
 from aot_model.frontends.tflite_layers import nibbles
-from aot_model.frontends.tflite_site import ACTIVATION_RANGES, QUANTISED, Site, activation, finite, rescale, rule
+from aot_model.frontends.tflite_site import (
+    ACTIVATION_RANGES,
+    QUANTISED,
+    Site,
+    activation,
+    finite,
+    rescale,
+    rule,
+)
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -24,7 +32,7 @@ from aot_model.ops.quantised_linear import DequantizeLinear, Quantise
 
 f32 = np.float32
 
-# --- two inputs -------------------------------------------------------------------------------------------------------
+# --- two inputs ---------------------------------------------------------------------------------------------
 
 
 def _plain(n: Site, name: str, options: str | None) -> Value:
@@ -54,7 +62,8 @@ def add(n: Site) -> Value:
         factors = a / twice, b / twice, twice * twice / float(f32(1 << (2 * left)) * f32(y))
     low, high = n.limits(activation(n, options) if options else "NONE")
     function = {"ADD": "add", "SUB": "sub"}.get(kind, "squared difference")
-    node = QuantisedSum(function, rescale(factors[0], n.zero(0)), rescale(factors[1], n.zero(1)), rescale(factors[2], n.zero_out()), left, low, high)
+    node = QuantisedSum(function, rescale(factors[0], n.zero(0)), rescale(factors[1], n.zero(1)),
+                        rescale(factors[2], n.zero_out()), left, low, high)
     return n.build(node, n.x(0), n.x(1))
 
 
@@ -66,7 +75,9 @@ def mul(n: Site) -> Value:
     if n.host.arithmetic == "litert-ref":
         real = float(f32(n.scale(0)) * f32(n.scale(1)) / f32(n.scale_out()))
     factor = rescale(real, n.zero_out())
-    return n.build(QuantisedMul(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "MulOptions")), n.out_dtype()), n.x(0), n.x(1))
+    return n.build(
+        QuantisedMul(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "MulOptions")), n.out_dtype()),
+        n.x(0), n.x(1))
 
 
 @rule("DIV")
@@ -76,7 +87,9 @@ def div(n: Site) -> Value:
     if n.x(0).dtype is DType.INT16:
         raise OperatorError("division of int16 tensors is not supported", "E202")
     factor = rescale(float(f32(n.scale(0)) / (f32(n.scale(1)) * f32(n.scale_out()))), n.zero_out())
-    return n.build(QuantisedDiv(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "DivOptions")), n.out_dtype()), n.x(0), n.x(1))
+    return n.build(
+        QuantisedDiv(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "DivOptions")), n.out_dtype()),
+        n.x(0), n.x(1))
 
 
 _TWO: dict[str, str] = {
@@ -110,9 +123,10 @@ def floor_mod(n: Site) -> Value:
 
 
 _COMPARISONS = {
-    "EQUAL": ("Equal", False), "NOT_EQUAL": ("Equal", True), "LESS": ("Less", False), "LESS_EQUAL": ("LessOrEqual", False),
-    "GREATER": ("Greater", False), "GREATER_EQUAL": ("GreaterOrEqual", False),
-}  # fmt: skip
+    "EQUAL": ("Equal", False), "NOT_EQUAL": ("Equal", True), "LESS": ("Less", False),
+    "LESS_EQUAL": ("LessOrEqual", False), "GREATER": ("Greater", False),
+    "GREATER_EQUAL": ("GreaterOrEqual", False),
+}
 
 
 @rule(*_COMPARISONS)
@@ -128,7 +142,8 @@ def compare(n: Site) -> Value:
 def _on_fine_scale(n: Site, k: int) -> Value:
     """An input as int32 multiples of 2^-8, for comparisons of tensors with different scales."""
     wide = n.build(Cast(DType.INT32), n.x(k))
-    shifted = n.add("Mul", n.add("Sub", wide, n.constant(n.zero(k), DType.INT32)), n.constant(256, DType.INT32))
+    shifted = n.add("Mul", n.add("Sub", wide, n.constant(n.zero(k), DType.INT32)),
+                    n.constant(256, DType.INT32))
     return n.requantise(shifted, [n.scale(k)], DType.INT32.limits, 0, DType.INT32)
 
 
@@ -142,7 +157,8 @@ def atan2(n: Site) -> Value:
     left = n.add("Where", below, n.add("Sub", right, half), n.add("Add", right, half))
     up = n.add("Where", below, n.constant(-math.pi / 2, x.dtype), n.constant(math.pi / 2, x.dtype))
     upright = n.add("Where", n.add("Equal", y, zero), n.add("Add", y, zero), up)
-    return n.add("Where", n.add("Equal", x, zero), upright, n.add("Where", n.add("Less", x, zero), left, right))
+    return n.add("Where", n.add("Equal", x, zero), upright, n.add("Where", n.add("Less", x, zero), left,
+                                                                  right))
 
 
 @rule("PRELU")
@@ -172,14 +188,24 @@ def add_n(n: Site) -> Value:
     return n.add("Sum", *(n.x(k) for k in range(len(n.inputs))))
 
 
-# --- one input --------------------------------------------------------------------------------------------------------
+# --- one input ----------------------------------------------------------------------------------------------
 
 _ONE: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
-    # builtin: operator on floats and plain integers, and the function behind the table for 8-bit quantised tensors
-    "EXP": ("Exp", np.exp), "LOG": ("Log", np.log), "SIN": ("Sin", np.sin), "COS": ("Cos", np.cos), "SQRT": ("Sqrt", np.sqrt),
-    "NEG": ("Neg", np.negative), "FLOOR": ("Floor", np.floor), "CEIL": ("Ceil", np.ceil), "ROUND": ("Round", np.rint),
-    "LOGICAL_NOT": ("Not", None), "SIGN": ("Sign", np.sign), "TAN": ("Tan", np.tan),
-}  # fmt: skip
+    # builtin: operator on floats and plain integers, and the function behind the table for 8-bit quantised
+    # tensors
+    "EXP": ("Exp", np.exp),
+    "LOG": ("Log", np.log),
+    "SIN": ("Sin", np.sin),
+    "COS": ("Cos", np.cos),
+    "SQRT": ("Sqrt", np.sqrt),
+    "NEG": ("Neg", np.negative),
+    "FLOOR": ("Floor", np.floor),
+    "CEIL": ("Ceil", np.ceil),
+    "ROUND": ("Round", np.rint),
+    "LOGICAL_NOT": ("Not", None),
+    "SIGN": ("Sign", np.sign),
+    "TAN": ("Tan", np.tan),
+}
 
 
 @rule(*_ONE)
@@ -190,26 +216,32 @@ def one(n: Site) -> Value:
     if function is None:
         raise OperatorError(f"{n.x().type} is not supported", "E202")
     if n.x().dtype is DType.INT16 and n.operator.kind in ("EXP", "LOG"):
-        return _interpolated(n, function if n.operator.kind == "EXP" else lambda v: np.log(v) if v > 0 else f32(-32768) * f32(n.scale_out()))
+        return _interpolated(
+            n, function if n.operator.kind == "EXP" else lambda v: np.log(v)
+            if v > 0 else f32(-32768) * f32(n.scale_out()))
     return _float_table(n, function, towards_zero=n.operator.kind == "SQRT")
 
 
 def _interpolated(n: Site, function: Callable[[Any], Any]) -> Value:
     """A table of int16 with interpolation."""
     if n.out_dtype() is not DType.INT16 or n.zero() or n.zero_out():
-        raise OperatorError(f"{n.x().type} with zero points {n.zero()} and {n.zero_out()} is not supported", "E202")
+        raise OperatorError(f"{n.x().type} with zero points {n.zero()} and {n.zero_out()} is not supported",
+                            "E202")
     with np.errstate(all="ignore"):
         values = fixed_point.interpolated_table(n.scale(), 0, function, n.scale_out())
     return n.build(InterpolatedLookup(Table(values, DType.INT16, 0)), n.x())
 
 
 def _float_table(n: Site, function: Callable[[Any], Any], towards_zero: bool = False) -> Value:
-    """A table of round(function(x)), computed in single precision as the reference does; or without what is behind the point."""
+    """A table of round(function(x)), computed in single precision as the reference does; or without what is
+    behind the point.
+    """
     x = n.x()
     if x.dtype.bits != 8 or n.out_dtype() is not x.dtype:
         raise OperatorError(f"{x.type} is not supported", "E202")
     low, high = x.dtype.limits
-    values = f32(n.scale()) * np.arange(low - n.zero(), high - n.zero() + 1, dtype=np.int32).astype(np.float32)
+    values = f32(n.scale()) * np.arange(low - n.zero(), high - n.zero() + 1, dtype=np.int32).astype(
+        np.float32)
     with np.errstate(all="ignore"):
         real = np.asarray(function(values), dtype=np.float32)
         real = np.trunc(real / f32(n.scale_out())) if towards_zero else real * (f32(1) / f32(n.scale_out()))
@@ -229,7 +261,8 @@ def _integer_table(n: Site, function: Callable[[int], int]) -> Value:
     low, high = x.dtype.limits
     if x.dtype.bits != 8 or n.out_dtype() is not x.dtype:
         raise OperatorError(f"{x.type} is not supported", "E202")
-    return n.build(lookup(x.dtype, [max(low, min(high, function(v - n.zero()))) for v in range(low, high + 1)]), x)
+    return n.build(
+        lookup(x.dtype, [max(low, min(high, function(v - n.zero()))) for v in range(low, high + 1)]), x)
 
 
 @rule("ABS")
@@ -241,7 +274,8 @@ def absolute(n: Site) -> Value:
     if n.x().dtype is DType.INT16:
         x = n.add("Abs", n.build(Cast(DType.INT32), n.x()))
         return n.requantise(x, [real], n.limits(), zero, n.out_dtype())
-    return _integer_table(n, lambda v: (abs(v) if real == 1 else fixed_point.requantise(abs(v), *factor)) + zero)
+    return _integer_table(n, lambda v: (abs(v)
+                                        if real == 1 else fixed_point.requantise(abs(v), *factor)) + zero)
 
 
 @rule("SQUARE")
@@ -258,13 +292,15 @@ def rsqrt(n: Site) -> Value:
     if n.x().dtype is DType.INT16:
         return _interpolated(n, lambda v: f32(1) / np.sqrt(v) if v > 0 else f32(32767) * f32(n.scale_out()))
     zero = n.zero_out()
-    multiplier, shift = fixed_point.quantise_multiplier(1 / float(np.sqrt(f32(n.scale())) * f32(n.scale_out())))
+    multiplier, shift = fixed_point.quantise_multiplier(1
+                                                        / float(np.sqrt(f32(n.scale())) * f32(n.scale_out())))
 
     def value(v: int) -> int:
         if v <= 0:
             return n.x().dtype.limits[1]
         inverse, exponent = fixed_point.inverse_sqrt(v)
-        return fixed_point.requantise(fixed_point.requantise(1, inverse, exponent + 20), multiplier, shift - 20) + zero
+        return fixed_point.requantise(fixed_point.requantise(1, inverse, exponent + 20), multiplier,
+                                      shift - 20) + zero
 
     return _integer_table(n, value)
 
@@ -275,7 +311,8 @@ def sigmoid(n: Site) -> Value:
     if not n.quantised():
         return n.add("LibmTanh" if hyperbolic else "LibmSigmoid", x)
     if x.dtype is DType.INT16:
-        return n.build(SigmoidInt16(hyperbolic, *sixteen_bit_argument(n.scale(), (0, 1) if hyperbolic else (0,))), x)
+        return n.build(
+            SigmoidInt16(hyperbolic, *sixteen_bit_argument(n.scale(), (0, 1) if hyperbolic else (0,))), x)
     fraction, shift = math.frexp(n.scale() * 2.0**27)
     multiplier, radius = fixed_point.round_away(fraction * 2**31), fixed_point.input_radius(4, shift)
     function, bits = (fixed_point.tanh, 24) if hyperbolic else (fixed_point.logistic, 23)
@@ -322,7 +359,8 @@ def gelu(n: Site) -> Value:
     if not n.quantised():
         return n.build(LibmGelu() if tanh else Gelu(), n.real())
     if tanh:
-        return _float_table(n, lambda v: 0.5 * v * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))))
+        return _float_table(n, lambda v: 0.5 * v *
+                            (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))))
     return _float_table(n, lambda v: [0.5 * float(e) * (1 + math.erf(float(e) * math.sqrt(0.5))) for e in v])
 
 
@@ -366,7 +404,7 @@ def hard_swish(n: Site) -> Value:
     return _integer_table(n, fixed_point.hard_swish(n.scale(), n.scale_out(), n.zero_out()))
 
 
-# --- types ------------------------------------------------------------------------------------------------------------
+# --- types --------------------------------------------------------------------------------------------------
 
 
 @rule("DENSIFY")

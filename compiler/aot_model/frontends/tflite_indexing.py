@@ -1,4 +1,6 @@
-"""TFLite: operators that read or write at places found in tensors. Places outside are clamped, where LiteRT stops the run."""
+"""TFLite: operators that read or write at places found in tensors. Places outside are clamped, where LiteRT
+stops the run.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,14 @@ def gather(n: Site) -> Value:
     if batch == 0:
         return n.build(Gather(axis), x, indices)
     if not 0 < batch <= min(axis, indices.type.rank) or x.shape[:batch] != indices.shape[:batch]:
-        raise OperatorError(f"indices {indices.type} with {batch} batch axes do not fit axis {axis} of {x.type}")
+        raise OperatorError(
+            f"indices {indices.type} with {batch} batch axes do not fit axis {axis} of {x.type}")
     # (batch, outer, extent, inner) and (batch, 1, wanted, 1), both of the same rank.
     count, wanted = math.prod(x.shape[:batch]), math.prod(indices.shape[batch:])
     outer, inner = math.prod(x.shape[batch:axis]), math.prod(x.shape[axis + 1 :])
     data = n.reshape(x, (count, outer, x.shape[axis], inner))
-    places = n.build(Expand(), n.reshape(indices, (count, 1, wanted, 1)), n.constant((count, outer, wanted, inner), DType.INT64))
+    places = n.build(Expand(), n.reshape(indices, (count, 1, wanted, 1)),
+                     n.constant((count, outer, wanted, inner), DType.INT64))
     y = n.build(GatherElements(2), data, places)
     return n.reshape(y, (*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]))
 
@@ -99,7 +103,9 @@ def top_k(n: Site) -> list[Value]:
 
 @rule("EMBEDDING_LOOKUP")
 def embedding_lookup(n: Site) -> Value:
-    """Rows of a table; those of a quantised one become floats where the result has them (scale times integer)."""
+    """Rows of a table; those of a quantised one become floats where the result has them (scale times
+    integer).
+    """
     table, places = n.x(1), _indices(n, 0)
     if not table.dtype.is_integer or not n.out_dtype().is_float:
         return n.build(Gather(0), table, places)
@@ -114,9 +120,11 @@ def reverse_sequence(n: Site) -> Value:
     """The first lengths[b] elements along an axis backwards, the rest as they are."""
     x, lengths = n.x(0), _indices(n, 1)
     options = "ReverseSequenceOptions"
-    axis, batch = (normal_axis(int(n.operator.options.get(options, name)), x.type.rank) for name in ("SeqDim", "BatchDim"))
+    axis, batch = (normal_axis(int(n.operator.options.get(options, name)), x.type.rank)
+                   for name in ("SeqDim", "BatchDim"))
     if axis == batch or lengths.shape != (x.shape[batch],):
-        raise OperatorError(f"lengths {lengths.type} along axis {batch} and steps along axis {axis} do not fit {x.type}")
+        raise OperatorError(
+            f"lengths {lengths.type} along axis {batch} and steps along axis {axis} do not fit {x.type}")
 
     def along(value: Value, a: int) -> Value:
         return n.reshape(value, tuple(d if k == a else 1 for k, d in enumerate(x.shape)))
@@ -139,7 +147,10 @@ def segment_sum(n: Site) -> Value:
     return _segments(n, max(n.ints(1, "the segments"), default=-1) + 1, "add")
 
 
-_SEGMENTS = {"UNSORTED_SEGMENT_SUM": "add", "UNSORTED_SEGMENT_PROD": "mul", "UNSORTED_SEGMENT_MAX": "max", "UNSORTED_SEGMENT_MIN": "min"}
+_SEGMENTS = {
+    "UNSORTED_SEGMENT_SUM": "add", "UNSORTED_SEGMENT_PROD": "mul", "UNSORTED_SEGMENT_MAX": "max",
+    "UNSORTED_SEGMENT_MIN": "min"
+}
 
 
 @rule(*_SEGMENTS)
@@ -167,7 +178,9 @@ def _segments(n: Site, count: int, reduction: str) -> Value:
 
 @rule("WHERE")
 def where(n: Site) -> Value:
-    """The places of what is not 0, a row each: as many as there can be, the actual number is an output of its own."""
+    """The places of what is not 0, a row each: as many as there can be, the actual number is an output of its
+    own.
+    """
     return n.build.many(OPERATORS["aot", "NonZeroRows"](), n.x())[0]
 
 
@@ -180,7 +193,8 @@ def bucketize(n: Site) -> Value:
     lined = n.reshape(x, (*x.shape, 1))
     below = n.add("LessOrEqual", n.constant(edges, DType.FLOAT32), n.build(Cast(DType.FLOAT32), lined))
     axes = n.constant([x.type.rank], DType.INT64)
-    return n.build(OPERATORS["", "ReduceSum"](keepdims=0), n.build(Cast(DType.INT32), below), axes)  # type: ignore[call-arg]
+    return n.build(OPERATORS["", "ReduceSum"](keepdims=0), n.build(Cast(DType.INT32), below),  # type: ignore[call-arg]
+                   axes)
 
 
 @rule("MATRIX_DIAG", "MATRIX_SET_DIAG")

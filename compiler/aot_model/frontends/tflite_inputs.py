@@ -1,5 +1,6 @@
-"""Inputs of a TFLite model: what its shape signatures leave open is bound by `--dim INPUT:AXIS=N`, and `--constant` makes
-an input a constant. What nothing is said of has the extent that the file gives, as in an interpreter that nobody resized.
+"""Inputs of a TFLite model: what its shape signatures leave open is bound by `--dim INPUT:AXIS=N`, and
+`--constant` makes an input a constant. What nothing is said of has the extent that the file gives, as in an
+interpreter that nobody resized.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class TfliteInputs:
     def bind(self, tensor: Tensor, label: str) -> Value | None:
         """The value of an input; None when there is a problem."""
         if tensor.dtype is None:
-            self._problem("E202", f"input '{short(tensor.name)}' has element type {tensor.kind}, which is not supported")
+            self._problem(
+                "E202",
+                f"input '{short(tensor.name)}' has element type {tensor.kind}, which is not supported")
             return None
         if tensor.fault:
             self._problem("E302", tensor.fault, hint="quantise the model again")
@@ -48,14 +51,21 @@ class TfliteInputs:
         self.open.append(key)
         if key in self.dims:
             return self.dims.pop(key)
-        self.notes.append(f"dimension {axis} of input '{short(label)}' is {tensor.shape[axis]}, as in the file; use --dim {short(key)}=N for another")
+        self.notes.append(
+            f"dimension {axis} of input '{short(label)}' is {tensor.shape[axis]}, as in the file; use --dim "
+            f"{short(key)}=N for another"
+        )
         return tensor.shape[axis]
 
     def _constant(self, value: Value) -> Value:
-        """The input as the constant that --constant makes of it: a number for each element, or one for all."""
+        """The input as the constant that --constant makes of it: a number for each element, or one for all.
+        """
         given = self.constants.pop(value.name)
         if len(given) not in (1, value.type.elements):
-            self._problem("E203", f"--constant gives {len(given)} values for input '{short(value.name)}', which is {value.type}")
+            self._problem(
+                "E203",
+                f"--constant gives {len(given)} values for input '{short(value.name)}', which is {value.type}"
+            )
             return value
         self.notes.append(f"input '{short(value.name)}' is a constant")
         array = np.full(value.shape, given[0]) if len(given) == 1 else np.reshape(given, value.shape)
@@ -64,7 +74,11 @@ class TfliteInputs:
     def finish(self) -> None:
         """Problems of what was given and fits no input."""
         for name in self.dims:
-            where = f"those that are: {', '.join(map(short, self.open))}" if self.open else "its shapes are fixed: convert the model with the shape that you need"
+            where = f"those that are: {', '.join(map(short, self.open))}" if self.open else ("its shapes are "
+                                                                                             "fixed: convert "
+                                                                                             "the model with "
+                                                                                             "the shape that "
+                                                                                             "you need")
             self._problem("E203", f"--dim {short(name)}: the model leaves no such dimension open", hint=where)
         for name in self.constants:
             self._problem("E203", f"--constant {short(name)}: the model has no such input")

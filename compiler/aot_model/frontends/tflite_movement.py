@@ -1,4 +1,6 @@
-"""TFLite: operators that move elements. Quantisation passes through; where it changes, the elements are rescaled."""
+"""TFLite: operators that move elements. Quantisation passes through; where it changes, the elements are
+rescaled.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,19 @@ def rescaled(n: Site, k: int) -> Value:
     if not n.quantised(k) or n.same_quantisation(k):
         return x
     if x.dtype is DType.UINT8 and n.out_dtype() is DType.UINT8 and n.operator.kind == "CONCATENATION":
-        return n.build(lookup(DType.UINT8, _rescaled_bytes(n.scale(k), n.zero(k), n.scale_out(), n.zero_out())), x)
-    return n.requantise(x, [n.scale(k) / n.scale_out()], n.limits(), n.zero_out(), n.out_dtype(), x_zero_point=n.zero(k))
+        return n.build(
+            lookup(DType.UINT8, _rescaled_bytes(n.scale(k), n.zero(k), n.scale_out(), n.zero_out())), x)
+    return n.requantise(x, [n.scale(k) / n.scale_out()],
+                        n.limits(),
+                        n.zero_out(),
+                        n.out_dtype(),
+                        x_zero_point=n.zero(k))
 
 
 def _rescaled_bytes(scale: float, zero: int, out_scale: float, out_zero: int) -> list[int]:
-    """What becomes of each uint8 in another quantisation: LiteRT rescales bytes that it joins in single precision."""
+    """What becomes of each uint8 in another quantisation: LiteRT rescales bytes that it joins in single
+    precision.
+    """
     factor = np.float32(scale) * (np.float32(1) / np.float32(out_scale))
     moved = np.arange(256, dtype=np.float32) * factor + np.float32(-zero) * factor
     return [max(0, min(255, round_away(float(v)) + out_zero)) for v in moved]
@@ -84,7 +93,8 @@ def transpose(n: Site) -> Value:
 def concatenation(n: Site) -> Value:
     if any(n.x(k) in n.host.pieces for k in range(len(n.inputs))):
         return joined(n, n.operator.options.get("ConcatenationOptions", "Axis"))
-    y = n.build(Concat(n.operator.options.get("ConcatenationOptions", "Axis")), *(rescaled(n, k) for k in range(len(n.inputs))))
+    y = n.build(Concat(n.operator.options.get("ConcatenationOptions", "Axis")),
+                *(rescaled(n, k) for k in range(len(n.inputs))))
     act = activation(n, "ConcatenationOptions")
     if y.dtype.is_float or act == "NONE":
         return n.activate(y, act)
@@ -113,7 +123,8 @@ def split(n: Site) -> list[Value]:
     if n.operator.kind == "SPLIT":
         axis, x = n.ints(0, "the axis")[0], n.x(1)
         if x.shape[normal_axis(axis, x.type.rank)] % max(len(n.out_tensors), 1):
-            raise OperatorError(f"{x.type} does not fall into {len(n.out_tensors)} equal pieces along axis {axis}")
+            raise OperatorError(
+                f"{x.type} does not fall into {len(n.out_tensors)} equal pieces along axis {axis}")
         return n.build.many(Split(axis, len(n.out_tensors)), x)
     x, axis = n.x(0), n.ints(2, "the axis")[0]
     sizes = list(n.ints(1, "the sizes"))
@@ -142,10 +153,15 @@ def slice_(n: Site) -> Value:
 
 @rule("STRIDED_SLICE")
 def strided_slice(n: Site) -> Value:
-    """numpy indexing: masks say which begins and ends are ignored, where new axes are put and which axes vanish."""
+    """numpy indexing: masks say which begins and ends are ignored, where new axes are put and which axes
+    vanish.
+    """
     x = n.x()
     begins, ends, steps = (n.ints(k, what) for k, what in ((1, "begin"), (2, "end"), (3, "strides")))
-    mask = {name: int(n.operator.options.get("StridedSliceOptions", name)) for name in ("BeginMask", "EndMask", "EllipsisMask", "NewAxisMask", "ShrinkAxisMask")}
+    mask = {
+        name: int(n.operator.options.get("StridedSliceOptions", name))
+        for name in ("BeginMask", "EndMask", "EllipsisMask", "NewAxisMask", "ShrinkAxisMask")
+    }
     offset = bool(n.operator.options.get("StridedSliceOptions", "Offset"))
     if not len(begins) == len(ends) == len(steps) <= 8 or 0 in steps:
         raise OperatorError(f"begins {begins}, ends {ends}, strides {steps} do not fit each other")
@@ -175,7 +191,8 @@ def strided_slice(n: Site) -> Value:
                 parts.append((at, at + 1, 1))
                 continue
             end = end + begin if offset else end
-            span = range(extent)[slice(None if marked("BeginMask", k) else begin, None if marked("EndMask", k) else end, step)]
+            span = range(extent)[slice(None if marked("BeginMask", k) else begin,
+                                       None if marked("EndMask", k) else end, step)]
             last = span.start + len(span) * step
             parts.append((span.start, last if last >= 0 else -extent - 1, step))
             shape.append(len(span))
@@ -274,24 +291,31 @@ def space_to_batch(n: Site) -> Value:
         inner = x.shape[1 : 1 + m]
         if any(d % b for d, b in zip(inner, block, strict=True)):
             raise OperatorError(f"{x.type} does not fall into blocks of {block}")
-        split_up = n.reshape(x, (x.shape[0], *(v for d, b in zip(inner, block, strict=True) for v in (d // b, b)), *x.shape[1 + m :]))
-        perm = (*(2 + 2 * k for k in range(m)), 0, *(1 + 2 * k for k in range(m)), *range(1 + 2 * m, split_up.type.rank))
+        split_up = n.reshape(x, (x.shape[0], *(v for d, b in zip(inner, block, strict=True)
+                                               for v in (d // b, b)), *x.shape[1 + m:]))
+        perm = (*(2 + 2 * k for k in range(m)), 0, *(1 + 2 * k for k in range(m)),
+                *range(1 + 2 * m, split_up.type.rank))
         y = n.transpose(split_up, perm)
-        return n.reshape(y, (math.prod(block) * x.shape[0], *(d // b for d, b in zip(inner, block, strict=True)), *x.shape[1 + m :]))
+        return n.reshape(
+            y,
+            (math.prod(block) * x.shape[0], *(d // b
+                                              for d, b in zip(inner, block, strict=True)), *x.shape[1 + m:]))
     if x.shape[0] % math.prod(block):
         raise OperatorError(f"{x.type} does not fall into blocks of {block}")
     batch = x.shape[0] // math.prod(block)
     inner = x.shape[1 : 1 + m]
     split_up = n.reshape(x, (*block, batch, *x.shape[1:]))
     perm = (m, *(v for k in range(m) for v in (m + 1 + k, k)), *range(2 * m + 1, split_up.type.rank))
-    whole = n.reshape(n.transpose(split_up, perm), (batch, *(d * b for d, b in zip(inner, block, strict=True)), *x.shape[1 + m :]))
-    parts = [(0, batch, 1), *((a, d - b, 1) for (a, b), d in zip(pairs, whole.shape[1 : 1 + m], strict=True)), *((0, d, 1) for d in whole.shape[1 + m :])]
+    whole = n.reshape(n.transpose(split_up, perm),
+                      (batch, *(d * b for d, b in zip(inner, block, strict=True)), *x.shape[1 + m:]))
+    parts = [(0, batch, 1), *((a, d - b, 1) for (a, b), d in zip(pairs, whole.shape[1:1 + m], strict=True)),
+             *((0, d, 1) for d in whole.shape[1 + m:])]
     if any(a > b for a, b, _ in parts):
         raise OperatorError(f"crops {pairs} are larger than {whole.type}")
     return slices(n, whole, parts)
 
 
-# --- shapes and fills -------------------------------------------------------------------------------------------------
+# --- shapes and fills ---------------------------------------------------------------------------------------
 
 
 @rule("SHAPE")
@@ -306,7 +330,8 @@ def rank(n: Site) -> Value:
 
 @rule("ZEROS_LIKE")
 def zeros_like(n: Site) -> Value:
-    return n.build(Expand(), n.constant(n.zero() if n.quantised() else 0, n.x().dtype), n.constant(n.x().shape, DType.INT64))
+    return n.build(Expand(), n.constant(n.zero() if n.quantised() else 0,
+                                        n.x().dtype), n.constant(n.x().shape, DType.INT64))
 
 
 @rule("FILL")

@@ -21,9 +21,9 @@ from aot_model.ops.registry import OPERATORS, normal_axis
 from aot_model.ops.softmax_int16 import L2Normalise, SoftmaxInt16
 
 _REDUCTIONS = {
-    "MEAN": "ReduceMean", "SUM": "ReduceSum", "REDUCE_MAX": "ReduceMax", "REDUCE_MIN": "ReduceMin", "REDUCE_PROD": "ReduceProd",
-    "REDUCE_ANY": "ReduceMax", "REDUCE_ALL": "ReduceMin",
-}  # fmt: skip
+    "MEAN": "ReduceMean", "SUM": "ReduceSum", "REDUCE_MAX": "ReduceMax", "REDUCE_MIN": "ReduceMin",
+    "REDUCE_PROD": "ReduceProd", "REDUCE_ANY": "ReduceMax", "REDUCE_ALL": "ReduceMin",
+}
 
 
 def reduction(name: str, keep: bool = True) -> Operator:
@@ -68,10 +68,13 @@ def reduce(n: Site) -> Value:
 
 
 def _sum_of_floats(n: Site, total: Value, count: int) -> Value:
-    """The sum rescaled in single precision, as LiteRT's optimised kernel does it; its reference kernel of signed types gives -1."""
+    """The sum rescaled in single precision, as LiteRT's optimised kernel does it; its reference kernel of
+    signed types gives -1.
+    """
     scale = np.float32(n.scale()) / np.float32(n.scale_out())
     bias = np.float32(-n.zero()) * scale * np.float32(count)
-    real = n.add("Add", n.add("Mul", n.build(Cast(DType.FLOAT32), total), n.constant(scale)), n.constant(bias))
+    real = n.add("Add", n.add("Mul", n.build(Cast(DType.FLOAT32), total), n.constant(scale)),
+                 n.constant(bias))
     return n.build(Quantise(), real, n.constant(np.float32(1)), n.constant(n.zero_out(), n.out_dtype()))
 
 

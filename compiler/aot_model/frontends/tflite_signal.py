@@ -1,5 +1,5 @@
-"""TFLite: the operators of TensorFlow Lite Micro's signal library, steps from audio to features. Some keep samples, frames or
-sums between runs; each of those has states of its own.
+"""TFLite: the operators of TensorFlow Lite Micro's signal library, steps from audio to features. Some keep
+samples, frames or sums between runs; each of those has states of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from aot_model.frontends.tflite_site import Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.ops.audio_features import AutoScale, FilterBank, FilterBankLog, FilterBankSquareRoot, GainControl, ScaledWindow, SpectrumEnergy
+from aot_model.ops.audio_features import (
+    AutoScale,
+    FilterBank,
+    FilterBankLog,
+    FilterBankSquareRoot,
+    GainControl,
+    ScaledWindow,
+    SpectrumEnergy,
+)
 from aot_model.ops.audio_fourier import InverseRealFourier, RealFourier
 from aot_model.ops.audio_streams import Framer, OverlapAdd, SpectralSubtraction, Stacker
 from aot_model.ops.movement import Concat
@@ -28,7 +36,8 @@ def window(n: Site) -> Value:
     size = weights.type.elements
     if not size or x.type.elements % size:
         raise OperatorError(f"a window {weights.type} does not fit {x.type}")
-    y = n.build(ScaledWindow(_options(n).integer("shift")), n.reshape(x, (x.type.elements // size, size)), weights)
+    y = n.build(ScaledWindow(_options(n).integer("shift")), n.reshape(x, (x.type.elements // size, size)),
+                weights)
     return n.reshape(y, x.shape)
 
 
@@ -75,8 +84,9 @@ def spectral_subtraction(n: Site) -> list[Value]:
     op = SpectralSubtraction(
         (options.integer("smoothing"), options.integer("alternate_smoothing")),
         (options.integer("one_minus_smoothing"), options.integer("alternate_one_minus_smoothing")),
-        options.integer("min_signal_remaining"), options.integer("spectral_subtraction_bits"), options.integer("smoothing_bits"), options.flag("clamping"),
-    )  # fmt: skip
+        options.integer("min_signal_remaining"), options.integer("spectral_subtraction_bits"),
+        options.integer("smoothing_bits"), options.flag("clamping"),
+    )
     results = n.build.many(op, x, n.kept("noise", np.zeros(x.shape, np.uint32)))
     n.keep("noise", results[1])
     return results
@@ -90,7 +100,8 @@ def gain_control(n: Site) -> Value:
 @rule("CUSTOM:SignalFilterBankLog")
 def filter_bank_log(n: Site) -> Value:
     options = _options(n)
-    return n.build(FilterBankLog(options.integer("output_scale"), options.integer("input_correction_bits")), n.x(0))
+    return n.build(FilterBankLog(options.integer("output_scale"), options.integer("input_correction_bits")),
+                   n.x(0))
 
 
 @rule("CUSTOM:SignalDelay")
@@ -113,7 +124,8 @@ def overlap_add(n: Site) -> Value:
     x = n.x(0)
     if x.type.rank < 2:
         raise OperatorError(f"{x.type} has no frames")
-    y, rest = n.build.many(OverlapAdd(_options(n).integer("frame_step")), x, n.kept("sums", np.zeros((*x.shape[:-2], x.shape[-1]), x.dtype.numpy)))
+    y, rest = n.build.many(OverlapAdd(_options(n).integer("frame_step")), x,
+                           n.kept("sums", np.zeros((*x.shape[:-2], x.shape[-1]), x.dtype.numpy)))
     n.keep("sums", rest)
     return y
 
@@ -142,7 +154,8 @@ def stacker(n: Site) -> list[Value]:
 
 def _counted(n: Site, op: Framer | Stacker, kept: np.ndarray, count: int) -> list[Value]:
     """An operator that keeps some of what it saw, and how many."""
-    y, valid, rest, left = n.build.many(op, n.x(0), n.kept("samples", kept), n.kept("count", np.asarray([count], np.int32)))
+    y, valid, rest, left = n.build.many(op, n.x(0), n.kept("samples", kept),
+                                        n.kept("count", np.asarray([count], np.int32)))
     n.keep("samples", rest)
     n.keep("count", left)
     return [y, valid]

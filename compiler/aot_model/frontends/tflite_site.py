@@ -1,4 +1,5 @@
-"""What the rule for one TFLite operator sees and says: its inputs, options and quantisation in, values of the graph out.
+"""What the rule for one TFLite operator sees and says: its inputs, options and quantisation in, values of the
+graph out.
 
 A rule is a function `rule(n: Site) -> Value | list[Value]` registered under the name of its builtin operator.
 """
@@ -69,7 +70,9 @@ class Host(Protocol):
 
 
 class FoldingBuild(Build):
-    """A Build whose nodes over constants are computed at once: shapes that the graph computes are known when needed."""
+    """A Build whose nodes over constants are computed at once: shapes that the graph computes are known when
+    needed.
+    """
 
     def many(self, op: Operator, *inputs: Value | None, outputs: Sequence[str] = ()) -> list[Value]:
         results = super().many(op, *inputs, outputs=outputs)
@@ -97,7 +100,7 @@ class Site:
     subgraph: int = 0
     """Number of the sub-graph that the operator is in."""
 
-    # --- inputs, outputs, options -----------------------------------------------------------------------------------
+    # --- inputs, outputs, options ---------------------------------------------------------------------------
 
     def has(self, k: int) -> bool:
         return k < len(self.inputs) and self.inputs[k] is not None
@@ -127,7 +130,8 @@ class Site:
         """A constant input."""
         value = self.x(k)
         if value.data is None:
-            raise OperatorError(f"{what} is computed at run time", "E203", "export the model with fixed shapes")
+            raise OperatorError(f"{what} is computed at run time", "E203",
+                                "export the model with fixed shapes")
         return value.data
 
     def ints(self, k: int, what: str) -> tuple[int, ...]:
@@ -142,7 +146,8 @@ class Site:
     def declared_shape(self) -> tuple[int, ...]:
         """The shape that the file gives output 0, for operators whose inputs do not say it."""
         if self.host.resized and (self.out().dynamic or not self.out().shape):
-            raise OperatorError("the shape of the result is computed at run time", "E203", "convert the model with fixed shapes instead of --dim")
+            raise OperatorError("the shape of the result is computed at run time", "E203",
+                                "convert the model with fixed shapes instead of --dim")
         return self.out().shape
 
     def out_dtype(self, k: int = 0) -> DType:
@@ -151,7 +156,7 @@ class Site:
             raise OperatorError(f"output of type {self.out(k).kind} is not supported", "E202")
         return dtype
 
-    # --- variables --------------------------------------------------------------------------------------------------
+    # --- variables ------------------------------------------------------------------------------------------
 
     def _key(self, k: int) -> Key:
         return "tensor", (self.subgraph, self.operator.inputs[k])
@@ -181,7 +186,7 @@ class Site:
     def _own(self, what: str) -> Key:
         return "operator", (self.subgraph, self.operator.index, what)
 
-    # --- quantisation -----------------------------------------------------------------------------------------------
+    # --- quantisation ---------------------------------------------------------------------------------------
 
     def quantised(self, k: int = 0) -> bool:
         """Whether an input is a quantised tensor."""
@@ -227,7 +232,7 @@ class Site:
         wanted = _sound(self.out()).quantisation
         return all(_sound(self.tensor(k)).quantisation == wanted for k in inputs)
 
-    # --- building ---------------------------------------------------------------------------------------------------
+    # --- building -------------------------------------------------------------------------------------------
 
     def add(self, name: str, *inputs: Value | None) -> Value:
         """An element-wise operator without attributes, by its ONNX name."""
@@ -245,8 +250,14 @@ class Site:
             return constant(x.name, np.ascontiguousarray(x.data.transpose(tuple(perm))), x.quantisation)
         return self.build(Transpose(tuple(perm)), x)
 
-    def requantise(self, acc: Value, reals: Sequence[float], limits: tuple[int, int], zero_point: int, to: DType,
-                   rounding: str = "double", x_zero_point: int = 0) -> Value:  # fmt: skip
+    def requantise(self,
+                   acc: Value,
+                   reals: Sequence[float],
+                   limits: tuple[int, int],
+                   zero_point: int,
+                   to: DType,
+                   rounding: str = "double",
+                   x_zero_point: int = 0) -> Value:
         """acc times real factors (one, or one per channel of the last axis), to a quantised type."""
         pairs = [quantise_multiplier(r) for r in (reals if len(set(reals)) > 1 else reals[:1])]
         multipliers, shifts = [m for m, _ in pairs], [s for _, s in pairs]
@@ -302,14 +313,16 @@ def _sound(t: Tensor) -> Tensor:
 
 def _parameters(t: Tensor) -> Quantisation:
     if not _sound(t).quantisation.scale:
-        raise OperatorError(f"tensor {t.index} ('{t.name[:60]}') has no quantisation parameters", "E302", "quantise the model again")
+        raise OperatorError(f"tensor {t.index} ('{t.name[:60]}') has no quantisation parameters", "E302",
+                            "quantise the model again")
     return t.quantisation
 
 
 def _single(t: Tensor) -> tuple[float, int]:
     q = _parameters(t)
     if len(q.scale) != 1:
-        raise OperatorError(f"tensor {t.index} ('{t.name[:60]}') has {len(q.scale)} scales where one is needed", "E302")
+        raise OperatorError(
+            f"tensor {t.index} ('{t.name[:60]}') has {len(q.scale)} scales where one is needed", "E302")
     return q.scale[0], q.zero_point[0]
 
 

@@ -1,9 +1,9 @@
 """TFLite: sparse constants as dense ones.
 
-A sparse tensor is a tree: each level is an axis of the tensor, or an axis of the blocks that it falls into, in the order
-in which the file goes through them. A dense level has all its coordinates under every node of the level above; a sparse
-one lists those under each node (segments of a list of indices, as in compressed sparse rows). The leaves are the values.
-Source: SparsityParameters in schema.fbs of TensorFlow Lite.
+A sparse tensor is a tree: each level is an axis of the tensor, or an axis of the blocks that it falls into,
+in the order in which the file goes through them. A dense level has all its coordinates under every node of
+the level above; a sparse one lists those under each node (segments of a list of indices, as in compressed
+sparse rows). The leaves are the values. Source: SparsityParameters in schema.fbs of TensorFlow Lite.
 """
 
 from __future__ import annotations
@@ -47,13 +47,16 @@ def _numbers(kind: int, table: Table | None, size: int) -> np.ndarray:
 def _block_sizes(s: Any, rank: int, order: list[int], metadata: list[Any]) -> list[int]:
     """Extents of the blocks' axes, which are dense, by number of the axis behind those of the tensor."""
     sizes = {axis: int(m.DenseSize()) for axis, m in zip(order, metadata, strict=True) if axis >= rank}
-    if any(m.Format() for axis, m in zip(order, metadata, strict=True) if axis >= rank) or any(v < 1 for v in sizes.values()):
+    if any(m.Format() for axis, m in zip(order, metadata, strict=True) if axis >= rank) or any(
+            v < 1 for v in sizes.values()):
         raise ValueError("the blocks of a sparse tensor are not dense")
     return [sizes[rank + k] for k in range(len(order) - rank)]
 
 
 def sparsity(s: Any, shape: tuple[int, ...], size: int) -> Levels:
-    """The places of the stored values of a tensor of this shape, in a file of `size` bytes. ValueError when they do not fit."""
+    """The places of the stored values of a tensor of this shape, in a file of `size` bytes. ValueError when
+    they do not fit.
+    """
     rank = len(shape)
     if not rank <= s.TraversalOrderLength() <= 2 * rank or s.DimMetadataLength() != s.TraversalOrderLength():
         raise ValueError(f"a sparse tensor of {rank} axes has {s.TraversalOrderLength()} levels")
@@ -79,7 +82,8 @@ def sparsity(s: Any, shape: tuple[int, ...], size: int) -> Levels:
             segments = _numbers(m.ArraySegmentsType(), m.ArraySegments(), size)
             found = _numbers(m.ArrayIndicesType(), m.ArrayIndices(), size)
             counts = np.diff(segments)
-            if len(segments) != nodes + 1 or segments[0] != 0 or (len(counts) and counts.min() < 0) or segments[-1] != len(found):
+            if len(segments) != nodes + 1 or segments[0] != 0 or (len(counts) and counts.min()
+                                                                  < 0) or segments[-1] != len(found):
                 raise ValueError(f"segments of axis {axis} of a sparse tensor do not fit its indices")
             if len(found) and (found.min() < 0 or found.max() >= extent):
                 raise ValueError(f"an index of axis {axis} of a sparse tensor is outside its {extent}")

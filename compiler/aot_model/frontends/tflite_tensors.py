@@ -1,8 +1,8 @@
 """Tensors of a TFLite file: shape, data, quantisation, each checked against the file before it is used.
 
-What only some operators need is not refused here: parameters of a quantisation that do not fit their tensor become its
-`fault`, and whoever asks for them says it. Older converters give a bias the quantisation of the weights beside it, axis
-and all, which nobody reads.
+What only some operators need is not refused here: parameters of a quantisation that do not fit their tensor
+become its `fault`, and whoever asks for them says it. Older converters give a bias the quantisation of the
+weights beside it, axis and all, which nobody reads.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ MAX_RANK = 8
 MAX_BYTES = 2**31 - 1
 NO_QUANTISATION = Quantisation((), ())
 
-_TYPE: dict[int, str] = {**{v: k for k, v in vars(tflite.TensorType).items() if isinstance(v, int)}, 19: "INT2", 20: "UINT4"}
+_TYPE: dict[int, str] = {
+    **{v: k for k, v in vars(tflite.TensorType).items() if isinstance(v, int)}, 19: "INT2", 20: "UINT4"
+}
 
 DTYPES: dict[str, DType] = {
     "FLOAT32": DType.FLOAT32, "FLOAT16": DType.FLOAT16, "FLOAT64": DType.FLOAT64, "BFLOAT16": DType.BFLOAT16,
-    "INT64": DType.INT64, "INT32": DType.INT32, "INT16": DType.INT16, "INT8": DType.INT8, "UINT64": DType.UINT64,
-    "UINT32": DType.UINT32, "UINT16": DType.UINT16, "UINT8": DType.UINT8, "BOOL": DType.BOOL, "INT4": DType.INT8,
-    "INT2": DType.INT8, "UINT4": DType.UINT8,
-}  # fmt: skip
+    "INT64": DType.INT64, "INT32": DType.INT32, "INT16": DType.INT16, "INT8": DType.INT8,
+    "UINT64": DType.UINT64, "UINT32": DType.UINT32, "UINT16": DType.UINT16, "UINT8": DType.UINT8,
+    "BOOL": DType.BOOL, "INT4": DType.INT8, "INT2": DType.INT8, "UINT4": DType.UINT8,
+}
 
 _PACKED = {"INT4": 4, "UINT4": 4, "INT2": 2}
 """Bits of the types of which a byte holds several, the first in its lowest bits."""
@@ -43,8 +45,8 @@ _BLOCKWISE = 2
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Quantisation by blocks: a scale (and a zero point) for each piece of the tensor. Both have the tensor's rank, or
-    stand for rows and pieces of rows."""
+    """Quantisation by blocks: a scale (and a zero point) for each piece of the tensor. Both have the tensor's
+    rank, or stand for rows and pieces of rows."""
 
     scales: np.ndarray
     zeros: np.ndarray | None
@@ -52,11 +54,14 @@ class Blocks:
     def dequantised(self, data: np.ndarray) -> np.ndarray:
         """scale * (data - zero point). ValueError when the pieces do not fit the tensor."""
         shape = self.scales.shape
-        if len(shape) != data.ndim or any(d % max(s, 1) or not s for d, s in zip(data.shape, shape, strict=True)):
+        if len(shape) != data.ndim or any(d % max(s, 1) or not s
+                                          for d, s in zip(data.shape, shape, strict=True)):
             raise ValueError(f"scales {list(shape)} do not divide a tensor {list(data.shape)} into blocks")
         if self.zeros is not None and self.zeros.shape != shape:
             raise ValueError(f"zero points {list(self.zeros.shape)} do not fit scales {list(shape)}")
-        wide = [np.asarray(a, dtype=np.float32) for a in (self.scales, 0 if self.zeros is None else self.zeros)]
+        wide = [
+            np.asarray(a, dtype=np.float32) for a in (self.scales, 0 if self.zeros is None else self.zeros)
+        ]
         for axis, (extent, pieces) in enumerate(zip(data.shape, shape, strict=True)):
             wide = [a if a.ndim == 0 else np.repeat(a, extent // pieces, axis) for a in wide]
         return np.asarray((data.astype(np.float32) - wide[1]) * wide[0], dtype=np.float32)
@@ -130,11 +135,13 @@ class TensorReader:
             raise ValueError(f"tensor {index} ('{short(name)}') of shape {shape} is larger than 2 GB")
         data = self._data(t, index, name, kind, dtype, shape)
         quantisation, fault = self._quantisation(t.Quantization(), index, name, dtype, shape)
-        return Tensor(index, name, kind, dtype, shape, signature, quantisation, data, bool(t.IsVariable()), fault)
+        return Tensor(index, name, kind, dtype, shape, signature, quantisation, data, bool(t.IsVariable()),
+                      fault)
 
-    # --- data -------------------------------------------------------------------------------------------------------
+    # --- data -----------------------------------------------------------------------------------------------
 
-    def _data(self, t: Any, index: int, name: str, kind: str, dtype: DType | None, shape: tuple[int, ...]) -> np.ndarray | None:
+    def _data(self, t: Any, index: int, name: str, kind: str, dtype: DType | None,
+              shape: tuple[int, ...]) -> np.ndarray | None:
         buffer = t.Buffer()
         if not 0 <= buffer < max(self.buffers, 1):
             raise ValueError(f"tensor {index} ('{short(name)}') is in buffer {buffer} of {self.buffers}")
@@ -142,12 +149,16 @@ class TensorReader:
             return None
         record = self.model.Buffers(buffer)
         if record.Offset() > 1:
-            raw: np.ndarray = np.frombuffer(self.data, dtype=np.uint8, count=record.Size(), offset=record.Offset())
+            raw: np.ndarray = np.frombuffer(self.data,
+                                            dtype=np.uint8,
+                                            count=record.Size(),
+                                            offset=record.Offset())
         elif record.DataLength():
             raw = record.DataAsNumpy()
         else:
             # No data: computed at run time, or a constant of no elements.
-            return np.zeros(shape, dtype.numpy) if dtype is not None and buffer and math.prod(shape) == 0 else None
+            return np.zeros(shape,
+                            dtype.numpy) if dtype is not None and buffer and math.prod(shape) == 0 else None
         if dtype is None:
             return None
         label = f"tensor {index} ('{short(name)}', {kind}{list(shape)})"
@@ -158,7 +169,8 @@ class TensorReader:
         flat = self._elements(raw, levels.count, kind, dtype, label)
         return None if flat is None else dense(flat, levels, shape)
 
-    def _elements(self, raw: np.ndarray, count: int, kind: str, dtype: DType, label: str) -> np.ndarray | None:
+    def _elements(self, raw: np.ndarray, count: int, kind: str, dtype: DType,
+                  label: str) -> np.ndarray | None:
         """The first `count` elements of a buffer; None when it has less."""
         bits = _PACKED.get(kind, 8 * dtype.size)
         wanted = -(-count * bits // 8)
@@ -172,10 +184,12 @@ class TensorReader:
             return np.asarray(raw[:wanted] != 0)
         return np.frombuffer(raw[:wanted].tobytes(), dtype=stored).astype(dtype.numpy, copy=False)
 
-    # --- quantisation -----------------------------------------------------------------------------------------------
+    # --- quantisation ---------------------------------------------------------------------------------------
 
-    def _quantisation(self, q: Any, index: int, name: str, dtype: DType | None, shape: tuple[int, ...]) -> tuple[Quantisation, str]:
-        """The affine parameters of a tensor (NO_QUANTISATION where it has none), and what is wrong with them."""
+    def _quantisation(self, q: Any, index: int, name: str, dtype: DType | None,
+                      shape: tuple[int, ...]) -> tuple[Quantisation, str]:
+        """The affine parameters of a tensor (NO_QUANTISATION where it has none), and what is wrong with them.
+        """
         if q is None or q.ScaleLength() == 0 or dtype is None or not dtype.is_integer:
             return NO_QUANTISATION, ""
         label = f"tensor {index} ('{short(name)}')"
@@ -190,7 +204,8 @@ class TensorReader:
         if len(zeros) != len(scales):
             return NO_QUANTISATION, f"{label} has {len(scales)} scales and {len(zeros)} zero points"
         if axis is not None and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
-            return NO_QUANTISATION, f"{label} of shape {list(shape)} has {len(scales)} scales along axis {axis}"
+            return NO_QUANTISATION, (f"{label} of shape {list(shape)} has {len(scales)} scales along axis "
+                                     f"{axis}")
         bad = next((s for s in scales if not (math.isfinite(s) and s > 0)), None)
         if bad is not None:
             return NO_QUANTISATION, f"{label} has scale {bad}, and a scale is a positive number"
@@ -200,15 +215,25 @@ class TensorReader:
         return Quantisation(scales, zeros, axis), ""
 
     def _with_blocks(self, tensor: Tensor, q: Any, tensors: Sequence[Tensor]) -> Tensor:
-        """A tensor whose parameters are in other tensors; BlockwiseQuantization is a table {scales, zero points, size}."""
+        """A tensor whose parameters are in other tensors; BlockwiseQuantization is a table {scales, zero
+        points, size}.
+        """
         label = f"tensor {tensor.index} ('{short(tensor.name)}')"
         if q.DetailsType() != _BLOCKWISE:
-            return replace(tensor, quantisation=NO_QUANTISATION, fault=f"{label} has quantisation details of type {q.DetailsType()}, which is not supported")
+            return replace(
+                tensor,
+                quantisation=NO_QUANTISATION,
+                fault=f"{label} has quantisation details of type {q.DetailsType()}, which is not supported")
         table = q.Details()
         scales, zeros = (self._constant(table, slot, tensors) for slot in (4, 6))
         if scales is None:
-            return replace(tensor, quantisation=NO_QUANTISATION, fault=f"the scales of {label} are not constant")
-        return replace(tensor, quantisation=NO_QUANTISATION, fault=f"{label} has a scale for each block", blocks=Blocks(scales, zeros))
+            return replace(tensor,
+                           quantisation=NO_QUANTISATION,
+                           fault=f"the scales of {label} are not constant")
+        return replace(tensor,
+                       quantisation=NO_QUANTISATION,
+                       fault=f"{label} has a scale for each block",
+                       blocks=Blocks(scales, zeros))
 
     def _constant(self, table: Table, slot: int, tensors: Sequence[Tensor]) -> np.ndarray | None:
         """The data of the tensor whose number is in a slot of a table; None when there is none."""

@@ -1,7 +1,7 @@
 """TFLite: variables. Each is a state of the graph; what is read after an assignment is the value assigned.
 
-Tensors marked as variables belong to one operator (LSTM, SVDF), and some operators have what no tensor shows; resource
-variables are named, and shared by all sub-graphs. States get their new values at the end of a run.
+Tensors marked as variables belong to one operator (LSTM, SVDF), and some operators have what no tensor shows;
+resource variables are named, and shared by all sub-graphs. States get their new values at the end of a run.
 """
 
 from __future__ import annotations
@@ -52,11 +52,16 @@ class Variables:
     def _state(self, key: Key, name: str, kind: TensorType, tensor: Tensor | None) -> Value:
         if self.starting:
             raise OperatorError("reads a variable before the first run", "E202")
-        state = Value(name, kind, quantisation=tensor.quantisation if tensor is not None and tensor.quantisation.scale else None, state=True)
+        state = Value(
+            name,
+            kind,
+            quantisation=tensor.quantisation if tensor is not None and tensor.quantisation.scale else None,
+            state=True)
         if key in self.initial:
             state.initial = self.initial[key]
             if TensorType(kind.dtype, state.initial.shape) != kind or state.initial.dtype != kind.dtype.numpy:
-                raise OperatorError(f"variable '{name}' is {kind}, its initial value {list(state.initial.shape)}")
+                raise OperatorError(
+                    f"variable '{name}' is {kind}, its initial value {list(state.initial.shape)}")
         elif tensor is not None and tensor.variable and kind.dtype.is_integer and tensor.quantisation.scale:
             # A variable tensor begins with the real number 0.
             state.initial = np.full(kind.shape, tensor.quantisation.zero_point[0], dtype=kind.dtype.numpy)
@@ -74,14 +79,17 @@ class Variables:
         if key not in self.states:
             self._state(key, name, value.type, None)
         if self.states[key].type != value.type:
-            raise OperatorError(f"variable '{name}' is {self.states[key].type}, the new value is {value.type}")
+            raise OperatorError(
+                f"variable '{name}' is {self.states[key].type}, the new value is {value.type}")
         self.current[key] = value
 
     def finish(self, graph: Graph) -> None:
         """Add the assignments to the end of the graph; outputs that are states are copied before."""
         for k, value in enumerate(graph.outputs):
             if value.state:
-                graph.outputs[k] = Build(graph.nodes, value.name)(op("Identity"), value, output=f"{value.name}.before")
+                graph.outputs[k] = Build(graph.nodes, value.name)(op("Identity"),
+                                                                  value,
+                                                                  output=f"{value.name}.before")
         news = {key: value for key, value in self.current.items() if value is not self.states[key]}
         for key, value in news.items():
             if value.state:
@@ -89,4 +97,6 @@ class Variables:
                 news[key] = Build(graph.nodes, value.name)(op("Identity"), value)
         for key, value in news.items():
             state = self.states[key]
-            graph.nodes.append(Node(Assign(), [state, value], [Value(f"{state.name}.after", state.type)], f"state {state.name}"))
+            graph.nodes.append(
+                Node(Assign(), [state, value], [Value(f"{state.name}.after", state.type)],
+                     f"state {state.name}"))

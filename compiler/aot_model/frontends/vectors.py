@@ -2,9 +2,11 @@
 
 Two forms are read:
 
-* `.npz` of numpy: arrays `in_<i>` and `out_<i>` in the order of the model's inputs and outputs, the vectors stacked on
+* `.npz` of numpy: arrays `in_<i>` and `out_<i>` in the order of the model's inputs and outputs, the vectors
+  stacked on
   a leading axis (`in_0` of 5 vectors for an input [1, 64] is [5, 1, 64]);
-* ONNX test data (onnx/docs/OnnxBackendTest.md): a folder with `input_<i>.pb` and `output_<i>.pb`, one TensorProto each,
+* ONNX test data (onnx/docs/OnnxBackendTest.md): a folder with `input_<i>.pb` and `output_<i>.pb`, one
+  TensorProto each,
   which is one vector, or a folder with several such `test_data_set_<n>`.
 """
 
@@ -56,10 +58,12 @@ def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[Ten
             try:
                 arrays.append(_fit(stacks[key], type_))
             except KeyError:
-                problems.append(_problem(path, f"{key} ({type_}) is missing", f"found: {', '.join(sorted(stacks))}"))
+                problems.append(
+                    _problem(path, f"{key} ({type_}) is missing", f"found: {', '.join(sorted(stacks))}"))
             except ValueError as error:
                 problems.append(_problem(path, f"{key} {error}"))
-        surplus = sorted(k for k in stacks if re.fullmatch(rf"{prefix}_\d+", k) and int(k[len(prefix) + 1 :]) >= len(types))
+        surplus = sorted(k for k in stacks
+                         if re.fullmatch(rf"{prefix}_\d+", k) and int(k[len(prefix) + 1:]) >= len(types))
         if surplus:
             problems.append(_problem(path, f"{', '.join(surplus)}: the model has only {len(types)} of these"))
         return tuple(arrays)
@@ -87,8 +91,10 @@ def _fit(stack: Array, type_: TensorType) -> Array:
     if stack.dtype != want:
         is_bits = stack.dtype.kind == "V" or (stack.dtype.kind == "u" and type_.dtype.is_float)
         if type_.dtype.storage and is_bits and stack.dtype.itemsize == want.itemsize:
-            stack = stack.view(want)  # numpy's files keep such types as anonymous bytes, if at all; or given as bits
-        elif type_.dtype.storage and type_.dtype.is_integer and stack.dtype == np.dtype(type_.dtype.compute.numpy):
+            # numpy's files keep such types as anonymous bytes, if at all; or given as bits
+            stack = stack.view(want)
+        elif type_.dtype.storage and type_.dtype.is_integer and stack.dtype == np.dtype(
+                type_.dtype.compute.numpy):
             stack = stack.astype(want)
         else:
             raise ValueError(f"is {stack.dtype}, the model says {want}")
@@ -113,7 +119,8 @@ def _read_folder(path: Path) -> tuple[dict[str, Array], tuple[Path, ...]]:
     stacks: dict[str, list[Array]] = {}
     files: list[Path] = []
     for folder in sets:
-        tensors = sorted((*folder.glob("input_*.pb"), *folder.glob("output_*.pb")), key=lambda f: (f.name[0], _number(f)))
+        tensors = sorted((*folder.glob("input_*.pb"), *folder.glob("output_*.pb")),
+                         key=lambda f: (f.name[0], _number(f)))
         for file in tensors:
             kind = "in" if file.name.startswith("input") else "out"
             stacks.setdefault(f"{kind}_{_number(file)}", []).append(_read_tensor(file))

@@ -1,6 +1,7 @@
 """The C compiler that `aot-model run` and `verify` build with, its flags, and what runs its programs.
 
-It is asked what it compiles for (the macros that it predefines with the flags), so that what is generated fits it.
+It is asked what it compiles for (the macros that it predefines with the flags), so that what is generated
+fits it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from aot_model.targets.registry import parse_target
 
 @dataclass(frozen=True)
 class HostCompiler:
-    """A C compiler: the words of its command, the flags of the user, the command that programs are arguments of."""
+    """A C compiler: the words of its command, the flags of the user, the command that programs are arguments
+    of.
+    """
 
     command: tuple[str, ...]
     cflags: tuple[str, ...] | None = None
@@ -33,32 +36,43 @@ class HostCompiler:
     @staticmethod
     def find(cc: str | None = None, cflags: str | None = None, runner: str | None = None) -> HostCompiler:
         """The compiler that is named, else $CC, else cc or gcc. CompileError E601 when there is none."""
-        source, text = ("--cc", cc) if cc is not None else ("CC", os.environ.get("CC") or next((c for c in ("cc", "gcc") if shutil.which(c)), None))
+        source, text = ("--cc", cc) if cc is not None else ("CC", os.environ.get("CC") or next(
+            (c for c in ("cc", "gcc") if shutil.which(c)), None))
         if text is None:
             raise fail("E601", "no C compiler found", hint="install gcc, or name one with --cc or CC")
         command = _found(words(text, source), f"the C compiler of {source}")
         flags = None if cflags is None else words(cflags, "--cflags")
-        return HostCompiler(command, flags, _found(words(runner, "--runner"), "the program of --runner") if runner else ())
+        return HostCompiler(command, flags,
+                            _found(words(runner, "--runner"), "the program of --runner") if runner else ())
 
     def flags(self, target: Target, level: str = "-O2") -> tuple[str, ...]:
-        """The user's flags, or the processor's and the optimisation; with those of targets before the processor."""
+        """The user's flags, or the processor's and the optimisation; with those of targets before the
+        processor.
+        """
         own = (*self._processor_flags(target), level) if self.cflags is None else self.cflags
         return (*(f for t in target.before for f in t.c_flags), *own)
 
     def _processor_flags(self, target: Target) -> tuple[str, ...]:
-        """The flags of the target, where the compiler takes them. CompileError E601 when it compiles for another processor.
+        """The flags of the target, where the compiler takes them. CompileError E601 when it compiles for
+        another processor.
 
-        Code for `host` is for whatever the compiler compiles for: one that crosses, which has no -march=native, goes without.
+        Code for `host` is for whatever the compiler compiles for: one that crosses, which has no
+        -march=native, goes without.
         """
         if not target.c_flags or self._macros(target.c_flags) is not None or self._macros(()) is None:
             return target.c_flags
         if _is_host(target):
             return ()
         raise fail(
-            "E601", f"'{shlex.join(self.command)}' does not compile for target '{target.name}': it refuses {shlex.join(target.c_flags)}",
-            hint="run and verify execute the model on this machine: take --target c or host, which compute the same values but for the rounding of floats; or, for a Cortex-M, "
-            "--on qemu; or name a compiler for the target, flags that link its programs, and an emulator, with --cc, --cflags and --runner; or test it in your build: aot_model_test()",
-        )  # fmt: skip
+            "E601",
+            f"'{shlex.join(self.command)}' does not compile for target '{target.name}': it refuses "
+            f"{shlex.join(target.c_flags)}",
+            hint=
+            "run and verify execute the model on this machine: take --target c or host, which compute the "
+            "same values but for the rounding of floats; or, for a Cortex-M, "
+            "--on qemu; or name a compiler for the target, flags that link its programs, and an emulator, "
+            "with --cc, --cflags and --runner; or test it in your build: aot_model_test()",
+        )
 
     def fitted(self, text: str, options: Mapping[str, str], plugins: Sequence[Path] = ()) -> dict[str, str]:
         """The options of a target, with the vectors that the compiler has where they would be `auto`."""
@@ -82,7 +96,11 @@ class HostCompiler:
     def _macros(self, flags: tuple[str, ...]) -> str | None:
         """The macros that it predefines; None when it fails, or is not like GCC."""
         if flags not in self._seen:
-            done = subprocess.run([*self.command, *flags, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, errors="replace", check=False)
+            done = subprocess.run([*self.command, *flags, "-dM", "-E", "-x", "c", os.devnull],
+                                  capture_output=True,
+                                  text=True,
+                                  errors="replace",
+                                  check=False)
             self._seen[flags] = done.stdout if done.returncode == 0 and "#define" in done.stdout else None
         return self._seen[flags]
 
@@ -104,5 +122,7 @@ def _found(command: tuple[str, ...], what: str) -> tuple[str, ...]:
     """A command whose program exists, with its whole path where it has one. CompileError E601."""
     program = shutil.which(command[0]) if command else None
     if program is None:
-        raise fail("E601", f"{what}, '{command[0] if command else ''}', is not there or cannot be executed", hint="it is a command, with arguments if need be: gcc, 'ccache gcc'")
+        raise fail("E601",
+                   f"{what}, '{command[0] if command else ''}', is not there or cannot be executed",
+                   hint="it is a command, with arguments if need be: gcc, 'ccache gcc'")
     return (os.path.abspath(program) if os.path.dirname(command[0]) else command[0], *command[1:])

@@ -1,7 +1,7 @@
 """A compiled model as firmware for a Cortex-M, run in QEMU or by whatever runs programs on a board.
 
-The vectors are part of the program, and it prints what it computes as lines of hexadecimal digits: so semihosting, a serial
-line and RTT do alike. A clock of the core gives the ticks of each layer.
+The vectors are part of the program, and it prints what it computes as lines of hexadecimal digits: so
+semihosting, a serial line and RTT do alike. A clock of the core gives the ticks of each layer.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ int main(void)
     printf("aot-model end\\n");
     return 0;
 }}
-"""
+"""  # noqa: E501
 _LISTENER = """
 static void tell(uint32_t tensor, const void *data, uint32_t bytes)
 {
@@ -144,25 +144,32 @@ class Board:
 
     @staticmethod
     def of(target: Target, on: str, files: Sequence[Path] = ()) -> Board:
-        """For `--on`. files: of the user; start-up code (.c, .S) and a linker script (.ld) take the place of those for QEMU.
+        """For `--on`. files: of the user; start-up code (.c, .S) and a linker script (.ld) take the place of
+        those for QEMU.
 
         CompileError E501 where the target is no core that there is firmware for.
         """
         core = next((core for t in target.lineage() for core in CORES if core.name == t.name), None)
         if core is None:
-            raise fail("E501", f"--on is for Cortex-M; target '{target.name}' is none", hint=f"--target {CORES[2].name}; others run with --cc and --runner")
+            raise fail("E501",
+                       f"--on is for Cortex-M; target '{target.name}' is none",
+                       hint=f"--target {CORES[2].name}; others run with --cc and --runner")
         folder = rules_dir("toolchains") / "qemu"
         scripts = [file for file in files if file.suffix in (".ld", ".lds")]
         script = [f"-T{file.resolve()}" for file in scripts] or [f"-T{folder / core.script}"]
         sources = () if scripts else (str(folder / "startup.c"),)
-        link = ("--specs=rdimon.specs", *(() if scripts else ("-nostartfiles",)), *script, f"-L{folder}", "-Wl,--gc-sections")
+        link = ("--specs=rdimon.specs", *(() if scripts else
+                                          ("-nostartfiles",)), *script, f"-L{folder}", "-Wl,--gc-sections")
         emulated = on == QEMU
-        runner = words(on, "--on") if not emulated else (
-            "qemu-system-arm", "-machine", core.machine, "-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0",
-            "-semihosting-config", "enable=on,target=native", "-kernel", "{elf}",
-        )  # fmt: skip
+        runner = words(on, "--on") if not emulated else ("qemu-system-arm", "-machine", core.machine,
+                                                         "-nographic", "-monitor", "none", "-serial", "none",
+                                                         "-icount", "shift=0", "-semihosting-config",
+                                                         "enable=on,target=native", "-kernel", "{elf}",
+                                                         )
         if not any("{elf}" in word for word in runner):
-            raise fail("E501", "--on: the command does not say where the program goes", hint="--on qemu, or --on 'probe-rs run --chip … {elf}'")
+            raise fail("E501",
+                       "--on: the command does not say where the program goes",
+                       hint="--on qemu, or --on 'probe-rs run --chip … {elf}'")
         return Board(core, runner, sources, link, "instructions" if emulated else "cycles", emulated)
 
 
@@ -181,10 +188,16 @@ class FirmwareProgram(HostProgram):
         folder = self.executable.parent
         (folder / "vectors.bin").write_bytes(b"".join(vectors))
         (folder / "main.c").write_text(main_text(self.view, len(vectors)))
-        done = subprocess.run(self.command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(self.command,
+                              cwd=folder,
+                              capture_output=True,
+                              text=True,
+                              errors="replace",
+                              check=False)
         if done.returncode:
-            raise fail("E601", f"the firmware cannot be built: {shlex.join(self.command)}\n{done.stderr[-4000:]}",
-                       hint="a region that overflows: take fewer vectors at once, or a smaller model")  # fmt: skip
+            raise fail("E601",
+                       f"the firmware cannot be built: {shlex.join(self.command)}\n{done.stderr[-4000:]}",
+                       hint="a region that overflows: take fewer vectors at once, or a smaller model")
         lines = self._lines(timeout)
         said = [match for line in lines if (match := _LINE.search(line))]
         if not any(match[1] == b"end" for match in said):
@@ -194,13 +207,22 @@ class FirmwareProgram(HostProgram):
         return b"".join(bytes.fromhex(match[2].decode()) for match in said if match[1] == b"data")
 
     def _lines(self, timeout: float) -> list[bytes]:
-        """What is printed until the program says that it is at its end: those who run boards may wait for ever."""
+        """What is printed until the program says that it is at its end: those who run boards may wait for
+        ever.
+        """
         assert self.board is not None
         command = [word.replace("{elf}", str(self.executable)) for word in self.board.runner]
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.executable.parent)
+            process = subprocess.Popen(command,
+                                       stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT,
+                                       cwd=self.executable.parent)
         except OSError as error:
-            raise fail("E602", f"'{command[0]}' cannot be executed: {error.strerror}", where=self.view.source_name, hint="install it, or name another command with --on") from None
+            raise fail("E602",
+                       f"'{command[0]}' cannot be executed: {error.strerror}",
+                       where=self.view.source_name,
+                       hint="install it, or name another command with --on") from None
         lines = []
         clock = threading.Timer(timeout, process.kill)
         clock.start()
@@ -215,20 +237,34 @@ class FirmwareProgram(HostProgram):
         return lines
 
 
-def build(view: ModelView, texts: Mapping[str, str], folder: Path, board: Board, compiler: HostCompiler, flags: Sequence[str] = (), level: str = "-O2") -> FirmwareProgram:
+def build(view: ModelView,
+          texts: Mapping[str, str],
+          folder: Path,
+          board: Board,
+          compiler: HostCompiler,
+          flags: Sequence[str] = (),
+          level: str = "-O2") -> FirmwareProgram:
     """The model as firmware in a folder. CompileError E601 when it cannot be compiled."""
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text)
     own = [*compiler.flags(view.target, level), f"-I{folder}", f"-I{include_dir()}"]
-    model = [*compiler.command, *STRICT, *own, "-ffunction-sections", "-c", str(folder / f"{view.name}.c"), "-o", str(folder / "model.o")]
+    model = [
+        *compiler.command, *STRICT, *own, "-ffunction-sections", "-c",
+        str(folder / f"{view.name}.c"), "-o",
+        str(folder / "model.o")
+    ]
     done = subprocess.run(model, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         raise fail("E601", f"the C compiler failed: {shlex.join(model)}\n{done.stderr[-6000:]}")
     elf = folder / f"{view.name}.elf"
     others = [flag if flag.startswith("-") else os.path.abspath(flag) for flag in flags]
-    link = [*compiler.command, "-std=gnu99", *own, "main.c", "model.o", *board.sources, *others, *board.link, *view.target.all_libraries, "-lm", "-o", str(elf)]
+    link = [
+        *compiler.command, "-std=gnu99", *own, "main.c", "model.o", *board.sources, *others, *board.link,
+        *view.target.all_libraries, "-lm", "-o",
+        str(elf)
+    ]
     return FirmwareProgram(view, elf, (), compiler.big_endian, board, tuple(link))
 
 
@@ -245,21 +281,36 @@ def main_text(view: ModelView, count: int) -> str:
         return f"static union {{ {c_type} t; unsigned char b[{max(size, 1)}]; }} {kind}{k};"
 
     ports = (("in", view.inputs), ("out", view.outputs))
-    statics = [static(kind, k, p.buffer.nbytes, p.buffer.type.dtype.c_type) for kind, side in ports for k, p in enumerate(side)]
+    statics = [
+        static(kind, k, p.buffer.nbytes, p.buffer.type.dtype.c_type)
+        for kind, side in ports
+        for k, p in enumerate(side)
+    ]
     if view.contexts:
         statics.append(f"extern const {name}_devices {name}_test_devices; /* of whoever knows the drivers */")
     if view.options.trace:
         statics.append(_LISTENER)
-    reads = [f"        memcpy(in{k}.b, from, {p.buffer.nbytes}u);\n        from += {p.buffer.nbytes}u;" for k, p in enumerate(view.inputs) if p.buffer.nbytes]
-    writes = [f"        say(out{k}.b, {p.buffer.nbytes}u);" for k, p in enumerate(view.outputs) if p.buffer.nbytes]
-    listen = [f"    {name}_trace = tell;"] * view.options.trace + [f"    {name}_ticks = ticks;"] * view.options.profile
-    profile = (
-        f"    for (uint32_t k = 0; k < {view.upper}_PROFILE_SIZE; k++) {{\n"
-        f'        printf("aot-model ticks %lx\\n", (unsigned long){name}_profile[k]);\n    }}' if view.options.profile else ""
-    )  # fmt: skip
-    return _MAIN.format(
-        name=name, count=count, statics="\n".join(statics), reads="\n".join(reads), writes="\n".join(writes), listen="\n".join(listen), profile=profile,
-        devices=f", &{name}_test_devices" if view.contexts else "",
-        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
-        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
-    )  # fmt: skip
+    reads = [
+        f"        memcpy(in{k}.b, from, {p.buffer.nbytes}u);\n        from += {p.buffer.nbytes}u;"
+        for k, p in enumerate(view.inputs)
+        if p.buffer.nbytes
+    ]
+    writes = [
+        f"        say(out{k}.b, {p.buffer.nbytes}u);" for k, p in enumerate(view.outputs) if p.buffer.nbytes
+    ]
+    listen = [f"    {name}_trace = tell;"] * view.options.trace + [f"    {name}_ticks = ticks;"
+                                                                   ] * view.options.profile
+    profile = (f"    for (uint32_t k = 0; k < {view.upper}_PROFILE_SIZE; k++) {{\n"
+               f'        printf("aot-model ticks %lx\\n", (unsigned long){name}_profile[k]);\n    }}'
+               if view.options.profile else "")
+    return _MAIN.format(name=name,
+                        count=count,
+                        statics="\n".join(statics),
+                        reads="\n".join(reads),
+                        writes="\n".join(writes),
+                        listen="\n".join(listen),
+                        profile=profile,
+                        devices=f", &{name}_test_devices" if view.contexts else "",
+                        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
+                        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
+                        )

@@ -46,7 +46,7 @@ int main(void)
 {writes}
     }}
 }}
-"""
+"""  # noqa: E501
 
 
 _LISTENER = """
@@ -82,7 +82,9 @@ class HostProgram:
         data = self._data(given, timeout)
         expected_bytes = len(vectors) * sum(b.nbytes for b in self._written)
         if len(data) != expected_bytes:
-            raise fail("E602", f"the program wrote {len(data)} bytes of outputs, not {expected_bytes}", where=self.view.source_name)
+            raise fail("E602",
+                       f"the program wrote {len(data)} bytes of outputs, not {expected_bytes}",
+                       where=self.view.source_name)
         return self._split(data, len(vectors))
 
     def _bytes(self, vector: Sequence[np.ndarray]) -> bytes:
@@ -91,7 +93,8 @@ class HostProgram:
         for port, array in zip(self.view.inputs, vector, strict=True):
             expected = port.buffer.type
             if array.size != expected.elements:
-                raise fail("E104", f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}")
+                raise fail("E104",
+                           f"input '{port.buffer.name}' is {expected}, not {array.dtype}{list(array.shape)}")
             stream += self._ordered(np.ascontiguousarray(array, dtype=expected.dtype.numpy)).tobytes()
         return bytes(stream)
 
@@ -99,12 +102,21 @@ class HostProgram:
         """What the program writes for inputs. CompileError E602 when it fails."""
         stream = b"".join(b"\x01" + vector for vector in vectors)
         try:
-            done = subprocess.run([*self.runner, str(self.executable)], input=stream, capture_output=True, timeout=timeout, check=False)
+            done = subprocess.run([*self.runner, str(self.executable)],
+                                  input=stream,
+                                  capture_output=True,
+                                  timeout=timeout,
+                                  check=False)
         except OSError as error:
-            raise fail("E602", f"the program cannot be executed here: {error.strerror}", where=self.view.source_name, hint="--runner names an emulator") from None
+            raise fail("E602",
+                       f"the program cannot be executed here: {error.strerror}",
+                       where=self.view.source_name,
+                       hint="--runner names an emulator") from None
         if done.returncode:
             text = done.stderr.decode(errors="replace")[-4000:]
-            raise fail("E602", f"the program failed with status {done.returncode}\n{text}", where=self.view.source_name)
+            raise fail("E602",
+                       f"the program failed with status {done.returncode}\n{text}",
+                       where=self.view.source_name)
         return done.stdout
 
     @property
@@ -118,14 +130,17 @@ class HostProgram:
         for _ in range(count):
             row = []
             for t in (b.type for b in self._written):
-                row.append(self._ordered(np.frombuffer(data, dtype=t.dtype.numpy, count=t.elements, offset=at)).reshape(t.shape).copy())
+                row.append(
+                    self._ordered(np.frombuffer(data, dtype=t.dtype.numpy, count=t.elements,
+                                                offset=at)).reshape(t.shape).copy())
                 at += t.nbytes
             result.append(row)
         return result
 
     def _ordered(self, array: np.ndarray) -> np.ndarray:
         """The array with its bytes in the order of the program's machine; or back."""
-        swap = array.dtype.kind != "S" and array.dtype.itemsize > 1 and self.big_endian != (sys.byteorder == "big")
+        swap = array.dtype.kind != "S" and array.dtype.itemsize > 1 and self.big_endian != (sys.byteorder
+                                                                                            == "big")
         return array.view(f"u{array.dtype.itemsize}").byteswap().view(array.dtype) if swap else array
 
 
@@ -135,29 +150,46 @@ def main_text(view: ModelView) -> str:
     def static(kind: str, k: int, port_bytes: int, c_type: str) -> str:
         return f"static union {{ {c_type} t; unsigned char b[{max(port_bytes, 1)}]; }} {kind}{k};"
 
-    statics = [static("in", k, p.buffer.nbytes, p.buffer.type.dtype.c_type) for k, p in enumerate(view.inputs)]
-    statics += [static("out", k, p.buffer.nbytes, p.buffer.type.dtype.c_type) for k, p in enumerate(view.outputs)]
+    statics = [
+        static("in", k, p.buffer.nbytes, p.buffer.type.dtype.c_type) for k, p in enumerate(view.inputs)
+    ]
+    statics += [
+        static("out", k, p.buffer.nbytes, p.buffer.type.dtype.c_type) for k, p in enumerate(view.outputs)
+    ]
     reads = [
-        f"        if (fread(in{k}.b, 1, {p.buffer.nbytes}u, stdin) != {p.buffer.nbytes}u) {{\n            return 2;\n        }}"
-        for k, p in enumerate(view.inputs) if p.buffer.nbytes
-    ]  # fmt: skip
+        f"        if (fread(in{k}.b, 1, {p.buffer.nbytes}u, stdin) != {p.buffer.nbytes}u) {{\n            "
+        f"return 2;\n        }}"
+        for k, p in enumerate(view.inputs)
+        if p.buffer.nbytes
+    ]
     writes = [
-        f"        if (fwrite(out{k}.b, 1, {p.buffer.nbytes}u, stdout) != {p.buffer.nbytes}u) {{\n            return 3;\n        }}"
-        for k, p in enumerate(view.outputs) if p.buffer.nbytes
-    ]  # fmt: skip
+        f"        if (fwrite(out{k}.b, 1, {p.buffer.nbytes}u, stdout) != {p.buffer.nbytes}u) {{\n            "
+        f"return 3;\n        }}"
+        for k, p in enumerate(view.outputs)
+        if p.buffer.nbytes
+    ]
     if view.contexts:
-        statics.append(f"extern const {view.name}_devices {view.name}_test_devices; /* of whoever knows the drivers */")
+        statics.append(
+            f"extern const {view.name}_devices {view.name}_test_devices; /* of whoever knows the drivers */")
     if view.options.trace:
         statics.append(_LISTENER)
-    return _MAIN.format(
-        listen=f"\n    {view.name}_trace = tell;" if view.options.trace else "",
-        name=view.name, devices=f", &{view.name}_test_devices" if view.contexts else "", statics="\n".join(statics), reads="\n".join(reads), writes="\n".join(writes),
-        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
-        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
-    )  # fmt: skip
+    return _MAIN.format(listen=f"\n    {view.name}_trace = tell;" if view.options.trace else "",
+                        name=view.name,
+                        devices=f", &{view.name}_test_devices" if view.contexts else "",
+                        statics="\n".join(statics),
+                        reads="\n".join(reads),
+                        writes="\n".join(writes),
+                        inputs=", ".join(f"&in{k}.t" for k in range(len(view.inputs))) or "NULL",
+                        outputs=", ".join(f"&out{k}.t" for k in range(len(view.outputs))) or "NULL",
+                        )
 
 
-def build(view: ModelView, texts: Mapping[str, str], folder: Path, flags: Sequence[str] = (), compiler: HostCompiler | None = None, level: str = "-O2") -> HostProgram:
+def build(view: ModelView,
+          texts: Mapping[str, str],
+          folder: Path,
+          flags: Sequence[str] = (),
+          compiler: HostCompiler | None = None,
+          level: str = "-O2") -> HostProgram:
     """Compile the generated files in a folder, by default with $CC or cc. CompileError E601 when that fails.
 
     flags: more than those of the compiler's user, or else of the processor and the level of optimisation.
@@ -171,9 +203,14 @@ def build(view: ModelView, texts: Mapping[str, str], folder: Path, flags: Sequen
     (folder / "main.c").write_text(main_text(view))
     executable = folder.absolute() / view.name
     sources = [str(executable.with_name(name)) for name in ("main.c", f"{view.name}.c")]
-    options = [*STRICT, *compiler.flags(view.target, level), *flags, f"-I{executable.parent}", f"-I{include_dir()}"]
+    options = [
+        *STRICT, *compiler.flags(view.target, level), *flags, f"-I{executable.parent}", f"-I{include_dir()}"
+    ]
     # In the folder of the user: the flags may have relative paths.
-    command = [*compiler.command, *options, *sources, *view.target.all_libraries, "-lm", "-o", str(executable)]
+    command = [
+        *compiler.command, *options, *sources, *view.target.all_libraries, "-lm", "-o",
+        str(executable)
+    ]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         raise fail("E601", f"the C compiler failed: {shlex.join(command)}\n{done.stderr[-6000:]}")

@@ -1,7 +1,9 @@
-"""Which elements a constant may have where it is read from a file of parameters, for the code that was made with others.
+"""Which elements a constant may have where it is read from a file of parameters, for the code that was made
+with others.
 
-What is an index, a shift, a count or an offset in the code has a range; so has what the code was written for. A file of
-parameters is checked against them when it is opened (docs/parameters.md); constants in the code need no check.
+What is an index, a shift, a count or an offset in the code has a range; so has what the code was written for.
+A file of parameters is checked against them when it is opened (docs/parameters.md); constants in the code
+need no check.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from aot_model.ir.values import Value
 
 @dataclass(frozen=True)
 class Range:
-    """low <= element <= high, for the elements first, first + step, … (`count` of them; None: as many as there are).
+    """low <= element <= high, for the elements first, first + step, … (`count` of them; None: as many as
+    there are).
 
     rise: `low` grows by this from each of them to the next.
     """
@@ -58,7 +61,8 @@ def observed(data: np.ndarray) -> Ranges:
 
 
 def beyond_type(ranges: Iterable[Range], dtype: DType) -> Ranges:
-    """What of the ranges the type does not say already, each once; and what C says of a type that it has not."""
+    """What of the ranges the type does not say already, each once; and what C says of a type that it has not.
+    """
     if dtype.is_float and dtype.bits < 8:
         return (Range(0, 2**dtype.bits - 1),)
     if dtype is DType.BOOL:

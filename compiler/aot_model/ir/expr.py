@@ -1,11 +1,13 @@
 """Scalar expressions: what one element of a tensor is.
 
-    element (i, j) of y  =  max(x[i, j] + b[j], 0)      Call("max", (Call("add", (Load(x, (i, j)), Load(b, (j,)))), 0))
+    element (i, j) of y  =  max(x[i, j] + b[j], 0)      Call("max", (Call("add", (Load(x, (i, j)), Load(b,
+                         (j,)))), 0))
 
-Expressions are interned: equal expressions are one object, so a shared sub-expression is shared in memory and in the
-emitted C, and substitution (fusion) is cheap. Index expressions are int32 and are kept in a normal form: a sum of
-`coefficient * atom` plus a constant, where an atom is a variable, a floor division, a remainder or a value that is
-read from memory. That form is what makes reshapes, transposes and slices cost nothing after substitution.
+Expressions are interned: equal expressions are one object, so a shared sub-expression is shared in memory and
+in the emitted C, and substitution (fusion) is cheap. Index expressions are int32 and are kept in a normal
+form: a sum of `coefficient * atom` plus a constant, where an atom is a variable, a floor division, a
+remainder or a value that is read from memory. That form is what makes reshapes, transposes and slices cost
+nothing after substitution.
 """
 
 from __future__ import annotations
@@ -225,10 +227,12 @@ def walk(x: Expr) -> Iterator[Expr]:
 
 
 def index_text(x: Expr) -> str:
-    """A text that identifies an index expression; used for stable orders only. Long ones are cut to a digest."""
+    """A text that identifies an index expression; used for stable orders only. Long ones are cut to a digest.
+    """
     if x not in _texts:
         text = _index_text(x)
-        _texts[x] = text if len(text) <= 120 else f"{text[:40]}#{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+        _texts[x] = text if len(
+            text) <= 120 else f"{text[:40]}#{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
     return _texts[x]
 
 

@@ -37,11 +37,9 @@ class Node:
     def __str__(self) -> str:
         outs = ", ".join(map(str, self.outputs))
         ins = ", ".join("_" if v is None else f"%{v.name}" for v in self.inputs)
-        attrs = ", ".join(
-            f"{f.name}={getattr(self.op, f.name)!r}"
-            for f in fields(self.op)
-            if not isinstance(getattr(self.op, f.name), Graph) and repr(getattr(self.op, f.name)) != repr(f.default)
-        )
+        attrs = ", ".join(f"{f.name}={getattr(self.op, f.name)!r}" for f in fields(self.op)
+                          if not isinstance(getattr(self.op, f.name), Graph)
+                          and repr(getattr(self.op, f.name)) != repr(f.default))
         return f"{outs} = {self.op.name}({ins}){' {' + attrs + '}' if attrs else ''}"
 
 
@@ -114,11 +112,15 @@ class Graph:
         return changed
 
     def verify(self, outer: Iterable[Value] = ()) -> None:
-        """AssertionError when the graph is not in SSA form, not in order, or a type is not what its operator says."""
+        """AssertionError when the graph is not in SSA form, not in order, or a type is not what its operator
+        says.
+        """
         known = set(self.inputs) | set(outer)
         for node in self.nodes:
             for value in node.inputs:
-                assert value is None or value.is_const or value.state or value in known, f"{node}: {value} is read before it is written"
+                assert value is None or value.is_const or value.state or value in known, (f"{node}: {value} "
+                                                                                          "is read before "
+                                                                                          "it is written")
             for body in subgraphs(node):
                 body.verify(known)
             types = node.op.infer([None if v is None else v for v in node.inputs])
@@ -146,16 +148,18 @@ def _body_names(operator: type[Operator]) -> tuple[str, ...]:
 
 
 def hand_down(node: Node) -> None:
-    """What the result of a node stands for, its input stands for through the node, if it only moves elements: a
-    transpose that nobody needs any more still says where the tensor of the file is."""
-    if not node.op.movement or len(node.outputs) != 1 or not node.inputs or node.inputs[0] is None or node.inputs[0].is_const:
+    """What the result of a node stands for, its input stands for through the node, if it only moves elements:
+    a transpose that nobody needs any more still says where the tensor of the file is."""
+    if not node.op.movement or len(
+            node.outputs) != 1 or not node.inputs or node.inputs[0] is None or node.inputs[0].is_const:
         return
     if any(v is not None and not v.is_const for v in node.inputs[1:]):
         return
     source, out = node.inputs[0], node.outputs[0]
     step = Node(node.op, list(node.inputs), [out], node.name)
     found = {t.key for t in source.stands_for}
-    source.stands_for += tuple(ModelTensor(t.key, t.name, (step, *t.through)) for t in out.stands_for if t.key not in found)
+    source.stands_for += tuple(
+        ModelTensor(t.key, t.name, (step, *t.through)) for t in out.stands_for if t.key not in found)
 
 
 def count_parameters(graph: Graph) -> int:

@@ -9,7 +9,25 @@ import math
 from collections.abc import Callable, Sequence
 
 from aot_model.ir.bounds import bounds
-from aot_model.ir.expr import Call, Cell, Const, Expr, Index, Load, Reduce, call, cell, const, index_text, load, logical_and, reduce, select, var, walk
+from aot_model.ir.expr import (
+    Call,
+    Cell,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Reduce,
+    call,
+    cell,
+    const,
+    index_text,
+    load,
+    logical_and,
+    reduce,
+    select,
+    var,
+    walk,
+)
 from aot_model.ir.types import DType, strides_of
 
 
@@ -87,7 +105,8 @@ def _split(x: Expr, n: int) -> tuple[dict[Expr, int], int, dict[Expr, int], int]
 
 
 def _reduced(rest: dict[Expr, int], base: int, n: int) -> tuple[Expr, int, int]:
-    """Cancel a common divisor g of n and all coefficients: (x, g, base % g), rest + base = g * x + base % g."""
+    """Cancel a common divisor g of n and all coefficients: (x, g, base % g), rest + base = g * x + base % g.
+    """
     g = math.gcd(n, *rest.values())
     return _from_terms({a: c // g for a, c in rest.items()}, base // g), g, base % g
 
@@ -215,7 +234,8 @@ def _folded(op: str, args: tuple[Expr, ...], dtype: DType) -> int | None:
 
     Such are made of constant indices: what clamps them, and what counts them from the end.
     """
-    if op not in _EXACT or not all(isinstance(x, Const) and x.dtype.is_integer and not x.dtype.storage for x in args):
+    if op not in _EXACT or not all(
+            isinstance(x, Const) and x.dtype.is_integer and not x.dtype.storage for x in args):
         return None
     if not dtype.is_integer or dtype.storage:
         return None
@@ -225,11 +245,13 @@ def _folded(op: str, args: tuple[Expr, ...], dtype: DType) -> int | None:
 
 
 def _decided(op: str, args: tuple[Expr, ...]) -> bool | None:
-    """What a comparison of integers gives whatever their values, which compilers warn of (an unsigned number below 0); else None."""
+    """What a comparison of integers gives whatever their values, which compilers warn of (an unsigned number
+    below 0); else None.
+    """
     if op not in ("lt", "le", "eq") or not args[0].dtype.is_integer:
         return None
     (a, b), (c, d) = ((least if low is None else low, most if high is None else high)
-                      for (low, high), (least, most) in ((bounds(x), x.dtype.limits) for x in args))  # fmt: skip
+                      for (low, high), (least, most) in ((bounds(x), x.dtype.limits) for x in args))
     if op == "eq":
         return False if b < c or d < a else None
     never, always = (a >= d, b < c) if op == "lt" else (a > d, b <= c)

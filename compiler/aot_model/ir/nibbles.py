@@ -1,4 +1,5 @@
-"""Constants of 4-bit integers stay as they are in the model's file, two in a byte: whoever reads one takes it out there.
+"""Constants of 4-bit integers stay as they are in the model's file, two in a byte: whoever reads one takes it
+out there.
 
 What a program writes (workspace, outputs, states) has a byte for each element.
 """

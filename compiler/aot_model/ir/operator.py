@@ -25,7 +25,9 @@ Arrays = Sequence["np.ndarray | None"]
 
 
 class OperatorError(Exception):
-    """The inputs or attributes do not fit the operator, or this form of it is not supported (code E2xx or E3xx)."""
+    """The inputs or attributes do not fit the operator, or this form of it is not supported (code E2xx or
+    E3xx).
+    """
 
     def __init__(self, message: str, code: str = "E301", hint: str = "") -> None:
         super().__init__(message)
@@ -45,7 +47,9 @@ class Sample:
     states: frozenset[int] = frozenset()
     """Inputs that are states; the array is what the state holds at first."""
     tolerance: float = 0.0
-    """How far the outputs may be from `reference` where that is no exact definition (0: exact, of floats the usual)."""
+    """How far the outputs may be from `reference` where that is no exact definition (0: exact, of floats the
+    usual).
+    """
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ class Operator:
     expands_to_qdq: ClassVar[bool] = False
     """`expand` gives operators on floats between DequantizeLinear and QuantizeLinear."""
     stepwise: ClassVar[bool] = False
-    """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives the operator."""
+    """Of storage types (float16 …) every step of `expand` is rounded, as in the function body that ONNX gives
+    the operator.
+    """
     strings: ClassVar[bool] = False
     """Takes tensors of strings; every operator with the mark `movement` does."""
     takes_nibbles: ClassVar[frozenset[int]] = frozenset()
@@ -81,8 +87,8 @@ class Operator:
         raise NotImplementedError(f"{self.name}.infer")
 
     def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
-        """Outputs of which an extent depends on data, and its axis. Their types are upper bounds, and behind all outputs come
-        their actual shapes."""
+        """Outputs of which an extent depends on data, and its axis. Their types are upper bounds, and behind
+        all outputs come their actual shapes."""
         return {}
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -98,7 +104,9 @@ class Operator:
         return False
 
     def only_moves(self) -> bool:
-        """Whether elements are moved as they are, so that storage types (float16 …) need no conversion around it."""
+        """Whether elements are moved as they are, so that storage types (float16 …) need no conversion around
+        it.
+        """
         return self.movement
 
     def lower(self, site: Any) -> None:
@@ -115,8 +123,8 @@ class Operator:
         return []
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        """The outputs in numpy, written from the specification and not from `express`, `expand` or `lower`: what the
-        conformance tests compare with where neither ONNX nor ONNX Runtime has the operator."""
+        """The outputs in numpy, written from the specification and not from `express`, `expand` or `lower`:
+        what the conformance tests compare with where neither ONNX nor ONNX Runtime has the operator."""
         raise NotImplementedError(f"{self.name}.reference")
 
     @classmethod

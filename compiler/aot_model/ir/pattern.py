@@ -1,13 +1,13 @@
 """Patterns of sub-graphs: what a target can take over, what a pass replaces.
 
-    conv = op("Convolution", value("x"), constant("weights"), name="conv", group=1)
-    biased = conv.optional(lambda p: op("Add", p, constant("bias")))
-    pattern = op("Requantise", biased, constant("multiplier"), constant("shift"), name="requantise") | op("Relu", biased)
+    conv = op("Convolution", value("x"), constant("weights"), name="conv", group=1) biased =
+    conv.optional(lambda p: op("Add", p, constant("bias"))) pattern = op("Requantise", biased,
+    constant("multiplier"), constant("shift"), name="requantise") | op("Relu", biased)
 
-A pattern stands for a value. `a | b` takes the first that fits; a pattern used at two places must be the same value at
-both (residuals); operands of commutative operators are tried in both orders. Names are how nodes and values are found
-again in a match. Where a pattern does not fit, Nearest tells why: the first condition that failed in the attempt that got
-furthest.
+A pattern stands for a value. `a | b` takes the first that fits; a pattern used at two places must be the same
+value at both (residuals); operands of commutative operators are tried in both orders. Names are how nodes and
+values are found again in a match. Where a pattern does not fit, Nearest tells why: the first condition that
+failed in the attempt that got furthest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ Answer = bool | str
 
 @dataclass
 class Nearest:
-    """Why a search failed, from the attempt that got furthest: the one that bound the most patterns, the first of those."""
+    """Why a search failed, from the attempt that got furthest: the one that bound the most patterns, the
+    first of those.
+    """
 
     why: str = ""
     _reached: int = 0
@@ -42,7 +44,9 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Bindings:
-    """What patterns stand for, during a search. `free`: whether a node may be taken; `nearest` is told what does not fit."""
+    """What patterns stand for, during a search. `free`: whether a node may be taken; `nearest` is told what
+    does not fit.
+    """
 
     producer: Mapping[Value, Node]
     free: Callable[[Node], bool] = lambda node: True
@@ -154,11 +158,13 @@ class _Op(Pattern):
         node = known.producer.get(value) if value is not None else None
         if value is None or node is None or node.kind not in self.wanted:
             made = "no operator's result" if node is None else f"the result of {node.kind} '{node.name}'"
-            known.missed(lambda: f"{_called(value)} is {made}, not that of {' or '.join(sorted(self.wanted))}")
+            known.missed(
+                lambda: f"{_called(value)} is {made}, not that of {' or '.join(sorted(self.wanted))}")
             return
         why = self._objection(node, value) if known.free(node) else "is taken already"
         if why is not None:
-            # bound as well: of attempts that fail at one place, the one whose operator is right is the nearest
+            # bound as well: of attempts that fail at one place, the one whose operator is right is the
+            # nearest
             known.with_node(self, node, value).missed(lambda: f"{node.kind} '{node.name}' {why}")
             return
         start = known.with_node(self, node, value)
@@ -181,7 +187,11 @@ class _Op(Pattern):
                 return f"has {name} {actual!r}: {why}"
         return None if self.where is None else _refusal(self.where(node))
 
-    def _bind_inputs(self, node: Node, patterns: tuple[Pattern, ...], known: Bindings, index: int = 0) -> Iterator[Bindings]:
+    def _bind_inputs(self,
+                     node: Node,
+                     patterns: tuple[Pattern, ...],
+                     known: Bindings,
+                     index: int = 0) -> Iterator[Bindings]:
         if index == len(patterns):
             yield known
             return
@@ -215,20 +225,38 @@ def op(kinds: str | Iterable[str], *inputs: Pattern, name: str = "", output: int
        where: Callable[[Node], Answer] | None = None, **attributes: Any) -> Pattern:  # fmt: skip
     """The result of an operator, by its name in dumps of the graph (`--dump-after prune`); of one of several.
 
-    inputs: patterns of the first inputs; those that are not given are free. attributes: values that must be equal, or
-    conditions on them. output: number of the result. where: any other condition on the node. A condition returns whether
-    it holds; or a text that says why it does not, which `--explain` shows.
+    inputs: patterns of the first inputs; those that are not given are free. attributes: values that must be
+    equal, or conditions on them. output: number of the result. where: any other condition on the node. A
+    condition returns whether it holds; or a text that says why it does not, which `--explain` shows.
     """
-    return _Op(name=name, wanted=frozenset([kinds] if isinstance(kinds, str) else kinds), inputs=inputs, attributes=attributes, output=output, where=where)
+    return _Op(name=name,
+               wanted=frozenset([kinds] if isinstance(kinds, str) else kinds),
+               inputs=inputs,
+               attributes=attributes,
+               output=output,
+               where=where)
 
 
-def value(name: str = "", *, dtype: DType | Iterable[DType] = (), rank: int | None = None, constant: bool | None = None,
-          where: Callable[[Value], Answer] | None = None) -> Pattern:  # fmt: skip
-    """A value, whatever makes it. dtype: one of these element types; constant: known at compile time, or not."""
-    return _Value(name=name, dtypes=(dtype,) if isinstance(dtype, DType) else tuple(dtype), rank=rank, constant=constant, where=where)
+def value(name: str = "",
+          *,
+          dtype: DType | Iterable[DType] = (),
+          rank: int | None = None,
+          constant: bool | None = None,
+          where: Callable[[Value], Answer] | None = None) -> Pattern:
+    """A value, whatever makes it. dtype: one of these element types; constant: known at compile time, or not.
+    """
+    return _Value(name=name,
+                  dtypes=(dtype,) if isinstance(dtype, DType) else tuple(dtype),
+                  rank=rank,
+                  constant=constant,
+                  where=where)
 
 
-def constant(name: str = "", *, dtype: DType | Iterable[DType] = (), rank: int | None = None, where: Callable[[Value], Answer] | None = None) -> Pattern:
+def constant(name: str = "",
+             *,
+             dtype: DType | Iterable[DType] = (),
+             rank: int | None = None,
+             where: Callable[[Value], Answer] | None = None) -> Pattern:
     """A value that is known at compile time."""
     return value(name, dtype=dtype, rank=rank, constant=True, where=where)
 

@@ -2,7 +2,8 @@
 
     Program ── buffers: Buffer       named memory: input, output, constant, workspace or state
        ├────── functions: Function   C text with pointer parameters; equal functions are shared by layers
-       └────── body: Step            Call(function, arguments) in order, with bounded Loop and Branch around them
+       └────── body: Step            Call(function, arguments) in order, with bounded Loop and Branch around
+                                     them
 
 The memory planner sees buffers and steps only; the emitter turns the Program and its MemoryPlan into files.
 """
@@ -48,7 +49,8 @@ class Buffer:
     """Of a constant: whether it is part of the program, and never in a file of parameters."""
 
     def __post_init__(self) -> None:
-        self.align = max(self.align, self.type.dtype.alignment)  # 64-bit elements need more than a word's alignment
+        # 64-bit elements need more than a word's alignment
+        self.align = max(self.align, self.type.dtype.alignment)
 
     @property
     def nbytes(self) -> int:
@@ -85,10 +87,12 @@ class Param:
 
 @dataclass(frozen=True)
 class Device:
-    """A device that functions run on, and the C functions of its driver. Each returns an int32_t, 0 when all is well.
+    """A device that functions run on, and the C functions of its driver. Each returns an int32_t, 0 when all
+    is well.
 
-    header: declares them, as it is written in #include "…". context: C type of what they work on, which the program
-    hands to <name>_run() as `context *`; None: they take no argument. A step whose function is None is left out.
+    header: declares them, as it is written in #include "…". context: C type of what they work on, which the
+    program hands to <name>_run() as `context *`; None: they take no argument. A step whose function is None
+    is left out.
     """
 
     name: str
@@ -114,9 +118,9 @@ class Device:
 class Function:
     """C text of one function. Two functions with equal fields are one in the output.
 
-    external: it is defined elsewhere under this very name, and declared by one of `includes`. fails: it returns an
-    int32_t, and <name>_run() stops with it when it is not 0. device: opened before each call and closed after it; its
-    context is the last argument, called by the device's name.
+    external: it is defined elsewhere under this very name, and declared by one of `includes`. fails: it
+    returns an int32_t, and <name>_run() stops with it when it is not 0. device: opened before each call and
+    closed after it; its context is the last argument, called by the device's name.
     """
 
     name: str
@@ -134,7 +138,8 @@ class Function:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The output may lie over the input: address(output) - address(input) <= slack bytes, if the input dies here.
+    """The output may lie over the input: address(output) - address(input) <= slack bytes, if the input dies
+    here.
 
     step: the difference must also be a multiple of it (a kernel that goes channel by channel).
     """
@@ -169,10 +174,11 @@ class Call:
 
 @dataclass(eq=False)
 class Loop:
-    """`body` again and again: at most `limit` times, and only while `*condition` (a bool) holds, if there is one.
+    """`body` again and again: at most `limit` times, and only while `*condition` (a bool) holds, if there is
+    one.
 
-    carried: (from, to) pairs copied after each turn by calls that are part of the body. `counter`, if any, is an
-    int64 that holds the number of the turn.
+    carried: (from, to) pairs copied after each turn by calls that are part of the body. `counter`, if any, is
+    an int64 that holds the number of the turn.
     """
 
     body: list[Step]
@@ -195,7 +201,8 @@ class Branch:
 
 @dataclass(eq=False)
 class Once:
-    """A call that is made the first time that it is reached, and after external parameters have been replaced; its function can fail.
+    """A call that is made the first time that it is reached, and after external parameters have been
+    replaced; its function can fail.
 
     It hands constants to a part of the program that keeps what it makes of them.
     """
@@ -230,13 +237,18 @@ class Program:
         yield from walk_calls(self.body)
 
     def verify(self) -> None:
-        """AssertionError when a call has not an argument for each parameter, or an output is never written."""
+        """AssertionError when a call has not an argument for each parameter, or an output is never written.
+        """
         written = {b.root()[0] for b in self.inputs}
         for call in self.calls():
-            assert len(call.arguments) == len(call.function.params), f"'{call.function.name}' takes {len(call.function.params)} arguments, not {len(call.arguments)}"
+            assert len(call.arguments) == len(
+                call.function.params
+            ), (f"'{call.function.name}' takes {len(call.function.params)} arguments, not "
+                f"{len(call.arguments)}")
             written.update(b.root()[0] for b in call.buffers(Access.WRITE))
         for output in self.outputs:
-            assert output.root()[0] in written or not output.type.elements, f"output '{output.name}' is never written"
+            assert output.root(
+            )[0] in written or not output.type.elements, f"output '{output.name}' is never written"
 
     def constants(self) -> list[Buffer]:
         """Constant buffers in the order of first use."""

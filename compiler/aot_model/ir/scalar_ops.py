@@ -1,9 +1,9 @@
 """The table of scalar operations: what each means in numpy and how it is written in C.
 
-One row per operation. In the C texts {0}, {1}, {2} are the operands (parenthesised where needed), {t} is the C type of
-the result, {f} the suffix of libm's names for its width ("f" for float). A row may have a text for floating point and
-one for integers. Integer texts must not overflow: `wrap` marks the operations that are computed in the unsigned type
-unless the ranges of the operands show that they cannot overflow.
+One row per operation. In the C texts {0}, {1}, {2} are the operands (parenthesised where needed), {t} is the
+C type of the result, {f} the suffix of libm's names for its width ("f" for float). A row may have a text for
+floating point and one for integers. Integer texts must not overflow: `wrap` marks the operations that are
+computed in the unsigned type unless the ranges of the operands show that they cannot overflow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Array = Any
 
 @dataclass(frozen=True)
 class ScalarOp:
-    """numpy meaning; C text for floats and integers; precedence of the text (see c/expr.py); header it needs."""
+    """numpy meaning; C text for floats and integers; precedence of the text (see c/expr.py); header it needs.
+    """
 
     numpy: Callable[..., Array]
     c_float: str | None = None
@@ -41,7 +42,8 @@ def _c_div(a: Array, b: Array) -> Array:
     if a.dtype.kind not in "iu":
         return a / b
     safe = np.where(b == 0, 1, b)
-    quotient = np.abs(a.astype(np.int64)) // np.abs(safe.astype(np.int64)) if a.dtype != np.uint64 else a // safe
+    quotient = np.abs(a.astype(np.int64)) // np.abs(safe.astype(
+        np.int64)) if a.dtype != np.uint64 else a // safe
     sign = np.where((a < 0) != (safe < 0), -1, 1)
     return np.where(b == 0, 0, quotient * (sign if a.dtype != np.uint64 else 1)).astype(a.dtype)
 
@@ -69,7 +71,9 @@ def _mod(a: Array, b: Array) -> Array:
 def _shift_left(a: Array, b: Array) -> Array:
     bits = np.asarray(a).dtype.itemsize * 8
     inside = (b >= 0) & (b < bits)
-    return np.where(inside, np.left_shift(a, np.where(inside, b, 0).astype(np.asarray(a).dtype)), 0).astype(np.asarray(a).dtype)
+    return np.where(inside, np.left_shift(a,
+                                          np.where(inside, b, 0).astype(np.asarray(a).dtype)),
+                    0).astype(np.asarray(a).dtype)
 
 
 def _shift_right(a: Array, b: Array) -> Array:
@@ -93,9 +97,11 @@ def _libm(name: str, numpy: Any) -> ScalarOp:
 
 
 def requantise(acc: Array, multiplier: Array, shift: Array) -> Array:
-    """Rounding of TensorFlow Lite Micro: doubling high multiply (ties up), then rounding shift (ties away from zero).
+    """Rounding of TensorFlow Lite Micro: doubling high multiply (ties up), then rounding shift (ties away
+    from zero).
 
-    Source: the operator kernels' MultiplyByQuantizedMultiplier, "double rounding" form. `shift` > 0 is to the left.
+    Source: the operator kernels' MultiplyByQuantizedMultiplier, "double rounding" form. `shift` > 0 is to the
+    left.
     """
     acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
     high = ((acc << np.maximum(shift, 0)) * multiplier + (1 << 30)) >> 31
@@ -106,7 +112,9 @@ def requantise(acc: Array, multiplier: Array, shift: Array) -> Array:
 
 
 def requantise_single(acc: Array, multiplier: Array, shift: Array) -> Array:
-    """Single rounding, ties up: (acc * multiplier + 2^(30 - shift)) >> (31 - shift). int16 activations use it."""
+    """Single rounding, ties up: (acc * multiplier + 2^(30 - shift)) >> (31 - shift). int16 activations use
+    it.
+    """
     acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
     total = 31 - shift
     return ((acc * multiplier + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
@@ -122,7 +130,9 @@ def requantise_even(acc: Array, multiplier: Array, shift: Array) -> Array:
 
 
 def requantise_wide(acc: Array, multiplier: Array, shift: Array) -> Array:
-    """A 64-bit accumulator by a 16-bit multiplier, ties up: (acc * multiplier + 2^(14 - shift)) >> (15 - shift)."""
+    """A 64-bit accumulator by a 16-bit multiplier, ties up: (acc * multiplier + 2^(14 - shift)) >> (15 -
+    shift).
+    """
     acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
     total = 15 - shift
     return ((acc * multiplier + (np.int64(1) << (total - 1))) >> total).astype(np.int32)
@@ -146,27 +156,34 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "sign": ScalarOp(np.sign, c_float="aot_model_sign_{d}({0})", c_int="({t})(({0} > 0) - ({0} < 0))"),
     "min": ScalarOp(np.minimum, c_float="aot_model_min_{d}({0}, {1})", c_int="aot_model_min_{d}({0}, {1})"),
     "max": ScalarOp(np.maximum, c_float="aot_model_max_{d}({0}, {1})", c_int="aot_model_max_{d}({0}, {1})"),
-    "pow": ScalarOp(lambda a, b: np.power(a, b), c_float="pow{f}({0}, {1})", c_int="aot_model_ipow_{d}({0}, {1})"),
+    "pow": ScalarOp(lambda a, b: np.power(a, b),
+                    c_float="pow{f}({0}, {1})",
+                    c_int="aot_model_ipow_{d}({0}, {1})"),
     "fma": ScalarOp(lambda a, b, c: a * b + c, c_float="{0} * {1} + {2}"),
     # libm
     **{
-        op: _libm(name, fn)
-        for op, name, fn in [
-            ("exp", "exp", np.exp), ("log", "log", np.log), ("sqrt", "sqrt", np.sqrt), ("sin", "sin", np.sin),
-            ("cos", "cos", np.cos), ("tan", "tan", np.tan), ("asin", "asin", np.arcsin), ("acos", "acos", np.arccos),
-            ("atan", "atan", np.arctan), ("sinh", "sinh", np.sinh), ("cosh", "cosh", np.cosh), ("tanh", "tanh", np.tanh),
-            ("asinh", "asinh", np.arcsinh), ("acosh", "acosh", np.arccosh), ("atanh", "atanh", np.arctanh),
-            ("erf", "erf", _erf), ("floor", "floor", np.floor), ("ceil", "ceil", np.ceil), ("trunc", "trunc", np.trunc),
-            ("log1p", "log1p", np.log1p), ("expm1", "expm1", np.expm1),
-        ]
+        op: _libm(name, fn) for op, name, fn in [("exp", "exp", np.exp), ("log", "log", np.log),
+                                                 ("sqrt", "sqrt", np.sqrt), ("sin", "sin", np.sin),
+                                                 ("cos", "cos", np.cos), ("tan", "tan", np.tan),
+                                                 ("asin", "asin", np.arcsin), ("acos", "acos", np.arccos),
+                                                 ("atan", "atan", np.arctan), ("sinh", "sinh", np.sinh),
+                                                 ("cosh", "cosh", np.cosh), ("tanh", "tanh", np.tanh),
+                                                 ("asinh", "asinh", np.arcsinh), ("acosh", "acosh", np.arccosh),  # noqa: E501
+                                                 ("atanh", "atanh", np.arctanh), ("erf", "erf", _erf),
+                                                 ("floor", "floor", np.floor), ("ceil", "ceil", np.ceil),
+                                                 ("trunc", "trunc", np.trunc), ("log1p", "log1p", np.log1p),
+                                                 ("expm1", "expm1", np.expm1)]
     },
     "rint": ScalarOp(np.rint, c_float="rint{f}({0})"),
     "round": ScalarOp(_round_away, c_float="round{f}({0})"),
-    "sigmoid": ScalarOp(
-        lambda x: (1 / (1 + np.exp(-np.abs(x)))) * np.where(x < 0, np.exp(-np.abs(x)), 1), c_float="aot_model_sigmoid_{d}({0})"
-    ),
-    "rational_tanh": ScalarOp(rational.tanh, c_float="aot_model_tanh_float32({0})", header="aot_model/rational.h"),
-    "rational_logistic": ScalarOp(rational.logistic, c_float="aot_model_logistic_float32({0})", header="aot_model/rational.h"),
+    "sigmoid": ScalarOp(lambda x: (1 / (1 + np.exp(-np.abs(x)))) * np.where(x < 0, np.exp(-np.abs(x)), 1),
+                        c_float="aot_model_sigmoid_{d}({0})"),
+    "rational_tanh": ScalarOp(rational.tanh,
+                              c_float="aot_model_tanh_float32({0})",
+                              header="aot_model/rational.h"),
+    "rational_logistic": ScalarOp(rational.logistic,
+                                  c_float="aot_model_logistic_float32({0})",
+                                  header="aot_model/rational.h"),
     "isnan": ScalarOp(np.isnan, c_float="isnan({0})", c_int="false"),
     "isinf": ScalarOp(np.isinf, c_float="isinf({0})", c_int="false"),
     # comparison and logic
@@ -193,16 +210,28 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "sar": ScalarOp(np.right_shift, infix=">>", domain=((1, (0, 63)),)),
     # quantised arithmetic
     "requantise": ScalarOp(requantise, c_int="aot_model_requantise({0}, {1}, {2})", domain=((2, SHIFTS),)),
-    "requantise_single": ScalarOp(requantise_single, c_int="aot_model_requantise_single({0}, {1}, {2})", domain=((2, SHIFTS),)),
-    "requantise_even": ScalarOp(requantise_even, c_int="aot_model_requantise_even({0}, {1}, {2})", domain=((2, SHIFTS),)),
-    "requantise_wide": ScalarOp(requantise_wide, c_int="aot_model_requantise_wide({0}, {1}, {2})", domain=((2, (-31, 14)),)),
+    "requantise_single": ScalarOp(requantise_single,
+                                  c_int="aot_model_requantise_single({0}, {1}, {2})",
+                                  domain=((2, SHIFTS),)),
+    "requantise_even": ScalarOp(requantise_even,
+                                c_int="aot_model_requantise_even({0}, {1}, {2})",
+                                domain=((2, SHIFTS),)),
+    "requantise_wide": ScalarOp(requantise_wide,
+                                c_int="aot_model_requantise_wide({0}, {1}, {2})",
+                                domain=((2, (-31, 14)),)),
     "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
-    "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift), c_int="aot_model_rounding_shift({0}, {1})", domain=((1, (0, 31)),)),
+    "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift),
+                               c_int="aot_model_rounding_shift({0}, {1})",
+                               domain=((1, (0, 31)),)),
     "leading_zeros": ScalarOp(_exact(fixed_point.leading_zeros), c_int="aot_model_leading_zeros({0})"),
     "fixed_log": ScalarOp(_exact(fixed_point.natural_log), c_int="aot_model_fixed_log({0})"),
-    "inverse_sqrt_multiplier": ScalarOp(_exact(fixed_point.inverse_sqrt_multiplier), c_int="aot_model_inverse_sqrt_multiplier({0})"),
-    "inverse_sqrt_shift": ScalarOp(_exact(fixed_point.inverse_sqrt_shift), c_int="aot_model_inverse_sqrt_shift({0})"),
-    "reciprocal": ScalarOp(_exact(fixed_point.reciprocal), c_int="aot_model_reciprocal({0})", domain=((0, (1, 2**31 - 1)),)),
+    "inverse_sqrt_multiplier": ScalarOp(_exact(fixed_point.inverse_sqrt_multiplier),
+                                        c_int="aot_model_inverse_sqrt_multiplier({0})"),
+    "inverse_sqrt_shift": ScalarOp(_exact(fixed_point.inverse_sqrt_shift),
+                                   c_int="aot_model_inverse_sqrt_shift({0})"),
+    "reciprocal": ScalarOp(_exact(fixed_point.reciprocal),
+                           c_int="aot_model_reciprocal({0})",
+                           domain=((0, (1, 2**31 - 1)),)),
     # index arithmetic (operands checked by the constructors in ir/expr.py)
     "idiv": ScalarOp(lambda a, n: a // n),
     "imod": ScalarOp(lambda a, n: a % n),

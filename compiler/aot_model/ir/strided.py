@@ -1,4 +1,6 @@
-"""Values that a kernel can read where they lie, through strides: transposes, slices and reshapes of a stored value."""
+"""Values that a kernel can read where they lie, through strides: transposes, slices and reshapes of a stored
+value.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,10 @@ def slot(text: str | bytes, dtype: DType) -> bytes:
     if b"\0" in data:
         raise ValueError(f"the string {shown} has a NUL in it")
     if len(data) >= dtype.size:
-        raise ValueError(f"the string {shown} of {len(data)} bytes does not fit the {dtype.size - 1} that strings of this model have (--string-bytes)")
+        raise ValueError(
+            f"the string {shown} of {len(data)} bytes does not fit the {dtype.size - 1} that strings of this "
+            "model have (--string-bytes)"
+        )
     return data
 
 

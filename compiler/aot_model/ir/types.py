@@ -80,7 +80,8 @@ class DType(Enum):
     def numpy(self) -> np.dtype[np.generic]:
         if self.is_string:
             return np.dtype(f"S{self.size}")  # the same bytes as the C type
-        return np.dtype(getattr(ml_dtypes, self.label)) if hasattr(ml_dtypes, self.label) else np.dtype(self.label)
+        return np.dtype(getattr(ml_dtypes, self.label)) if hasattr(ml_dtypes, self.label) else np.dtype(
+            self.label)
 
     @property
     def storage(self) -> bool:
@@ -135,7 +136,9 @@ class TensorType:
 
 @dataclass(frozen=True)
 class Quantisation:
-    """Affine quantisation: real = scale * (integer - zero_point), per tensor (axis None) or per index of `axis`."""
+    """Affine quantisation: real = scale * (integer - zero_point), per tensor (axis None) or per index of
+    `axis`.
+    """
 
     scale: tuple[float, ...]
     zero_point: tuple[int, ...]

@@ -14,8 +14,8 @@ from aot_model.ir.types import DType, Quantisation, TensorType
 class ModelTensor:
     """A tensor of the model's file, as it can be found again in what was made of it.
 
-    key: what the file calls it: the name in ONNX, the number of the tensor in TFLite. through: nodes (of graph.py) that move elements,
-    first to last, which make the tensor of the value that stands for it.
+    key: what the file calls it: the name in ONNX, the number of the tensor in TFLite. through: nodes (of
+    graph.py) that move elements, first to last, which make the tensor of the value that stands for it.
     """
 
     key: str | int
@@ -25,11 +25,11 @@ class ModelTensor:
 
 @dataclass(eq=False)
 class Value:
-    """A tensor. `data` makes it a constant; `state` makes it memory that lasts between runs, first filled with
-    `initial` (zeros when None).
+    """A tensor. `data` makes it a constant; `state` makes it memory that lasts between runs, first filled
+    with `initial` (zeros when None).
 
-    stands_for: tensors of the model's file that have the same elements. Graph.replace_all and Graph.prune keep it up; a pass
-    that gives a value other elements must empty it.
+    stands_for: tensors of the model's file that have the same elements. Graph.replace_all and Graph.prune
+    keep it up; a pass that gives a value other elements must empty it.
     """
 
     name: str

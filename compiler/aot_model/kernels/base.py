@@ -68,8 +68,9 @@ class Tail(Protocol):
 class Packed:
     """A constant that the kernel reads through the parameter `name`.
 
-    admissible: what its elements must be for the code to be safe, where they are read from a file of parameters that somebody
-    else may have made; ANYTHING for mere data. None: integers are between the least and the greatest of `data`.
+    admissible: what its elements must be for the code to be safe, where they are read from a file of
+    parameters that somebody else may have made; ANYTHING for mere data. None: integers are between the least
+    and the greatest of `data`.
     """
 
     name: str
@@ -77,7 +78,9 @@ class Packed:
     align: int = 4
     admissible: Ranges | None = None
     code: bool = False
-    """Part of the program rather than a parameter of it: it stays in the C file, whatever becomes of parameters."""
+    """Part of the program rather than a parameter of it: it stays in the C file, whatever becomes of
+    parameters.
+    """
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ class Scratch:
 
 @dataclass(frozen=True)
 class KernelCode:
-    """C of one kernel. The body reads `x`, writes `y` through the tail and names its constants and scratch."""
+    """C of one kernel. The body reads `x`, writes `y` through the tail and names its constants and scratch.
+    """
 
     body: str
     constants: tuple[Packed, ...] = ()
@@ -103,6 +107,7 @@ class KernelCode:
     slack: int | None = None
     """Where `y` may lie over `x`: address(y) - address(x) <= slack bytes. None: they must not overlap."""
     slack_step: int = 1
-    """... and the difference must be a multiple of this many bytes (one channel at a time: the pixel's size)."""
+    """... and the difference must be a multiple of this many bytes (one channel at a time: the pixel's size).
+    """
     note: str = ""
     """What the schedule is, for the comment above the function: blocking, loads per MAC."""

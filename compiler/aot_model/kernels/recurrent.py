@@ -5,9 +5,10 @@ recurrent ones, in exactly the order in which the loops read them:
 
     panel p: for k in inputs: [gate][unit]   for k in hidden: [gate][unit]
 
-so a panel is one pass over x(t) and h(t-1) with every gate's accumulator in a register, and the new state of its units
-follows at once. A GRU whose reset gate acts before the recurrent product needs two passes: (z, r), then the candidate.
-h(t-1) is read where h was stored in the step before: in the output Y, or alternately in two scratch rows.
+so a panel is one pass over x(t) and h(t-1) with every gate's accumulator in a register, and the new state of
+its units follows at once. A GRU whose reset gate acts before the recurrent product needs two passes: (z, r),
+then the candidate. h(t-1) is read where h was stored in the step before: in the output Y, or alternately in
+two scratch rows.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ Activation = Callable[[str], str]
 
 @dataclass(frozen=True)
 class CellPass:
-    """One pass over the panels. gates: rows of W and R that it takes; split_last: the last gate's products with x and
-    with h are kept apart (reset gate after the product)."""
+    """One pass over the panels. gates: rows of W and R that it takes; split_last: the last gate's products
+    with x and with h are kept apart (reset gate after the product)."""
 
     gates: tuple[int, ...]
     split_last: bool = False
@@ -104,11 +105,13 @@ def panels_for(layer: Recurrent, dialect: VectorDialect) -> Panels:
     if dialect.lanes > layer.hidden:
         dialect = SCALAR
     choices = [v for v in (1, 2, 4) if v * widest + 2 <= dialect.registers and (v == 1 or (v * widest) <= 16)]
-    return min((Panels(dialect, v, layer.hidden) for v in choices), key=lambda p: (p.count * p.units, -p.vectors))
+    return min((Panels(dialect, v, layer.hidden) for v in choices),
+               key=lambda p: (p.count * p.units, -p.vectors))
 
 
 def pack_weights(layer: Recurrent, panels: Panels, one: CellPass, w: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """[panel][k][gate][unit] of W [gates * hidden, inputs] and R [gates * hidden, hidden], padded with zeros."""
+    """[panel][k][gate][unit] of W [gates * hidden, inputs] and R [gates * hidden, hidden], padded with zeros.
+    """
     h, u, n = layer.hidden, panels.units, panels.count
     both = np.concatenate([w.reshape(-1, h, w.shape[-1]), r.reshape(-1, h, h)], axis=2)[list(one.gates)]
     padded = np.zeros((len(one.gates), n * u, both.shape[2]), dtype=w.dtype)
@@ -117,7 +120,9 @@ def pack_weights(layer: Recurrent, panels: Panels, one: CellPass, w: np.ndarray,
 
 
 def pack_bias(layer: Recurrent, panels: Panels, one: CellPass, b: np.ndarray) -> np.ndarray:
-    """[panel][accumulator][unit] of B [2 * gates * hidden]: input and recurrent biases are added where they can be."""
+    """[panel][accumulator][unit] of B [2 * gates * hidden]: input and recurrent biases are added where they
+    can be.
+    """
     h, u, n = layer.hidden, panels.units, panels.count
     input_bias, recurrent = b.reshape(2, -1, h)
     rows = [input_bias[g] + recurrent[g] for g in one.gates]
@@ -128,7 +133,8 @@ def pack_bias(layer: Recurrent, panels: Panels, one: CellPass, b: np.ndarray) ->
     return np.ascontiguousarray(padded.reshape(len(rows), n, u).transpose(1, 0, 2))
 
 
-def packing_text(layer: Recurrent, panels: Panels, number: int, one: CellPass, has_bias: bool, direction: int) -> str:
+def packing_text(layer: Recurrent, panels: Panels, number: int, one: CellPass, has_bias: bool,
+                 direction: int) -> str:
     """C that packs weights which are not constants, at the start of a run."""
     h, i, g, u = layer.hidden, layer.inputs, GATES[layer.cell], panels.units
     text = CText()
@@ -178,9 +184,13 @@ class _Writer:
         layer, text = self.layer, self.text
         h, has = layer.hidden, layer.has
         with text.loop("n", str(layer.batch)):
-            state = f"n * {layer.state_stride} + {layer.offset}" if layer.offset else f"n * {layer.state_stride}"
+            state = f"n * {layer.state_stride} + {layer.offset}" if layer.offset else ("n * "
+                                                                                       f"{layer.state_stride}")
             if "lens" in has:
-                text.line(f"const int32_t steps = lens[n] < 0 ? 0 : lens[n] > {layer.steps} ? {layer.steps} : (int32_t)lens[n];")
+                text.line(
+                    f"const int32_t steps = lens[n] < 0 ? 0 : lens[n] > {layer.steps} ? {layer.steps} : "
+                    "(int32_t)lens[n];"
+                )
             steps = "steps" if "lens" in has else str(layer.steps)
             if "h0" in has:
                 text.line(f"const {self.type} *h = h0 + {state};")
@@ -193,10 +203,15 @@ class _Writer:
                 text.line(f"{self.type} *next = rows;")
             with text.loop("s", steps):
                 time = f"{steps} - 1 - s" if layer.reverse else "s"
-                text.line(f"const int32_t t = {time};" if layer.reverse or "y" in has else "const int32_t t = s;")
-                text.line(f"const {self.type} *const xt = x + t * {layer.x_strides[0]} + n * {layer.x_strides[1]};")
+                text.line(
+                    f"const int32_t t = {time};" if layer.reverse or "y" in has else "const int32_t t = s;")
+                text.line(
+                    f"const {self.type} *const xt = x + t * {layer.x_strides[0]} + n * {layer.x_strides[1]};")
                 if "y" in has:
-                    text.line(f"{self.type} *const next = y + t * {layer.y_strides[0]} + n * {layer.y_strides[1]} + {layer.y_offset};")
+                    text.line(
+                        f"{self.type} *const next = y + t * {layer.y_strides[0]} + n * {layer.y_strides[1]} "
+                        f"+ {layer.y_offset};"
+                    )
                 for number, one in enumerate(PASSES[layer.cell]):
                     self._pass(number, one)
                 text.line("h = next;")
@@ -204,7 +219,10 @@ class _Writer:
                     text.line(f"next = next == rows ? rows + {h} : rows;")
             if "y" in has and "lens" in has:
                 with text.block(f"for (int32_t t = steps; t < {layer.steps}; ++t)"):
-                    text.line(f"memset(y + t * {layer.y_strides[0]} + n * {layer.y_strides[1]} + {layer.y_offset}, 0, {h} * sizeof(*y));")
+                    text.line(
+                        f"memset(y + t * {layer.y_strides[0]} + n * {layer.y_strides[1]} + {layer.y_offset}, "
+                        f"0, {h} * sizeof(*y));"
+                    )
             if "yh" in has:
                 text.line(f"memcpy(yh + {state}, h, {h} * sizeof(*h));")
         return str(text)
@@ -212,7 +230,8 @@ class _Writer:
     def _cell_state(self, state: str) -> None:
         text, has, h = self.text, self.layer.has, self.layer.hidden
         text.line(f"{self.type} *const c = {'yc + ' + state if 'yc' in has else 'cell'};")
-        text.line(f"memcpy(c, c0 + {state}, {h} * sizeof(*c));" if "c0" in has else f"memset(c, 0, {h} * sizeof(*c));")
+        text.line(f"memcpy(c, c0 + {state}, {h} * sizeof(*c));" if "c0" in
+                  has else f"memset(c, 0, {h} * sizeof(*c));")
 
     def _pass(self, number: int, one: CellPass) -> None:
         """All panels of one pass."""
@@ -226,27 +245,36 @@ class _Writer:
                 for v in range(vectors):
                     at = (a * vectors + v) * d.lanes
                     base = f"b{number} + p * {count * panels.units}"
-                    load = d.load(f"{base} + {at}") if d.lanes > 1 else f"b{number}[p * {count * panels.units} + {at}]"
+                    load = d.load(
+                        f"{base} + {at}") if d.lanes > 1 else f"b{number}[p * {count * panels.units} + {at}]"
                     text.line(f"{vector_type} a{a}_{v} = {load};")
             shared = len(one.gates) - 1
             for source, length, last in (("xt", layer.inputs, shared), (hidden, layer.hidden, count - 1)):
                 with text.loop("k", str(length)):
-                    text.line(f"const {vector_type if d.element_type == d.ctype and d.lanes > 1 else self.type} v = {d.element(f'{source}[k]') if d.lanes > 1 else f'{source}[k]'};")
+                    text.line(
+                        f"const {vector_type if d.element_type == d.ctype and d.lanes > 1 else self.type} v "
+                        f"= {d.element(f'{source}[k]') if d.lanes > 1 else f'{source}[k]'};"
+                    )
                     for g in range(len(one.gates)):
                         a = last if g == shared else g
                         for v in range(vectors):
                             at = (g * vectors + v) * d.lanes
                             if d.lanes > 1:
-                                text.line(f"a{a}_{v} = {d.fma_element(d.load(f'w{number}k + {at}'), 'v', f'a{a}_{v}')};")
+                                text.line(
+                                    f"a{a}_{v} = "
+                                    f"{d.fma_element(d.load(f'w{number}k + {at}'), 'v', f'a{a}_{v}')};"
+                                )
                             else:
                                 text.line(f"a{a}_{v} += w{number}k[{at}] * v;")
                     text.line(f"w{number}k += {len(one.gates) * panels.units};")
             text.line(f"{self.type} a[{count}][{panels.units}];")
             for a in range(count):
                 for v in range(vectors):
-                    text.line(f"{d.store(f'&a[{a}][{v * d.lanes}]', f'a{a}_{v}')}" if d.lanes > 1 else f"a[{a}][{v}] = a{a}_{v};")
+                    text.line(f"{d.store(f'&a[{a}][{v * d.lanes}]', f'a{a}_{v}')}" if d.lanes >
+                              1 else f"a[{a}][{v}] = a{a}_{v};")
             padded = panels.count * panels.units != layer.hidden
-            bound = f"{panels.units}" if not padded else f"{panels.units} && p * {panels.units} + j < {layer.hidden}"
+            bound = f"{panels.units}" if not padded else (f"{panels.units} && p * {panels.units} + j < "
+                                                          f"{layer.hidden}")
             with text.block(f"for (int32_t j = 0; j < {bound}; ++j)"):
                 text.line(f"const int32_t u = p * {panels.units} + j;")
                 _UPDATES[layer.cell][number](self)
@@ -305,7 +333,9 @@ _UPDATES: dict[str, tuple[Callable[[_Writer], None], ...]] = {
 
 
 def recurrent_text(layer: Recurrent, panels: Panels) -> str:
-    """The body: reads x, w0 (w1), b0 (b1) and what `has` names; writes y, yh, yc. Scratch: see `scratch_rows`."""
+    """The body: reads x, w0 (w1), b0 (b1) and what `has` names; writes y, yh, yc. Scratch: see
+    `scratch_rows`.
+    """
     return _Writer(layer, panels).body()
 
 

@@ -1,4 +1,5 @@
-"""The place where a kernel is put: one node, its fused tail, the target, and the program under construction."""
+"""The place where a kernel is put: one node, its fused tail, the target, and the program under construction.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ class Lowering(Protocol):
 
     def add(self, step: Step) -> None: ...
 
-    def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None) -> list[Step]: ...
+    def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer],
+                   skip: int | None) -> list[Step]:
+        ...
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ class Site:
         return self.chain.result
 
     def bias(self) -> np.ndarray | None:
-        """A constant for each channel that the chain adds first: the kernel starts its accumulators with it."""
+        """A constant for each channel that the chain adds first: the kernel starts its accumulators with it.
+        """
         out = self.node.outputs[0]
         first = self.chain.nodes[0] if self.chain.nodes else None
         if first is None or first.kind != "Add" or not out.shape:
@@ -104,9 +108,16 @@ class Site:
         accumulator = accumulator_leaf(start.dtype, low, high)
         rest = Chain(self.chain.nodes[after:], self.result)
         element = self.lowering.element_of(rest, index, start, accumulator)
-        return FusedTail.of(element, accumulator, index, dense_position(index, self.result.shape), coordinates)
+        return FusedTail.of(element, accumulator, index, dense_position(index, self.result.shape),
+                            coordinates)
 
-    def emit(self, name: str, code: KernelCode, tail: FusedTail | None, shapes: str, macs: int, inputs: tuple[Strided, ...] | None = None) -> None:
+    def emit(self,
+             name: str,
+             code: KernelCode,
+             tail: FusedTail | None,
+             shapes: str,
+             macs: int,
+             inputs: tuple[Strided, ...] | None = None) -> None:
         """Add a call of a kernel with parameters: x (x0, x1 …), tail inputs, constants, scratch, y."""
         windows = (self.window(0),) if inputs is None else inputs
         values = tuple(w.source for w in windows)
@@ -129,11 +140,15 @@ class Site:
         out = self.result
         params.append(Param("y", out.dtype, Access.WRITE))
         arguments.append(self.lowering.buffer(out))
-        headers = frozenset(h.strip("<>") for h in code.includes) | (frozenset(tail.headers) if tail else frozenset())
+        headers = frozenset(h.strip("<>")
+                            for h in code.includes) | (frozenset(tail.headers) if tail else frozenset())
         function = Function(name, tuple(params), code.body, headers, code.helpers, code.note)
         overlaps: tuple[Overlap, ...] = ()
         if code.slack is not None:
-            overlaps = (Overlap(0, len(params) - 1, code.slack, code.slack_step), *self._tail_overlaps(tail, len(values), len(params) - 1))
+            overlaps = (Overlap(0,
+                                len(params) - 1, code.slack,
+                                code.slack_step), *self._tail_overlaps(tail, len(values),
+                                                                       len(params) - 1))
         elif tail is not None:
             overlaps = tuple(self._tail_overlaps(tail, len(values), len(params) - 1))
         call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)
@@ -147,8 +162,14 @@ class Site:
         """Add a step that the kernel made itself."""
         self.lowering.add(step)
 
-    def body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None = None) -> list[Step]:
-        """The steps of a body of control flow that reads and writes the given buffers; output number `skip` is not wanted."""
+    def body(self,
+             graph: Graph,
+             inputs: Mapping[Value, Buffer],
+             outputs: Sequence[Buffer],
+             skip: int | None = None) -> list[Step]:
+        """The steps of a body of control flow that reads and writes the given buffers; output number `skip`
+        is not wanted.
+        """
         return self.lowering.lower_body(graph, inputs, outputs, skip)
 
     def wanted(self, output: int) -> Value | None:
@@ -156,12 +177,24 @@ class Site:
         values = self.node.outputs
         return values[output] if output < len(values) and values[output] in self.lowering.read else None
 
-    def call(self, name: str, body: str, arguments: Sequence[Argument], *, includes: Iterable[str] = (), helpers: tuple[str, ...] = (),
-             overlaps: tuple[Overlap, ...] = (), macs: int = 0, note: str = "", fails: bool = False) -> None:  # fmt: skip
-        """Add a call of a function without a tail: any number of inputs and outputs. fails: the body returns a status."""
+    def call(self,
+             name: str,
+             body: str,
+             arguments: Sequence[Argument],
+             *,
+             includes: Iterable[str] = (),
+             helpers: tuple[str, ...] = (),
+             overlaps: tuple[Overlap, ...] = (),
+             macs: int = 0,
+             note: str = "",
+             fails: bool = False) -> None:
+        """Add a call of a function without a tail: any number of inputs and outputs. fails: the body returns
+        a status.
+        """
         params, buffers = bound(arguments, self._memory, self.lowering.constant_buffer, self.node.name)
         function = Function(name, params, body, frozenset(includes), helpers, note, fails=fails)
-        self.lowering.add(Call(function, buffers, overlaps, self.node.name, self.node.kind, macs, shapes_of(arguments)))
+        self.lowering.add(
+            Call(function, buffers, overlaps, self.node.name, self.node.kind, macs, shapes_of(arguments)))
 
     def _memory(self, memory: Value | Strided) -> Buffer:
         return self.lowering.buffer(memory) if isinstance(memory, Value) else self._place(memory)
@@ -173,7 +206,11 @@ class Site:
             return buffer
         t = window.source.type
         left, begin = TensorType(t.dtype, (t.elements - window.offset,)), window.offset * t.dtype.size
-        return Buffer(f"{buffer.name}_from_{window.offset}", left, Role.WORKSPACE, align=min(buffer.align, begin & -begin), view_of=(buffer, begin))
+        return Buffer(f"{buffer.name}_from_{window.offset}",
+                      left,
+                      Role.WORKSPACE,
+                      align=min(buffer.align, begin & -begin),
+                      view_of=(buffer, begin))
 
     def _tail_overlaps(self, tail: FusedTail | None, first: int, out: int) -> list[Overlap]:
         """A residual that is read just where the result is stored may be overwritten by it."""
@@ -181,7 +218,7 @@ class Site:
             return []
         result = []
         for k, value in enumerate(tail.names):
-            same = value.type.elements == self.result.type.elements and value.dtype.size == self.result.dtype.size
+            same = value.type.elements == self.result.type.elements and value.dtype.size == self.result.dtype.size  # noqa: E501
             if same and tail.reads_in_place(value):
                 result.append(Overlap(first + k, out, 0))
         return result

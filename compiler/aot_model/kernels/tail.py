@@ -1,8 +1,8 @@
 """Fused tails: what becomes of an accumulator before it is stored.
 
-After a kernel's node follow its single readers as long as they are element-wise at the same shape and everything else
-that they read exists by then: bias, activation, residual addition, requantisation. The chain becomes one expression
-of the accumulator, and the kernel stores the end of the chain.
+After a kernel's node follow its single readers as long as they are element-wise at the same shape and
+everything else that they read exists by then: bias, activation, residual addition, requantisation. The chain
+becomes one expression of the accumulator, and the kernel stores the end of the chain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ MAX_TAIL_NODES = 24
 
 @dataclass(frozen=True)
 class Chain:
-    """The nodes after a kernel's node that its tail absorbs, in order. Empty: the accumulator itself is stored."""
+    """The nodes after a kernel's node that its tail absorbs, in order. Empty: the accumulator itself is
+    stored.
+    """
 
     nodes: tuple[Node, ...]
     result: Value
@@ -37,8 +39,11 @@ class Chain:
         return [v for n in self.nodes for v in n.outputs if v is not self.result]
 
 
-def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], made: dict[Value, int], taken: set[Node]) -> Chain:
-    """The chain that a kernel's node may absorb. `made` is the place of each value's producer in the order of the graph."""
+def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], made: dict[Value, int],
+               taken: set[Node]) -> Chain:
+    """The chain that a kernel's node may absorb. `made` is the place of each value's producer in the order of
+    the graph.
+    """
     value = anchor.outputs[0]
     chain: list[Node] = []
     while len(chain) < MAX_TAIL_NODES and value not in graph.outputs:
@@ -58,7 +63,9 @@ def find_chain(graph: Graph, anchor: Node, uses: dict[Value, list[Node]], made: 
 
 @dataclass(frozen=True)
 class FusedTail:
-    """A Tail (see kernels/base.py) over an expression. `coordinates` maps (n, y, x, channel) to the output's index."""
+    """A Tail (see kernels/base.py) over an expression. `coordinates` maps (n, y, x, channel) to the output's
+    index.
+    """
 
     element: Expr
     accumulator: Leaf
@@ -72,7 +79,7 @@ class FusedTail:
 
     @staticmethod
     def of(element: Expr, accumulator: Expr, index: tuple[Expr, ...], position: Expr,
-           coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]]) -> FusedTail:  # fmt: skip
+           coordinates: Callable[[tuple[Expr, Expr, Expr, Expr]], tuple[Expr, ...]]) -> FusedTail:
         """The tail of an expression with loads by index; its other inputs are named tail0, tail1, …"""
         assert isinstance(accumulator, Leaf)
         element = flatten(element)
@@ -82,7 +89,8 @@ class FusedTail:
 
     def with_dialect(self, dialect: VectorDialect) -> FusedTail:
         """The tail with vector stores, where the dialect can compute it."""
-        takes = dialect.lanes > 1 and self.element.dtype is DType.FLOAT32 and can_vectorise(self.element, self.index, self.accumulator, dialect)
+        takes = dialect.lanes > 1 and self.element.dtype is DType.FLOAT32 and can_vectorise(
+            self.element, self.index, self.accumulator, dialect)
         return replace(self, dialect=dialect if takes else None)
 
     @property

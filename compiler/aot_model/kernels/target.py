@@ -14,7 +14,9 @@ from aot_model.kernels.tail import Chain
 
 @dataclass(frozen=True)
 class Kernel:
-    """A way to compute one operator. `reject` says why it does not fit a node with its chain, None when it does."""
+    """A way to compute one operator. `reject` says why it does not fit a node with its chain, None when it
+    does.
+    """
 
     name: str
     operator: str
@@ -74,12 +76,14 @@ class Target:
     c_checks: tuple[tuple[str, str], ...] = ()
     """(preprocessor condition that must hold, what to do when it does not)."""
     c_advice: tuple[tuple[str, str, str], ...] = ()
-    """(preprocessor condition, what the compiler's flags allow then, the target that uses it): the first that holds is told
-    to who compiles the C. Not inherited: who derives a target knows better."""
+    """(preprocessor condition, what the compiler's flags allow then, the target that uses it): the first that
+    holds is told to who compiles the C. Not inherited: who derives a target knows better."""
     graph_passes: Mapping[str, tuple[GraphPass, ...]] = field(default_factory=dict)
     program_passes: Mapping[str, tuple[ProgramPass, ...]] = field(default_factory=dict)
     offload: Any = None
-    """An Offload of partition/offload.py: how it takes over parts of a model, when it is named before a processor: `--target npu,cortex-m55`."""
+    """An Offload of partition/offload.py: how it takes over parts of a model, when it is named before a
+    processor: `--target npu,cortex-m55`.
+    """
     before: tuple[Target, ...] = ()
     """The targets that are asked first, in order of preference."""
 
@@ -101,7 +105,10 @@ class Target:
     @property
     def specification(self) -> str:
         """The label with the options that were given to the targets before the processor."""
-        return ",".join([*(",".join([t.name, *(f"{k}={v}" for k, v in sorted(t.values.items()))]) for t in self.before), self.name])
+        return ",".join([
+            *(",".join([t.name, *(f"{k}={v}" for k, v in sorted(t.values.items()))]) for t in self.before),
+            self.name
+        ])
 
     @property
     def offloads(self) -> Any:
@@ -137,7 +144,8 @@ class Target:
     def dialect(self) -> str:
         """The float vector dialect: the option `vector`, or that of the nearest ancestor that names one."""
         chosen = next((self.option("vector") for t in self.lineage() if "vector" in t.attributes), "auto")
-        return str(chosen) if chosen != "auto" else next((t.vector for t in self.lineage() if t.vector), "scalar")
+        return str(chosen) if chosen != "auto" else next(
+            (t.vector for t in self.lineage() if t.vector), "scalar")
 
     def kernel_for(self, node: Node, chain: Chain) -> Kernel | None:
         """The first kernel of the target or its ancestors that takes the node."""
@@ -153,6 +161,8 @@ class Target:
         values = dict(self.values)
         for name, text in options.items():
             if name not in known:
-                raise fail("E501", f"target '{self.name}' has no option '{name}'", hint=f"it has: {', '.join(sorted(known))}")
+                raise fail("E501",
+                           f"target '{self.name}' has no option '{name}'",
+                           hint=f"it has: {', '.join(sorted(known))}")
             values[name] = known[name].parse(name, text)
         return replace(self, values=values)

@@ -29,8 +29,8 @@ class LiteRT:
         data = path.read_bytes()
         main = parse(data, str(path)).subgraphs[0]
         self.nodes = tuple(
-            FileNode(main.tensors[o.outputs[0]].name if o.outputs else "", o.kind, tuple(i for i in o.inputs if i >= 0), tuple(o.outputs)) for o in main.operators
-        )
+            FileNode(main.tensors[o.outputs[0]].name if o.outputs else "", o.kind,
+                     tuple(i for i in o.inputs if i >= 0), tuple(o.outputs)) for o in main.operators)
         self.outputs = tuple(main.outputs)
         self._data = data
 
@@ -38,10 +38,16 @@ class LiteRT:
         try:
             # An interpreter of its own for each vector: variables start afresh.
             run = self._module.Interpreter(
-                model_content=self._data, experimental_op_resolver_type=self._module.OpResolverType.BUILTIN_REF, experimental_preserve_all_tensors=True, num_threads=1
-            )
+                model_content=self._data,
+                experimental_op_resolver_type=self._module.OpResolverType.BUILTIN_REF,
+                experimental_preserve_all_tensors=True,
+                num_threads=1)
             given = iter(inputs)
-            feeds = {d["index"]: (d["shape"], self.constants[d["index"]] if d["index"] in self.constants else next(given)) for d in run.get_input_details()}
+            feeds = {
+                d["index"]: (d["shape"],
+                             self.constants[d["index"]] if d["index"] in self.constants else next(given))
+                for d in run.get_input_details()
+            }
             for index, (shape, array) in feeds.items():
                 if tuple(shape) != array.shape:
                     run.resize_tensor_input(index, array.shape)

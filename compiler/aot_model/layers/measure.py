@@ -3,8 +3,10 @@
 For each tensor that exists in both:
 
 * inherited: how far it is from the reference's, with all that went wrong before it;
-* own: how far it is from what the reference makes of the *program's* tensors before it, so that a layer answers for
-  itself only. A network of integers grows one rounding the other way into large differences; its layers are right.
+* own: how far it is from what the reference makes of the *program's* tensors before it, so that a layer
+  answers for
+  itself only. A network of integers grows one rounding the other way into large differences; its layers are
+  right.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Layer:
     name: str
     type: str
     nodes: tuple[FileNode, ...]
-    """Of the file: what lies between the tensors that exist in both, which the compiler made one of; the last makes the tensor."""
+    """Of the file: what lies between the tensors that exist in both, which the compiler made one of; the last
+    makes the tensor.
+    """
     functions: tuple[str, ...]
     """Of the generated code: what writes it."""
     layers: tuple[str, ...]
@@ -46,7 +50,9 @@ class Layer:
 
     @property
     def status(self) -> str:
-        """"off": the layer itself is; "rounding": by one step of an integer; "inherited": only its inputs are."""
+        """"off": the layer itself is; "rounding": by one step of an integer; "inherited": only its inputs
+        are.
+        """
         judged = self.own or self.inherited
         if judged.differing:
             return "rounding" if self.steps and judged.worst <= 1 else "off"
@@ -89,7 +95,8 @@ def _moved(tensor: ModelTensor, array: Array) -> Array:
     return array
 
 
-def measure(program: HostProgram, rows: Sequence[Sequence[Array]], inputs: Sequence[Sequence[Array]], reference: Reference, tolerance: Tolerance) -> Measured:
+def measure(program: HostProgram, rows: Sequence[Sequence[Array]], inputs: Sequence[Sequence[Array]],
+            reference: Reference, tolerance: Tolerance) -> Measured:
     """Compare the runs of a traced program on some vectors of inputs with a reference."""
     by_key = {t.key: (t, traced) for traced in program.view.traced for t in traced.tensors}
     ours = [{k: v for k, v in traced_tensors(program, row).items() if v.dtype.kind in "biuf"} for row in rows]
@@ -98,7 +105,11 @@ def measure(program: HostProgram, rows: Sequence[Sequence[Array]], inputs: Seque
     theirs: list[Tensors] = [reference.run(vector, keys) for vector in inputs]
     fits = {k for k in keys if all(_alike(o[k], t.get(k)) for o, t in zip(ours, theirs, strict=True))}
     keys_fit = [k for k in keys if k in fits]
-    apart = [reference.run_apart(vector, {k: o[k] for k in keys_fit}) for vector, o in zip(inputs, ours, strict=True)] if keys_fit else []
+    apart = [
+        reference.run_apart(vector, {k: o[k]
+                                     for k in keys_fit})
+        for vector, o in zip(inputs, ours, strict=True)
+    ] if keys_fit else []
     groups = fused_nodes(reference.nodes, set(keys_fit))
     layers = []
     for key in keys_fit:
@@ -107,9 +118,12 @@ def measure(program: HostProgram, rows: Sequence[Sequence[Array]], inputs: Seque
         want = np.stack([t[key] for t in theirs])
         alone = [a[key] for a in apart if a is not None and _alike(got[0], a.get(key))]
         label = printable(tensor.name)
-        own = compare(label, str(traced.type), got, np.stack(alone), tolerance) if len(alone) == len(got) else None
+        own = compare(label, str(traced.type), got, np.stack(alone),
+                      tolerance) if len(alone) == len(got) else None
         functions, calls = _calls(program, traced)
-        layers.append(Layer(key, label, _type(got), groups[key], functions, calls, got.dtype.kind in "iu", compare(label, str(traced.type), got, want, tolerance), own))
+        layers.append(
+            Layer(key, label, _type(got), groups[key], functions, calls, got.dtype.kind in "iu",
+                  compare(label, str(traced.type), got, want, tolerance), own))
     refused = tuple(printable(by_key[k][0].name) for k in keys if k not in fits)
     return Measured(reference.title, len(rows), tuple(layers), len(set(produced)) - len(keys), refused)
 
@@ -128,7 +142,9 @@ def _calls(program: HostProgram, traced: Traced) -> tuple[tuple[str, ...], tuple
 
 
 def fused_nodes(nodes: Sequence[FileNode], known: set[Key]) -> Mapping[Key, tuple[FileNode, ...]]:
-    """For each known tensor the nodes that lie between it and the known tensors before it, in the order of the file."""
+    """For each known tensor the nodes that lie between it and the known tensors before it, in the order of
+    the file.
+    """
     producer = {k: n for n in nodes for k in n.outputs}
     place = {id(n): i for i, n in enumerate(nodes)}
 

@@ -1,7 +1,8 @@
 """ONNX Runtime with its optimisations off, and ONNX's own reference evaluator, as references by layer.
 
-Both get the model with more outputs. To compute each layer from the program's own tensors, the model is cut at them:
-every reader of a tensor T reads an input `T::given` instead, while T is still computed. One run computes all layers.
+Both get the model with more outputs. To compute each layer from the program's own tensors, the model is cut
+at them: every reader of a tensor T reads an input `T::given` instead, while T is still computed. One run
+computes all layers.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class _OnnxReference:
         graph = self.proto.graph
         initial = {t.name for t in graph.initializer}
         self.inputs = [i.name for i in graph.input if i.name not in initial and i.name not in constants]
-        self.nodes = tuple(FileNode(n.name, n.op_type, tuple(_reads(n)), tuple(filter(None, n.output))) for n in graph.node)
+        self.nodes = tuple(
+            FileNode(n.name, n.op_type, tuple(_reads(n)), tuple(filter(None, n.output))) for n in graph.node)
         self.outputs = tuple(o.name for o in graph.output)
         self._loaded: dict[tuple[str, ...], Any] = {}
 
@@ -44,7 +46,11 @@ class _OnnxReference:
 
     def _feeds(self, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         if len(inputs) != len(self.inputs):
-            raise fail("E603", f"the model file has {len(self.inputs)} inputs, the program {len(inputs)}: sequences and optionals are not handed to a reference", where=str(self.path))
+            raise fail(
+                "E603",
+                f"the model file has {len(self.inputs)} inputs, the program {len(inputs)}: sequences and "
+                "optionals are not handed to a reference",
+                where=str(self.path))
         return {**dict(zip(self.inputs, inputs, strict=True)), **self.constants}
 
     def run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
@@ -55,7 +61,8 @@ class _OnnxReference:
         feeds = {**self._feeds(inputs), **{f"{k}{GIVEN}": v for k, v in arrays.items()}}
         return self._run("apart", cut(self.proto, arrays), feeds, list(arrays))
 
-    def _run(self, label: str, proto: onnx.ModelProto, feeds: dict[str, np.ndarray], wanted: list[str]) -> Tensors:
+    def _run(self, label: str, proto: onnx.ModelProto, feeds: dict[str, np.ndarray],
+             wanted: list[str]) -> Tensors:
         key = (label, *wanted)
         if key not in self._loaded:
             self._loaded[key] = self._attempt(lambda: self._load(with_outputs(proto, wanted)))
@@ -68,7 +75,11 @@ class _OnnxReference:
         except CompileError:
             raise
         except Exception as error:  # what such libraries raise shares no base
-            raise fail("E603", f"{self.title}: {str(error)[:500]}", where=str(self.path), hint="give inputs that the model accepts (--vectors), or another --reference") from None
+            raise fail(
+                "E603",
+                f"{self.title}: {str(error)[:500]}",
+                where=str(self.path),
+                hint="give inputs that the model accepts (--vectors), or another --reference") from None
 
     @property
     def title(self) -> str:
@@ -95,7 +106,9 @@ class OnnxRuntime(_OnnxReference):
         options.graph_optimization_level = self._runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
         options.intra_op_num_threads = 1
-        return self._runtime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return self._runtime.InferenceSession(proto.SerializeToString(),
+                                              options,
+                                              providers=["CPUExecutionProvider"])
 
     def _execute(self, loaded: Any, wanted: list[str], feeds: dict[str, np.ndarray]) -> list[Any]:
         known = {i.name for i in loaded.get_inputs()}
@@ -124,7 +137,9 @@ def _reads(node: onnx.NodeProto) -> Iterable[str]:
     """Tensors that a node reads, those that its bodies capture included."""
     yield from filter(None, node.input)
     for body in _bodies(node):
-        own = {i.name for i in body.input} | {t.name for t in body.initializer} | {o for n in body.node for o in n.output}
+        own = {i.name
+               for i in body.input} | {t.name
+                                       for t in body.initializer} | {o for n in body.node for o in n.output}
         for inner in body.node:
             yield from (name for name in _reads(inner) if name not in own)
         yield from (o.name for o in body.output if o.name not in own)

@@ -1,4 +1,6 @@
-"""What a reference implementation of a model file gives: the file's nodes, and the value of any of its tensors."""
+"""What a reference implementation of a model file gives: the file's nodes, and the value of any of its
+tensors.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,13 @@ class Reference(Protocol):
         """Tensors for one vector of inputs; those that it does not have are left out."""
 
     def run_apart(self, inputs: Sequence[np.ndarray], given: Tensors) -> Tensors | None:
-        """The tensors of `given`, each computed from the others in it rather than from what the reference itself has for
-        them: what each layer should make of the inputs that it got. None where the implementation cannot."""
+        """The tensors of `given`, each computed from the others in it rather than from what the reference
+        itself has for them: what each layer should make of the inputs that it got. None where the
+        implementation cannot."""
 
 
 def missing(package: str, why: str) -> CompileError:
     """A package that is optional is needed now."""
-    return fail("E902", f"{why} needs the package {package}, which is not installed", hint=f"pip install {package}")
+    return fail("E902",
+                f"{why} needs the package {package}, which is not installed",
+                hint=f"pip install {package}")

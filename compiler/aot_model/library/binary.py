@@ -1,7 +1,8 @@
-"""The C structs of aot_model/model.h read back: from the memory of this process, or from the file of a program or flash image.
+"""The C structs of aot_model/model.h read back: from the memory of this process, or from the file of a
+program or flash image.
 
-A model's metadata begin with the bytes AOTMODEL and contain their own address. So they are found in any file, and in one
-without headers (a flash image) their address says where the file lies in memory.
+A model's metadata begin with the bytes AOTMODEL and contain their own address. So they are found in any file,
+and in one without headers (a flash image) their address says where the file lies in memory.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ MAGIC, VERSION = b"AOTMODEL", 2
 
 DTYPES = """FLOAT32 FLOAT64 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL FLOAT8E4M3FN FLOAT8E4M3FNUZ
     FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT6E2M3 FLOAT6E3M2 FLOAT4E2M1 INT4 INT2 UINT4 UINT2 STRING16 STRING32 STRING64 STRING128
-    STRING256 STRING512 STRING1024""".split()
+    STRING256 STRING512 STRING1024""".split()  # noqa: E501
 """In the order of aot_model_dtype, from 1 on."""
 
 # Fields of the structs in order: name and kind, which is of the struct module or P for a pointer.
 _METADATA = """magic:8s version:I flags:H pointer_bytes:H self:P name:P compiler:P target:P model_file:P model_sha256:P inputs:P outputs:P pools:P
     layers:P structure:P num_inputs:H num_outputs:H num_pools:H reserved:H num_layers:I constant_bytes:I state_bytes:I lower_bound:I params_size:I
-    params_align:I macs:Q"""
+    params_align:I macs:Q"""  # noqa: E501
 _TENSOR = "name:P c_name:P shape:P scales:P zero_points:P bytes:I quantised:H axis:b rank:B dtype:B"
 _POOL = "name:P c_name:P bytes:I align:I"
 _LAYER = "name:P op:P macs:Q workspace_bytes:I constant_bytes:I"
@@ -66,7 +67,9 @@ class Process:
 
 @dataclass(frozen=True)
 class Image:
-    """What a file puts into memory: segments of (address, position in the file, bytes). LookupError outside of them."""
+    """What a file puts into memory: segments of (address, position in the file, bytes). LookupError outside
+    of them.
+    """
 
     data: bytes
     segments: tuple[tuple[int, int, int], ...]
@@ -92,7 +95,9 @@ class Image:
 
 
 def decode(memory: Memory, address: int) -> Fields:
-    """What Metadata is made of, in order, from the C structs at an address. ValueError for another version, LookupError for addresses that lead nowhere."""
+    """What Metadata is made of, in order, from the C structs at an address. ValueError for another version,
+    LookupError for addresses that lead nowhere.
+    """
     facts = _fields(memory, address, _METADATA)[0]
     if facts["magic"] != MAGIC or facts["version"] != VERSION:
         raise ValueError("it was compiled by another version of aot-model")
@@ -104,30 +109,41 @@ def decode(memory: Memory, address: int) -> Fields:
         return memory.text(number[name])
 
     def tensors(name: str) -> tuple[Tensor, ...]:
-        return tuple(_tensor(memory, row) for row in _fields(memory, number[name], _TENSOR, number[f"num_{name}"])) if number[name] else ()
+        return tuple(
+            _tensor(memory, row)
+            for row in _fields(memory, number[name], _TENSOR, number[f"num_{name}"])) if number[name] else ()
 
     pools = _fields(memory, number["pools"], _POOL, number["num_pools"])
     layers = _fields(memory, number["layers"], _LAYER, number["num_layers"]) if number["layers"] else []
     return (
-        text("name"), text("compiler"), text("target"), text("model_file"), text("model_sha256"), tensors("inputs"), tensors("outputs"),
-        tuple(Pool(memory.text(int(p["name"])), memory.text(int(p["c_name"])), int(p["bytes"]), int(p["align"])) for p in pools),
-        tuple(Layer(memory.text(int(r["name"])), memory.text(int(r["op"])), int(r["macs"]), int(r["workspace_bytes"]), int(r["constant_bytes"])) for r in layers),
-        number["constant_bytes"], number["state_bytes"], number["lower_bound"], number["macs"],
-        bool(number["flags"] & _CALLER), bool(number["flags"] & _IO_INSIDE),
-        Parameters(number["params_size"], number["params_align"], memory.read(number["structure"], 16).hex()) if number["structure"] else None,
-    )  # fmt: skip
+        text("name"), text("compiler"), text("target"), text("model_file"), text("model_sha256"),
+        tensors("inputs"), tensors("outputs"),
+        tuple(
+            Pool(memory.text(int(p["name"])), memory.text(int(p["c_name"])), int(p["bytes"]), int(p["align"]))
+            for p in pools),
+        tuple(
+            Layer(memory.text(int(r["name"])), memory.text(int(r["op"])), int(r["macs"]),
+                  int(r["workspace_bytes"]), int(r["constant_bytes"]))
+            for r in layers), number["constant_bytes"], number["state_bytes"], number["lower_bound"],
+        number["macs"], bool(number["flags"] & _CALLER), bool(number["flags"] & _IO_INSIDE),
+        Parameters(number["params_size"], number["params_align"],
+                   memory.read(number["structure"], 16).hex()) if number["structure"] else None,
+    )
 
 
 def _tensor(memory: Memory, row: Mapping[str, int | bytes]) -> Tensor:
     def numbers(name: str, kind: str, count: int) -> tuple[float, ...]:
         size = struct.calcsize(kind)
-        return struct.unpack(f"{memory.order}{count}{kind}", memory.read(int(row[name]), count * size)) if count else ()
+        return struct.unpack(f"{memory.order}{count}{kind}", memory.read(int(row[name]), count
+                                                                         * size)) if count else ()
 
     n, axis = int(row["quantised"]), int(row["axis"])
     zero_points = tuple(map(int, numbers("zero_points", "i", n)))
-    quantisation = Quantisation(numbers("scales", "f", n), zero_points, None if axis < 0 else axis) if n else None
+    quantisation = Quantisation(numbers("scales", "f", n), zero_points,
+                                None if axis < 0 else axis) if n else None
     shape = tuple(map(int, numbers("shape", "i", int(row["rank"]))))
-    return Tensor(memory.text(int(row["name"])), memory.text(int(row["c_name"])), TensorType(DType[DTYPES[int(row["dtype"]) - 1]], shape), quantisation)
+    return Tensor(memory.text(int(row["name"])), memory.text(int(row["c_name"])),
+                  TensorType(DType[DTYPES[int(row["dtype"]) - 1]], shape), quantisation)
 
 
 def _fields(memory: Memory, address: int, layout: str, count: int = 1) -> list[dict[str, int | bytes]]:
@@ -143,7 +159,9 @@ def _fields(memory: Memory, address: int, layout: str, count: int = 1) -> list[d
         end, widest = end + size, max(widest, align)
     stride = -(-end // widest) * widest
     data = memory.read(address, stride * count)
-    return [{name: struct.unpack_from(kind, data, k * stride + at)[0] for name, kind, at in members} for k in range(count)]
+    return [{name: struct.unpack_from(kind, data, k * stride + at)[0]
+             for name, kind, at in members}
+            for k in range(count)]
 
 
 def find(data: bytes, where: str) -> Sequence[Fields]:
@@ -159,7 +177,8 @@ def find(data: bytes, where: str) -> Sequence[Fields]:
     except struct.error as error:
         reason = f" (the ELF file is damaged: {error})"
     if not found:
-        hint = "metadata are there with --metadata full or size, in linked files, unless the linker removed them: -Wl,-u,<name>_metadata keeps them"
+        hint = ("metadata are there with --metadata full or size, in linked files, unless the linker removed "
+                "them: -Wl,-u,<name>_metadata keeps them")
         raise fail("E102", f"has no metadata of a model{reason}", where=where, hint=hint)
     return sorted(found, key=lambda fields: str(fields[0]))
 
@@ -179,7 +198,9 @@ def _occurrences(data: bytes) -> Iterator[int]:
 
 
 def _raw(data: bytes, at: int) -> Image:
-    """A flash image, little-endian, that lies in memory so that the metadata in it are at the address that they say."""
+    """A flash image, little-endian, that lies in memory so that the metadata in it are at the address that
+    they say.
+    """
     (pointer_bytes,) = struct.unpack_from("<H", data, at + 14)
     if pointer_bytes not in (4, 8):
         raise ValueError("the bytes after the mark are not metadata")
@@ -193,7 +214,8 @@ _LOAD, _RELA = 1, 4
 
 
 def _elf(data: bytes) -> Image:
-    """The segments of a linked ELF file, with addresses as if it were loaded at 0; an object file has none."""
+    """The segments of a linked ELF file, with addresses as if it were loaded at 0; an object file has none.
+    """
     kind, endianness = struct.unpack_from("BB", data, 4)
     wide, order = kind == 2, "<" if endianness == 1 else ">"
     word = "Q" if wide else "I"
@@ -203,9 +225,11 @@ def _elf(data: bytes) -> Image:
     segments = []
     for k in range(programs):
         if wide:
-            kind, _, offset, address, _, size = struct.unpack_from(f"{order}IIQQQQ", data, program + k * program_size)
+            kind, _, offset, address, _, size = struct.unpack_from(f"{order}IIQQQQ", data,
+                                                                   program + k * program_size)
         else:
-            kind, offset, address, _, size = struct.unpack_from(f"{order}IIIII", data, program + k * program_size)
+            kind, offset, address, _, size = struct.unpack_from(f"{order}IIIII", data,
+                                                                program + k * program_size)
         if kind == _LOAD:
             segments.append((address, offset, size))
     image = Image(data, tuple(segments), order, 8 if wide else 4)
@@ -219,7 +243,9 @@ def _elf(data: bytes) -> Image:
 
 
 def _apply_rela(patched: bytearray, image: Image, table: bytes, relative: int | None) -> None:
-    """Store what the dynamic linker would. Tables without addends, and packed ones (RELR), have them in place already."""
+    """Store what the dynamic linker would. Tables without addends, and packed ones (RELR), have them in place
+    already.
+    """
     form = struct.Struct(image.order + ("QQq" if image.pointer_bytes == 8 else "IIi"))
     mask = 0xFFFFFFFF if image.pointer_bytes == 8 else 0xFF
     for where, info, addend in form.iter_unpack(table[: len(table) // form.size * form.size]):

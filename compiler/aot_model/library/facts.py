@@ -13,7 +13,9 @@ from aot_model.ir.types import DType, Quantisation, TensorType
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or output. `c_name` is its field in the generated struct; pool and offset are those of --io workspace."""
+    """An input or output. `c_name` is its field in the generated struct; pool and offset are those of --io
+    workspace.
+    """
 
     name: str
     c_name: str
@@ -34,17 +36,20 @@ class Tensor:
     def to_dict(self) -> dict[str, Any]:
         q = self.quantisation
         facts: dict[str, Any] = {
-            "name": self.name, "c_name": self.c_name, "dtype": self.type.dtype.label, "shape": list(self.type.shape), "bytes": self.type.nbytes,
-            "quantisation": None if q is None else {"scale": list(q.scale), "zero_point": list(q.zero_point), "axis": q.axis},
-        }  # fmt: skip
+            "name": self.name, "c_name": self.c_name, "dtype": self.type.dtype.label,
+            "shape": list(self.type.shape), "bytes": self.type.nbytes, "quantisation": None
+            if q is None else {"scale": list(q.scale), "zero_point": list(q.zero_point), "axis": q.axis},
+        }
         return facts if self.offset is None else {**facts, "offset": self.offset, "pool": self.pool}
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Tensor:
         q = facts["quantisation"]
-        quantisation = None if q is None else Quantisation(tuple(map(float, q["scale"])), tuple(map(int, q["zero_point"])), q["axis"])
+        quantisation = None if q is None else Quantisation(tuple(map(float, q["scale"])),
+                                                           tuple(map(int, q["zero_point"])), q["axis"])
         type_ = TensorType(DType.of(str(facts["dtype"])), tuple(map(int, facts["shape"])))
-        return Tensor(facts["name"], facts["c_name"], type_, quantisation, facts.get("pool"), facts.get("offset"))
+        return Tensor(facts["name"], facts["c_name"], type_, quantisation, facts.get("pool"),
+                      facts.get("offset"))
 
 
 @dataclass(frozen=True)
@@ -60,17 +65,22 @@ class Pool:
     targets: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "c_name": self.c_name, "bytes": self.size, "align": self.align, "section": self.section,
-                "speed": self.speed, "targets": list(self.targets)}  # fmt: skip
+        return {
+            "name": self.name, "c_name": self.c_name, "bytes": self.size, "align": self.align,
+            "section": self.section, "speed": self.speed, "targets": list(self.targets)
+        }
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Pool:
-        return Pool(facts["name"], facts["c_name"], int(facts["bytes"]), int(facts["align"]), facts["section"], int(facts["speed"]), tuple(facts["targets"]))
+        return Pool(facts["name"], facts["c_name"], int(facts["bytes"]), int(facts["align"]),
+                    facts["section"], int(facts["speed"]), tuple(facts["targets"]))
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A call of the generated code. Bytes: in use in all pools while it runs, scratch of its own, its constants."""
+    """A call of the generated code. Bytes: in use in all pools while it runs, scratch of its own, its
+    constants.
+    """
 
     name: str
     op: str
@@ -81,18 +91,24 @@ class Layer:
     function: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "op": self.op, "function": self.function, "macs": self.macs, "workspace_bytes": self.workspace_bytes,
-                "scratch_bytes": self.scratch_bytes, "constant_bytes": self.constant_bytes}  # fmt: skip
+        return {
+            "name": self.name, "op": self.op, "function": self.function, "macs": self.macs,
+            "workspace_bytes": self.workspace_bytes, "scratch_bytes": self.scratch_bytes,
+            "constant_bytes": self.constant_bytes
+        }
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Layer:
-        macs, workspace, constants, scratch = (int(facts[k]) for k in ("macs", "workspace_bytes", "constant_bytes", "scratch_bytes"))
+        macs, workspace, constants, scratch = (int(facts[k]) for k in ("macs", "workspace_bytes",
+                                                                       "constant_bytes", "scratch_bytes"))
         return Layer(facts["name"], facts["op"], macs, workspace, constants, scratch, facts["function"])
 
 
 @dataclass(frozen=True)
 class Device:
-    """What a run activates: the header with its functions, and the C type of the context that they get (None: none)."""
+    """What a run activates: the header with its functions, and the C type of the context that they get (None:
+    none).
+    """
 
     name: str
     header: str
@@ -108,8 +124,9 @@ class Device:
 
 @dataclass(frozen=True)
 class Check:
-    """What elements of a file of parameters must be: `count` of type `kind`, `step` elements apart from each other, from `offset` bytes behind
-    the header on, in array number `array`; the k-th is between low + k * rise and high."""
+    """What elements of a file of parameters must be: `count` of type `kind`, `step` elements apart from each
+    other, from `offset` bytes behind the header on, in array number `array`; the k-th is between low + k *
+    rise and high."""
 
     array: int
     kind: str
@@ -123,7 +140,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Parameters:
-    """External parameters: the file's bytes and alignment, the hash of the structure that it must have, that structure, and what is checked."""
+    """External parameters: the file's bytes and alignment, the hash of the structure that it must have, that
+    structure, and what is checked.
+    """
 
     size: int
     align: int
@@ -134,9 +153,14 @@ class Parameters:
 
     def to_dict(self) -> dict[str, Any]:
         checks = [list(astuple(c)) for c in self.checks]
-        return {"file": self.file, "bytes": self.size, "align": self.align, "hash": self.hash, "structure": list(self.structure), "checks": checks}
+        return {
+            "file": self.file, "bytes": self.size, "align": self.align, "hash": self.hash,
+            "structure": list(self.structure), "checks": checks
+        }
 
     @staticmethod
     def from_dict(facts: Mapping[str, Any]) -> Parameters:
-        checks = tuple(Check(int(a), str(kind), *map(int, rest)) for a, kind, *rest in facts.get("checks", ()))
-        return Parameters(int(facts["bytes"]), int(facts["align"]), facts["hash"], facts["file"], tuple(map(str, facts["structure"])), checks)
+        checks = tuple(
+            Check(int(a), str(kind), *map(int, rest)) for a, kind, *rest in facts.get("checks", ()))
+        return Parameters(int(facts["bytes"]), int(facts["align"]), facts["hash"], facts["file"],
+                          tuple(map(str, facts["structure"])), checks)

@@ -25,9 +25,11 @@ from aot_model.library.facts import Layer, Tensor
 from aot_model.library.metadata import Metadata
 
 _ERRORS = {
-    -1: "an input or output is not set", -2: "memory is not aligned", -3: "the parameters are missing, damaged or of another model",
-    -4: "an operator of an external library failed", -12: "a string is too long", -13: "an element is none of the categories that the model knows",
-}  # fmt: skip
+    -1: "an input or output is not set", -2: "memory is not aligned",
+    -3: "the parameters are missing, damaged or of another model",
+    -4: "an operator of an external library failed", -12: "a string is too long",
+    -13: "an element is none of the categories that the model knows",
+}
 
 MAX_DEVICES = 64
 """Contexts that are not given are NULL, which the model refuses."""
@@ -42,12 +44,13 @@ _TICKS = ctypes.CFUNCTYPE(ctypes.c_uint32)
 class _Module(ctypes.Structure):
     """aot_model_module of module.h."""
 
-    _fields_ = (
-        ("version", ctypes.c_uint32), ("caller_pools", ctypes.c_uint32), ("metadata", ctypes.c_void_p),
-        ("run", ctypes.CFUNCTYPE(ctypes.c_int32, _POINTERS, _POINTERS)), ("reset", ctypes.CFUNCTYPE(None, _POINTERS)),
-        ("set_params", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32)),
-        ("profile", ctypes.POINTER(ctypes.c_uint32)), ("ticks", ctypes.POINTER(ctypes.c_void_p)),
-    )  # fmt: skip
+    _fields_ = (("version", ctypes.c_uint32), ("caller_pools", ctypes.c_uint32), ("metadata",
+                                                                                  ctypes.c_void_p),
+                ("run", ctypes.CFUNCTYPE(ctypes.c_int32, _POINTERS,
+                                         _POINTERS)), ("reset", ctypes.CFUNCTYPE(None, _POINTERS)),
+                ("set_params", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32)),
+                ("profile", ctypes.POINTER(ctypes.c_uint32)), ("ticks", ctypes.POINTER(ctypes.c_void_p)),
+                )
 
 
 class ModelError(Exception):
@@ -87,22 +90,26 @@ class Timing:
 
 
 class Module:
-    """A model of a shared library in use. Each has pools of its own when the library was built with --workspace caller."""
+    """A model of a shared library in use. Each has pools of its own when the library was built with
+    --workspace caller.
+    """
 
     def __init__(self, library: ctypes.CDLL, name: str) -> None:
         """ValueError when the library has no model of that name, or one of another version."""
         try:
             self._module = _Module.in_dll(library, f"{name}_module")
         except ValueError:
-            raise ValueError(f"the library has no model '{name}' that was compiled with --interface module") from None
+            raise ValueError(
+                f"the library has no model '{name}' that was compiled with --interface module") from None
         if self._module.version != 2:
             raise ValueError(f"the model '{name}' was compiled by another version of aot-model")
         self._library = library
         self.metadata = Metadata(*decode(Process(), self._module.metadata))
-        self.name, self.inputs, self.outputs, pools = self.metadata.name, self.metadata.inputs, self.metadata.outputs, self.metadata.pools
+        self.name, self.inputs, self.outputs, pools = self.metadata.name, self.metadata.inputs, self.metadata.outputs, self.metadata.pools  # noqa: E501
         self._arrays: list[Array | None] = [None] * (len(self.inputs) + len(self.outputs))
         self._memory = [_aligned(p.size, p.align) if self._module.caller_pools else None for p in pools]
-        self._bases = (ctypes.c_void_p * max(len(pools), 1))(*(m.ctypes.data if m is not None else None for m in self._memory))
+        self._bases = (ctypes.c_void_p * max(len(pools), 1))(*(m.ctypes.data if m is not None else None
+                                                               for m in self._memory))
         self._parameters: Array | None = None
         self.reset()
 
@@ -112,7 +119,9 @@ class Module:
             self._module.reset(self._bases)
 
     def set_params(self, data: bytes | Array) -> None:
-        """Give the content of <name>.params, which is copied once. ModelError when it is not that of this model."""
+        """Give the content of <name>.params, which is copied once. ModelError when it is not that of this
+        model.
+        """
         if not self._module.set_params:
             raise ValueError(f"the parameters of '{self.name}' are part of its code")
         raw = np.frombuffer(data, np.uint8)
@@ -122,7 +131,9 @@ class Module:
         self._parameters = memory
 
     def set_devices(self, *contexts: int) -> None:
-        """Give the addresses of what its devices' drivers work on, in the order of <name>_devices. ModelError when one is missing."""
+        """Give the addresses of what its devices' drivers work on, in the order of <name>_devices. ModelError
+        when one is missing.
+        """
         try:
             function = self._library[f"{self.name}_set_devices"]
         except AttributeError:
@@ -138,17 +149,22 @@ class Module:
         return _index(self.outputs, key)
 
     def set_input(self, key: Key, value: Any) -> None:
-        """Copy an input; other element types are converted where numpy does it safely. ValueError, TypeError."""
+        """Copy an input; other element types are converted where numpy does it safely. ValueError, TypeError.
+        """
         k = self.input_index(key)
         port, given = self.inputs[k], _array(value)
         if given.shape != port.shape:
             raise ValueError(f"input '{port.name}' has shape {list(port.shape)}, not {list(given.shape)}")
         if port.dtype.kind == "S" and is_text(given):
             given = encoded(given, port.type.dtype)
-        self._arrays[k] = np.array(given.astype(port.dtype, casting="same_kind", copy=False), order="C", copy=True)
+        self._arrays[k] = np.array(given.astype(port.dtype, casting="same_kind", copy=False),
+                                   order="C",
+                                   copy=True)
 
     def set_input_zero_copy(self, key: Key, value: Any) -> None:
-        """Use an array where it is. TypeError for another element type, ValueError for shape, strides or alignment."""
+        """Use an array where it is. TypeError for another element type, ValueError for shape, strides or
+        alignment.
+        """
         k = self.input_index(key)
         self._arrays[k] = _fitting(self.inputs[k], _array(value))
 
@@ -165,7 +181,9 @@ class Module:
         self._check(self._module.run(self._pointers(), self._bases))
 
     def _pointers(self) -> ctypes.Array[ctypes.c_void_p]:
-        """Addresses of inputs and outputs; outputs that are not set get memory. ModelError when an input is not set."""
+        """Addresses of inputs and outputs; outputs that are not set get memory. ModelError when an input is
+        not set.
+        """
         if any(a is None for a in self._arrays[: len(self.inputs)]):
             raise ModelError(self.name, -1)
         for k, port in enumerate(self.outputs, len(self.inputs)):
@@ -175,7 +193,8 @@ class Module:
         return (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
 
     def evaluate_time(self, repeat: int = 5, number: int = 10, min_seconds: float = 0.0) -> Timing:
-        """Time of a run with the inputs that are set: `repeat` times the mean of `number` runs, or of as many as take `min_seconds`.
+        """Time of a run with the inputs that are set: `repeat` times the mean of `number` runs, or of as many
+        as take `min_seconds`.
 
         A call from Python, about a microsecond, is part of it. One run goes before and is not measured.
         """
@@ -196,7 +215,8 @@ class Module:
         return Timing(tuple(found))
 
     def profile(self, runs: int = 10) -> tuple[tuple[Layer, float], ...]:
-        """Layers with the mean seconds of each in `runs` runs. ValueError unless the library was compiled with --profile.
+        """Layers with the mean seconds of each in `runs` runs. ValueError unless the library was compiled
+        with --profile.
 
         Each reading of the clock, about a microsecond, is part of the layer's time.
         """
@@ -218,7 +238,8 @@ class Module:
         return tuple((layer, t * 1e-9 / runs) for layer, t in zip(self.metadata.layers, totals, strict=True))
 
     def get_output(self, key: Key) -> Array:
-        """An output of the last run, where it is: the next run writes it again. ValueError before the first."""
+        """An output of the last run, where it is: the next run writes it again. ValueError before the first.
+        """
         found = self._arrays[len(self.inputs) + self.output_index(key)]
         if found is None:
             raise ValueError("there is no output before the first run")
@@ -239,7 +260,9 @@ class Module:
 
 
 def load(path: str | Path, name: str | None = None) -> Module:
-    """A model of a shared library: the one of that name, or `kws` of libkws.so, or the only one. OSError, ValueError."""
+    """A model of a shared library: the one of that name, or `kws` of libkws.so, or the only one. OSError,
+    ValueError.
+    """
     file = Path(path)
     library = ctypes.CDLL(str(file.resolve()))
     if name is None:
@@ -251,7 +274,9 @@ def load(path: str | Path, name: str | None = None) -> Module:
 
 
 def models(path: str | Path) -> tuple[str, ...]:
-    """Names of the models in a shared library; see Metadata.read_all() for what is known of them. CompileError E101, E102."""
+    """Names of the models in a shared library; see Metadata.read_all() for what is known of them.
+    CompileError E101, E102.
+    """
     return tuple(m.name for m in Metadata.read_all(path))
 
 
@@ -270,7 +295,8 @@ def _array(value: Any) -> Array:
     device = value.__dlpack_device__() if hasattr(value, "__dlpack_device__") else (_CPU, 0)
     if device[0] != _CPU:
         raise ValueError(f"the tensor is on device {int(device[0])} of DLPack, not in the memory of the CPU")
-    return np.from_dlpack(value) if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray) else np.asarray(value)
+    return np.from_dlpack(value) if hasattr(
+        value, "__dlpack__") and not isinstance(value, np.ndarray) else np.asarray(value)
 
 
 def _fitting(port: Tensor, array: Array) -> Array:
@@ -279,7 +305,10 @@ def _fitting(port: Tensor, array: Array) -> Array:
     if array.shape != port.shape:
         raise ValueError(f"'{port.name}' has shape {list(port.shape)}, not {list(array.shape)}")
     if not array.flags.c_contiguous or not array.flags.aligned:
-        raise ValueError(f"the array for '{port.name}' is not compact, row-major and aligned: it cannot be used where it is")
+        raise ValueError(
+            f"the array for '{port.name}' is not compact, row-major and aligned: it cannot be used where it "
+            "is"
+        )
     return array
 
 

@@ -1,7 +1,7 @@
 """Loop nests: the C function that stores a tensor expression.
 
-Adjacent loops are merged where no access needs a division for it, so an element-wise chain over a 4-D tensor is one
-loop over its elements.
+Adjacent loops are merged where no access needs a division for it, so an element-wise chain over a 4-D tensor
+is one loop over its elements.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ class LoopNest:
     macs: int = 0
 
 
-def loop_nest(name: str, out: Value, index: tuple[Expr, ...], position: Expr, element: Expr, note: str = "") -> LoopNest:
+def loop_nest(name: str,
+              out: Value,
+              index: tuple[Expr, ...],
+              position: Expr,
+              element: Expr,
+              note: str = "") -> LoopNest:
     """The function that does out[position] = element for all values of the index variables.
 
     position: where in `out` (elements) the element at `index` goes.
@@ -66,7 +71,8 @@ def _is_product(x: Expr) -> bool:
         return False
     if x.op == "select":  # padding
         return _is_product(x.args[1])
-    return x.op == "mul" and all(isinstance(a, Cell) or (isinstance(a, Call) and a.op in ("cast", "sub", "select")) for a in x.args)
+    return x.op == "mul" and all(
+        isinstance(a, Cell) or (isinstance(a, Call) and a.op in ("cast", "sub", "select")) for a in x.args)
 
 
 def _merge(loops: list[Var], position: Expr, element: Expr) -> tuple[list[Var], Expr, Expr]:
@@ -91,7 +97,9 @@ def _divisions(*expressions: Expr) -> int:
 
 def _canonical_names(loops: list[Var], element: Expr) -> dict[Expr, Expr]:
     """Names that do not depend on where the expression came from, so that equal loops are equal text."""
-    mapping: dict[Expr, Expr] = {v: var(INDEX_NAMES[k] if k < len(INDEX_NAMES) else f"i{k}", v.extent) for k, v in enumerate(loops)}
+    mapping: dict[Expr, Expr] = {
+        v: var(INDEX_NAMES[k] if k < len(INDEX_NAMES) else f"i{k}", v.extent) for k, v in enumerate(loops)
+    }
     count = 0
     for node in walk(element):
         if isinstance(node, Reduce):
@@ -119,5 +127,3 @@ def _overlaps(reads: tuple[Value, ...], element: Expr, position: Expr, out: Valu
             slack = min(0, (value.dtype.size - out.dtype.size) * out.type.elements)
             result.append(Overlap(k, len(reads), slack))
     return result
-
-

@@ -29,7 +29,9 @@ from aot_model.ops.registry import normal_axis
 from aot_model.ops.views import View
 
 PIECE_ALIGNMENT = 4
-"""Bytes: pieces of a concatenation and of a slice that begin elsewhere are copied, because kernels read words."""
+"""Bytes: pieces of a concatenation and of a slice that begin elsewhere are copied, because kernels read
+words.
+"""
 
 
 def lower(graph: Graph, target: Target) -> Program:
@@ -61,13 +63,15 @@ class Lowering:
         """Values that something reads; kernels do not compute the others."""
         self.kernels: dict[Node, Kernel] = {}
         self._chains = self._find_chains()
-        absorbed = {v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result}
+        absorbed = {
+            v: n for n, c in self._chains.items() for v in [*n.outputs[:1], *c.inner] if v is not c.result
+        }
         self._absorbed = set(absorbed)
         self.stored = stored_values(graph, self._memory_reads, self._absorbed)
         for chain in self._chains.values():
             self.stored.add(chain.result)
 
-    # --- decisions --------------------------------------------------------------------------------------------------
+    # --- decisions ------------------------------------------------------------------------------------------
 
     def is_kernel(self, node: Node) -> bool:
         """Whether a node becomes calls of its own rather than an expression."""
@@ -108,12 +112,13 @@ class Lowering:
             return found
         return dense(value)
 
-    # --- elements ---------------------------------------------------------------------------------------------------
+    # --- elements -------------------------------------------------------------------------------------------
 
     def at(self, value: Value, index: Index) -> Expr:
         """The element of a value: a literal, a load, or the expression of its producer."""
         if not value.type.elements:
-            return const(0, value.dtype)  # there is none; an operator that reads one guards it with a condition or a clamp
+            # there is none; an operator that reads one guards it with a condition or a clamp
+            return const(0, value.dtype)
         if value.data is not None:
             if value.data.size == 1:
                 return const(value.data.reshape(-1)[0].item(), value.dtype)
@@ -134,7 +139,7 @@ class Lowering:
             known[node.outputs[0]] = node.op.express(at, node.inputs, index, 0)
         return known[chain.result]
 
-    # --- buffers ----------------------------------------------------------------------------------------------------
+    # --- buffers --------------------------------------------------------------------------------------------
 
     def buffer(self, value: Value) -> Buffer:
         """The buffer of a value in memory."""
@@ -145,9 +150,16 @@ class Lowering:
                 return self.outer.buffer(value)
             if value.state:
                 self.states.append(value)
-                self.buffers[value] = Buffer(value.name, value.type, Role.STATE, value.initial, quantisation=value.quantisation)
+                self.buffers[value] = Buffer(value.name,
+                                             value.type,
+                                             Role.STATE,
+                                             value.initial,
+                                             quantisation=value.quantisation)
             else:
-                self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, quantisation=value.quantisation)
+                self.buffers[value] = Buffer(value.name,
+                                             value.type,
+                                             Role.WORKSPACE,
+                                             quantisation=value.quantisation)
         return self.buffers[value]
 
     def read_buffer(self, value: Value) -> Buffer:
@@ -157,17 +169,24 @@ class Lowering:
         return self.buffer(value)
 
     def _constant(self, value: Value, data: np.ndarray, align: int) -> Buffer:
-        """The buffer of a constant value. What the code relies on is known when all of it has been written."""
+        """The buffer of a constant value. What the code relies on is known when all of it has been written.
+        """
         found = self.constant_buffer(value.name, Packed(value.name, data, align, ANYTHING))
         self._values[value] = found
         return found
 
     def constant_buffer(self, name: str, packed: Packed) -> Buffer:
-        """A constant in flash; equal data is there once, and what one reader or the other wants of it holds."""
+        """A constant in flash; equal data is there once, and what one reader or the other wants of it holds.
+        """
         data, align = packed.data, packed.align
         key = (str(data.dtype), data.tobytes(), align, packed.code)
         if key not in self._packed:
-            self._packed[key] = Buffer(name, TensorType(DType.of(data.dtype), data.shape), Role.CONSTANT, np.ascontiguousarray(data), align, code=packed.code)
+            self._packed[key] = Buffer(name,
+                                       TensorType(DType.of(data.dtype), data.shape),
+                                       Role.CONSTANT,
+                                       np.ascontiguousarray(data),
+                                       align,
+                                       code=packed.code)
         found = self._packed[key]
         found.admissible += observed(data) if packed.admissible is None else packed.admissible
         return found
@@ -185,27 +204,40 @@ class Lowering:
         for node in reversed(self.graph.nodes):
             if all(v not in self.buffers for v in node.outputs):
                 hand_down(node)
-        kept = {v: b for v, b in self.buffers.items() if v.stands_for and not v.state and v not in self.graph.inputs}
+        kept = {
+            v: b
+            for v, b in self.buffers.items()
+            if v.stands_for and not v.state and v not in self.graph.inputs
+        }
         direct = {t.key for v in kept for t in v.stands_for if not t.through}
-        return [Held(b, tensors) for v, b in kept.items() if (tensors := tuple(t for t in v.stands_for if not t.through or t.key not in direct))]
+        return [
+            Held(b, tensors)
+            for v, b in kept.items()
+            if (tensors := tuple(t for t in v.stands_for if not t.through or t.key not in direct))
+        ]
 
-    # --- the walk ---------------------------------------------------------------------------------------------------
+    # --- the walk -------------------------------------------------------------------------------------------
 
-    def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer], skip: int | None) -> list[Step]:
+    def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer],
+                   skip: int | None) -> list[Step]:
         """The steps of a body of control flow, between given buffers."""
         wanted = [(v, b) for k, (v, b) in enumerate(zip(graph.outputs, outputs, strict=True)) if k != skip]
         part = Graph(graph.name, graph.inputs, [v for v, _ in wanted], graph.nodes)
-        part.prune()  # what only the output that is not wanted needs may read inputs that have no memory of their own
+        # what only the output that is not wanted needs may read inputs that have no memory of their own
+        part.prune()
         inner = Lowering(part, self.target, self)
         inner.run(inputs, [b for _, b in wanted])
         self.states += inner.states
         return inner.steps
 
-    def run(self, inputs: Mapping[Value, Buffer] | None = None, outputs: Sequence[Buffer] | None = None) -> None:
+    def run(self,
+            inputs: Mapping[Value, Buffer] | None = None,
+            outputs: Sequence[Buffer] | None = None) -> None:
         """Lower the graph; a body of control flow gets its buffers from around it."""
         for value in self.graph.inputs:
             given = inputs[value] if inputs is not None else None
-            self.buffers[value] = given or Buffer(value.name, value.type, Role.INPUT, quantisation=value.quantisation)
+            self.buffers[value] = given or Buffer(
+                value.name, value.type, Role.INPUT, quantisation=value.quantisation)
         self._place_outputs(outputs)
         self._place_concatenations()
         ends = {c.nodes[-1] if c.nodes else n: n for n, c in self._chains.items()}
@@ -217,14 +249,18 @@ class Lowering:
             try:
                 self._lower_node(ends.get(node, node))
             except OperatorError as error:
-                problems.append(Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
+                problems.append(
+                    Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})",
+                            error.hint))
         if problems:
             raise CompileError(problems)
         for value, buffer in self._copies:
             self._copy(value, buffer)
 
     def _lower_node(self, node: Node) -> None:
-        """The calls of a node, and of the chain that is fused into it. OperatorError when its form is not supported."""
+        """The calls of a node, and of the chain that is fused into it. OperatorError when its form is not
+        supported.
+        """
         if node in self._chains or self.is_kernel(node):
             node.op.lower(Site(self, node, self._chains.get(node) or Chain((), node.outputs[0])))
             return
@@ -236,7 +272,8 @@ class Lowering:
         """Output buffers. A value that is an output twice, an input or a constant is copied at the end."""
         self._copies: list[tuple[Value, Buffer]] = []
         for number, value in enumerate(self.graph.outputs):
-            buffer = given[number] if given is not None else Buffer(value.name, value.type, Role.OUTPUT, quantisation=value.quantisation)
+            buffer = given[number] if given is not None else Buffer(
+                value.name, value.type, Role.OUTPUT, quantisation=value.quantisation)
             self.outputs.append(buffer)
             produced = value in self._producer and value not in self.buffers
             if not produced:
@@ -246,8 +283,8 @@ class Lowering:
             self._forward(value, buffer)
 
     def _forward(self, value: Value, buffer: Buffer) -> None:
-        """What `buffer`, the place of `value`, is made of is computed there: the source of a view, the pieces of a
-        concatenation that lie one behind the other."""
+        """What `buffer`, the place of `value`, is made of is computed there: the source of a view, the pieces
+        of a concatenation that lie one behind the other."""
         node = self._producer.get(value)
         if node is None:
             return
@@ -264,18 +301,25 @@ class Lowering:
 
     def _claim(self, value: Value | None, parent: Buffer, offset: int) -> None:
         """Let a stored value that has no place yet be computed at an offset of a buffer."""
-        if value is None or value not in self.stored or value in self.buffers or value not in self._producer or not value.type.elements:
+        if value is None or value not in self.stored or value in self.buffers or value not in self._producer or not value.type.elements:  # noqa: E501
             return
-        self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, view_of=(parent, offset), quantisation=value.quantisation)
+        self.buffers[value] = Buffer(value.name,
+                                     value.type,
+                                     Role.WORKSPACE,
+                                     view_of=(parent, offset),
+                                     quantisation=value.quantisation)
         self._forward(value, self.buffers[value])
 
     def _place_concatenations(self) -> None:
         for node in reversed(self.graph.nodes):
-            if isinstance(node.op, Concat) and node.outputs[0] in self.stored and node.outputs[0] not in self.buffers:
+            if isinstance(node.op,
+                          Concat) and node.outputs[0] in self.stored and node.outputs[0] not in self.buffers:
                 self._forward(node.outputs[0], self.buffer(node.outputs[0]))
 
     def _store(self, node: Node, number: int, out: Value) -> None:
-        """Bring an expression's value into memory: as a view where its elements are there already, else by a loop."""
+        """Bring an expression's value into memory: as a view where its elements are there already, else by a
+        loop.
+        """
         if isinstance(node.op, Concat):
             return self._store_concat(node, out)
         if out.type.elements == 0:
@@ -299,7 +343,8 @@ class Lowering:
     def _view(self, node: Node, out: Value, element: Expr, index: Index) -> bool:
         """Make `out` a window of a stored value when it is a contiguous piece of it."""
         piece = flatten(element)
-        if not isinstance(piece, Cell) or piece.value.is_const or (piece.value in self.graph.inputs and out in self.graph.outputs):
+        if not isinstance(piece, Cell) or piece.value.is_const or (piece.value in self.graph.inputs
+                                                                   and out in self.graph.outputs):
             return False
         offset = sub(piece.position, dense_position(index, out.shape))
         if not isinstance(offset, Const):
@@ -344,4 +389,6 @@ class Lowering:
         index = index_variables(value.shape)
         element = load(value, index) if value.data is not None else self.at(value, index)
         nest = loop_nest("copy", value, index, dense_position(index, value.shape), element)
-        self.add(Call(nest.function, (*(self.read_buffer(v) for v in nest.reads), buffer), (), value.name, "Identity"))
+        self.add(
+            Call(nest.function, (*(self.read_buffer(v) for v in nest.reads), buffer), (), value.name,
+                 "Identity"))

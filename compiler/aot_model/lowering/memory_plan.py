@@ -31,8 +31,12 @@ class _Range:
     written_first: bool
 
 
-def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),), *, io_in_workspace: bool = False,
-                algorithm: str | None = None, processor: str = "") -> Addresses:  # fmt: skip
+def plan_memory(program: Program,
+                pools: tuple[Pool, ...] = (Pool("workspace"),),
+                *,
+                io_in_workspace: bool = False,
+                algorithm: str | None = None,
+                processor: str = "") -> Addresses:
     """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools.
 
     processor: name of the target that computes what no other has taken over.
@@ -51,11 +55,15 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     chosen = [b for b in ranges if b.root()[0].role in planned]
     parents = {b.root()[0] for b in chosen} - set(chosen)
     for parent in parents:
-        # Its windows live as long as they are used; the parent itself is needed when the last of them is written.
+        # Its windows live as long as they are used; the parent itself is needed when the last of them is
+        # written.
         born = max(ranges[b].first for b in chosen if b.root()[0] is parent)
         ranges[parent] = _Range(born, born, True)
     every = [*chosen, *sorted(parents, key=lambda b: (ranges[b].first, b.name))]
-    ids = {b: f"{k:05d} {b.name}" for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))}
+    ids = {
+        b: f"{k:05d} {b.name}"
+        for k, b in enumerate(sorted(every, key=lambda b: (ranges[b].first, ranges[b].last, -b.nbytes)))
+    }
     allowed = _allowed(order, every, pools, processor)
     blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last, allowed[b]) for b in every]
     views = [View(ids[b], ids[b.root()[0]], b.root()[1]) for b in every if b.view_of is not None]
@@ -66,13 +74,17 @@ def plan_memory(program: Program, pools: tuple[Pool, ...] = (Pool("workspace"),)
     try:
         answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
     except PlanError as error:
-        raise fail("E401", str(error), hint="give the pool more bytes, or another pool to spill into") from None
+        raise fail("E401", str(error),
+                   hint="give the pool more bytes, or another pool to spill into") from None
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
 
 
-def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[Pool, ...], processor: str) -> dict[Buffer, tuple[str, ...]]:
-    """Pools for each buffer, the most preferred first: open to every target that touches it or a window of its memory."""
+def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[Pool, ...],
+             processor: str) -> dict[Buffer, tuple[str, ...]]:
+    """Pools for each buffer, the most preferred first: open to every target that touches it or a window of
+    its memory.
+    """
     touched: dict[Buffer, dict[str, None]] = {}
     for _, call in order:
         for argument in call.arguments:
@@ -84,14 +96,19 @@ def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[
         result[buffer] = tuple(p.name for p in ranked if not p.targets or all(t in p.targets for t in by))
         if not result[buffer]:
             table = "\n".join(f"  {p.name}: open to {', '.join(p.targets)}" for p in ranked)
-            raise fail("E401", f"no pool is open to all targets that touch '{buffer.name}' ({', '.join(by)})\n{table}", hint="open a pool to them with --pool-targets")
+            raise fail(
+                "E401",
+                f"no pool is open to all targets that touch '{buffer.name}' ({', '.join(by)})\n{table}",
+                hint="open a pool to them with --pool-targets")
     return result
 
 
 def _check(algorithm: str | None) -> None:
     """CompileError E501 for unknown planners."""
     if algorithm is not None and algorithm not in algorithm_names():
-        raise fail("E501", f"unknown memory planner '{algorithm}'", hint=f"there are {', '.join(algorithm_names())}")
+        raise fail("E501",
+                   f"unknown memory planner '{algorithm}'",
+                   hint=f"there are {', '.join(algorithm_names())}")
 
 
 def step_numbers(program: Program) -> dict[Call, int]:
@@ -105,7 +122,9 @@ def live_bytes(program: Program, addresses: Addresses) -> list[tuple[int, int]]:
     """(step, bytes of all pools that hold data) for each call in program order; shared bytes count once."""
     order: list[tuple[int, Call]] = []
     _visit(program.body, 1, {}, order)
-    pending = sorted(((first, last, (*addresses.of[b], b.nbytes)) for b, (first, last) in addresses.live.items()), reverse=True)
+    pending = sorted(
+        ((first, last, (*addresses.of[b], b.nbytes)) for b, (first, last) in addresses.live.items()),
+        reverse=True)
     live: list[tuple[int, tuple[str, int, int]]] = []
     """Of the step at hand: (last step, place and size)."""
     result = []
@@ -158,7 +177,9 @@ def _visit(steps: list[Step], at: int, ranges: dict[Buffer, _Range], order: list
 
 
 def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[int, Call]]) -> int:
-    """What is touched inside and outside of a loop, or read before it is written inside, lives as long as the loop."""
+    """What is touched inside and outside of a loop, or read before it is written inside, lives as long as the
+    loop.
+    """
     begin = at
     before = {b: (r.first, r.last) for b, r in ranges.items()}
     for buffer in (step.limit_from, step.condition, step.counter, *step.kept):
@@ -176,28 +197,38 @@ def _loop(step: Loop, at: int, ranges: dict[Buffer, _Range], order: list[tuple[i
     return at + 1
 
 
-def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], planned: Mapping[Buffer, tuple[str, ...]]) -> dict[Buffer, Buffer]:
-    """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0."""
+def _same_address(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range],
+                  planned: Mapping[Buffer, tuple[str, ...]]) -> dict[Buffer, Buffer]:
+    """Outputs that take the very place of an input that dies: overlaps with a step, which hold at distance 0.
+    """
     result: dict[Buffer, Buffer] = {}
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if overlap.step == 1 or overlap.slack < 0 or not _alone(call, overlap) or early not in planned or late not in planned or late in result or planned[early] != planned[late]:
+            if overlap.step == 1 or overlap.slack < 0 or not _alone(
+                    call,
+                    overlap) or early not in planned or late not in planned or late in result or planned[
+                        early] != planned[late]:
                 continue
-            dies = ranges[early].last == at == ranges[late].first and late.nbytes <= early.nbytes and late.align <= early.align
-            alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at for b in planned)
+            dies = ranges[early].last == at == ranges[
+                late].first and late.nbytes <= early.nbytes and late.align <= early.align
+            alone = all(b is early or b.root()[0] is not early.root()[0] or ranges[b].last < at
+                        for b in planned)
             if dies and alone and late.view_of is None and late.role is Role.WORKSPACE:
                 result[late] = early
     return result
 
 
-def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str], same: dict[Buffer, Buffer]) -> list[Overlap]:
+def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: dict[Buffer, str],
+              same: dict[Buffer, Buffer]) -> list[Overlap]:
     """Permissions of the calls, for pairs of which one dies where the other is born."""
     result = []
     for at, call in order:
         for overlap in call.overlaps:
             early, late = call.arguments[overlap.input], call.arguments[overlap.output]
-            if not _alone(call, overlap) or early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
+            if not _alone(
+                    call, overlap
+            ) or early not in ids or late not in ids or early is late or overlap.step != 1 or late in same:
                 continue
             if ranges[early].last == at and ranges[late].first == at:
                 result.append(Overlap(ids[early], ids[late], overlap.slack))
@@ -205,8 +236,8 @@ def _overlaps(order: list[tuple[int, Call]], ranges: dict[Buffer, _Range], ids: 
 
 
 def _alone(call: Call, overlap: CallOverlap) -> bool:
-    """Whether the overlapped input is read through one parameter only: a convolution whose residual is its own input
-    may not write over it, although the residual alone could be overwritten."""
+    """Whether the overlapped input is read through one parameter only: a convolution whose residual is its
+    own input may not write over it, although the residual alone could be overwritten."""
     owner = call.arguments[overlap.input].root()[0]
     others = (k for k in range(len(call.arguments)) if k not in (overlap.input, overlap.output))
     return all(call.arguments[k].root()[0] is not owner or _same_place(call, overlap, k) for k in others)
@@ -214,5 +245,7 @@ def _alone(call: Call, overlap: CallOverlap) -> bool:
 
 def _same_place(call: Call, overlap: CallOverlap, other: int) -> bool:
     """Whether the other parameter is the same buffer with a permission of at least the same reach."""
-    permitted = (o for o in call.overlaps if o.input == other and o.output == overlap.output and o.step == overlap.step)
-    return call.arguments[other] is call.arguments[overlap.input] and any(o.slack >= overlap.slack for o in permitted)
+    permitted = (o for o in call.overlaps
+                 if o.input == other and o.output == overlap.output and o.step == overlap.step)
+    return call.arguments[other] is call.arguments[overlap.input] and any(o.slack >= overlap.slack
+                                                                          for o in permitted)

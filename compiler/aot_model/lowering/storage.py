@@ -1,7 +1,7 @@
 """Which values get memory, and which are computed where they are read.
 
-A value is *stored* when it is an output, when a kernel writes or reads it, or when computing it at every place of use
-would repeat work. Everything else is fused into its readers by substitution.
+A value is *stored* when it is an output, when a kernel writes or reads it, or when computing it at every
+place of use would repeat work. Everything else is fused into its readers by substitution.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _PRODUCTS = frozenset(("MatMul", "Convolution", "ConvolutionTranspose"))
 _INDEXED = frozenset(("Gather", "GatherND", "GatherElements"))
 
 
-def stored_values(graph: Graph, memory_reads: Callable[[Node], Iterable[Value] | None], absorbed: set[Value]) -> set[Value]:
+def stored_values(graph: Graph, memory_reads: Callable[[Node], Iterable[Value] | None],
+                  absorbed: set[Value]) -> set[Value]:
     """The values of a graph that live in memory.
 
     memory_reads: what a node that is a call of its own reads from memory; None for an expression.
@@ -52,7 +53,8 @@ def stored_values(graph: Graph, memory_reads: Callable[[Node], Iterable[Value] |
             extent[out] = depth, cells
             if node.op.reducing or any(v in reducing for v in fused):
                 reducing.add(out)
-            if depth > MAX_FUSED_DEPTH or cells > MAX_FUSED_OPERATIONS or _must_store(node, out, uses.get(out, []), weight[out], out in reducing):
+            if depth > MAX_FUSED_DEPTH or cells > MAX_FUSED_OPERATIONS or _must_store(
+                    node, out, uses.get(out, []), weight[out], out in reducing):
                 stored.add(out)
     return stored - absorbed
 
@@ -75,7 +77,8 @@ def reads_once(reader: Node, value: Value) -> bool:
     """Whether a reader reads every element of a value at most once."""
     if reader.op.elementwise:
         return all(v.type.elements == value.type.elements for v in reader.outputs)
-    if reader.op.name in ("Expand", "Tile", "Gather", "GatherND", "GatherElements", "NearestSample", "Interpolation", "Pad"):
+    if reader.op.name in ("Expand", "Tile", "Gather", "GatherND", "GatherElements", "NearestSample",
+                          "Interpolation", "Pad"):
         return sum(v.type.elements for v in reader.outputs) <= value.type.elements
     if reader.op.name in _PRODUCTS:  # each row meets each column, each pixel every window around it
         return False

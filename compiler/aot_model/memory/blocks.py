@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Block:
-    """A contiguous buffer: `size` bytes at a multiple of `align` (a power of two), live over steps [first, last].
+    """A contiguous buffer: `size` bytes at a multiple of `align` (a power of two), live over steps [first,
+    last].
 
     `pools` are the candidates in order of preference; empty means every pool in declared order.
     """
@@ -30,9 +31,9 @@ class Overlap:
 
     It holds when `early.last == late.first` and both are in one pool: then they may share bytes as long as
     `offset(late) - offset(early) <= slack`. In terms of the kernel: before it writes byte i of `late` it has
-    read every byte of `early` up to and including i + slack. So 0 is an element-wise operation in place;
-    -k says that `late` must begin k bytes before `early` (the kernel still needs k bytes that it has
-    passed); +k that it may begin as much as k bytes after it. Everything else that is live keeps its distance.
+    read every byte of `early` up to and including i + slack. So 0 is an element-wise operation in place; -k
+    says that `late` must begin k bytes before `early` (the kernel still needs k bytes that it has passed); +k
+    that it may begin as much as k bytes after it. Everything else that is live keeps its distance.
     """
 
     early: str
@@ -42,7 +43,8 @@ class Overlap:
 
 @dataclass(frozen=True)
 class View:
-    """`child` is the bytes [offset, offset + child.size) of `parent`: slice, reshape, or a piece of a concatenation.
+    """`child` is the bytes [offset, offset + child.size) of `parent`: slice, reshape, or a piece of a
+    concatenation.
 
     Views chain. The bytes of the child are live over the hull of the child's and the parent's ranges; the
     rest of the parent over the parent's own range alone, so that the free part of a concatenation
@@ -58,8 +60,8 @@ class View:
 class Pool:
     """A memory region: at most `size` bytes (None: no limit), based at a multiple of `align`.
 
-    speed: its class; pools of a higher one are preferred, and those of one class in the order in which they are given.
-    targets: names of those that may touch it; empty: all.
+    speed: its class; pools of a higher one are preferred, and those of one class in the order in which they
+    are given. targets: names of those that may touch it; empty: all.
     """
 
     name: str

@@ -101,7 +101,8 @@ class _Place:
 def problem(
     blocks: Iterable[Block], overlaps: Iterable[Overlap], views: Iterable[View], pools: Sequence[Pool]
 ) -> Problem:
-    """Checks the input and normalises it. The result does not depend on the order of blocks, overlaps or views.
+    """Checks the input and normalises it. The result does not depend on the order of blocks, overlaps or
+    views.
 
     Raises ValueError for a duplicate or unknown name, an empty range, a view that leaves its parent, has two
     parents or is its own ancestor, and for alignments or pools that cannot hold within one family of views.
@@ -206,14 +207,16 @@ def _alignment(family: Sequence[tuple[Block, int]]) -> tuple[int, int]:
     for block, start in solid:
         if (residue + start) % block.align:
             raise ValueError(
-                f"blocks '{strictest.id}' (alignment {strictest.align}) and '{block.id}' (alignment {block.align}) "
-                "are views at offsets that cannot both be aligned"
-            )
+                f"blocks '{strictest.id}' (alignment {strictest.align}) and '{block.id}' (alignment "
+                f"{block.align}) "
+                "are views at offsets that cannot both be aligned")
     return strictest.align, residue
 
 
 def _candidates(family: Sequence[Block], pool_index: Mapping[str, int]) -> tuple[int, ...]:
-    """Pools that every member accepts, in the preference of the first member that has one (the root's before all)."""
+    """Pools that every member accepts, in the preference of the first member that has one (the root's before
+    all).
+    """
     for block in family:
         for name in block.pools:
             if name not in pool_index:
@@ -270,11 +273,14 @@ def _touch(a: Piece, b: Piece) -> bool:
     return a.start < b.end and b.start < a.end
 
 
-def _forbidden(bodies: Sequence[Body], pieces: Sequence[Piece], permits: Sequence[Permit]) -> tuple[Forbidden, ...]:
+def _forbidden(bodies: Sequence[Body], pieces: Sequence[Piece],
+               permits: Sequence[Permit]) -> tuple[Forbidden, ...]:
     def column(values: Iterable[int]) -> Ints:
         return np.fromiter(values, np.int64, len(pieces))
 
-    body, start, size = (column(getattr(piece, name) for piece in pieces) for name in ("body", "start", "size"))
+    body, start, size = (column(getattr(piece, name)
+                                for piece in pieces)
+                         for name in ("body", "start", "size"))
     together = _together(pieces)
     permitted: dict[int, list[Permit]] = {}
     for permit in permits:

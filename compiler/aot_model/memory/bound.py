@@ -25,8 +25,8 @@ class Bound:
 def lower_bound(problem: Problem, bodies: Collection[int] | None = None, shared_base: bool = True) -> Bound:
     """The peak over all steps of the bytes live at that step, for all bodies or for some of them.
 
-    An overlap counts the smallest union of its pair at their common step. With `shared_base` the bodies lie in
-    one pool, and what alignment loses between them counts too: every block begins at a multiple of the
+    An overlap counts the smallest union of its pair at their common step. With `shared_base` the bodies lie
+    in one pool, and what alignment loses between them counts too: every block begins at a multiple of the
     smallest alignment g of those live, so all but the topmost fill whole granules of g bytes.
     """
     chosen = range(len(problem.bodies)) if bodies is None else sorted(bodies)
@@ -46,7 +46,8 @@ def lower_bound(problem: Problem, bodies: Collection[int] | None = None, shared_
     rounding = max(grains.values(), default=1) - 1
     # Between these steps nothing changes but the savings of overlaps, which end where the set shrinks.
     steps = sorted(deaths.keys() | births.keys())
-    totals = dict(zip(steps, accumulate(_sum(births, step) - _sum(deaths, step) for step in steps), strict=True))
+    totals = dict(
+        zip(steps, accumulate(_sum(births, step) - _sum(deaths, step) for step in steps), strict=True))
     best = Bound(0, 0, ())
 
     def consider(step: int, live: Collection[Piece]) -> None:

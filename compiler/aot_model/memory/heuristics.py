@@ -46,7 +46,9 @@ def best_fit(problem: Problem) -> Layout:
 
 
 def local_search(problem: Problem) -> Layout:
-    """best_fit, then bodies that reach above the bound are moved forward in the order while that does not harm."""
+    """best_fit, then bodies that reach above the bound are moved forward in the order while that does not
+    harm.
+    """
     layout = best_fit(problem)
     best, ideal, placed = layout.cost(), layout.ideal(), (layout.pool[:], layout.offset[:])
     if best <= ideal:
@@ -97,7 +99,8 @@ def _choose(layout: Layout, order: Sequence[int], random: _Random) -> tuple[int,
 
 
 def _move(layout: Layout, order: list[int], source: int, target: int) -> list[tuple[int, int, int]]:
-    """Moves a body from rank `source` forward to rank `target` and places anew, first fit, all that this touches.
+    """Moves a body from rank `source` forward to rank `target` and places anew, first fit, all that this
+    touches.
 
     Returns (body, pool, offset) as they were, of those that lie elsewhere now.
     """
@@ -106,10 +109,13 @@ def _move(layout: Layout, order: list[int], source: int, target: int) -> list[tu
     layout.set_ranks(order, target, source + 1)
     layout.work += (source - target) // 4 + len(order) // 8 + 32
     near = layout.problem.forbidden
-    # The moved body is new to those that it overtook; then whatever changes its place concerns those after it.
+    # The moved body is new to those that it overtook; then whatever changes its place concerns those after
+    # it.
     waiting = [
-        target,
-        *{rank for rank in map(layout.rank.__getitem__, near[moved].other.tolist()) if target < rank <= source},
+        target, *{
+            rank for rank in map(layout.rank.__getitem__, near[moved].other.tolist())
+            if target < rank <= source
+        },
     ]
     queued = set(waiting)
     heapify(waiting)
@@ -130,7 +136,8 @@ def _move(layout: Layout, order: list[int], source: int, target: int) -> list[tu
     return before
 
 
-def _undo(layout: Layout, order: list[int], source: int, target: int, before: list[tuple[int, int, int]]) -> None:
+def _undo(layout: Layout, order: list[int], source: int, target: int, before: list[tuple[int, int,
+                                                                                         int]]) -> None:
     order.insert(source, order.pop(target))
     layout.set_ranks(order, target, source + 1)
     for index, pool, offset in before:
@@ -161,7 +168,9 @@ def _ranked(keys: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def _orders(problem: Problem) -> list[list[int]]:
-    """Every order as it is, and where overlaps need a distance also with each late block moved before its early one."""
+    """Every order as it is, and where overlaps need a distance also with each late block moved before its
+    early one.
+    """
     result: list[list[int]] = []
     for name in ORDERS:
         order = _ranked(ORDERS[name](problem))
@@ -233,9 +242,8 @@ def _by_breadth(problem: Problem) -> list[tuple[int, ...]]:
         load[position[body.last] + 1] -= body.size
     for number in range(1, len(load)):
         load[number] += load[number - 1]
-    return [
-        (-max(load[position[body.first] : position[body.last] + 1]), -body.size, body.first) for body in problem.bodies
-    ]
+    return [(-max(load[position[body.first]:position[body.last] + 1]), -body.size, body.first)
+            for body in problem.bodies]
 
 
 ORDERS: Mapping[str, Order] = {

@@ -15,7 +15,8 @@ _MANY = 48
 
 Interval = tuple[int, int]
 
-# (forbidden intervals sorted by lower end, body, ceiling) -> offset; the ceiling is the size that the pool is to have
+# (forbidden intervals sorted by lower end, body, ceiling) -> offset; the ceiling is the size that the pool is
+# to have
 Fit = Callable[[list[Interval], Body, int], int]
 
 
@@ -119,7 +120,9 @@ class Layout:
             self.work += len(few) + 8
             pools, offsets, ranks = self.pool, self.offset, self.rank
             if before is None:
-                return sorted([(offsets[n] + low, offsets[n] + high) for n, low, high in few if pools[n] == pool])
+                return sorted([(offsets[n] + low, offsets[n] + high)
+                               for n, low, high in few
+                               if pools[n] == pool])
             return sorted(
                 [
                     (offsets[n] + low, offsets[n] + high)
@@ -190,7 +193,9 @@ class Layout:
         return np.where(self._pool >= 0, np.maximum(self._offset + self._size - bounds, 0), 0)
 
     def misplaced(self) -> tuple[list[int], list[int]]:
-        """(worst, all) bodies that make the cost: unplaced, spilled, or above the bound; the worst reach the top."""
+        """(worst, all) bodies that make the cost: unplaced, spilled, or above the bound; the worst reach the
+        top.
+        """
         excess = self._excess()
         elsewhere = (self._pool < 0) | (self._step_down[np.arange(len(self._pool)), self._pool] > 0)
         tops = np.array([*self.pool_sizes(), 0], np.int64)[self._pool]
@@ -202,7 +207,9 @@ class Layout:
         return Cost(0, 0, sum(self.bounds), 0)
 
     def free(self, index: int, pool: int) -> int:
-        """The largest gap in the pool over the body's whole life, in bytes; without a size limit, the body's size."""
+        """The largest gap in the pool over the body's whole life, in bytes; without a size limit, the body's
+        size.
+        """
         limit = self.problem.pools[pool].size
         body = self.problem.bodies[index]
         if limit is None:
@@ -218,6 +225,8 @@ class Layout:
 def preferred_bounds(problem: Problem) -> list[int]:
     """By pool: the lower bound of the bodies that prefer it."""
     return [
-        lower_bound(problem, [number for number, body in enumerate(problem.bodies) if body.pools[0] == pool]).bytes
+        lower_bound(problem, [number
+                              for number, body in enumerate(problem.bodies)
+                              if body.pools[0] == pool]).bytes
         for pool in range(len(problem.pools))
     ]

@@ -15,7 +15,8 @@ from .optimal import auto, optimal
 from .verify import verify
 
 # From the problem to a layout of all its bodies; what does not fit is left unplaced. A package brings its own
-# through an entry point of group ENTRY_POINTS; it is chosen by the entry point's name, and its layouts are checked.
+# through an entry point of group ENTRY_POINTS; it is chosen by the entry point's name, and its layouts are
+# checked.
 Algorithm = Callable[[Problem], Layout]
 
 ALGORITHMS: Mapping[str, Algorithm] = {
@@ -31,7 +32,9 @@ ENTRY_POINTS = "aot_model.planners"
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """What one pool has to provide: `size` bytes at a multiple of `align`. `bound` is the peak of what lives in it."""
+    """What one pool has to provide: `size` bytes at a multiple of `align`. `bound` is the peak of what lives
+    in it.
+    """
 
     size: int
     align: int
@@ -42,8 +45,8 @@ class PoolPlan:
 class MemoryPlan:
     """Where every block lies (`offsets`), and how good that is. All sizes are in bytes.
 
-    `lower_bound` is the peak of live bytes over all steps, wherever the blocks lie; it is reached at `peak_step`,
-    where `peak_live` (block, size) hold data. `proved`: no plan is smaller.
+    `lower_bound` is the peak of live bytes over all steps, wherever the blocks lie; it is reached at
+    `peak_step`, where `peak_live` (block, size) hold data. `proved`: no plan is smaller.
     """
 
     offsets: Mapping[str, Placement]
@@ -69,12 +72,13 @@ class MemoryPlan:
             for name, pool in self.pools.items()
         ]
         verdict = "; no plan is smaller" if self.proved else ""
-        lines.append(f"lower bound: {self.lower_bound} bytes; distance {100 * self.distance():.1f} %{verdict}")
+        lines.append(
+            f"lower bound: {self.lower_bound} bytes; distance {100 * self.distance():.1f} %{verdict}")
         lines.append(f"live at the peak, step {self.peak_step}:")
         lines += [f"  {size:>10} {block}" for block, size in self.peak_live]
         together = sum(size for _, size in self.peak_live)
-        shared = f", {together - self.lower_bound} of them shared in place" if together > self.lower_bound else ""
-        padding = f", and {self.lower_bound - together} between them for alignment" if together < self.lower_bound else ""
+        shared = f", {together - self.lower_bound} of them shared in place" if together > self.lower_bound else ""  # noqa: E501
+        padding = f", and {self.lower_bound - together} between them for alignment" if together < self.lower_bound else ""  # noqa: E501
         lines.append(f"  {together:>10} together{shared}{padding}")
         return "\n".join(lines) + "\n"
 
@@ -93,8 +97,8 @@ def plan(
 ) -> MemoryPlan:
     """Places every block in a pool. The result depends on the input's contents alone, not on its order.
 
-    Raises PlanError if blocks do not fit in the pools, ValueError if the input contradicts itself, the algorithm
-    is unknown, or one from another package returns a wrong layout.
+    Raises PlanError if blocks do not fit in the pools, ValueError if the input contradicts itself, the
+    algorithm is unknown, or one from another package returns a wrong layout.
     """
     blocks, overlaps, views = list(blocks), list(overlaps), list(views)
     planned = problem(blocks, overlaps, views, pools)
@@ -138,8 +142,7 @@ def _unplaced(planned: Problem, layout: Layout) -> tuple[Unplaced, ...]:
     rows = []
     for index, body in enumerate(planned.bodies):
         if layout.pool[index] < 0:
-            tried = tuple(
-                (planned.pools[pool].name, planned.pools[pool].size, layout.free(index, pool)) for pool in body.pools
-            )
+            tried = tuple((planned.pools[pool].name, planned.pools[pool].size, layout.free(index, pool))
+                          for pool in body.pools)
             rows.append(Unplaced(body.id, body.size, body.first, body.last, tried))
     return tuple(sorted(rows, key=lambda row: (-row.size, row.block)))

@@ -1,6 +1,8 @@
-"""Steps from a frame of audio to features in fixed point: window, scale, energies, filter bank, gain control, logarithm.
+"""Steps from a frame of audio to features in fixed point: window, scale, energies, filter bank, gain control,
+logarithm.
 
-Each is an operator of TensorFlow Lite Micro, and gives the same integers: its kernels are the source of all formulas.
+Each is an operator of TensorFlow Lite Micro, and gives the same integers: its kernels are the source of all
+formulas.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from aot_model.ops.registry import broadcast_index, ints, operator, required, st
 
 WORD = 2**32
 GAIN_TABLE = 125
-"""Entries of the table of a piecewise quadratic function: 0, 1, 2, then three for each power of two, padded to four."""
+"""Entries of the table of a piecewise quadratic function: 0, 1, 2, then three for each power of two, padded
+to four.
+"""
 
 
 def needs(value: TensorType, *dtypes: DType) -> None:
@@ -50,7 +54,8 @@ class ScaledWindow(Operator):
         return [x.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, window = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
+        x, window = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
+                     for v in (required(inputs, 0), required(inputs, 1)))
         y = call("sar", call("mul", x, window), const(self.shift))
         return cast(clamp(y, const(-32768), const(32767)), DType.INT16)
 
@@ -69,7 +74,8 @@ class ScaledWindow(Operator):
 class AutoScale(Operator):
     """int16, shifted left as far as its largest absolute value allows; by how many bits.
 
-    Next to -32768, of which 16 bits have no absolute value, only numbers that come later count: so does the original.
+    Next to -32768, of which 16 bits have no absolute value, only numbers that come later count: so does the
+    original.
     """
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -89,7 +95,9 @@ class AutoScale(Operator):
         with text.loop("i", str(n)):
             text.line("y[i] = (int16_t)(uint16_t)((uint32_t)x[i] << shift);")
         text.line("*bits = shift;")
-        arguments = [Argument("x", x), *(written(name, site.node.outputs[k]) for k, name in enumerate(("y", "bits")))]
+        arguments = [
+            Argument("x", x), *(written(name, site.node.outputs[k]) for k, name in enumerate(("y", "bits")))
+        ]
         site.call("auto_scale", block(text), arguments, includes=["aot_model/scalar.h"])
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -105,7 +113,8 @@ class AutoScale(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        rows = ([0] * 5, [1, -1, 0], [-4096, 4095], [4095, -4000], [32767, 5], [-32767, -1], [-32768, 5, -3], [-32768, -5, 3], [-32768, -9, -3], [7, -32768], [16384, 1])
+        rows = ([0] * 5, [1, -1, 0], [-4096, 4095], [4095, -4000], [32767, 5], [-32767, -1], [-32768, 5, -3],
+                [-32768, -5, 3], [-32768, -9, -3], [7, -32768], [16384, 1])
         return [Sample((np.asarray(r, np.int16),)) for r in rows]
 
 
@@ -130,7 +139,10 @@ class SpectrumEnergy(Operator):
         total = call("add", *squares)
         if (self.start, self.end) == (0, x.shape[0] // 2):
             return total
-        inside = call("and", call("le", const(self.start), i, dtype=DType.BOOL), call("lt", i, const(self.end), dtype=DType.BOOL), dtype=DType.BOOL)
+        inside = call("and",
+                      call("le", const(self.start), i, dtype=DType.BOOL),
+                      call("lt", i, const(self.end), dtype=DType.BOOL),
+                      dtype=DType.BOOL)
         return select(inside, total, const(0, DType.UINT32))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -149,8 +161,8 @@ class SpectrumEnergy(Operator):
 class FilterBank(Operator):
     """Energies in bands that overlap: what a band gives away of its neighbour's weight, the next one gets.
 
-    Inputs: x uint32, and of int16: weights, the rest of weights, and for the first band that only gives and each channel the
-    place of its first energy, of its first weight, and its width. Sums are uint64.
+    Inputs: x uint32, and of int16: weights, the rest of weights, and for the first band that only gives and
+    each channel the place of its first energy, of its first weight, and its width. Sums are uint64.
     """
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -159,8 +171,10 @@ class FilterBank(Operator):
             needs(required(inputs, k).type, DType.INT16)
         starts, firsts, widths = (ints(static(inputs, k, "a table of a filter bank")) for k in (3, 4, 5))
         if not 1 < len(starts) == len(firsts) == len(widths):
-            raise OperatorError(f"{len(starts)} places, {len(firsts)} places of weights and {len(widths)} widths do not fit")
-        for extent, begins in ((required(inputs).shape[0], starts), *((required(inputs, k).shape[0], firsts) for k in (1, 2))):
+            raise OperatorError(
+                f"{len(starts)} places, {len(firsts)} places of weights and {len(widths)} widths do not fit")
+        for extent, begins in ((required(inputs).shape[0], starts), *((required(inputs, k).shape[0], firsts)
+                                                                      for k in (1, 2))):
             if any(w > 0 and (b < 0 or b + w > extent) for b, w in zip(begins, widths, strict=True)):
                 raise OperatorError(f"a band reaches out of a vector of {extent}")
         return [TensorType(DType.UINT64, (len(starts) - 1,))]
@@ -168,7 +182,8 @@ class FilterBank(Operator):
     def lower(self, site: Site) -> None:
         values = [site.input(k) for k in range(6)]
         signed = any(v.data is None or int(v.data.min(initial=0)) < 0 for v in values[1:3])
-        wide = "(uint64_t)(int64_t)" if signed else "(uint64_t)(uint32_t)"  # a product of 32 bits by 32 is one instruction
+        # a product of 32 bits by 32 is one instruction
+        wide = "(uint64_t)(int64_t)" if signed else "(uint64_t)(uint32_t)"
         text = CText()
         text.line("uint64_t sum = 0;")
         with text.loop("c", str(values[3].shape[0])):
@@ -181,14 +196,16 @@ class FilterBank(Operator):
                 text.line("y[c - 1] = sum;")
             text.line("sum = next;")
         arguments = [Argument(n, v) for n, v in zip(("x", "weights", "rest"), values, strict=False)]
-        for name, value in zip(("starts", "firsts", "widths"), values[3:], strict=True):  # what fits together is program: no file of parameters has it
+        # what fits together is program: no file of parameters has it
+        for name, value in zip(("starts", "firsts", "widths"), values[3:], strict=True):
             assert value.data is not None
             arguments.append(Argument(name, Packed(name, value.data, 2, code=True)))
         site.call("filter_bank", block(text), [*arguments, written("y", site.node.outputs[0])])
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, weights, rest, starts, firsts, widths = (np.asarray(a).tolist() for a in arrays)
-        bands = [(x[s : s + n], weights[f : f + n], rest[f : f + n]) for s, f, n in zip(starts, firsts, (max(n, 0) for n in widths), strict=True)]
+        bands = [(x[s:s + n], weights[f:f + n], rest[f:f + n])
+                 for s, f, n in zip(starts, firsts, (max(n, 0) for n in widths), strict=True)]
         given = [sum(e * r for e, r in zip(e_, r_, strict=True)) for e_, _, r_ in bands]
         own = [sum(e * w for e, w in zip(e_, w_, strict=True)) for e_, w_, _ in bands]
         return [np.asarray([(g + o) % 2**64 for g, o in zip(given[:-1], own[1:], strict=True)], np.uint64)]
@@ -198,7 +215,10 @@ class FilterBank(Operator):
         x = np.asarray([2**32 - 1, 7, 2**31, 12345, 99999, 2**32 - 2, 0, 5], np.uint32)
         weights = np.asarray([4096, 3000, 2000, 1000, 500, 32767, 32767], np.int16)
         tables = [np.asarray(t, np.int16) for t in ([0, 1, 3, 5, 0], [0, 1, 3, 5, 0], [1, 2, 2, 2, 0])]
-        return [Sample((x, w, r, *tables), constants=frozenset({1, 2, 3, 4, 5})) for w, r in ((weights, 32767 - weights), (-weights, weights - 1000))]
+        return [
+            Sample((x, w, r, *tables), constants=frozenset({1, 2, 3, 4, 5}))
+            for w, r in ((weights, 32767 - weights), (-weights, weights - 1000))
+        ]
 
 
 @operator("FilterBankSquareRoot", domain="aot", stores_itself=True)
@@ -219,7 +239,10 @@ class FilterBankSquareRoot(Operator):
         x = site.input(0)
         text = CText()
         with text.loop("i", str(x.type.elements)):
-            text.line("const uint32_t root = (x[i] >> 32) == 0 ? rounded_root32((uint32_t)x[i]) : rounded_root64(x[i]);")
+            text.line(
+                "const uint32_t root = (x[i] >> 32) == 0 ? rounded_root32((uint32_t)x[i]) : "
+                "rounded_root64(x[i]);"
+            )
             text.line("y[i] = ((uint32_t)*bits > 31) ? 0u : root >> *bits;")
         arguments = [Argument("x", x), Argument("bits", site.input(1)), written("y", site.node.outputs[0])]
         site.call("filter_bank_square_root", block(text), arguments, helpers=(_root(32), _root(64)))
@@ -235,7 +258,10 @@ class FilterBankSquareRoot(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        edges = [0, 1, 2, 3, 6, 7, 65535**2, 65535**2 + 65536, WORD - 1, WORD, WORD + 1, 2**63, 2**64 - 1, (WORD - 1) ** 2, 12345678901234]
+        edges = [
+            0, 1, 2, 3, 6, 7, 65535**2, 65535**2 + 65536, WORD - 1, WORD, WORD + 1, 2**63, 2**64 - 1,
+            (WORD - 1)**2, 12345678901234
+        ]
         return [Sample((np.asarray(edges, np.uint64), np.asarray(b, np.int32))) for b in (0, 5, 31)]
 
 
@@ -265,8 +291,9 @@ AOT_MODEL_OPAQUE static uint32_t rounded_root{width}({t} x)
 
 @operator("GainControl", domain="aot", stores_itself=True)
 class GainControl(Operator):
-    """Per-channel amplitude normalisation (PCAN): energies times a gain that is a function of the noise in the channel, then
-    x^2 / 4 below 2 and x - 1 above. Inputs: energies and noise uint32, the gain's table int16."""
+    """Per-channel amplitude normalisation (PCAN): energies times a gain that is a function of the noise in
+    the channel, then x^2 / 4 below 2 and x - 1 above. Inputs: energies and noise uint32, the gain's table
+    int16."""
 
     shift: int = 0
 
@@ -286,7 +313,10 @@ class GainControl(Operator):
             text.line(f"const uint32_t ratio = (uint32_t)(((uint64_t)x[i] * gain) >> {self.shift});")
             text.line("y[i] = (ratio < 8192u) ? (ratio * ratio) >> 20 : (ratio >> 6) - 64u;")
         arguments = [Argument(n, site.input(k)) for k, n in enumerate(("x", "noise", "table"))]
-        site.call("gain_control", block(text), [*arguments, written("y", site.node.outputs[0])], includes=["aot_model/scalar.h"], helpers=(_GAIN,))
+        site.call("gain_control",
+                  block(text), [*arguments, written("y", site.node.outputs[0])],
+                  includes=["aot_model/scalar.h"],
+                  helpers=(_GAIN,))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, noise, table = (np.asarray(a).tolist() for a in arrays)
@@ -309,9 +339,14 @@ class GainControl(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(5)
-        noise = np.asarray([0, 1, 2, 3, 4, 7, 1000, 1023, 1024, 2047, 2048, 2**20 + 7, 2**31 - 1, 2**31, 2**32 - 1, 77], np.uint32)
+        noise = np.asarray(
+            [0, 1, 2, 3, 4, 7, 1000, 1023, 1024, 2047, 2048, 2**20 + 7, 2**31 - 1, 2**31, 2**32 - 1, 77],
+            np.uint32)
         x = np.asarray(rng.integers(0, WORD, 16) >> rng.integers(0, 31, 16), np.uint32)
-        tables = [np.asarray(np.linspace(32767, 10, GAIN_TABLE), np.int16), np.asarray(rng.integers(-32768, 32768, 128), np.int16)]
+        tables = [
+            np.asarray(np.linspace(32767, 10, GAIN_TABLE), np.int16),
+            np.asarray(rng.integers(-32768, 32768, 128), np.int16)
+        ]
         return [Sample((x, noise, t), {"shift": s}) for t in tables for s in (0, 6, 21)]
 
 
@@ -326,7 +361,7 @@ AOT_MODEL_OPAQUE static int16_t gain_of(const int16_t *table, uint32_t x)
     const int32_t part = (int32_t)(((power < 11) ? x << (11 - power) : x >> (power - 11)) & 0x3FFu);
     const int32_t slope = ((piece[2] * part) >> 5) + piece[1] * 32;
     return (int16_t)(((slope * part + (1 << 14)) >> 15) + piece[0]);
-}"""
+}"""  # noqa: E501
 
 
 @operator("FilterBankLog", domain="aot", stores_itself=True)
@@ -346,9 +381,16 @@ class FilterBankLog(Operator):
         x = site.input(0)
         text = CText()
         with text.loop("i", str(x.type.elements)):
-            text.line(f"const uint32_t scaled = (scaled_log(table, x[i] << {self.shift}) * {self.scale % WORD}u + 32768u) >> 16;")
+            text.line(
+                f"const uint32_t scaled = (scaled_log(table, x[i] << {self.shift}) * {self.scale % WORD}u + "
+                "32768u) >> 16;"
+            )
             text.line("y[i] = (int16_t)((scaled < 32767u) ? scaled : 32767u);")
-        arguments = [Argument("x", x), Argument("table", Packed("table", _logarithms(), 2)), written("y", site.node.outputs[0])]
+        arguments = [
+            Argument("x", x),
+            Argument("table", Packed("table", _logarithms(), 2)),
+            written("y", site.node.outputs[0])
+        ]
         site.call("filter_bank_log", block(text), arguments, includes=["aot_model/scalar.h"], helpers=(_LOG,))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -368,8 +410,13 @@ class FilterBankLog(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        edges = [0, 1, 2, 3, 4, 255, 256, 65535, 65536, 65537, 2**20 + 12345, 2**29, 2**31 - 1, 2**31, WORD - 1]
-        return [Sample((np.asarray(edges, np.uint32),), {"scale": c, "shift": s}) for c, s in ((64, 3), (1600, 0), (65535, 31), (-5, 1), (2000, 5))]
+        edges = [
+            0, 1, 2, 3, 4, 255, 256, 65535, 65536, 65537, 2**20 + 12345, 2**29, 2**31 - 1, 2**31, WORD - 1
+        ]
+        return [
+            Sample((np.asarray(edges, np.uint32),), {"scale": c, "shift": s})
+            for c, s in ((64, 3), (1600, 0), (65535, 31), (-5, 1), (2000, 5))
+        ]
 
 
 def _logarithms() -> np.ndarray:

@@ -1,7 +1,7 @@
 """Control flow: If, Loop and Scan. Bodies are graphs that may read values of the graph around them.
 
-A loop's state lives in the memory of its final value: the initial value is copied there, each turn computes the next
-one beside it and copies it back. Source: ONNX operator specification.
+A loop's state lives in the memory of its final value: the initial value is copied there, each turn computes
+the next one beside it and copies it back. Source: ONNX operator specification.
 """
 
 from __future__ import annotations
@@ -24,17 +24,27 @@ from aot_model.ops.registry import OPERATORS, Build, ints, normal_axis, operator
 ENDLESS = 1 << 62
 
 
-def copy_step(site: Site, source: Buffer, target: Buffer, counter: Buffer | None = None, room: int | None = None) -> Call:
-    """Copy a buffer; with a counter, to element number *counter of a larger one, with `room` only while it is below that."""
+def copy_step(site: Site,
+              source: Buffer,
+              target: Buffer,
+              counter: Buffer | None = None,
+              room: int | None = None) -> Call:
+    """Copy a buffer; with a counter, to element number *counter of a larger one, with `room` only while it is
+    below that.
+    """
     t = source.type
-    params = [Param("x", t.dtype, Access.READ), *([Param("turn", DType.INT64, Access.READ)] if counter else []), Param("y", t.dtype, Access.WRITE)]
+    params = [
+        Param("x", t.dtype, Access.READ), *([Param("turn", DType.INT64, Access.READ)] if counter else []),
+        Param("y", t.dtype, Access.WRITE)
+    ]
     lines = [f"memcpy({f'y + *turn * {t.elements}' if counter else 'y'}, x, {t.nbytes}u);"]
     if not t.nbytes:
         lines = [f"(void){p.name};" for p in params]
     elif room is not None:
         lines = [f"if (*turn < {room}) {{", f"    {lines[0]}", "}"]
     arguments = (source, *([counter] if counter else []), target)
-    function = Function("copy", tuple(params), "\n".join(f"    {line}" for line in lines), frozenset({"string.h"}))
+    function = Function("copy", tuple(params), "\n".join(f"    {line}" for line in lines),
+                        frozenset({"string.h"}))
     return Call(function, arguments, (), site.node.name, site.node.kind, 0, f"{t} -> {target.type}")
 
 
@@ -51,13 +61,15 @@ def _count_step(site: Site, counter: Buffer, shape: Buffer) -> Call:
     """One result more."""
     params = (Param("turn", DType.INT64, Access.READ), Param("shape", DType.INT32, Access.WRITE))
     body = "    shape[0] = *turn < INT32_MAX ? (int32_t)*turn + 1 : INT32_MAX;"
-    return Call(Function("count_results", params, body), (counter, shape), (), site.node.name, site.node.kind, 0, f"-> {shape.type}")
+    return Call(Function("count_results", params, body), (counter, shape), (), site.node.name, site.node.kind,
+                0, f"-> {shape.type}")
 
 
 def _same(values: list[Value], types: list[TensorType], what: str) -> None:
     for value, expected in zip(values, types, strict=True):
         if value.type != expected:
-            raise OperatorError(f"{what} '{value.name}' is {value.type}, it should be {expected}", "E203", "shapes must be the same on every path")
+            raise OperatorError(f"{what} '{value.name}' is {value.type}, it should be {expected}", "E203",
+                                "shapes must be the same on every path")
 
 
 @operator("If", stores_itself=True, strings=True)
@@ -72,7 +84,8 @@ class If(Operator):
             raise OperatorError(f"the condition is {required(inputs).type}, it should be one bool")
         types = [v.type for v in self.then_branch.outputs]
         if len(types) != len(self.else_branch.outputs):
-            raise OperatorError("the branches have different numbers of outputs", "E203", "make the condition a constant")
+            raise OperatorError("the branches have different numbers of outputs", "E203",
+                                "make the condition a constant")
         _same(self.else_branch.outputs, types, "the other branch's output")
         return types
 
@@ -99,16 +112,18 @@ class If(Operator):
 class Loop(Operator):
     """The body again and again; values it carries, and results of every turn stacked.
 
-    Inputs: number of turns, condition, initial values. Body: (turn, condition, values) -> (condition, values, results).
+    Inputs: number of turns, condition, initial values. Body: (turn, condition, values) -> (condition, values,
+    results).
     """
 
     body: Graph = field(default_factory=lambda: Graph("body"))
     most: int | None = None
-    """Results that there is room for where the number of turns is known at run time only; as many as there are turns at
-    most, when that is known."""
+    """Results that there is room for where the number of turns is known at run time only; as many as there
+    are turns at most, when that is known."""
 
     def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
-        return dict.fromkeys(range(len(inputs) - 2, len(self.body.outputs) - 1), 0) if self._turns(inputs) is None else {}
+        return dict.fromkeys(range(len(inputs) - 2,
+                                   len(self.body.outputs) - 1), 0) if self._turns(inputs) is None else {}
 
     def _turns(self, inputs: Inputs) -> int | None:
         """The number of turns where it is known."""
@@ -136,12 +151,17 @@ class Loop(Operator):
         types = [v.type for v in carried]
         n = len(carried)
         if len(self.body.inputs) != n + 2 or len(self.body.outputs) < n + 1:
-            raise OperatorError(f"the body takes {len(self.body.inputs)} values and gives {len(self.body.outputs)}, for {n} that are carried")
+            raise OperatorError(
+                f"the body takes {len(self.body.inputs)} values and gives {len(self.body.outputs)}, for {n} "
+                "that are carried"
+            )
         _same(self.body.outputs[1 : n + 1], types, "a value carried from turn to turn")
         results = self.body.outputs[n + 1 :]
         turns, room = self._turns(inputs), self._room(inputs)
         if results and room is None:
-            raise OperatorError("the number of turns is not known at compile time, and every turn has results", "E203", "give a bound: --bound OUTPUT=N")
+            raise OperatorError(
+                "the number of turns is not known at compile time, and every turn has results", "E203",
+                "give a bound: --bound OUTPUT=N")
         shapes = [TensorType(DType.INT32, (v.type.rank + 1,)) for v in results] if turns is None else []
         return [*types, *(TensorType(v.dtype, (room or 0, *v.shape)) for v in results), *shapes]
 
@@ -157,8 +177,12 @@ class Loop(Operator):
         counter = Buffer(f"{site.node.name}.turn", TensorType(DType.INT64, ()), Role.WORKSPACE, align=8)
         condition = None
         if turns is None:
-            condition = Buffer(f"{site.node.name}.condition", TensorType(DType.BOOL, ()), Role.WORKSPACE, align=1)
-            first = inputs[1] if inputs[1] is not None else Value("always", TensorType(DType.BOOL, ()), np.asarray(True))
+            condition = Buffer(f"{site.node.name}.condition",
+                               TensorType(DType.BOOL, ()),
+                               Role.WORKSPACE,
+                               align=1)
+            first = inputs[1] if inputs[1] is not None else Value("always", TensorType(DType.BOOL,
+                                                                                       ()), np.asarray(True))
             site.add(copy_step(site, site.buffer(first), condition))
             for stack, shape in zip(stacks, shapes, strict=True):
                 site.add(_clear_step(site, stack, shape))
@@ -169,26 +193,38 @@ class Loop(Operator):
             steps.append(copy_step(site, nexts[0], condition))
         steps += [copy_step(site, new, old) for new, old in zip(nexts[1 : n + 1], states, strict=True)]
         room = None if turns is not None else self._room(inputs)
-        steps += [copy_step(site, new, stack, counter, room) for new, stack in zip(nexts[n + 1 :], stacks, strict=True)]
+        steps += [
+            copy_step(site, new, stack, counter, room)
+            for new, stack in zip(nexts[n + 1:], stacks, strict=True)
+        ]
         steps += [_count_step(site, counter, shape) for shape in shapes]
         limit = inputs[0]
-        fixed = turns if turns is not None else ints(limit.data)[0] if limit is not None and limit.data is not None else ENDLESS
+        fixed = turns if turns is not None else ints(
+            limit.data)[0] if limit is not None and limit.data is not None else ENDLESS
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
         site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        turn, again, x = Value("turn", TensorType(DType.INT64, ())), Value("again", TensorType(DType.BOOL, ())), Value("x", TensorType(DType.FLOAT32, (2, 3)))
+        turn, again, x = Value("turn", TensorType(DType.INT64, ())), Value("again", TensorType(
+            DType.BOOL, ())), Value("x", TensorType(DType.FLOAT32, (2, 3)))
         graph = Graph("body", [turn, again, x])
         build = Build(graph.nodes, "body")
-        more = build(OPERATORS["", "Add"](), x, build(OPERATORS["", "Cast"](to=DType.FLOAT32), turn))  # type: ignore[call-arg]
-        goes_on = build(OPERATORS["", "Less"](), build(OPERATORS["", "ReduceMax"](keepdims=0), more), build.constant(9, DType.FLOAT32))  # type: ignore[call-arg]
+        more = build(OPERATORS["", "Add"](), x, build(OPERATORS["", "Cast"](to=DType.FLOAT32),  # type: ignore[call-arg]
+                                                      turn))
+        goes_on = build(OPERATORS["", "Less"](), build(OPERATORS["", "ReduceMax"](keepdims=0), more),  # type: ignore[call-arg]
+                        build.constant(9, DType.FLOAT32))
         graph.outputs = [build(OPERATORS["", "Identity"](), again), more, build(OPERATORS["", "Neg"](), x)]
         until = Graph("until", graph.inputs, [goes_on, *graph.outputs[1:]], graph.nodes)
         start, four = np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray(4, np.int64)
         fixed, yes, no = frozenset({0, 1}), np.asarray(True), np.asarray(False)
-        return [Sample((four, yes, start), {"body": graph}, fixed, 2), Sample((four, None, start), {"body": graph}, fixed, 2), Sample((four, yes, start), {"body": until}, fixed, 2),
-                Sample((four, no, start), {"body": until}, frozenset({0}), 2), Sample((four + 3, yes, start), {"body": until}, frozenset({0}), 2)]  # fmt: skip
+        return [
+            Sample((four, yes, start), {"body": graph}, fixed, 2),
+            Sample((four, None, start), {"body": graph}, fixed, 2),
+            Sample((four, yes, start), {"body": until}, fixed, 2),
+            Sample((four, no, start), {"body": until}, frozenset({0}), 2),
+            Sample((four + 3, yes, start), {"body": until}, frozenset({0}), 2)
+        ]
 
 
 @operator("Scan", strings=True)
@@ -208,7 +244,8 @@ class Scan(Operator):
         count = self.num_scan_inputs
         sequences = values[len(values) - count :]
         axes, directions = self.scan_input_axes or (0,) * count, self.scan_input_directions or (0,) * count
-        found = [(v, normal_axis(a, v.type.rank), d) for v, a, d in zip(sequences, axes, directions, strict=True)]
+        found = [(v, normal_axis(a, v.type.rank), d)
+                 for v, a, d in zip(sequences, axes, directions, strict=True)]
         lengths = {v.shape[a] for v, a, _ in found}
         if len(lengths) != 1:
             raise OperatorError(f"the sequences have different lengths {sorted(lengths)}")
@@ -255,13 +292,18 @@ class Scan(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        total, item = Value("total", TensorType(DType.FLOAT32, (3,))), Value("item", TensorType(DType.FLOAT32, (3,)))
+        total, item = Value("total", TensorType(DType.FLOAT32,
+                                                (3,))), Value("item", TensorType(DType.FLOAT32, (3,)))
         graph = Graph("body", [total, item])
         build = Build(graph.nodes, "body")
         new = build(OPERATORS["", "Add"](), total, item)
         graph.outputs = [new, build(OPERATORS["", "Mul"](), new, item)]
         start, items = np.zeros(3, np.float32), np.arange(12, dtype=np.float32).reshape(4, 3)
         given: dict[str, Any] = {"body": graph, "num_scan_inputs": 1}
-        more: list[dict[str, Any]] = [{}, {"scan_input_directions": (1,)}, {"scan_output_directions": (1,)}, {"scan_output_axes": (1,)}, {"scan_output_axes": (-1,), "scan_output_directions": (1,)}]
-        return [*(Sample((start, items), {**given, **m}, outputs=2) for m in more), Sample((start, items.T.copy()), {**given, "scan_input_axes": (1,)}, outputs=2)]
-
+        more: list[dict[str, Any]] = [{}, {"scan_input_directions": (1,)}, {"scan_output_directions": (1,)},
+                                      {"scan_output_axes": (1,)},
+                                      {"scan_output_axes": (-1,), "scan_output_directions": (1,)}]
+        return [
+            *(Sample((start, items), {**given, **m}, outputs=2) for m in more),
+            Sample((start, items.T.copy()), {**given, "scan_input_axes": (1,)}, outputs=2)
+        ]

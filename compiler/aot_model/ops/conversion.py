@@ -22,7 +22,9 @@ def narrow(x: Expr, to: DType, saturate: bool) -> Expr:
 
 @operator("Cast", elementwise=True, strings=True)
 class Cast(Operator):
-    """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or NaN."""
+    """Conversion to another element type. Floats of 8 bits saturate, or with saturate = 0 become infinite or
+    NaN.
+    """
 
     to: DType = DType.FLOAT32
     saturate: int = 1
@@ -49,7 +51,10 @@ class Cast(Operator):
         x = np.asarray([-3.7, -0.5, 0, 0.3, 1, 2.5, 100, 300, 1e6, -1e6], np.float32)
         safe = (DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16, DType.BOOL)
         ints = [Sample((x[:6] * 2,), {"to": d}) for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)]
-        wrap = [Sample((np.asarray([-5, 0, 7, 300, 70000], np.int32),), {"to": d}) for d in (DType.UINT8, DType.INT16, DType.FLOAT32, DType.BOOL)]
+        wrap = [
+            Sample((np.asarray([-5, 0, 7, 300, 70000], np.int32),), {"to": d})
+            for d in (DType.UINT8, DType.INT16, DType.FLOAT32, DType.BOOL)
+        ]
         return [*(Sample((x,), {"to": d}) for d in safe), *ints, *wrap]
 
 
@@ -75,5 +80,10 @@ class BitCast(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray([[0.0, -0.0, 1.5], [-np.inf, 3e-45, 1e30]], np.float32)
-        return [Sample((x,), {"to": DType.INT32}), Sample((x.view(np.uint32),), {"to": DType.FLOAT32}), Sample((np.arange(-3, 3, dtype=np.int16),), {"to": DType.UINT16}),
-                Sample((x.astype(np.float64),), {"to": DType.INT64}), Sample((x,), {"to": DType.FLOAT32})]  # fmt: skip
+        return [
+            Sample((x,), {"to": DType.INT32}),
+            Sample((x.view(np.uint32),), {"to": DType.FLOAT32}),
+            Sample((np.arange(-3, 3, dtype=np.int16),), {"to": DType.UINT16}),
+            Sample((x.astype(np.float64),), {"to": DType.INT64}),
+            Sample((x,), {"to": DType.FLOAT32})
+        ]

@@ -33,7 +33,9 @@ class Shape(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.zeros((2, 3, 4, 5), np.float32)
-        cases: list[dict[str, Any]] = [{}, {"start": 1}, {"start": -2}, {"end": 3}, {"end": -1}, {"start": 1, "end": 3}, {"start": 3, "end": 1}, {"start": -9, "end": 9}]
+        cases: list[dict[str, Any]] = [{}, {"start": 1}, {"start": -2}, {"end": 3}, {"end": -1},
+                                       {"start": 1, "end": 3}, {"start": 3,
+                                                                "end": 1}, {"start": -9, "end": 9}]
         return [Sample((x,), c) for c in cases]
 
 
@@ -73,7 +75,10 @@ class ConstantOfShape(Operator):
     def samples(cls) -> list[Sample]:
         shapes, fixed = [np.asarray(s, np.int64) for s in ((2, 3), (4,), (1, 2, 1))], frozenset({0})
         values = [None, np.asarray([7], np.int32), np.asarray([-2.5], np.float32), np.asarray([True])]
-        return [Sample((s,), {} if v is None else {"value": v}, fixed) for s, v in zip((*shapes, shapes[0]), values, strict=True)]
+        return [
+            Sample((s,), {} if v is None else {"value": v}, fixed)
+            for s, v in zip((*shapes, shapes[0]), values, strict=True)
+        ]
 
 
 @operator("Range")
@@ -82,7 +87,9 @@ class Range(Operator):
 
     def _count(self, inputs: Inputs) -> int:
         names = ("start", "limit", "delta")
-        if unknown := [name for name, v in zip(names, inputs, strict=False) if v is not None and v.data is None]:
+        if unknown := [
+                name for name, v in zip(names, inputs, strict=False) if v is not None and v.data is None
+        ]:
             hint = "give its result room: --bound OUTPUT=N; or make them constants: --constant INPUT=VALUES"
             raise OperatorError(f"{', '.join(unknown)} known at run time only", "E203", hint)
         start, limit, delta = (static(inputs, i, w) for i, w in enumerate(names))
@@ -103,5 +110,10 @@ class Range(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         cases = [(0, 5, 1), (10, 3, -2), (1, 8, 3), (4, 4, 1), (-3, 9, 5)]
-        whole = [Sample(tuple(np.asarray(v, np.int64) for v in c), constants=frozenset({0, 1, 2})) for c in cases]
-        return [*whole, Sample(tuple(np.asarray(v, np.float32) for v in (1.5, 4.0, 0.5)), constants=frozenset({0, 1, 2}))]
+        whole = [
+            Sample(tuple(np.asarray(v, np.int64) for v in c), constants=frozenset({0, 1, 2})) for c in cases
+        ]
+        return [
+            *whole,
+            Sample(tuple(np.asarray(v, np.float32) for v in (1.5, 4.0, 0.5)), constants=frozenset({0, 1, 2}))
+        ]

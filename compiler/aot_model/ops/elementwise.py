@@ -106,41 +106,74 @@ def _mish(x: Expr) -> Expr:
 _T = Callable[..., Expr]
 _TABLE: list[tuple[str, int, _T, DType | None]] = [
     # name, arity (-1: one or more), meaning, result type
-    ("Add", 2, _simple("add"), None), ("Sub", 2, _simple("sub"), None), ("Mul", 2, _simple("mul"), None),
-    ("Div", 2, _simple("div"), None), ("Pow", 2, _pow, None), ("Neg", 1, _simple("neg"), None),
-    ("Abs", 1, _simple("abs"), None), ("Sign", 1, _sign, None), ("Identity", 1, lambda x: x, None),
-    ("Sqrt", 1, _simple("sqrt"), None), ("Exp", 1, _simple("exp"), None), ("Log", 1, _simple("log"), None),
-    ("Sin", 1, _simple("sin"), None), ("Cos", 1, _simple("cos"), None), ("Tan", 1, _simple("tan"), None),
-    ("Asin", 1, _simple("asin"), None), ("Acos", 1, _simple("acos"), None), ("Atan", 1, _simple("atan"), None),
-    ("Sinh", 1, _simple("sinh"), None), ("Cosh", 1, _simple("cosh"), None), ("Tanh", 1, tanh, None),
-    ("Asinh", 1, _simple("asinh"), None), ("Acosh", 1, _simple("acosh"), None), ("Atanh", 1, _simple("atanh"), None),
-    ("Erf", 1, _simple("erf"), None), ("Floor", 1, _simple("floor"), None), ("Ceil", 1, _simple("ceil"), None),
-    ("Round", 1, _simple("rint"), None), ("Sigmoid", 1, sigmoid, None), ("Relu", 1, relu, None),
-    ("Reciprocal", 1, lambda x: call("div", one(x, 1), x), None), ("Softplus", 1, _softplus, None),
+    ("Add", 2, _simple("add"), None),
+    ("Sub", 2, _simple("sub"), None),
+    ("Mul", 2, _simple("mul"), None),
+    ("Div", 2, _simple("div"), None),
+    ("Pow", 2, _pow, None),
+    ("Neg", 1, _simple("neg"), None),
+    ("Abs", 1, _simple("abs"), None),
+    ("Sign", 1, _sign, None),
+    ("Identity", 1, lambda x: x, None),
+    ("Sqrt", 1, _simple("sqrt"), None),
+    ("Exp", 1, _simple("exp"), None),
+    ("Log", 1, _simple("log"), None),
+    ("Sin", 1, _simple("sin"), None),
+    ("Cos", 1, _simple("cos"), None),
+    ("Tan", 1, _simple("tan"), None),
+    ("Asin", 1, _simple("asin"), None),
+    ("Acos", 1, _simple("acos"), None),
+    ("Atan", 1, _simple("atan"), None),
+    ("Sinh", 1, _simple("sinh"), None),
+    ("Cosh", 1, _simple("cosh"), None),
+    ("Tanh", 1, tanh, None),
+    ("Asinh", 1, _simple("asinh"), None),
+    ("Acosh", 1, _simple("acosh"), None),
+    ("Atanh", 1, _simple("atanh"), None),
+    ("Erf", 1, _simple("erf"), None),
+    ("Floor", 1, _simple("floor"), None),
+    ("Ceil", 1, _simple("ceil"), None),
+    ("Round", 1, _simple("rint"), None),
+    ("Sigmoid", 1, sigmoid, None),
+    ("Relu", 1, relu, None),
+    ("Reciprocal", 1, lambda x: call("div", one(x, 1), x), None),
+    ("Softplus", 1, _softplus, None),
     ("Softsign", 1, lambda x: call("div", x, call("add", call("abs", x), one(x, 1))), None),
-    ("HardSwish", 1, _hard_swish, None), ("Mish", 1, _mish, None), ("IsNaN", 1, lambda x: call("isnan", x, dtype=DType.BOOL), DType.BOOL),
-    ("Min", -1, _chain("min"), None), ("Max", -1, _chain("max"), None), ("Sum", -1, _chain("add"), None),
-    ("Mean", -1, _mean, None), ("Equal", 2, _equal, DType.BOOL), ("Less", 2, _compare("lt"), DType.BOOL),
-    ("Greater", 2, _compare("lt", swap=True), DType.BOOL), ("LessOrEqual", 2, _compare("le"), DType.BOOL),
-    ("GreaterOrEqual", 2, _compare("le", swap=True), DType.BOOL), ("And", 2, _simple("and"), DType.BOOL),
-    ("Or", 2, _simple("or"), DType.BOOL), ("Xor", 2, _simple("xor"), DType.BOOL), ("Not", 1, _simple("not"), DType.BOOL),
-    ("BitwiseAnd", 2, _simple("bitand"), None), ("BitwiseOr", 2, _simple("bitor"), None),
-    ("BitwiseXor", 2, _simple("bitxor"), None), ("BitwiseNot", 1, _simple("bitnot"), None),
-]  # fmt: skip
+    ("HardSwish", 1, _hard_swish, None),
+    ("Mish", 1, _mish, None),
+    ("IsNaN", 1, lambda x: call("isnan", x, dtype=DType.BOOL), DType.BOOL),
+    ("Min", -1, _chain("min"), None),
+    ("Max", -1, _chain("max"), None),
+    ("Sum", -1, _chain("add"), None),
+    ("Mean", -1, _mean, None),
+    ("Equal", 2, _equal, DType.BOOL),
+    ("Less", 2, _compare("lt"), DType.BOOL),
+    ("Greater", 2, _compare("lt", swap=True), DType.BOOL),
+    ("LessOrEqual", 2, _compare("le"), DType.BOOL),
+    ("GreaterOrEqual", 2, _compare("le", swap=True), DType.BOOL),
+    ("And", 2, _simple("and"), DType.BOOL),
+    ("Or", 2, _simple("or"), DType.BOOL),
+    ("Xor", 2, _simple("xor"), DType.BOOL),
+    ("Not", 1, _simple("not"), DType.BOOL),
+    ("BitwiseAnd", 2, _simple("bitand"), None),
+    ("BitwiseOr", 2, _simple("bitor"), None),
+    ("BitwiseXor", 2, _simple("bitxor"), None),
+    ("BitwiseNot", 1, _simple("bitnot"), None),
+]
+
+_LIBM: list[tuple[str, _T, Callable[[np.ndarray],
+                                    np.ndarray]]] = [("LibmTanh", _simple("tanh"), np.tanh),
+                                                     ("LibmSigmoid", _simple("sigmoid"), lambda x: 1 /
+                                                      (1 + np.exp(-x)))]
+"""Operators of our own: name, meaning, numpy. By the C library's functions, as LiteRT's reference kernels and
+TFLM have them, and what of ONNX Runtime is written with std::tanh and std::exp (RNN, the operators of
+ai.onnx.ml)."""
 
 
-_LIBM: list[tuple[str, _T, Callable[[np.ndarray], np.ndarray]]] = [
-    ("LibmTanh", _simple("tanh"), np.tanh), ("LibmSigmoid", _simple("sigmoid"), lambda x: 1 / (1 + np.exp(-x))),
-]  # fmt: skip
-"""Operators of our own: name, meaning, numpy. By the C library's functions, as LiteRT's reference kernels and TFLM have them, and what of
-ONNX Runtime is written with std::tanh and std::exp (RNN, the operators of ai.onnx.ml)."""
-
-
-_REAL = frozenset((
-    *(name for name, _, _ in _LIBM),
-    "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Floor",
-    "Ceil", "Round", "Sigmoid", "Reciprocal", "Softplus", "Softsign", "HardSwish", "Mish", "IsNaN", "Mean",
-))  # fmt: skip
+_REAL = frozenset((*(name for name, _, _ in _LIBM), "Sqrt", "Exp", "Log", "Sin", "Cos", "Tan", "Asin", "Acos",
+                   "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Floor", "Ceil", "Round",
+                   "Sigmoid", "Reciprocal", "Softplus", "Softsign", "HardSwish", "Mish", "IsNaN", "Mean",
+                   ))
 """Functions of real numbers: no integer has one as its result."""
 
 _LOGICAL = frozenset(("And", "Or", "Xor", "Not"))
@@ -189,43 +222,71 @@ def _samples(cls: type[Elementwise]) -> list[Sample]:
             return np.asarray(rng.integers(-99, 99, shape), dtype=np.int32)
         return np.asarray(rng.uniform(low, high, shape), dtype=np.float32)
 
-    shapes: list[tuple[tuple[int, ...], ...]] = [((3, 5), (5,)), ((), ()), ((2, 1, 7), (3, 1)), ((1,), (1,)), ((4, 3), (4, 3))]
+    shapes: list[tuple[tuple[int, ...], ...]] = [((3, 5), (5,)), ((), ()), ((2, 1, 7), (3, 1)),
+                                                 ((1,), (1,)), ((4, 3), (4, 3))]
     count = 3 if cls.arity < 0 else cls.arity
-    return [Sample(tuple(draw(s[min(i, 1)]) for i in range(count))) for s in shapes] + _corners(cls.name, cls.arity)
+    return [Sample(tuple(draw(s[min(i, 1)])
+                         for i in range(count)))
+            for s in shapes] + _corners(cls.name, cls.arity)
 
 
-_EDGES = np.asarray([-np.inf, -100, -2.5, -1.5, -0.5, -0.0, 0, 0.25, 0.5, 1.5, 2.5, 3.5, 100, np.inf], np.float32)
-_WHOLE = frozenset("Add Sub Mul Div Max Min Equal Less LessOrEqual Greater GreaterOrEqual Abs Neg Sign".split())
-_ANYWHERE = frozenset("Abs Neg Ceil Floor Round Sign Relu Exp Tanh Sigmoid LibmTanh LibmSigmoid Erf Softsign HardSwish Equal Less LessOrEqual Greater GreaterOrEqual Min Max Identity".split())
+_EDGES = np.asarray([-np.inf, -100, -2.5, -1.5, -0.5, -0.0, 0, 0.25, 0.5, 1.5, 2.5, 3.5, 100, np.inf],
+                    np.float32)
+_WHOLE = frozenset(
+    "Add Sub Mul Div Max Min Equal Less LessOrEqual Greater GreaterOrEqual Abs Neg Sign".split())
+_ANYWHERE = frozenset(
+    "Abs Neg Ceil Floor Round Sign Relu Exp Tanh Sigmoid LibmTanh LibmSigmoid Erf Softsign HardSwish Equal "
+    "Less LessOrEqual Greater GreaterOrEqual Min Max Identity"
+    .split())
 
 
 def _corners(name: str, arity: int) -> list[Sample]:
     """Whole numbers, ties and infinities, where the operator takes them."""
     found = []
     if name in _WHOLE:
-        a, b = np.asarray([-7, 7, 0, -128, 127, 90, -1], np.int32), np.asarray([2, -2, 5, 3, -100, 7, -1], np.int32)
+        a, b = np.asarray([-7, 7, 0, -128, 127, 90, -1], np.int32), np.asarray([2, -2, 5, 3, -100, 7, -1],
+                                                                               np.int32)
         kinds = (np.int32, np.int64) if name in ("Neg", "Sign", "Div") else (np.int32, np.int64, np.int8)
-        found += [Sample(tuple(v.astype(k) for v in (a, b)[: max(arity, 1) if arity > 0 else 2])) for k in kinds if not (k is np.int8 and name in ("Add", "Sub", "Mul", "Abs"))]
+        found += [
+            Sample(tuple(v.astype(k)
+                         for v in (a, b)[:max(arity, 1) if arity > 0 else 2]))
+            for k in kinds
+            if not (k is np.int8 and name in ("Add", "Sub", "Mul", "Abs"))
+        ]
     if name in _ANYWHERE:
         found.append(Sample((_EDGES, _EDGES[::-1].copy())[: max(arity, 1) if arity > 0 else 2]))
     if name == "Pow":
         x = np.asarray([0.5, 1, 2, 3.25], np.float32)
-        found += [Sample((x, np.asarray(p, np.float32)), constants=frozenset({1})) for p in (0.5, 1, 2, 3, -1, 2.5)]
-        found += [Sample((np.asarray([1, 2, 3, -2], np.int32), np.asarray([2.0], np.float32))), Sample((np.asarray([1, 2, 3, -2], np.int64), np.asarray([3], np.int64)))]
+        found += [
+            Sample((x, np.asarray(p, np.float32)), constants=frozenset({1})) for p in (0.5, 1, 2, 3, -1, 2.5)
+        ]
+        found += [
+            Sample((np.asarray([1, 2, 3, -2], np.int32), np.asarray([2.0], np.float32))),
+            Sample((np.asarray([1, 2, 3, -2], np.int64), np.asarray([3], np.int64)))
+        ]
     return found
 
 
 def _declare(name: str, arity: int, meaning: _T, result: DType | None) -> None:
-    members = {"__doc__": f"ONNX {name}.", "__module__": __name__, "arity": arity, "meaning": staticmethod(meaning), "result": result}
-    operator(name, elementwise=True, strings=name in ("Identity", "Equal"))(type(name, (Elementwise,), members))
+    members = {
+        "__doc__": f"ONNX {name}.", "__module__": __name__, "arity": arity, "meaning": staticmethod(meaning),
+        "result": result
+    }
+    operator(name, elementwise=True, strings=name
+             in ("Identity", "Equal"))(type(name, (Elementwise,), members))
 
 
 def _declare_libm(name: str, meaning: _T, numpy: Callable[[np.ndarray], np.ndarray]) -> None:
     def reference(self: Operator, arrays: Arrays) -> list[np.ndarray]:
         with np.errstate(all="ignore"):
-            return [np.asarray(numpy(np.asarray(x, np.float64))).astype(x.dtype) for x in arrays if x is not None]
+            return [
+                np.asarray(numpy(np.asarray(x, np.float64))).astype(x.dtype) for x in arrays if x is not None
+            ]
 
-    members = {"__doc__": f"{name[4:]} of the C library.", "__module__": __name__, "arity": 1, "meaning": staticmethod(meaning), "result": None, "reference": reference}
+    members = {
+        "__doc__": f"{name[4:]} of the C library.", "__module__": __name__, "arity": 1,
+        "meaning": staticmethod(meaning), "result": None, "reference": reference
+    }
     operator(name, domain="aot", elementwise=True)(type(name, (Elementwise,), members))
 
 
@@ -293,12 +354,16 @@ class Mod(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        a, b = np.asarray([-7, -4, 0, 4, 7, 8, -9, 9], np.int32), np.asarray([3, -3, 5, -4, 4, 8, 2, -2], np.int32)
+        a, b = np.asarray([-7, -4, 0, 4, 7, 8, -9, 9], np.int32), np.asarray([3, -3, 5, -4, 4, 8, 2, -2],
+                                                                             np.int32)
         real = a.astype(np.float32) + np.float32(0.25)
         kinds = (np.int8, np.int16, np.int64)
-        return [Sample((a, b), {"fmod": f}) for f in (0, 1)] + [Sample((a.astype(k), b.astype(k))) for k in kinds] + [
-            Sample((real, b.astype(np.float32)), {"fmod": 1}), Sample((real.astype(np.float64), np.asarray(1.5)), {"fmod": 1}),
-            Sample((np.abs(a).astype(np.uint8), np.asarray([[3], [200]], np.uint8)))]  # fmt: skip
+        return [Sample((a, b), {"fmod": f})
+                for f in (0, 1)] + [Sample((a.astype(k), b.astype(k))) for k in kinds] + [
+                    Sample((real, b.astype(np.float32)), {"fmod": 1}),
+                    Sample((real.astype(np.float64), np.asarray(1.5)), {"fmod": 1}),
+                    Sample((np.abs(a).astype(np.uint8), np.asarray([[3], [200]], np.uint8)))
+                ]
 
 
 @operator("BitShift", elementwise=True)
@@ -318,9 +383,12 @@ class BitShift(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
-        cases = [(np.asarray([1, 16, 129, 255], k), np.asarray([0, 1, 3, 7], k), d) for k in kinds for d in ("LEFT", "RIGHT")]
+        cases = [(np.asarray([1, 16, 129, 255], k), np.asarray([0, 1, 3, 7], k), d)
+                 for k in kinds
+                 for d in ("LEFT", "RIGHT")]
         wide = np.asarray([[2**31 + 5], [2**32 - 1]], np.uint32)
-        return [Sample((a, b), {"direction": d}) for a, b, d in cases] + [Sample((wide, np.asarray([0, 1, 31], np.uint32)), {"direction": "RIGHT"})]
+        return [Sample((a, b), {"direction": d}) for a, b, d in cases
+                ] + [Sample((wide, np.asarray([0, 1, 31], np.uint32)), {"direction": "RIGHT"})]
 
 
 @operator("Clip", elementwise=True)
@@ -344,10 +412,12 @@ class Clip(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, low, high = np.asarray([[-3, -1, 0], [0.5, 2, 7]], np.float32), np.asarray(-1, np.float32), np.asarray(2, np.float32)
+        x, low, high = np.asarray([[-3, -1, 0], [0.5, 2, 7]],
+                                  np.float32), np.asarray(-1, np.float32), np.asarray(2, np.float32)
         cases = [(x, low, high), (x, low, None), (x, None, high), (x,), (x, high, low)]
         whole = [v.astype(np.int8) for v in (x, low, high)]
-        return [Sample(c, constants=k) for c in cases for k in (frozenset(), frozenset({1, 2}))] + [Sample(tuple(whole), constants=frozenset({1, 2}))]
+        return [Sample(c, constants=k) for c in cases for k in (frozenset(), frozenset({1, 2}))
+                ] + [Sample(tuple(whole), constants=frozenset({1, 2}))]
 
 
 @operator("Where", elementwise=True, strings=True)
@@ -364,5 +434,12 @@ class Where(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        c, x, y = np.asarray([[True, False, True]]), np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray([[-1], [-2]], np.float32)
-        return [Sample((c, x, y)), Sample((c, x, y), constants=frozenset({0})), Sample((c[0], x.astype(np.int64), y[0].astype(np.int64))), Sample((x > 2, c, np.asarray(False)))]
+        c, x, y = np.asarray([[True, False,
+                               True]]), np.arange(6, dtype=np.float32).reshape(2, 3), np.asarray([[-1], [-2]],
+                                                                                                 np.float32)
+        return [
+            Sample((c, x, y)),
+            Sample((c, x, y), constants=frozenset({0})),
+            Sample((c[0], x.astype(np.int64), y[0].astype(np.int64))),
+            Sample((x > 2, c, np.asarray(False)))
+        ]

@@ -1,4 +1,5 @@
-"""The LSTM of TFLite with floats and weights of 8 bits: input and hidden state of every step are quantised when it runs.
+"""The LSTM of TFLite with floats and weights of 8 bits: input and hidden state of every step are quantised
+when it runs.
 
     gate = b + s_x * s_W * sum(W * q_x) + s_h * s_R * sum(R * q_h)        the rest is in floats
 
@@ -26,7 +27,8 @@ Floats = tuple[float, ...]
 
 @operator("HybridLstm", domain="aot", stores_itself=True)
 class HybridLstm(Operator):
-    """Inputs: x, h, c, W [4, H, I] and R [4, H, H] int8, b [4, H]; gates in the order input, forget, cell, output.
+    """Inputs: x, h, c, W [4, H, I] and R [4, H, H] int8, b [4, H]; gates in the order input, forget, cell,
+    output.
 
     x is (B, T, I), or (T, B, I) when time_major. Results: y, h after the last step, c after the last step.
     """
@@ -46,7 +48,8 @@ class HybridLstm(Operator):
             raise OperatorError(f"x {x} and W {w} do not fit each other")
         batch, units = x.shape[1 if self.time_major else 0], w.shape[1]
         wanted = [TensorType(DType.FLOAT32, s) for s in (x.shape, (batch, units), (batch, units))]
-        wanted += [TensorType(DType.INT8, (4, units, n)) for n in (x.shape[2], units)] + [TensorType(DType.FLOAT32, (4, units))]
+        wanted += [TensorType(DType.INT8, (4, units, n))
+                   for n in (x.shape[2], units)] + [TensorType(DType.FLOAT32, (4, units))]
         if [x, h, c, w, r, b] != wanted or len(self.w_scales) != 4 or len(self.r_scales) != 4:
             raise OperatorError(f"states {h} and {c}, weights {w} and {r} and biases {b} do not fit {x}")
         return [TensorType(x.dtype, (*x.shape[:2], units)), h, c]
@@ -58,29 +61,58 @@ class HybridLstm(Operator):
         at = f"(t * {batch} + i)" if self.time_major else f"(i * {steps} + t)"
         kind = "asymmetric" if self.asymmetric else "symmetric"
         text = CText()
-        text.line(f"static const float factors[8] = {{{', '.join(float_literal(v, DType.FLOAT32) for v in (*self.w_scales, *self.r_scales))}}};")
+        text.line(
+            "static const float factors[8] = "
+            f"{{{', '.join(float_literal(v, DType.FLOAT32) for v in (*self.w_scales, *self.r_scales))}}};"
+        )
         text.line(f"memcpy(h, h0, {batch * units * 4}u);\nmemcpy(c, c0, {batch * units * 4}u);")
         with text.loop("t", str(steps)), text.loop("i", str(batch)):
-            text.line(f"const float *const xt = x + {at} * {n};\nfloat *const ht = h + i * {units};\nfloat *const ct = c + i * {units};\nint32_t zero_x;\nint32_t zero_h;")
-            text.line(f"const float scale_x = quantised_{kind}(xt, {n}, qx, &zero_x);\nconst float scale_h = quantised_{kind}(ht, {units}, qh, &zero_h);")
+            text.line(
+                f"const float *const xt = x + {at} * {n};\nfloat *const ht = h + i * {units};\nfloat *const "
+                f"ct = c + i * {units};\nint32_t zero_x;\nint32_t zero_h;"
+            )
+            text.line(
+                f"const float scale_x = quantised_{kind}(xt, {n}, qx, &zero_x);\nconst float scale_h = "
+                f"quantised_{kind}(ht, {units}, qh, &zero_h);"
+            )
             with text.loop("k", "4"), text.loop("j", str(units)):
-                text.line(f"const float from_x = scale_x * factors[k] * (float)centred_product(w + (k * {units} + j) * {n}, qx, {n}, zero_x);")
-                text.line(f"const float from_h = scale_h * factors[4 + k] * (float)centred_product(r + (k * {units} + j) * {units}, qh, {units}, zero_h);")
+                text.line(
+                    f"const float from_x = scale_x * factors[k] * (float)centred_product(w + (k * {units} + "
+                    f"j) * {n}, qx, {n}, zero_x);"
+                )
+                text.line(
+                    "const float from_h = scale_h * factors[4 + k] * (float)centred_product(r + (k * "
+                    f"{units} + j) * {units}, qh, {units}, zero_h);"
+                )
                 text.line(f"gates[k * {units} + j] = b[k * {units} + j] + from_x + from_h;")
             with text.loop("j", str(units)):
-                text.line(f"float cell = aot_model_sigmoid_float32(gates[{units} + j]) * ct[j] + aot_model_sigmoid_float32(gates[j]) * tanhf(gates[{2 * units} + j]);")
+                text.line(
+                    f"float cell = aot_model_sigmoid_float32(gates[{units} + j]) * ct[j] + "
+                    f"aot_model_sigmoid_float32(gates[j]) * tanhf(gates[{2 * units} + j]);"
+                )
                 if self.cell_clip > 0:
                     bound = float_literal(self.cell_clip, DType.FLOAT32)
-                    text.line(f"cell = aot_model_min_float32(aot_model_max_float32(cell, -{bound}), {bound});")
-                text.line(f"ct[j] = cell;\nht[j] = aot_model_sigmoid_float32(gates[{3 * units} + j]) * tanhf(cell);")
+                    text.line(
+                        f"cell = aot_model_min_float32(aot_model_max_float32(cell, -{bound}), {bound});")
+                text.line(
+                    f"ct[j] = cell;\nht[j] = aot_model_sigmoid_float32(gates[{3 * units} + j]) * tanhf(cell);"
+                )
             text.line(f"memcpy(y + {at} * {units}, ht, {units * 4}u);")
         arguments = [Argument(name, site.input(k)) for k, name in enumerate(("x", "h0", "c0", "w", "r", "b"))]
-        arguments += [Argument(name, Scratch(name, size, 1, "int8_t")) for name, size in (("qx", n), ("qh", units))]
+        arguments += [
+            Argument(name, Scratch(name, size, 1, "int8_t")) for name, size in (("qx", n), ("qh", units))
+        ]
         arguments.append(Argument("gates", Scratch("gates", 16 * units, 4, "float")))
         arguments += [written(name, site.node.outputs[k]) for k, name in enumerate(("y", "h", "c"))]
         helpers = (_ASYMMETRIC if self.asymmetric else _SYMMETRIC, _PRODUCT)
         macs = batch * steps * 4 * units * (n + units)
-        site.call("hybrid_lstm", block(text), arguments, includes=["string.h", "math.h", "aot_model/scalar.h"], helpers=helpers, macs=macs, note="LSTM")
+        site.call("hybrid_lstm",
+                  block(text),
+                  arguments,
+                  includes=["string.h", "math.h", "aot_model/scalar.h"],
+                  helpers=helpers,
+                  macs=macs,
+                  note="LSTM")
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, h, c, w, r, b = (np.asarray(a, np.float64) for a in arrays)
@@ -153,7 +185,7 @@ AOT_MODEL_OPAQUE static float quantised_asymmetric(const float *x, int32_t n, in
     }
     *zero = (int32_t)point;
     return scale;
-}"""
+}"""  # noqa: E501
 
 _PRODUCT = """\
 AOT_MODEL_OPAQUE static int32_t centred_product(const int8_t *w, const int8_t *q, int32_t n, int32_t zero)

@@ -1,4 +1,5 @@
-"""Operators that read or write at indices found in tensors. An index from memory is clamped, never followed outside.
+"""Operators that read or write at indices found in tensors. An index from memory is clamped, never followed
+outside.
 
 Source: ONNX operator specification.
 """
@@ -51,19 +52,24 @@ class GatherElements(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         i = _i64([[0, 2, -1], [1, 0, 0]])
-        return [Sample((_ramp(3, 3), i), {"axis": a}, c) for a in (0, 1) for c in (frozenset(), frozenset({1}))]
+        return [
+            Sample((_ramp(3, 3), i), {"axis": a}, c) for a in (0, 1) for c in (frozenset(), frozenset({1}))
+        ]
 
 
 @operator("GatherND", movement=True)
 class GatherND(Operator):
-    """y[b…, i…] = x[b…, indices[b…, i…, :], …]: the last axis of indices is an index into x behind the batch axes."""
+    """y[b…, i…] = x[b…, indices[b…, i…, :], …]: the last axis of indices is an index into x behind the batch
+    axes.
+    """
 
     batch_dims: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, indices = required(inputs, 0), required(inputs, 1)
         b = self.batch_dims
-        if not indices.shape or b < 0 or b + indices.shape[-1] > x.type.rank or x.shape[:b] != indices.shape[:b] or b >= indices.type.rank:
+        if not indices.shape or b < 0 or b + indices.shape[
+                -1] > x.type.rank or x.shape[:b] != indices.shape[:b] or b >= indices.type.rank:
             raise OperatorError(f"indices {indices.type} with {b} batch axes do not fit {x.type}")
         return [TensorType(x.dtype, indices.shape[:-1] + x.shape[b + indices.shape[-1] :])]
 
@@ -76,7 +82,11 @@ class GatherND(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = _ramp(2, 3, 4)
-        return [Sample((x, _i64([[0, 1], [1, -1]]))), Sample((x, _i64([[[1]], [[0]]])), {"batch_dims": 1}), Sample((x, _i64([1, 2, 3])))]
+        return [
+            Sample((x, _i64([[0, 1], [1, -1]]))),
+            Sample((x, _i64([[[1]], [[0]]])), {"batch_dims": 1}),
+            Sample((x, _i64([1, 2, 3])))
+        ]
 
 
 @operator("OneHot", strings=True)
@@ -100,7 +110,8 @@ class OneHot(Operator):
         indices, values = required(inputs, 0), required(inputs, 2)
         a, depth = normal_axis(self.axis, indices.type.rank + 1), self._depth(inputs)
         picked = cast(at(indices, (*index[:a], *index[a + 1 :])), DType.INT64)
-        wrapped = select(call("lt", picked, const(0, DType.INT64), dtype=DType.BOOL), call("add", picked, const(depth, DType.INT64)), picked)
+        wrapped = select(call("lt", picked, const(0, DType.INT64), dtype=DType.BOOL),
+                         call("add", picked, const(depth, DType.INT64)), picked)
         hit = call("eq", wrapped, cast(index[a], DType.INT64), dtype=DType.BOOL)
         return select(hit, at(values, (const(1),)), at(values, (const(0),)))
 
@@ -119,15 +130,20 @@ class ReverseSequence(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, lens = required(inputs, 0), required(inputs, 1)
-        if {self.batch_axis, self.time_axis} != {0, 1} or x.type.rank < 2 or lens.shape != (x.shape[self.batch_axis],):
-            raise OperatorError(f"batch axis {self.batch_axis}, time axis {self.time_axis} and lengths {lens.type} do not fit {x.type}")
+        if {self.batch_axis, self.time_axis
+            } != {0, 1} or x.type.rank < 2 or lens.shape != (x.shape[self.batch_axis],):
+            raise OperatorError(
+                f"batch axis {self.batch_axis}, time axis {self.time_axis} and lengths {lens.type} do not "
+                f"fit {x.type}"
+            )
         return [x.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x, lens = required(inputs, 0), required(inputs, 1)
         steps, t = x.shape[self.time_axis], index[self.time_axis]
         length = cast(at(lens, (index[self.batch_axis],)), DType.INT64)
-        length = cast(call("min", call("max", length, const(0, DType.INT64)), const(steps, DType.INT64)), DType.INT32)
+        length = cast(call("min", call("max", length, const(0, DType.INT64)), const(steps, DType.INT64)),
+                      DType.INT32)
         inside = call("lt", t, length, dtype=DType.BOOL)
         source = select(inside, sub(sub(length, t), 1), t)
         source = call("min", call("max", source, const(0)), const(max(steps - 1, 0)))
@@ -137,10 +153,13 @@ class ReverseSequence(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_ramp(4, 3), _i64([4, 1, 2]))), Sample((_ramp(3, 4, 2), _i64([3, 0, 9])), {"batch_axis": 0, "time_axis": 1})]
+        return [
+            Sample((_ramp(4, 3), _i64([4, 1, 2]))),
+            Sample((_ramp(3, 4, 2), _i64([3, 0, 9])), {"batch_axis": 0, "time_axis": 1})
+        ]
 
 
-# --- scatter ----------------------------------------------------------------------------------------------------------
+# --- scatter ------------------------------------------------------------------------------------------------
 
 
 def update_text(reduction: str, dtype: DType, target: str, value: str) -> str:
@@ -190,12 +209,22 @@ class _Scatter(Operator):
                 text.line(f"memmove(y, x, {x.type.nbytes}u);")
             if updates.type.elements:
                 text.line(self.body(site.node.inputs))
-        arguments = [Argument("x", x), Argument("indices", indices), Argument("updates", updates), written("y", site.node.outputs[0])]
+        arguments = [
+            Argument("x", x),
+            Argument("indices", indices),
+            Argument("updates", updates),
+            written("y", site.node.outputs[0])
+        ]
         includes = {"string.h", *(["aot_model/scalar.h"] if self.reduction in ("max", "min") else [])}
-        unused = [] if updates.type.elements and x.type.elements else ["(void)indices;", "(void)updates;"] + ([] if x.type.elements else ["(void)x;", "(void)y;"])
+        unused = [] if updates.type.elements and x.type.elements else ["(void)indices;", "(void)updates;"] + (
+            [] if x.type.elements else ["(void)x;", "(void)y;"])
         for line in unused:
             text.line(line)
-        site.call(self.name.lower(), block(text), arguments, includes=includes, overlaps=() if x.is_const else (Overlap(0, 3, 0),))
+        site.call(self.name.lower(),
+                  block(text),
+                  arguments,
+                  includes=includes,
+                  overlaps=() if x.is_const else (Overlap(0, 3, 0),))
 
 
 def block(text: CText) -> str:
@@ -250,7 +279,12 @@ class ScatterElements(_Scatter):
     @classmethod
     def samples(cls) -> list[Sample]:
         x, i, u = _ramp(3, 4), _i64([[0, 2, -1], [1, 1, 1]]), _ramp(2, 3) + 100
-        return [Sample((x, i, u), {"axis": a, **({} if r == "none" else {"reduction": r})}) for a in (0, 1) for r in ("none", "add", "mul", "max", "min") if not (r == "none" and a == 1)]
+        return [
+            Sample((x, i, u), {"axis": a, **({} if r == "none" else {"reduction": r})})
+            for a in (0, 1)
+            for r in ("none", "add", "mul", "max", "min")
+            if not (r == "none" and a == 1)
+        ]
 
 
 @operator("ScatterND", stores_itself=True, strings=True)
@@ -264,7 +298,8 @@ class ScatterND(_Scatter):
         x, indices, updates = (required(inputs, k) for k in range(3))
         if updates.dtype is not x.dtype:
             raise OperatorError(f"updates {updates.type} are of another type than {x.type}")
-        if not indices.shape or indices.shape[-1] > x.type.rank or updates.shape != indices.shape[:-1] + x.shape[indices.shape[-1] :]:
+        if not indices.shape or indices.shape[
+                -1] > x.type.rank or updates.shape != indices.shape[:-1] + x.shape[indices.shape[-1]:]:
             raise OperatorError(f"indices {indices.type} and updates {updates.type} do not fit {x.type}")
         return [x.type]
 
@@ -287,14 +322,19 @@ class ScatterND(_Scatter):
         assert x is not None and indices is not None and updates is not None
         y = x.copy()
         for place in np.ndindex(indices.shape[:-1]):
-            target = tuple(int(np.clip(i + (d if i < 0 else 0), 0, d - 1)) for i, d in zip(indices[place], x.shape, strict=False))
+            target = tuple(
+                int(np.clip(i + (d if i < 0 else 0), 0, d - 1))
+                for i, d in zip(indices[place], x.shape, strict=False))
             _put(y, target, updates[place], self.reduction)
         return [y]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = _ramp(4, 3)
-        rows = [Sample((x, _i64([[0], [-1], [0]]), _ramp(3, 3) + 50), {"reduction": r}) for r in ("add", "mul", "max", "min")]
+        rows = [
+            Sample((x, _i64([[0], [-1], [0]]), _ramp(3, 3) + 50), {"reduction": r})
+            for r in ("add", "mul", "max", "min")
+        ]
         return [*rows, Sample((x, _i64([[0, 1], [3, 2]]), _ramp(2) - 7))]
 
 
@@ -314,7 +354,8 @@ class Scatter(ScatterElements):
 
 @operator("TensorScatter")
 class TensorScatter(Operator):
-    """A cache with an update written at write_indices[b] along an axis; circular mode wraps around the end."""
+    """A cache with an update written at write_indices[b] along an axis; circular mode wraps around the end.
+    """
 
     axis: int = -2
     mode: str = "linear"
@@ -327,11 +368,14 @@ class TensorScatter(Operator):
         a = normal_axis(self.axis, cache.type.rank)
         if a == 0:
             raise OperatorError("axis is that of the batch")
-        fits = update.dtype is cache.dtype and update.type.rank == cache.type.rank and update.shape[a] <= cache.shape[a]
-        if not fits or any(u != c for k, (u, c) in enumerate(zip(update.shape, cache.shape, strict=True)) if k != a):
+        fits = update.dtype is cache.dtype and update.type.rank == cache.type.rank and update.shape[
+            a] <= cache.shape[a]
+        if not fits or any(
+                u != c for k, (u, c) in enumerate(zip(update.shape, cache.shape, strict=True)) if k != a):
             raise OperatorError(f"an update {update.type} does not fit a cache {cache.type} on axis {a}")
         if begin is not None and begin.shape != cache.shape[:1]:
-            raise OperatorError(f"write_indices {begin.type} are not one for each of {cache.shape[0]} batches")
+            raise OperatorError(
+                f"write_indices {begin.type} are not one for each of {cache.shape[0]} batches")
         return [cache.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -342,8 +386,12 @@ class TensorScatter(Operator):
         start = const(0) if begin is None else cast(bounded(at(begin, (index[0],)), extent), DType.INT32)
         place = sub(index[a], start)
         if self.mode == "circular":
-            place = select(call("lt", place, const(0), dtype=DType.BOOL), call("add", place, const(extent)), place)
-        inside = call("and", call("le", const(0), place, dtype=DType.BOOL), call("lt", place, const(count), dtype=DType.BOOL), dtype=DType.BOOL)
+            place = select(call("lt", place, const(0), dtype=DType.BOOL), call("add", place, const(extent)),
+                           place)
+        inside = call("and",
+                      call("le", const(0), place, dtype=DType.BOOL),
+                      call("lt", place, const(count), dtype=DType.BOOL),
+                      dtype=DType.BOOL)
         safe = call("min", call("max", place, const(0)), const(max(count - 1, 0)))
         return select(inside, at(update, (*index[:a], safe, *index[a + 1 :])), at(cache, index))
 
@@ -352,7 +400,13 @@ class TensorScatter(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        cache, update = np.arange(48, dtype=np.float32).reshape(2, 2, 4, 3), -1 - np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3)
+        cache, update = np.arange(48, dtype=np.float32).reshape(
+            2, 2, 4, 3), -1 - np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3)
         at = np.asarray([2, 1], np.int64)
-        return [Sample((cache, update, at)), Sample((cache, update)), Sample((cache, update, at + 1), {"mode": "circular"}), Sample((cache, cache[:, :1] - 99, at[::-1] - 1), {"axis": 1}),
-                Sample((cache, update, at - 1), {"axis": -2}, frozenset({2}))]  # fmt: skip
+        return [
+            Sample((cache, update, at)),
+            Sample((cache, update)),
+            Sample((cache, update, at + 1), {"mode": "circular"}),
+            Sample((cache, cache[:, :1] - 99, at[::-1] - 1), {"axis": 1}),
+            Sample((cache, update, at - 1), {"axis": -2}, frozenset({2}))
+        ]

@@ -1,6 +1,7 @@
 """Operators that look values up in a table of keys: encoders of labels and categories of ai.onnx.ml.
 
-They are all FindKey, a binary search, and a Gather from a table in flash. Source: ONNX-ML operator specification.
+They are all FindKey, a binary search, and a Gather from a table in flash. Source: ONNX-ML operator
+specification.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def slots(values: Sequence[str], dtype: DType) -> np.ndarray:
 class FindKey(Operator):
     """Number of the key that an element is equal to; as many as there are keys where it is none of them.
 
-    keys: sorted and different, NaN (equal to every NaN) last; strings as UTF-8. must: an element that is none of them ends the
-    run with AOT_MODEL_ERROR_CATEGORY.
+    keys: sorted and different, NaN (equal to every NaN) last; strings as UTF-8. must: an element that is none
+    of them ends the run with AOT_MODEL_ERROR_CATEGORY.
     """
 
     keys: Keys = ()
@@ -60,7 +61,10 @@ class FindKey(Operator):
         if x.dtype.is_string:
             tables = packed_words(self.keys)
             with text.loop("i", str(x.type.elements)):
-                text.line(f"const int32_t found = aot_model_string_find(words, begins, {count}, x[i].text, {x.dtype.size});")
+                text.line(
+                    f"const int32_t found = aot_model_string_find(words, begins, {count}, x[i].text, "
+                    f"{x.dtype.size});"
+                )
                 self._store(text, "found >= 0", "found")
         else:
             keys = self._table(x.dtype)
@@ -75,14 +79,22 @@ class FindKey(Operator):
                     with text.block("else"):
                         text.line("high = middle;")
                 if ordered < count:
-                    text.line(f"low = x[i] != x[i] ? {ordered} : low < {ordered} && keys[low] == x[i] ? low : {count};")
+                    text.line(
+                        f"low = x[i] != x[i] ? {ordered} : low < {ordered} && keys[low] == x[i] ? low : "
+                        f"{count};"
+                    )
                     self._store(text, f"low < {count}", "low")
                 else:
                     self._store(text, f"low < {count} && keys[low] == x[i]", "low")
         if self.must:
             text.line("return AOT_MODEL_OK;")
         arguments = [Argument("x", x), *(Argument(t.name, t) for t in tables), written("y", y)]
-        site.call("find_key", block(text), arguments, includes={HEADER} if x.dtype.is_string else (), note=f"{count} keys", fails=self.must)
+        site.call("find_key",
+                  block(text),
+                  arguments,
+                  includes={HEADER} if x.dtype.is_string else (),
+                  note=f"{count} keys",
+                  fails=self.must)
 
     def _store(self, text: CText, test: str, found: str) -> None:
         if self.must:
@@ -103,15 +115,25 @@ class FindKey(Operator):
     def samples(cls) -> list[Sample]:
         numbers = np.asarray([[3, -1], [10, 4]], np.int64)
         real = np.asarray([1.5, math.nan, 0.0, 7], np.float32)
-        return [Sample((numbers,), {"keys": (-1, 3, 4)}), Sample((real,), {"keys": (0.0, 1.5, math.nan)}), Sample((real,), {"keys": (1.5, 7.0)}), Sample((numbers,), {"keys": (-1, 3, 4, 10), "must": True}),
-                Sample((numbers.astype(np.int8),), {"keys": (-1, 300)}), Sample((texts("b", "", "zz", "a"),), {"keys": (b"a", b"b", b"zz")}), Sample((numbers,), {"keys": ()})]  # fmt: skip
+        return [
+            Sample((numbers,), {"keys": (-1, 3, 4)}),
+            Sample((real,), {"keys": (0.0, 1.5, math.nan)}),
+            Sample((real,), {"keys": (1.5, 7.0)}),
+            Sample((numbers,), {"keys": (-1, 3, 4, 10), "must": True}),
+            Sample((numbers.astype(np.int8),), {"keys": (-1, 300)}),
+            Sample((texts("b", "", "zz", "a"),), {"keys": (b"a", b"b", b"zz")}),
+            Sample((numbers,), {"keys": ()})
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
         found = [
-            next((k for k, key in enumerate(self.keys) if (v.encode() if isinstance(v, str) else v) == key or (v != v and key != key)), len(self.keys))
+            next((k
+                  for k, key in enumerate(self.keys)
+                  if (v.encode() if isinstance(v, str) else v) == key or (v != v and key != key)),
+                 len(self.keys))
             for v in x.reshape(-1).tolist()
-        ]  # fmt: skip
+        ]
         return [np.asarray(found, np.int32).reshape(x.shape)]
 
 
@@ -132,7 +154,9 @@ def mapped(build: Build, x: Value, keys: Sequence[Any], values: np.ndarray, defa
 
 @operator("LabelEncoder", domain="ai.onnx.ml", strings=True)
 class LabelEncoder(Operator):
-    """Each element to the value of the key that it is; in opset 1 between the strings of a list and their numbers."""
+    """Each element to the value of the key that it is; in opset 1 between the strings of a list and their
+    numbers.
+    """
 
     classes_strings: tuple[str, ...] = ()
     default_float: float = -0.0
@@ -151,7 +175,8 @@ class LabelEncoder(Operator):
 
     def _keys(self, x: Value) -> list[Any]:
         if self.classes_strings:
-            return [w.encode() for w in self.classes_strings] if x.dtype.is_string else list(range(len(self.classes_strings)))
+            return [w.encode() for w in self.classes_strings] if x.dtype.is_string else list(
+                range(len(self.classes_strings)))
         if self.keys_tensor is not None:
             return list(self.keys_tensor.reshape(-1).tolist())
         return [w.encode() for w in self.keys_strings] or list(self.keys_int64s or self.keys_floats)
@@ -163,7 +188,9 @@ class LabelEncoder(Operator):
             return slots(strings, self.string_type), slots([self.default_string], self.string_type)
         if self.values_tensor is not None:
             values = self.values_tensor.reshape(-1)
-            default = slots([self.default_string], self.string_type) if values.dtype.kind == "S" else np.asarray([-1 if values.dtype.kind == "i" else -0.0])
+            default = slots([self.default_string],
+                            self.string_type) if values.dtype.kind == "S" else np.asarray(
+                                [-1 if values.dtype.kind == "i" else -0.0])
             given = default if self.default_tensor is None else self.default_tensor.reshape(-1)
             if given.size != 1:
                 raise OperatorError(f"{given.size} values of 'default_tensor', which takes one")
@@ -176,7 +203,8 @@ class LabelEncoder(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         keys = self._keys(x)
-        if not keys or isinstance(keys[0], bytes) != x.dtype.is_string or (isinstance(keys[0], float) and x.dtype.is_integer):
+        if not keys or isinstance(keys[0], bytes) != x.dtype.is_string or (isinstance(keys[0], float)
+                                                                           and x.dtype.is_integer):
             raise OperatorError(f"the keys do not fit {x.type}")
         return [TensorType(DType.of(self._values(x)[0].dtype), x.shape)]
 
@@ -190,13 +218,24 @@ class LabelEncoder(Operator):
         numbers = np.asarray([[3, -1], [2**40, 0]], np.int64)
         reals = np.asarray([0.5, np.nan, -2.0, 7.5, np.inf], np.float32)
         return [
-            Sample((words,), {"keys_strings": ("a", "b", "aa"), "values_int64s": (7, 8, 9), "default_int64": 42}),
-            Sample((words,), {"keys_strings": ("b", ""), "values_strings": ("ü", "empty"), "default_string": "?"}),
-            Sample((words,), {"keys_strings": ("b", "a"), "values_floats": (0.5, -1.5), "default_float": 9.0}),
-            Sample((numbers,), {"keys_int64s": (2**40, -1, 5), "values_strings": ("big", "minus", "five"), "default_string": "none"}),
+            Sample((words,),
+                   {"keys_strings": ("a", "b", "aa"), "values_int64s": (7, 8, 9), "default_int64": 42}),
+            Sample((words,),
+                   {"keys_strings": ("b", ""), "values_strings": ("ü", "empty"), "default_string": "?"}),
+            Sample((words,),
+                   {"keys_strings": ("b", "a"), "values_floats": (0.5, -1.5), "default_float": 9.0}),
+            Sample(
+                (numbers,), {
+                    "keys_int64s": (2**40, -1, 5), "values_strings": ("big", "minus", "five"),
+                    "default_string": "none"
+                }),
             Sample((numbers,), {"keys_int64s": (3, 0), "values_floats": (1.0, 2.0), "default_float": -1.0}),
             Sample((reals,), {"keys_floats": (7.5, -2.0), "values_int64s": (1, 2), "default_int64": -5}),
-            Sample((reals,), {"keys_floats": (-2.0, float("nan"), 0.5), "values_strings": ("a", "nan", "b"), "default_string": "z"}),
+            Sample(
+                (reals,), {
+                    "keys_floats": (-2.0, float("nan"), 0.5), "values_strings": ("a", "nan", "b"),
+                    "default_string": "z"
+                }),
         ]
 
 
@@ -220,18 +259,29 @@ class CategoryMapper(Operator):
         x = required(inputs)
         words = [w.encode() for w in self.cats_strings]
         if x.dtype.is_string:
-            return [mapped(build, x, words, np.asarray(self.cats_int64s, np.int64), np.asarray([self.default_int64], np.int64))]
-        return [mapped(build, x, self.cats_int64s, slots(self.cats_strings, self.string_type), slots([self.default_string], self.string_type))]
+            return [
+                mapped(build, x, words, np.asarray(self.cats_int64s, np.int64),
+                       np.asarray([self.default_int64], np.int64))
+            ]
+        return [
+            mapped(build, x, self.cats_int64s, slots(self.cats_strings, self.string_type),
+                   slots([self.default_string], self.string_type))
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         cats: dict[str, Any] = {"cats_int64s": (4, -7, 0), "cats_strings": ("four", "minus", "zero")}
-        return [Sample((texts("zero", "four", "five"),), {**cats, "default_int64": 9}), Sample((np.asarray([[-7, 1, 4]], np.int64),), {**cats, "default_string": "?"})]
+        return [
+            Sample((texts("zero", "four", "five"),), {**cats, "default_int64": 9}),
+            Sample((np.asarray([[-7, 1, 4]], np.int64),), {**cats, "default_string": "?"})
+        ]
 
 
 @operator("OneHotEncoder", domain="ai.onnx.ml", strings=True)
 class OneHotEncoder(Operator):
-    """1 at the place of an element's category, else 0, on a new last axis. zeros = 0: other elements end the run."""
+    """1 at the place of an element's category, else 0, on a new last axis. zeros = 0: other elements end the
+    run.
+    """
 
     cats_int64s: tuple[int, ...] = ()
     cats_strings: tuple[str, ...] = ()
@@ -253,7 +303,10 @@ class OneHotEncoder(Operator):
             raise OperatorError("a category is there twice")
         found = build(FindKey(tuple(cats[k] for k in order), not self.zeros), x)
         place = build(Gather(0), build.constant([*order, len(cats)], DType.INT32), found)
-        return [build(OneHot(-1), place, build.constant(len(cats), DType.INT64), build.constant([0, 1], DType.FLOAT32))]
+        return [
+            build(OneHot(-1), place, build.constant(len(cats), DType.INT64),
+                  build.constant([0, 1], DType.FLOAT32))
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:

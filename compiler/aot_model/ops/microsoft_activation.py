@@ -22,7 +22,9 @@ def drawn(seed: int, *shape: int, most: float = 2) -> np.ndarray:
 
 
 def activated(build: Build, x: Value, name: str, *numbers: float | None) -> Value:
-    """x through the activation that a fused operator names. numbers: its parameters, ONNX's defaults where they are None."""
+    """x through the activation that a fused operator names. numbers: its parameters, ONNX's defaults where
+    they are None.
+    """
     if name == "":
         return x
     if name in ("Relu", "Tanh", "Sigmoid", "HardSwish", "Softplus", "Softsign"):
@@ -32,12 +34,15 @@ def activated(build: Build, x: Value, name: str, *numbers: float | None) -> Valu
         return build(Clip(), x, low, high)
     cls = _WITH_NUMBERS.get(name)
     if cls is None:
-        raise OperatorError(f"the activation '{name}' is not supported", "E202", "optimise the model without fusing it")
+        raise OperatorError(f"the activation '{name}' is not supported", "E202",
+                            "optimise the model without fusing it")
     given = [f.default if v is None else v for f, v in zip(fields(cls), (*numbers, None, None), strict=False)]
     return build(cls(*given), x)
 
 
-_WITH_NUMBERS: dict[str, type[Operator]] = {c.name: c for c in (LeakyRelu, Elu, HardSigmoid, Selu, ThresholdedRelu)}
+_WITH_NUMBERS: dict[str, type[Operator]] = {
+    c.name: c for c in (LeakyRelu, Elu, HardSigmoid, Selu, ThresholdedRelu)
+}
 
 
 @operator("Gelu", domain="com.microsoft")
@@ -61,7 +66,10 @@ class BiasGelu(Composition):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((drawn(1, 3, 5), drawn(2, 5)), constants=frozenset({1})), Sample((drawn(3, 2, 2, 4), drawn(4, 4)))]
+        return [
+            Sample((drawn(1, 3, 5), drawn(2, 5)), constants=frozenset({1})),
+            Sample((drawn(3, 2, 2, 4), drawn(4, 4)))
+        ]
 
 
 @operator("FastGelu", domain="com.microsoft")
@@ -73,7 +81,10 @@ class FastGelu(Composition):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((drawn(1, 3, 5, most=4),)), Sample((drawn(3, 2, 6), drawn(4, 6)), constants=frozenset({1}))]
+        return [
+            Sample((drawn(1, 3, 5, most=4),)),
+            Sample((drawn(3, 2, 6), drawn(4, 6)), constants=frozenset({1}))
+        ]
 
 
 @operator("QuickGelu", domain="com.microsoft")

@@ -1,4 +1,5 @@
-"""com.microsoft: attention over the heads of a batch, with masks, biases and caches. Source: ONNX Runtime's contrib operators.
+"""com.microsoft: attention over the heads of a batch, with masks, biases and caches. Source: ONNX Runtime's
+contrib operators.
 
 Letters of shapes: B batch, S rows of queries, P rows of the past, T = P + S keys, N heads, H size of a head.
 """
@@ -56,10 +57,13 @@ class Masking:
         """0 where the mask (integers) is positive, else the filter's value."""
         a = self.a
         seen = a.of("Greater", visible, scalar(a.build, 0, visible.dtype))
-        return a.of("Where", seen, scalar(a.build, 0, DType.FLOAT32), scalar(a.build, self.filter_value, DType.FLOAT32))
+        return a.of("Where", seen, scalar(a.build, 0, DType.FLOAT32),
+                    scalar(a.build, self.filter_value, DType.FLOAT32))
 
     def of(self, mask: Value | None, batch: int) -> Value | None:
-        """From a mask: how many keys count in each row; ends, then starts; 0 and 1 for keys; or for queries and keys."""
+        """From a mask: how many keys count in each row; ends, then starts; 0 and 1 for keys; or for queries
+        and keys.
+        """
         a = self.a
         if mask is None:
             return None
@@ -78,7 +82,10 @@ class Masking:
         if mask.type.rank == 4 and mask.shape[:2] == (batch, 1) and min(mask.shape[2:]) >= self.keys:
             past = self.keys - self.queries
             return self.blocked(a.cut(a.cut(mask, 2, past, past + self.queries), 3, 0, self.keys))
-        raise OperatorError(f"a mask {mask.type} for {batch} rows of {self.queries} queries and {self.keys} keys is not supported", "E202")
+        raise OperatorError(
+            f"a mask {mask.type} for {batch} rows of {self.queries} queries and {self.keys} keys is not "
+            "supported",
+            "E202")
 
     def causal(self) -> Value:
         """The lowest number for keys after a query."""
@@ -87,7 +94,8 @@ class Masking:
         return self.a.build.constant(np.where(after, np.float32(LOWEST), np.float32(0)))
 
 
-def attention(a: Algebra, query: Value, key: Value, value: Value, scale: float, added: list[Value | None]) -> Value:
+def attention(a: Algebra, query: Value, key: Value, value: Value, scale: float,
+              added: list[Value | None]) -> Value:
     """softmax(scale * Q K' + added) V, everything (B, N, rows, size of a head)."""
     scores = a.mul(a.matmul(query, a.transpose(key, 0, 1, 3, 2)), scale or 1 / math.sqrt(query.shape[3]))
     for term in added:
@@ -106,7 +114,8 @@ class Projected:
     sizes: tuple[int, ...] = ()
     """Columns of queries, keys and values; thirds when empty."""
 
-    def expand(self, a: Algebra, qkv: Value, mask: Value | None, past: Value | None, bias: Value | None) -> list[Value]:
+    def expand(self, a: Algebra, qkv: Value, mask: Value | None, past: Value | None,
+               bias: Value | None) -> list[Value]:
         """[result, present]: keys and values as one tensor (2, B, N, T, H)."""
         columns = qkv.shape[-1]
         sizes = self.sizes or (columns // 3,) * 3
@@ -128,12 +137,15 @@ class Projected:
 
 
 def _refuse(reason: str) -> OperatorError:
-    return OperatorError(f"{reason} is not supported", "E202", "export the model for the CPU, or without this fusion")
+    return OperatorError(f"{reason} is not supported", "E202",
+                         "export the model for the CPU, or without this fusion")
 
 
 @operator("Attention", domain="com.microsoft")
 class Attention(Composition):
-    """Self-attention with its projection. Inputs: input, weights, bias, mask, past, bias of the scores. Outputs: result, present."""
+    """Self-attention with its projection. Inputs: input, weights, bias, mask, past, bias of the scores.
+    Outputs: result, present.
+    """
 
     num_heads: int
     do_rotary: int = 0
@@ -149,27 +161,36 @@ class Attention(Composition):
             raise _refuse("rotation, or a buffer that past and present share, in Attention")
         a = Algebra(build)
         qkv = a.add(a.matmul(required(inputs, 0), required(inputs, 1)), present(inputs, 2))
-        core = Projected(self.num_heads, self.scale, self.unidirectional, self.mask_filter_value, self.qkv_hidden_sizes)
+        core = Projected(self.num_heads, self.scale, self.unidirectional, self.mask_filter_value,
+                         self.qkv_hidden_sizes)
         return core.expand(a, qkv, present(inputs, 3), present(inputs, 4), present(inputs, 5))
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x, w, b, weights = drawn(1, 2, 3, 4), drawn(2, 4, 24), drawn(3, 24), frozenset({1, 2})
         ends, both = np.asarray([2, 3], np.int32), np.asarray([2, 3, 0, 1], np.int32)
-        keys, pairs = np.asarray([[1, 1, 0], [0, 1, 1]], np.int32), np.asarray(np.tril(np.ones((2, 3, 3))), np.int32)
+        keys, pairs = np.asarray([[1, 1, 0], [0, 1, 1]],
+                                 np.int32), np.asarray(np.tril(np.ones((2, 3, 3))), np.int32)
         past, longer = drawn(4, 2, 2, 2, 2, 4), np.asarray([[1, 1, 0, 1, 1], [1, 1, 1, 1, 0]], np.int32)
         two = {"num_heads": 2}
         return [
-            Sample((x, w, b), two, weights), Sample((x, w, b, ends), two, weights), Sample((x, w, b, both), two, weights), Sample((x, w, b, keys), two, weights),
-            Sample((x, w, b, pairs), two, weights), Sample((x, w, b), {**two, "unidirectional": 1, "scale": 0.7}, weights),
-            Sample((x, w, b, None, past), {**two, "unidirectional": 1}, weights, 2), Sample((x, w, b, longer, past), two, weights, 2),
+            Sample((x, w, b), two, weights),
+            Sample((x, w, b, ends), two, weights),
+            Sample((x, w, b, both), two, weights),
+            Sample((x, w, b, keys), two, weights),
+            Sample((x, w, b, pairs), two, weights),
+            Sample((x, w, b), {**two, "unidirectional": 1, "scale": 0.7}, weights),
+            Sample((x, w, b, None, past), {**two, "unidirectional": 1}, weights, 2),
+            Sample((x, w, b, longer, past), two, weights, 2),
             Sample((x, w, b, keys, None, drawn(5, 1, 2, 3, 3)), {**two, "mask_filter_value": -5.0}, weights),
             Sample((x, drawn(6, 4, 20), drawn(7, 20)), {**two, "qkv_hidden_sizes": (8, 8, 4)}, weights),
-        ]  # fmt: skip
+        ]
 
 
 def _unpacked(a: Algebra, query: Value, key: Value | None, value: Value | None) -> tuple[Value, Value, Value]:
-    """Queries, keys and values apart: all three may be one tensor (B, S, N, 3, H), or keys and values one (B, S, N, 2, H)."""
+    """Queries, keys and values apart: all three may be one tensor (B, S, N, 3, H), or keys and values one (B,
+    S, N, 2, H).
+    """
 
     def parts(packed: Value, count: int) -> list[Value]:
         b, s, n, together, h = packed.shape
@@ -188,8 +209,9 @@ def _unpacked(a: Algebra, query: Value, key: Value | None, value: Value | None) 
 
 @operator("MultiHeadAttention", domain="com.microsoft")
 class MultiHeadAttention(Composition):
-    """Attention of projected queries. Inputs: query, key, value (or in one tensor), bias of the three, mask of the keys, bias of the scores,
-    past keys and values (B, N, P, H). Keys and values may have their heads split already. Outputs: result, present keys, values."""
+    """Attention of projected queries. Inputs: query, key, value (or in one tensor), bias of the three, mask
+    of the keys, bias of the scores, past keys and values (B, N, P, H). Keys and values may have their heads
+    split already. Outputs: result, present keys, values."""
 
     num_heads: int
     mask_filter_value: float = -10000.0
@@ -213,46 +235,68 @@ class MultiHeadAttention(Composition):
         key, value = (v if v.type.rank == 4 else heads(a, v, n) for v in (key, value))
         key, value = prolonged(a, present(inputs, 6), key), prolonged(a, present(inputs, 7), value)
         masking = Masking(a, self.mask_filter_value, query.shape[2], key.shape[2])
-        added = [masking.of(present(inputs, 4), query.shape[0]), masking.causal() if self.unidirectional else None, present(inputs, 5)]
+        added = [
+            masking.of(present(inputs, 4), query.shape[0]),
+            masking.causal() if self.unidirectional else None,
+            present(inputs, 5)
+        ]
         return [joined(a, attention(a, query, key, value, self.scale, added)), key, value]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         """With a mask of the keys at the most: ONNX Runtime refuses packed tensors on a CPU."""
-        query, key, value, bias, mask, added, *past = (None if v is None else np.asarray(v, np.float64) for v in (*arrays, *[None] * 8)[:8])
+        query, key, value, bias, mask, added, *past = (None if v is None else np.asarray(v, np.float64)
+                                                       for v in (*arrays, *[None] * 8)[:8])
         assert query is not None
         if query.ndim == 5:
             query, key, value = (query[..., k, :].reshape(*query.shape[:2], -1) for k in range(3))
         elif key is not None and key.ndim == 5:
             key, value = (key[..., k, :].reshape(*key.shape[:2], -1) for k in range(2))
-        parts = np.split(bias, [query.shape[2], 2 * query.shape[2]]) if bias is not None else [np.zeros(1)] * 3
-        q, k, v = ((x if x.ndim == 4 else (x + b).reshape(*x.shape[:2], self.num_heads, -1).transpose(0, 2, 1, 3)) for x, b in zip((query, key, value), parts, strict=True) if x is not None)
+        parts = np.split(bias, [query.shape[2], 2
+                                * query.shape[2]]) if bias is not None else [np.zeros(1)] * 3
+        q, k, v = ((x if x.ndim == 4 else
+                    (x + b).reshape(*x.shape[:2], self.num_heads, -1).transpose(0, 2, 1, 3))
+                   for x, b in zip((query, key, value), parts, strict=True)
+                   if x is not None)
         k, v = (x if p is None else np.concatenate([p, x], 2) for x, p in zip((k, v), past, strict=True))
-        scores = q @ k.transpose(0, 1, 3, 2) * (self.scale or q.shape[3] ** -0.5) + (0 if added is None else added)
-        scores = scores if mask is None else scores + np.where(mask > 0, 0, self.mask_filter_value)[:, None, None, :]
+        scores = q @ k.transpose(0, 1, 3, 2) * (self.scale or q.shape[3]**-0.5) + (0 if added is None else
+                                                                                   added)
+        scores = scores if mask is None else scores + np.where(mask > 0, 0, self.mask_filter_value)[:, None,
+                                                                                                    None, :]
         if self.unidirectional:
-            scores = np.where(np.tri(scores.shape[2], scores.shape[3], scores.shape[3] - scores.shape[2]), scores, -np.inf)
+            scores = np.where(np.tri(scores.shape[2], scores.shape[3], scores.shape[3] - scores.shape[2]),
+                              scores, -np.inf)
         powers = np.exp(scores - scores.max(-1, keepdims=True))
         y = (powers / powers.sum(-1, keepdims=True)) @ v
-        return [x.astype(np.float32) for x in (y.transpose(0, 2, 1, 3).reshape(*y.shape[:1], y.shape[2], -1), k, v)]
+        return [
+            x.astype(np.float32)
+            for x in (y.transpose(0, 2, 1, 3).reshape(*y.shape[:1], y.shape[2], -1), k, v)
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         q, k, v, bias = drawn(1, 2, 3, 8), drawn(2, 2, 5, 8), drawn(3, 2, 5, 8), drawn(4, 24)
-        keys, past = np.asarray([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]], np.int32), (drawn(5, 2, 2, 2, 4), drawn(6, 2, 2, 2, 4))
+        keys, past = np.asarray([[1, 1, 0, 1, 0], [1, 1, 1, 1, 1]],
+                                np.int32), (drawn(5, 2, 2, 2, 4), drawn(6, 2, 2, 2, 4))
         two, same = {"num_heads": 2}, (q, drawn(7, 2, 3, 8), drawn(8, 2, 3, 8))
         return [
-            Sample((q, k, v), two), Sample((q, k, v, bias), two, frozenset({3})), Sample((q, k, v, bias, keys), two, frozenset({3})),
-            Sample((q, k, v, None, None, drawn(9, 1, 2, 3, 5)), {**two, "scale": 0.3}), Sample((*same, None, None, None, *past), two, outputs=3),
-            Sample((*same, None, None, None), {**two, "unidirectional": 1}), Sample((q, k, drawn(3, 2, 5, 4)), two),
+            Sample((q, k, v), two),
+            Sample((q, k, v, bias), two, frozenset({3})),
+            Sample((q, k, v, bias, keys), two, frozenset({3})),
+            Sample((q, k, v, None, None, drawn(9, 1, 2, 3, 5)), {**two, "scale": 0.3}),
+            Sample((*same, None, None, None, *past), two, outputs=3),
+            Sample((*same, None, None, None), {**two, "unidirectional": 1}),
+            Sample((q, k, drawn(3, 2, 5, 4)), two),
             Sample((q, drawn(2, 2, 2, 5, 4), drawn(3, 2, 2, 5, 4)), two),
             Sample((*same, None, None, drawn(9, 2, 2, 3, 5), *past), {**two, "unidirectional": 1}, outputs=3),
-            Sample((drawn(7, 2, 3, 2, 3, 4),), two), Sample((drawn(7, 2, 3, 2, 3, 4), None, None, bias), two, frozenset({3})),
+            Sample((drawn(7, 2, 3, 2, 3, 4),), two),
+            Sample((drawn(7, 2, 3, 2, 3, 4), None, None, bias), two, frozenset({3})),
             Sample((q, drawn(8, 2, 5, 2, 2, 4)), {**two, "scale": 0.4}),
-        ]  # fmt: skip
+        ]
 
 
 def rotated(a: Algebra, x: Value, cosine: Value, sine: Value, interleaved: int) -> Value:
-    """x (B, N, S, H) turned by pairs of elements: cosine and sine are (B or 1, 1, S, half of what is turned)."""
+    """x (B, N, S, H) turned by pairs of elements: cosine and sine are (B or 1, 1, S, half of what is turned).
+    """
     half = cosine.shape[-1]
     turned = a.cut(x, 3, 0, 2 * half)
     if interleaved:
@@ -278,7 +322,9 @@ def angles(a: Algebra, cache: Value, positions: Value) -> Value:
 
 @operator("RotaryEmbedding", domain="com.microsoft")
 class RotaryEmbedding(Composition):
-    """Rotation of queries or keys by their positions. Inputs: x (B, S, N * H) or (B, N, S, H), positions (B, S) or the first, caches."""
+    """Rotation of queries or keys by their positions. Inputs: x (B, S, N * H) or (B, N, S, H), positions (B,
+    S) or the first, caches.
+    """
 
     interleaved: int = 0
     is_packed_batching: int = 0
@@ -301,10 +347,15 @@ class RotaryEmbedding(Composition):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, first, each = drawn(1, 2, 3, 16), np.asarray([1], np.int64), np.asarray([[0, 4, 2], [1, 1, 3]], np.int64)
-        caches, small = (drawn(2, 8, 4, most=1), drawn(3, 8, 4, most=1)), (drawn(2, 8, 2, most=1), drawn(3, 8, 2, most=1))
+        x, first, each = drawn(1, 2, 3, 16), np.asarray([1], np.int64), np.asarray([[0, 4, 2], [1, 1, 3]],
+                                                                                   np.int64)
+        caches, small = (drawn(2, 8, 4, most=1), drawn(3, 8, 4,
+                                                       most=1)), (drawn(2, 8, 2,
+                                                                        most=1), drawn(3, 8, 2, most=1))
         tables = frozenset({2, 3})
         return [
-            Sample((x, first, *caches), {}, tables), Sample((x, each, *caches), {"interleaved": 1}, tables), Sample((drawn(4, 2, 2, 3, 8), each, *caches), {}, tables),
+            Sample((x, first, *caches), {}, tables),
+            Sample((x, each, *caches), {"interleaved": 1}, tables),
+            Sample((drawn(4, 2, 2, 3, 8), each, *caches), {}, tables),
             Sample((x, each, *small), {"num_heads": 2, "rotary_embedding_dim": 4}, tables),
-        ]  # fmt: skip
+        ]

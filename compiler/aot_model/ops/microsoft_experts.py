@@ -19,10 +19,11 @@ from aot_model.ops.registry import Build, operator, required
 
 @operator("MoE", domain="com.microsoft")
 class MoE(Composition):
-    """The weighted sum of the k experts that a router rates highest, each two dense layers with an activation between.
+    """The weighted sum of the k experts that a router rates highest, each two dense layers with an activation
+    between.
 
-    Inputs: rows, ratings (rows, experts), weights and bias of the first layer, of the second, of the third (the other factor of SwiGLU).
-    Every expert is computed for every row: which are chosen depends on data.
+    Inputs: rows, ratings (rows, experts), weights and bias of the first layer, of the second, of the third
+    (the other factor of SwiGLU). Every expert is computed for every row: which are chosen depends on data.
     """
 
     activation_alpha: float = 1.0
@@ -49,7 +50,9 @@ class MoE(Composition):
         return [a.reshape(a.reduced("ReduceSum", weighted, 0), *x.shape)]
 
     def _layer(self, a: Algebra, x: Value, inputs: Inputs, number: int) -> Value:
-        """x (experts or 1, rows, columns) through the layer of each expert, whose weights are (experts, results, columns)."""
+        """x (experts or 1, rows, columns) through the layer of each expert, whose weights are (experts,
+        results, columns).
+        """
         w, bias = required(inputs, number), present(inputs, number + 1)
         if w.type.rank != 3 or w.shape[2] != x.shape[2]:
             raise OperatorError(f"weights {w.type} of experts do not fit {x.shape[2]} columns")
@@ -59,9 +62,15 @@ class MoE(Composition):
     def _activated(self, a: Algebra, y: Value, inputs: Inputs, x: Value) -> Value:
         if self.activation_type == "swiglu":
             return self._gated(a, y, inputs, x)
-        found = {"relu": lambda: a.of("Relu", y), "gelu": lambda: a(Gelu("tanh"), y), "silu": lambda: a(Swish(), y), "identity": lambda: y}.get(self.activation_type)
+        found = {
+            "relu": lambda: a.of("Relu", y), "gelu": lambda: a(Gelu("tanh"), y),
+            "silu": lambda: a(Swish(), y), "identity": lambda: y
+        }.get(self.activation_type)
         if found is None or present(inputs, 6) is not None:
-            raise OperatorError(f"the activation '{self.activation_type}'{'' if found is None else ' with a third layer'} is not supported", "E202")
+            raise OperatorError(
+                f"the activation '{self.activation_type}'{'' if found is None else ' with a third layer'} is "
+                "not supported",
+                "E202")
         return found()
 
     def _gated(self, a: Algebra, y: Value, inputs: Inputs, x: Value) -> Value:
@@ -77,7 +86,8 @@ class MoE(Composition):
         if self.swiglu_limit is not None:
             low, high = (scalar(a.build, s * self.swiglu_limit, y.dtype) for s in (-1, 1))
             gate, linear = a(Clip(), gate, None, high), a(Clip(), linear, low, high)
-        return a.mul(a(Swish(self.activation_alpha), gate), linear if self.activation_beta == 0 else a.add(linear, self.activation_beta))
+        return a.mul(a(Swish(self.activation_alpha), gate),
+                     linear if self.activation_beta == 0 else a.add(linear, self.activation_beta))
 
     def _weights(self, a: Algebra, ratings: Value) -> Value:
         """(rows, experts): what the chosen experts of each row count, 0 of the others."""
@@ -85,7 +95,8 @@ class MoE(Composition):
         if not 1 <= self.k <= experts:
             raise OperatorError(f"{self.k} of {experts} experts")
         values, chosen = a.build.many(TopK(-1, 1, 1), ratings, a.ints([self.k]))
-        shares = a.softmax(values) if self.normalize_routing_weights else a(GatherElements(1), a.softmax(ratings), chosen)
+        shares = a.softmax(values) if self.normalize_routing_weights else a(GatherElements(1),
+                                                                            a.softmax(ratings), chosen)
         places = a.build.constant(np.arange(experts, dtype=np.int64).reshape(1, 1, experts))
         here = a.of("Equal", a.reshape(chosen, rows, self.k, 1), places)
         spread = a.of("Where", here, a.reshape(shares, rows, self.k, 1), scalar(a.build, 0, DType.FLOAT32))
@@ -97,8 +108,18 @@ class MoE(Composition):
         first, wide, second = drawn(3, 4, 16, 8), drawn(4, 4, 32, 8), drawn(5, 4, 8, 16)
         b1, b2 = drawn(7, 4, 16), drawn(8, 4, 8)
         weights = frozenset(range(2, 8))
-        each = [Sample((x, ratings, first, b1, second, b2), {"k": k, "activation_type": t, "normalize_routing_weights": n}, weights)
-                for k, t, n in ((1, "relu", 0), (2, "gelu", 1), (2, "silu", 0), (4, "identity", 1))]  # fmt: skip
-        gated = {"activation_type": "swiglu", "k": 2, "swiglu_fusion": 1, "activation_alpha": 1.7, "activation_beta": 1.0, "swiglu_limit": 1.5}
-        return [*each, Sample((x.reshape(1, 3, 8), ratings, first, None, second), {"k": 2, "normalize_routing_weights": 1}, weights),
-                Sample((x, ratings, wide, drawn(9, 4, 32), second, b2), gated, weights)]  # fmt: skip
+        each = [
+            Sample((x, ratings, first, b1, second, b2),
+                   {"k": k, "activation_type": t, "normalize_routing_weights": n}, weights)
+            for k, t, n in ((1, "relu", 0), (2, "gelu", 1), (2, "silu", 0), (4, "identity", 1))
+        ]
+        gated = {
+            "activation_type": "swiglu", "k": 2, "swiglu_fusion": 1, "activation_alpha": 1.7,
+            "activation_beta": 1.0, "swiglu_limit": 1.5
+        }
+        return [
+            *each,
+            Sample((x.reshape(1, 3, 8), ratings, first, None, second),
+                   {"k": 2, "normalize_routing_weights": 1}, weights),
+            Sample((x, ratings, wide, drawn(9, 4, 32), second, b2), gated, weights)
+        ]

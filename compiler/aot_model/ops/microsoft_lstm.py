@@ -1,7 +1,7 @@
 """com.microsoft: an LSTM over 8-bit weights. Source: ONNX Runtime's contrib operators.
 
-Inputs and states are quantised while the model runs, as DynamicQuantizeLinear does: the inputs of all steps together, the
-hidden state in every step. Gates are in the order i, o, f, c, and computed in float32.
+Inputs and states are quantised while the model runs, as DynamicQuantizeLinear does: the inputs of all steps
+together, the hidden state in every step. Gates are in the order i, o, f, c, and computed in float32.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def _one(a: Algebra, value: Value, direction: int) -> Value:
 
 @operator("DynamicQuantizeLSTM", domain="com.microsoft")
 class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
-    """Inputs: x (steps, batch, inputs), W (directions, inputs, 4 H), R (directions, H, 4 H), B, lengths, initial h, c, P, then
-    scale and zero point of W and of R. Outputs: all h, the last h, the last c."""
+    """Inputs: x (steps, batch, inputs), W (directions, inputs, 4 H), R (directions, H, 4 H), B, lengths,
+    initial h, c, P, then scale and zero point of W and of R. Outputs: all h, the last h, the last c."""
 
     input_forget: int = 0
 
@@ -63,7 +63,8 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         a, x, w, r = Algebra(build), *(required(inputs, k) for k in range(3))
         directions, activations = self._directions(), self._activations()
         units = r.shape[1]
-        if x.type.rank != 3 or w.shape != (len(directions), x.shape[2], 4 * units) or r.shape != (len(directions), units, 4 * units):
+        if x.type.rank != 3 or w.shape != (len(directions), x.shape[2],
+                                           4 * units) or r.shape != (len(directions), units, 4 * units):
             raise OperatorError(f"W {w.type} and R {r.type} do not fit {x.type}")
         lengths = present(inputs, 4)
         if lengths is not None and (lengths.data is None or (lengths.data != x.shape[0]).any()):
@@ -74,29 +75,38 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         last = [[a.reshape(run[k], 1, batch, units) for run in runs] for k in (0, 1)]
         return [a.concat(1, *rows), a.concat(0, *last[0]), a.concat(0, *last[1])]
 
-    def _run(self, a: Algebra, inputs: Inputs, direction: int, backwards: int, activations: tuple[str, ...]) -> list[Value]:
+    def _run(self, a: Algebra, inputs: Inputs, direction: int, backwards: int,
+             activations: tuple[str, ...]) -> list[Value]:
         """[last h, last c, all h] of a direction."""
         x, w, r = (required(inputs, k) for k in range(3))
         steps, batch, units = *x.shape[:2], r.shape[1]
 
         def weights(matrix: Value, k: int) -> tuple[Value, Value, Value | None]:
             zero = present(inputs, k + 1)
-            return _one(a, matrix, direction), _one(a, required(inputs, k), direction), None if zero is None else _one(a, zero, direction)
+            return _one(a, matrix,
+                        direction), _one(a, required(inputs, k),
+                                         direction), None if zero is None else _one(a, zero, direction)
 
         gates = _dynamic_product(a, a.reshape(x, steps * batch, x.shape[2]), *weights(w, 8))
         bias = present(inputs, 3)
         if bias is not None:
             both = _one(a, bias, direction)
             gates = a.add(gates, a.add(a.cut(both, 0, 0, 4 * units), a.cut(both, 0, 4 * units, 8 * units)))
-        initial = [_one(a, v, direction) if (v := present(inputs, k)) is not None else a.build.constant(np.zeros((batch, units), np.float32)) for k in (5, 6)]
+        initial = [
+            _one(a, v, direction) if
+            (v := present(inputs, k)) is not None else a.build.constant(np.zeros((batch, units), np.float32))
+            for k in (5, 6)
+        ]
         peepholes = present(inputs, 7)
         recurrent = weights(r, 10)
-        body = self._step(a, gates, initial, recurrent, None if peepholes is None else _one(a, peepholes, direction), activations, steps)
+        body = self._step(a, gates, initial, recurrent,
+                          None if peepholes is None else _one(a, peepholes, direction), activations, steps)
         scan = Scan(body, 1, scan_input_directions=(backwards,), scan_output_directions=(backwards,))
         return a.build.many(scan, *initial, a.reshape(gates, steps, batch, 4 * units))
 
-    def _step(self, a: Algebra, gates: Value, initial: list[Value], recurrent: tuple[Value, Value, Value | None], peepholes: Value | None,
-              activations: tuple[str, ...], steps: int) -> Graph:  # fmt: skip
+    def _step(self, a: Algebra, gates: Value, initial: list[Value], recurrent: tuple[Value, Value,
+                                                                                     Value | None],
+              peepholes: Value | None, activations: tuple[str, ...], steps: int) -> Graph:
         """One step: (h, c, gates of the input) -> (h, c, h)."""
         prefix = f"{a.build.prefix}.step"
         batch, units = initial[0].shape
@@ -106,7 +116,8 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         b = Algebra(Build(graph.nodes, prefix))
         total = b.add(x, _dynamic_product(b, h, *recurrent))
         i, o, f, g = (b.cut(total, 1, k * units, (k + 1) * units) for k in range(4))
-        pi, po, pf = (None,) * 3 if peepholes is None else tuple(b.cut(peepholes, 0, k * units, (k + 1) * units) for k in range(3))
+        pi, po, pf = (None,) * 3 if peepholes is None else tuple(
+            b.cut(peepholes, 0, k * units, (k + 1) * units) for k in range(3))
 
         def act(v: Value, which: int) -> Value:
             if self.clip > 0:
@@ -130,19 +141,25 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
 
         def weights(directions: int, dtype: type[np.integer]) -> tuple[np.ndarray | None, ...]:
             limits = np.iinfo(dtype)
-            w, r = (np.asarray(rng.integers(limits.min, limits.max + 1, (directions, n, 16)), dtype) for n in (3, 4))
+            w, r = (np.asarray(rng.integers(limits.min, limits.max + 1, (directions, n, 16)), dtype)
+                    for n in (3, 4))
             return drawn(6, 4, 1, 3), w, r, drawn(7, directions, 32)
 
         def scales(directions: int, dtype: type[np.integer], zero: int) -> tuple[np.ndarray, ...]:
-            return tuple(v for s in (0.011, 0.0073) for v in (np.full(directions, s, np.float32), np.full(directions, zero, dtype)))
+            return tuple(v for s in (0.011, 0.0073)
+                         for v in (np.full(directions, s, np.float32), np.full(directions, zero, dtype)))
 
         constants = frozenset({1, 2, 3, 7, 8, 9, 10, 11})
         state = drawn(8, 1, 1, 4, most=1), drawn(9, 1, 1, 4)
-        columns = tuple(v for s in (0.01, 0.02) for v in (np.linspace(s / 2, s, 16, dtype=np.float32)[None], np.zeros((1, 16), np.int8)))
+        columns = tuple(v for s in (0.01, 0.02) for v in (np.linspace(s / 2, s, 16, dtype=np.float32)[None],
+                                                          np.zeros((1, 16), np.int8)))
         each = (*weights(1, np.int8), None, *state, drawn(3, 1, 12), *columns)
         return [
-            Sample((*weights(1, np.int8), None, None, None, None, *scales(1, np.int8, 0)), {"hidden_size": 4}, constants, 3),
-            Sample((*weights(2, np.uint8), None, None, None, None, *scales(2, np.uint8, 128)), {"hidden_size": 4, "direction": "bidirectional"}, constants, 3),
+            Sample((*weights(1, np.int8), None, None, None, None, *scales(1, np.int8, 0)), {"hidden_size": 4},
+                   constants, 3),
+            Sample((*weights(2, np.uint8), None, None, None, None, *scales(2, np.uint8, 128)),
+                   {"hidden_size": 4, "direction": "bidirectional"}, constants, 3),
             Sample(each, {"hidden_size": 4, "direction": "reverse"}, constants, 3),
-            Sample((*each[:7], None, *each[8:]), {"hidden_size": 4, "clip": 1.5, "activations": ("Sigmoid", "Relu", "Tanh")}, constants, 2),
-        ]  # fmt: skip
+            Sample((*each[:7], None, *each[8:]),
+                   {"hidden_size": 4, "clip": 1.5, "activations": ("Sigmoid", "Relu", "Tanh")}, constants, 2),
+        ]

@@ -1,4 +1,6 @@
-"""com.microsoft: operators that ONNX took later, or that only move elements. Source: ONNX Runtime's contrib operators."""
+"""com.microsoft: operators that ONNX took later, or that only move elements. Source: ONNX Runtime's contrib
+operators.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ class Trilu(Composition):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((drawn(1, 2, 3, 4), np.asarray([1], np.int64)), {"upper": u}, frozenset({1})) for u in (0, 1)] + [Sample((drawn(1, 3, 3),))]
+        return [
+            Sample((drawn(1, 2, 3, 4), np.asarray([1], np.int64)), {"upper": u}, frozenset({1}))
+            for u in (0, 1)
+        ] + [Sample((drawn(1, 3, 3),))]
 
 
 @operator("ExpandDims", domain="com.microsoft")
@@ -69,7 +74,10 @@ class MicrosoftPad(Composition):
     @classmethod
     def samples(cls) -> list[Sample]:
         pads = np.asarray([1, 0, 0, 2], np.int64)
-        return [Sample((drawn(1, 2, 3), pads, np.asarray([1.5], np.float32)), {}, frozenset({1, 2})), Sample((drawn(1, 2, 3), pads), {"mode": "edge"}, frozenset({1}))]
+        return [
+            Sample((drawn(1, 2, 3), pads, np.asarray([1.5], np.float32)), {}, frozenset({1, 2})),
+            Sample((drawn(1, 2, 3), pads), {"mode": "edge"}, frozenset({1}))
+        ]
 
 
 @operator("GatherND", domain="com.microsoft")
@@ -94,12 +102,21 @@ class MicrosoftGridSample(Composition):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         mode = {"bilinear": "linear", "bicubic": "cubic"}.get(self.mode, self.mode)
-        return [build(_standard("GridSample", align_corners=self.align_corners, mode=mode, padding_mode=self.padding_mode), *inputs)]
+        return [
+            build(
+                _standard("GridSample",
+                          align_corners=self.align_corners,
+                          mode=mode,
+                          padding_mode=self.padding_mode), *inputs)
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x, grid = drawn(1, 1, 2, 4, 5), drawn(2, 1, 3, 3, 2, most=1.2)
-        return [Sample((x, grid), {"mode": m, "padding_mode": p}) for m, p in (("bilinear", "zeros"), ("nearest", "border"), ("bicubic", "reflection"))]
+        return [
+            Sample((x, grid), {"mode": m, "padding_mode": p})
+            for m, p in (("bilinear", "zeros"), ("nearest", "border"), ("bicubic", "reflection"))
+        ]
 
 
 @operator("Range", domain="com.microsoft")
@@ -108,12 +125,18 @@ class MicrosoftRange(Composition):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         start, limit, delta = required(inputs, 0), required(inputs, 1), present(inputs, 2)
-        return [build(_standard("Range"), start, limit, build.constant(1, start.dtype) if delta is None else delta)]
+        return [
+            build(_standard("Range"), start, limit,
+                  build.constant(1, start.dtype) if delta is None else delta)
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         one, ten, three = (np.asarray(v, np.float32) for v in (1, 10, 3))
-        return [Sample((one, ten, three), {}, frozenset({0, 1, 2})), Sample((one, ten), {}, frozenset({0, 1}))]
+        return [
+            Sample((one, ten, three), {}, frozenset({0, 1, 2})),
+            Sample((one, ten), {}, frozenset({0, 1}))
+        ]
 
 
 @operator("NhwcMaxPool", domain="com.microsoft")
@@ -128,14 +151,26 @@ class NhwcMaxPool(Composition):
     strides: Ints | None = None
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        pool = _standard("MaxPool", kernel_shape=self.kernel_shape, auto_pad=self.auto_pad, ceil_mode=self.ceil_mode, dilations=self.dilations, pads=self.pads, strides=self.strides)
+        pool = _standard("MaxPool",
+                         kernel_shape=self.kernel_shape,
+                         auto_pad=self.auto_pad,
+                         ceil_mode=self.ceil_mode,
+                         dilations=self.dilations,
+                         pads=self.pads,
+                         strides=self.strides)
         return [channels_last(build, build(pool, channels_first(build, required(inputs))))]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray(np.random.default_rng(1).integers(-128, 128, (1, 5, 6, 3)), np.int8)
-        cases: list[dict[str, Any]] = [{"strides": (2, 2)}, {"pads": (1, 0, 0, 1)}, {"ceil_mode": 1, "strides": (2, 2)}, {"dilations": (2, 2)}, {"auto_pad": "SAME_UPPER"}]
-        return [Sample((v, ), {"kernel_shape": (2, 2), **c}) for c in cases for v in (x, (x.astype(np.int16) + 128).astype(np.uint8))]
+        cases: list[dict[str, Any]] = [{"strides": (2, 2)}, {"pads": (1, 0, 0, 1)},
+                                       {"ceil_mode": 1,
+                                        "strides": (2, 2)}, {"dilations": (2, 2)}, {"auto_pad": "SAME_UPPER"}]
+        return [
+            Sample((v,), {"kernel_shape": (2, 2), **c})
+            for c in cases
+            for v in (x, (x.astype(np.int16) + 128).astype(np.uint8))
+        ]
 
 
 @operator("CDist", domain="com.microsoft")
@@ -154,4 +189,8 @@ class CDist(Composition):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((drawn(1, 4, 3), drawn(2, 5, 3)), {"metric": m}, c) for m in ("sqeuclidean", "euclidean") for c in (frozenset(), frozenset({1}))]
+        return [
+            Sample((drawn(1, 4, 3), drawn(2, 5, 3)), {"metric": m}, c)
+            for m in ("sqeuclidean", "euclidean")
+            for c in (frozenset(), frozenset({1}))
+        ]

@@ -1,7 +1,8 @@
-"""com.microsoft: normalisations with the sums before them, and embeddings. Source: ONNX Runtime's contrib operators.
+"""com.microsoft: normalisations with the sums before them, and embeddings. Source: ONNX Runtime's contrib
+operators.
 
-The standard deviation's inverse that some of them give back is 1 / sqrt(variance + epsilon); of the simplified forms,
-which subtract no mean, it is 1 / sqrt(mean of squares + epsilon).
+The standard deviation's inverse that some of them give back is 1 / sqrt(variance + epsilon); of the
+simplified forms, which subtract no mean, it is 1 / sqrt(mean of squares + epsilon).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class SimplifiedLayerNormalization(Composition):
     stash_type: int = 1
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return list(simplified(Algebra(build), required(inputs), required(inputs, 1), self.epsilon, self.axis))
+        return list(simplified(Algebra(build), required(inputs), required(inputs, 1), self.epsilon,
+                               self.axis))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, scale = (np.asarray(v, np.float64) for v in arrays)
@@ -44,8 +46,11 @@ class SimplifiedLayerNormalization(Composition):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((drawn(1, 2, 3, 4), drawn(2, 4)), {"epsilon": 1e-3}, frozenset({1})), Sample((drawn(1, 2, 3, 4), drawn(2, 3, 4)), {"axis": 1}),
-                Sample((drawn(1, 2, 4), drawn(2, 4)), outputs=2)]  # fmt: skip
+        return [
+            Sample((drawn(1, 2, 3, 4), drawn(2, 4)), {"epsilon": 1e-3}, frozenset({1})),
+            Sample((drawn(1, 2, 3, 4), drawn(2, 3, 4)), {"axis": 1}),
+            Sample((drawn(1, 2, 4), drawn(2, 4)), outputs=2)
+        ]
 
 
 def _summed(a: Algebra, inputs: Inputs, bias: int) -> Value:
@@ -61,20 +66,29 @@ class SkipLayerNormalization(Composition):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         total = _summed(Algebra(build), inputs, 4)
-        y, mean, inverse = build.many(LayerNormalization(-1, self.epsilon), total, required(inputs, 2), present(inputs, 3))
+        y, mean, inverse = build.many(LayerNormalization(-1, self.epsilon), total, required(inputs, 2),
+                                      present(inputs, 3))
         return [y, mean, inverse, total]
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, skip, gamma, beta, bias = drawn(1, 2, 3, 4), drawn(2, 2, 3, 4), drawn(3, 4), drawn(4, 4), drawn(5, 4)
+        x, skip, gamma, beta, bias = drawn(1, 2, 3, 4), drawn(2, 2, 3, 4), drawn(3, 4), drawn(4,
+                                                                                              4), drawn(5, 4)
         weights = frozenset({2, 3, 4})
-        return [Sample((x, skip, gamma, beta), constants=weights), Sample((x, skip, gamma, beta, bias), {"epsilon": 1e-3}, weights),
-                Sample((x, skip, gamma, None, bias), constants=weights), Sample((x, drawn(6, 3, 4), gamma, beta)), Sample((x, drawn(6, 1, 3, 4), gamma))]  # fmt: skip
+        return [
+            Sample((x, skip, gamma, beta), constants=weights),
+            Sample((x, skip, gamma, beta, bias), {"epsilon": 1e-3}, weights),
+            Sample((x, skip, gamma, None, bias), constants=weights),
+            Sample((x, drawn(6, 3, 4), gamma, beta)),
+            Sample((x, drawn(6, 1, 3, 4), gamma))
+        ]
 
 
 @operator("SkipSimplifiedLayerNormalization", domain="com.microsoft")
 class SkipSimplifiedLayerNormalization(Composition):
-    """Simplified layer normalisation of input + skip + bias. Outputs: the result, (nothing), inverse of the root, the sum."""
+    """Simplified layer normalisation of input + skip + bias. Outputs: the result, (nothing), inverse of the
+    root, the sum.
+    """
 
     epsilon: float = 1e-12
 
@@ -88,7 +102,11 @@ class SkipSimplifiedLayerNormalization(Composition):
     def samples(cls) -> list[Sample]:
         x, skip, gamma, bias = drawn(1, 2, 3, 4), drawn(2, 2, 3, 4), drawn(3, 4), drawn(5, 4)
         weights = frozenset({2, 3})
-        return [Sample((x, skip, gamma), constants=weights), Sample((x, skip, gamma, bias), {"epsilon": 1e-3}, weights), Sample((x, drawn(6, 3, 4), gamma))]
+        return [
+            Sample((x, skip, gamma), constants=weights),
+            Sample((x, skip, gamma, bias), {"epsilon": 1e-3}, weights),
+            Sample((x, drawn(6, 3, 4), gamma))
+        ]
 
 
 def _embedded(a: Algebra, ids: Value, table: Value) -> Value:
@@ -115,30 +133,38 @@ def _words_before_padding(a: Algebra, mask: Value | None, batch: int) -> Value:
 
 @operator("EmbedLayerNormalization", domain="com.microsoft")
 class EmbedLayerNormalization(Composition):
-    """Layer normalisation of the sum of word, position and segment embeddings. Outputs: the result, mask index, the sum."""
+    """Layer normalisation of the sum of word, position and segment embeddings. Outputs: the result, mask
+    index, the sum.
+    """
 
     epsilon: float = 1e-12
     mask_index_type: int = 0
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a, ids = Algebra(build), required(inputs, 0)
-        total = a.add(_embedded(a, ids, required(inputs, 2)), _positions(a, present(inputs, 8), ids.shape[1], required(inputs, 3)))
+        total = a.add(_embedded(a, ids, required(inputs, 2)),
+                      _positions(a, present(inputs, 8), ids.shape[1], required(inputs, 3)))
         segments, table = present(inputs, 1), present(inputs, 4)
         if segments is not None and table is not None:
             total = a.add(total, _embedded(a, segments, table))
-        y = build.many(LayerNormalization(-1, self.epsilon), total, required(inputs, 5), required(inputs, 6))[0]
+        y = build.many(LayerNormalization(-1, self.epsilon), total, required(inputs, 5), required(inputs,
+                                                                                                  6))[0]
         return [y, _words_before_padding(a, present(inputs, 7), ids.shape[0]), total]
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        ids, segments = np.asarray([[1, 4, 0], [2, 2, 3]], np.int32), np.asarray([[0, 1, 1], [0, 0, 1]], np.int32)
-        words, places, kinds, gamma, beta = drawn(1, 5, 4), drawn(2, 6, 4), drawn(3, 2, 4), drawn(4, 4), drawn(5, 4)
-        mask, where = np.asarray([[1, 1, 0], [1, 1, 1]], np.int32), np.asarray([[0, 2, 1], [5, 1, 1]], np.int32)
+        ids, segments = np.asarray([[1, 4, 0], [2, 2, 3]], np.int32), np.asarray([[0, 1, 1], [0, 0, 1]],
+                                                                                 np.int32)
+        words, places, kinds, gamma, beta = drawn(1, 5, 4), drawn(2, 6, 4), drawn(3, 2,
+                                                                                  4), drawn(4,
+                                                                                            4), drawn(5, 4)
+        mask, where = np.asarray([[1, 1, 0], [1, 1, 1]], np.int32), np.asarray([[0, 2, 1], [5, 1, 1]],
+                                                                               np.int32)
         weights = frozenset({2, 3, 4, 5, 6})
         return [Sample((ids, segments, words, places, kinds, gamma, beta), {"epsilon": 1e-5}, weights, 2),
                 Sample((ids, None, words, places, None, gamma, beta), {}, weights, 2),
                 Sample((ids, segments, words, places, kinds, gamma, beta, mask), {}, weights, 2),
-                Sample((ids, segments, words, places, kinds, gamma, beta, mask, where), {}, weights, 3)]  # fmt: skip
+                Sample((ids, segments, words, places, kinds, gamma, beta, mask, where), {}, weights, 3)]
 
 
 @operator("QEmbedLayerNormalization", domain="com.microsoft")
@@ -149,7 +175,10 @@ class QEmbedLayerNormalization(Composition):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         ids, words = required(inputs, 0), required(inputs, 2)
-        return [TensorType(DType.FLOAT32, (*ids.shape, words.shape[-1])), TensorType(DType.INT32, ids.shape[:1])]
+        return [
+            TensorType(DType.FLOAT32, (*ids.shape, words.shape[-1])),
+            TensorType(DType.INT32, ids.shape[:1])
+        ]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a, ids, segments = Algebra(build), required(inputs, 0), present(inputs, 1)
@@ -171,7 +200,8 @@ class QEmbedLayerNormalization(Composition):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(3)
-        ids, segments = np.asarray([[1, 4, 0], [2, 2, 3]], np.int32), np.asarray([[0, 1, 1], [0, 0, 1]], np.int32)
+        ids, segments = np.asarray([[1, 4, 0], [2, 2, 3]], np.int32), np.asarray([[0, 1, 1], [0, 0, 1]],
+                                                                                 np.int32)
         tables = [np.asarray(rng.integers(0, 256, s), np.uint8) for s in ((5, 4), (6, 4), (2, 4), (4,), (4,))]
         scales = [np.asarray(v, np.float32) for v in (0.02, 0.01, 0.03, 0.01, 0.02)]
         zeros = [np.asarray(v, np.uint8) for v in (120, 130, 99, 3, 128)]

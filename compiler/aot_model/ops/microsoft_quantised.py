@@ -1,4 +1,5 @@
-"""com.microsoft: quantised operators as what they mean: dequantise, compute, quantise. Source: ONNX Runtime's contrib operators.
+"""com.microsoft: quantised operators as what they mean: dequantise, compute, quantise. Source: ONNX Runtime's
+contrib operators.
 
 The pass fuse_qdq makes integer arithmetic of that.
 """
@@ -40,7 +41,9 @@ _I8 = np.int8
 
 @operator("QGemm", domain="com.microsoft")
 class QGemm(AsQdq):
-    """alpha * a' * b' + c, c an int32 in units of the product of scales and alpha; a float result without y's scale."""
+    """alpha * a' * b' + c, c an int32 in units of the product of scales and alpha; a float result without y's
+    scale.
+    """
 
     alpha: float = 1.0
     transA: int = 0
@@ -59,24 +62,37 @@ class QGemm(AsQdq):
         each = np.asarray([0.01, 0.02, 0.005, 0.03], np.float32), np.zeros(4, _I8)
         constants = frozenset(range(1, 9))
         return [
-            Sample((x, *a, w, *b, bias, *y), {}, constants), Sample((x, *a, w, *each, bias, *y), {}, constants), Sample((x, *a, w, *b), {}, constants),
+            Sample((x, *a, w, *b, bias, *y), {}, constants),
+            Sample((x, *a, w, *each, bias, *y), {}, constants),
+            Sample((x, *a, w, *b), {}, constants),
             Sample((x, *a, np.ascontiguousarray(w.T), *each, bias), {"transB": 1, "alpha": 0.5}, constants),
             Sample((np.ascontiguousarray(x.T), *a, w, *b, None, *y), {"transA": 1}, constants),
-        ]  # fmt: skip
+        ]
 
 
 class _Pair(AsQdq):
     function: ClassVar[str]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return [quantised(build, build(op(self.function), dequantised(build, inputs, 0), dequantised(build, inputs, 3)), inputs, 6)]
+        return [
+            quantised(build,
+                      build(op(self.function), dequantised(build, inputs, 0), dequantised(build, inputs, 3)),
+                      inputs, 6)
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         constants = frozenset({1, 2, 4, 5, 6, 7})
-        signed = (_draw(3, 2, 7, dtype=_I8), *_parameters(0.05, -7, _I8), _draw(4, 7, dtype=_I8), *_parameters(0.02, 11, _I8), *_parameters(0.06, 3, _I8))
-        unsigned = (_draw(1, 2, 3, 4), *_parameters(0.031, 120), _draw(2, 2, 3, 4), *_parameters(0.017, 99), *_parameters(0.043, 128))
-        return [Sample(unsigned, {}, constants), Sample(signed, {}, constants), Sample(signed, {}, constants | {3}), Sample((*unsigned[:3], _draw(2, 1), *unsigned[4:]), {}, constants)]
+        signed = (_draw(3, 2, 7, dtype=_I8), *_parameters(0.05, -7, _I8), _draw(4, 7, dtype=_I8),
+                  *_parameters(0.02, 11, _I8), *_parameters(0.06, 3, _I8))
+        unsigned = (_draw(1, 2, 3, 4), *_parameters(0.031, 120), _draw(2, 2, 3, 4), *_parameters(0.017, 99),
+                    *_parameters(0.043, 128))
+        return [
+            Sample(unsigned, {}, constants),
+            Sample(signed, {}, constants),
+            Sample(signed, {}, constants | {3}),
+            Sample((*unsigned[:3], _draw(2, 1), *unsigned[4:]), {}, constants)
+        ]
 
 
 @operator("QLinearAdd", domain="com.microsoft")
@@ -105,8 +121,12 @@ class _One(AsQdq):
     @classmethod
     def samples(cls) -> list[Sample]:
         every, constants = np.arange(256, dtype=np.uint8), frozenset({1, 2, 3, 4})
-        signed = (np.arange(-128, 128, dtype=np.int8).reshape(2, 128), *_parameters(0.07, -5, _I8), *_parameters(0.05, -20, _I8))
-        return [Sample((every, *_parameters(0.05, 128), *_parameters(1 / 256, 0)), {}, constants), Sample(signed, {}, constants)]
+        signed = (np.arange(-128, 128, dtype=np.int8).reshape(2, 128), *_parameters(0.07, -5, _I8),
+                  *_parameters(0.05, -20, _I8))
+        return [
+            Sample((every, *_parameters(0.05, 128), *_parameters(1 / 256, 0)), {}, constants),
+            Sample(signed, {}, constants)
+        ]
 
 
 @operator("QLinearLeakyRelu", domain="com.microsoft")
@@ -142,15 +162,22 @@ class QLinearSoftmax(_One):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        inputs, constants = (_draw(1, 3, 2, 8), *_parameters(0.05, 128), *_parameters(1 / 256, 0)), frozenset({1, 2, 3, 4})
-        cases: list[dict[str, Any]] = [{"axis": -1, "opset": 13}, {"axis": 1, "opset": 13}, {"axis": 2, "opset": 11}, {"axis": 1, "opset": 11}]
+        inputs, constants = (_draw(1, 3, 2, 8), *_parameters(0.05, 128),
+                             *_parameters(1 / 256, 0)), frozenset({1, 2, 3, 4})
+        cases: list[dict[str, Any]] = [{"axis": -1, "opset": 13}, {"axis": 1, "opset": 13},
+                                       {"axis": 2, "opset": 11}, {"axis": 1, "opset": 11}]
         signed = (_draw(2, 4, 10, dtype=_I8), *_parameters(0.1, 3, _I8), *_parameters(1 / 256, -128, _I8))
         odd = (_draw(3, 4, 6), *_parameters(0.03, 120), *_parameters(0.00373, 0))  # 268.1 steps
-        return [*(Sample(inputs, c, constants) for c in cases), *(Sample(s, {"axis": -1, "opset": 13}, constants) for s in (signed, odd))]
+        return [
+            *(Sample(inputs, c, constants) for c in cases),
+            *(Sample(s, {"axis": -1, "opset": 13}, constants) for s in (signed, odd))
+        ]
 
 
 def _whole_steps(build: Build, inputs: Inputs) -> Inputs:
-    """The inputs with a scale of which 1 is a whole number of steps: ONNX Runtime multiplies by the integer part of 1 / scale."""
+    """The inputs with a scale of which 1 is a whole number of steps: ONNX Runtime multiplies by the integer
+    part of 1 / scale.
+    """
     scale = required(inputs, 3)
     steps = None if scale.data is None else np.floor(np.float32(1) / np.asarray(scale.data, np.float32))
     if steps is None or not (steps >= 1).all():
@@ -188,7 +215,10 @@ class QLinearGlobalAveragePool(_ChannelsLast):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, last, scales, constants = _draw(1, 1, 3, 5, 4), _draw(2, 1, 5, 4, 8), (*_parameters(0.0513, 128), *_parameters(0.0307, 120)), frozenset({1, 2, 3, 4})
+        x, last, scales, constants = _draw(1, 1, 3, 5,
+                                           4), _draw(2, 1, 5, 4,
+                                                     8), (*_parameters(0.0513, 128),
+                                                          *_parameters(0.0307, 120)), frozenset({1, 2, 3, 4})
         return [Sample((x, *scales), {}, constants), Sample((last, *scales), {"channels_last": 1}, constants)]
 
 
@@ -205,14 +235,21 @@ class QLinearAveragePool(_ChannelsLast):
     strides: Ints | None = None
 
     def pool(self) -> Operator:
-        return AveragePool(self.kernel_shape, self.auto_pad, self.ceil_mode, self.count_include_pad, None, self.pads, self.strides)
+        return AveragePool(self.kernel_shape, self.auto_pad, self.ceil_mode, self.count_include_pad, None,
+                           self.pads, self.strides)
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, scales, constants = _draw(1, 1, 3, 6, 5), (*_parameters(0.0513, 128), *_parameters(0.0307, 120)), frozenset({1, 2, 3, 4})
-        cases: list[dict[str, Any]] = [{"strides": (2, 2)}, {"pads": (1, 0, 0, 1)}, {"pads": (1, 1, 1, 1), "count_include_pad": 1}, {"channels_last": 1}, {"ceil_mode": 1, "strides": (2, 2)}]
+        x, scales, constants = _draw(1, 1, 3, 6, 5), (*_parameters(0.0513, 128),
+                                                      *_parameters(0.0307, 120)), frozenset({1, 2, 3, 4})
+        cases: list[dict[str, Any]] = [{"strides": (2, 2)}, {"pads": (1, 0, 0, 1)},
+                                       {"pads": (1, 1, 1, 1), "count_include_pad": 1}, {"channels_last": 1},
+                                       {"ceil_mode": 1, "strides": (2, 2)}]
         signed = (_draw(1, 1, 3, 6, 5, dtype=_I8), *_parameters(0.0513, 3, _I8), *_parameters(0.0409, 3, _I8))
-        return [*(Sample((x, *scales), {"kernel_shape": (3, 2), **c}, constants) for c in cases), Sample(signed, {"kernel_shape": (2, 2)}, constants)]
+        return [
+            *(Sample((x, *scales), {"kernel_shape": (3, 2), **c}, constants) for c in cases),
+            Sample(signed, {"kernel_shape": (2, 2)}, constants)
+        ]
 
 
 @operator("QLinearConcat", domain="com.microsoft")
@@ -232,7 +269,10 @@ class QLinearConcat(AsQdq):
         y, a, b = _parameters(0.05, 128), _parameters(0.05, 128), _parameters(0.07, 90)
         pieces = (_draw(1, 2, 3), *a, _draw(2, 2, 4), *b, _draw(3, 2, 1), *_parameters(0.01, 0))
         parameters = frozenset({0, 1, 3, 4, 6, 7, 9, 10})
-        return [Sample((*y, *pieces), {"axis": 1}, parameters), Sample((*y, *pieces), {"axis": -1}, parameters | {5})]
+        return [
+            Sample((*y, *pieces), {"axis": 1}, parameters),
+            Sample((*y, *pieces), {"axis": -1}, parameters | {5})
+        ]
 
 
 @operator("QLinearWhere", domain="com.microsoft")
@@ -246,8 +286,12 @@ class QLinearWhere(AsQdq):
     @classmethod
     def samples(cls) -> list[Sample]:
         condition = np.asarray([[True], [False], [True]])
-        inputs = (condition, _draw(1, 3, 4), *_parameters(0.05, 128), _draw(2, 4), *_parameters(0.03, 99), *_parameters(0.06, 120))
-        return [Sample(inputs, {}, frozenset({2, 3, 5, 6, 7, 8})), Sample(inputs, {}, frozenset({2, 3, 4, 5, 6, 7, 8}))]
+        inputs = (condition, _draw(1, 3, 4), *_parameters(0.05, 128), _draw(2, 4), *_parameters(0.03, 99),
+                  *_parameters(0.06, 120))
+        return [
+            Sample(inputs, {}, frozenset({2, 3, 5, 6, 7, 8})),
+            Sample(inputs, {}, frozenset({2, 3, 4, 5, 6, 7, 8}))
+        ]
 
 
 @operator("QLinearReduceMean", domain="com.microsoft")
@@ -271,13 +315,19 @@ class QLinearReduceMean(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        inputs, constants = (_draw(1, 2, 3, 5), *_parameters(0.0513, 120), *_parameters(0.0307, 99)), frozenset({1, 2, 3, 4})
-        return [Sample(inputs, {"axes": a, "keepdims": k}, constants) for a, k in (((1,), 1), ((0, 2), 0), ((-1,), 0))]
+        inputs, constants = (_draw(1, 2, 3, 5), *_parameters(0.0513, 120),
+                             *_parameters(0.0307, 99)), frozenset({1, 2, 3, 4})
+        return [
+            Sample(inputs, {"axes": a, "keepdims": k}, constants)
+            for a, k in (((1,), 1), ((0, 2), 0), ((-1,), 0))
+        ]
 
 
 @operator("QLinearConv", domain="com.microsoft")
 class MicrosoftQLinearConv(QLinearConv):
-    """ONNX's QLinearConv, channels last where the attribute says so; weights are (O, I / group, spatial…) either way."""
+    """ONNX's QLinearConv, channels last where the attribute says so; weights are (O, I / group, spatial…)
+    either way.
+    """
 
     channels_last: int = 0
 
@@ -289,14 +339,17 @@ class MicrosoftQLinearConv(QLinearConv):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, w, bias = _draw(1, 1, 5, 6, 4), _draw(2, 3, 4, 3, 3, dtype=_I8), np.asarray([100, -2000, 700], np.int32)
+        x, w, bias = _draw(1, 1, 5, 6, 4), _draw(2, 3, 4, 3, 3, dtype=_I8), np.asarray([100, -2000, 700],
+                                                                                       np.int32)
         scales = np.asarray([0.01, 0.02, 0.005], np.float32), np.zeros(3, _I8)
         inputs = (x, *_parameters(0.02, 120), w, *scales, *_parameters(0.3, 110), bias)
         constants = frozenset(range(1, 9))
         return [
-            Sample(inputs, {"channels_last": 1, "pads": (1, 1, 1, 1)}, constants), Sample((x.transpose(0, 3, 1, 2).copy(), *inputs[1:]), {"strides": (2, 1)}, constants),
-            Sample((x, *inputs[1:3], w[:, :1].repeat(4, 0)[:8, :1], *_parameters(0.01, 0, _I8), *inputs[6:8]), {"channels_last": 1, "group": 4}, constants - {8}),
-        ]  # fmt: skip
+            Sample(inputs, {"channels_last": 1, "pads": (1, 1, 1, 1)}, constants),
+            Sample((x.transpose(0, 3, 1, 2).copy(), *inputs[1:]), {"strides": (2, 1)}, constants),
+            Sample((x, *inputs[1:3], w[:, :1].repeat(4, 0)[:8, :1], *_parameters(0.01, 0, _I8), *inputs[6:8]),
+                   {"channels_last": 1, "group": 4}, constants - {8}),
+        ]
 
 
 @operator("QuantizeLinear", domain="com.microsoft")
@@ -310,10 +363,15 @@ class MicrosoftQuantizeLinear(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, each = np.asarray([[-1.5, -0.25, 0.0], [0.5, 0.75, 1e9]], np.float32), np.asarray([0.1, 0.5], np.float32)
+        x, each = np.asarray([[-1.5, -0.25, 0.0], [0.5, 0.75, 1e9]], np.float32), np.asarray([0.1, 0.5],
+                                                                                             np.float32)
         one, constants = np.asarray(0.001, np.float32), frozenset({1, 2})
         zeros = [np.asarray(z, t) for z, t in ((3, np.uint16), (-7, np.int16), (100, np.uint8), (5, np.int8))]
-        return [*(Sample((x, one if z.dtype.itemsize == 2 else each[:1].reshape(()), z), {}, constants) for z in zeros), Sample((x, each, np.asarray([1, -2], np.int16)), {"axis": 0}, constants)]
+        return [
+            *(Sample((x, one if z.dtype.itemsize == 2 else each[:1].reshape(()), z), {}, constants)
+              for z in zeros),
+            Sample((x, each, np.asarray([1, -2], np.int16)), {"axis": 0}, constants)
+        ]
 
 
 @operator("DequantizeLinear", domain="com.microsoft")
@@ -327,8 +385,14 @@ class MicrosoftDequantizeLinear(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, one, constants = np.asarray([[-8, 7, 3], [0, 1, -1]]), np.asarray(0.1, np.float32), frozenset({1, 2})
-        cases = [(x * 4000, np.int16, -5), (x + 30000, np.uint16, 9), (x * 10, np.int8, 3), (x + 100, np.uint8, 7), (x, ml_dtypes.int4, -2), (x + 8, ml_dtypes.uint4, 3)]
+        x, one, constants = np.asarray([[-8, 7, 3], [0, 1, -1]]), np.asarray(0.1,
+                                                                             np.float32), frozenset({1, 2})
+        cases = [(x * 4000, np.int16, -5), (x + 30000, np.uint16, 9), (x * 10, np.int8, 3),
+                 (x + 100, np.uint8, 7), (x, ml_dtypes.int4, -2), (x + 8, ml_dtypes.uint4, 3)]
         each = (x.astype(np.int16), np.asarray([0.1, 0.2, 3], np.float32), np.asarray([1, -2, 0], np.int16))
         small = frozenset({0, 1, 2})  # ONNX Runtime's Python interface takes no array of 4-bit integers
-        return [*(Sample((v.astype(t), one, np.asarray(z, t)), {}, constants if v.astype(t).dtype.kind in "iu" else small) for v, t, z in cases), Sample(each, {}, constants)]
+        return [
+            *(Sample((v.astype(t), one, np.asarray(z, t)), {},
+                     constants if v.astype(t).dtype.kind in "iu" else small) for v, t, z in cases),
+            Sample(each, {}, constants)
+        ]

@@ -1,4 +1,6 @@
-"""com.microsoft: spectra of real signals, and products of complex numbers. Source: ONNX Runtime's contrib operators."""
+"""com.microsoft: spectra of real signals, and products of complex numbers. Source: ONNX Runtime's contrib
+operators.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from aot_model.ops.signal import DFT
 
 def _check(normalized: int, onesided: int, signal_ndim: int) -> None:
     if normalized or not onesided or signal_ndim != 1:
-        raise OperatorError("a transform that is normalised, of both sides, or of several axes is not supported", "E202", "export it as ONNX's DFT")
+        raise OperatorError(
+            "a transform that is normalised, of both sides, or of several axes is not supported", "E202",
+            "export it as ONNX's DFT")
 
 
 @operator("Rfft", domain="com.microsoft")
@@ -28,7 +32,10 @@ class Rfft(Composition):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         _check(self.normalized, self.onesided, self.signal_ndim)
         a, x = Algebra(build), required(inputs)
-        return [build(DFT(0, 1), a.reshape(x, *x.shape, 1), None, a.build.constant(np.asarray(x.type.rank - 1, np.int64)))]
+        return [
+            build(DFT(0, 1), a.reshape(x, *x.shape, 1), None,
+                  a.build.constant(np.asarray(x.type.rank - 1, np.int64)))
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         y = np.fft.rfft(np.asarray(arrays[0], np.float64))

@@ -52,13 +52,19 @@ class Scaler(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        forms: list[dict[str, Any]] = [{"offset": (0.5, -1.0, 2.0), "scale": (1.0, 0.5, -3.0)}, {"offset": (0.5,), "scale": (2.0,)}]
-        return [*(Sample((_draw(4, 3),), f) for f in forms), Sample((np.asarray([[1, -5, 7]], np.int64),), forms[0])]
+        forms: list[dict[str, Any]] = [{"offset": (0.5, -1.0, 2.0), "scale": (1.0, 0.5, -3.0)},
+                                       {"offset": (0.5,), "scale": (2.0,)}]
+        return [
+            *(Sample((_draw(4, 3),), f) for f in forms),
+            Sample((np.asarray([[1, -5, 7]], np.int64),), forms[0])
+        ]
 
 
 @operator("Normalizer", domain="ai.onnx.ml")
 class Normalizer(Operator):
-    """Each row divided by its maximum (MAX), its sum of magnitudes (L1) or its length (L2); as it is where that is 0."""
+    """Each row divided by its maximum (MAX), its sum of magnitudes (L1) or its length (L2); as it is where
+    that is 0.
+    """
 
     norm: str = "MAX"
 
@@ -70,7 +76,8 @@ class Normalizer(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = as_float(build, required(inputs))
-        divisor = reduction({"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}[self.norm], build, x, (x.type.rank - 1,))
+        divisor = reduction({"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}[self.norm], build, x,
+                            (x.type.rank - 1,))
         nothing = build(op("Equal"), divisor, build.constant(0, DType.FLOAT32))
         return [build(op("Div"), x, build(Where(), nothing, build.constant(1, DType.FLOAT32), divisor))]
 
@@ -83,7 +90,9 @@ class Normalizer(Operator):
 
 @operator("Imputer", domain="ai.onnx.ml")
 class Imputer(Operator):
-    """Elements that equal one value (NaN: that are NaN) become another, the same for all features or one for each."""
+    """Elements that equal one value (NaN: that are NaN) become another, the same for all features or one for
+    each.
+    """
 
     imputed_value_floats: tuple[float, ...] = ()
     imputed_value_int64s: tuple[int, ...] = ()
@@ -100,7 +109,8 @@ class Imputer(Operator):
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = required(inputs)
-        new = build.constant(self.imputed_value_floats if x.dtype.is_float else self.imputed_value_int64s, x.dtype)
+        new = build.constant(self.imputed_value_floats if x.dtype.is_float else self.imputed_value_int64s,
+                             x.dtype)
         if x.dtype.is_float and math.isnan(self.replaced_value_float):
             found = build(op("IsNaN"), x)
         else:
@@ -136,14 +146,20 @@ class Binarizer(Operator):
         else:
             # x > t is x > floor(t) for integers; beyond the type it is always or never.
             low, high = x.dtype.limits
-            whole = max(min(math.floor(self.threshold), high), low - 1) if math.isfinite(self.threshold) else high if self.threshold > 0 else low - 1
-            above = const(True, DType.BOOL) if whole < low else call("lt", const(whole, x.dtype), x, dtype=DType.BOOL)
+            whole = max(min(math.floor(self.threshold), high), low
+                        - 1) if math.isfinite(self.threshold) else high if self.threshold > 0 else low - 1
+            above = const(True, DType.BOOL) if whole < low else call(
+                "lt", const(whole, x.dtype), x, dtype=DType.BOOL)
         return cast(above, x.dtype)
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = _draw(4, 3)
-        return [Sample((v,), {"threshold": t}) for t in (0.0, 0.5, -1.25) for v in (x, x.astype(np.float64), x.astype(np.int64), x.astype(np.int32))]
+        return [
+            Sample((v,), {"threshold": t})
+            for t in (0.0, 0.5, -1.25)
+            for v in (x, x.astype(np.float64), x.astype(np.int64), x.astype(np.int32))
+        ]
 
 
 @operator("FeatureVectorizer", domain="ai.onnx.ml")
@@ -158,12 +174,15 @@ class FeatureVectorizer(Operator):
         if any(len(s) != 2 or s[0] != shapes[0][0] for s in shapes):
             raise OperatorError(f"inputs {', '.join(str(v.type) for v in values)} do not go side by side")
         if self.inputdimensions and self.inputdimensions != tuple(s[1] for s in shapes):
-            raise OperatorError(f"inputdimensions {list(self.inputdimensions)} are not the columns of the inputs", "E202")
+            raise OperatorError(
+                f"inputdimensions {list(self.inputdimensions)} are not the columns of the inputs", "E202")
         return [TensorType(DType.FLOAT32, (shapes[0][0], sum(s[1] for s in shapes)))]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         floats = [as_float(build, required(inputs, k)) for k in range(len(inputs))]
-        return [build(Concat(1), *(v if v.type.rank == 2 else build(ReshapeTo((1, *v.shape)), v) for v in floats))]
+        return [
+            build(Concat(1), *(v if v.type.rank == 2 else build(ReshapeTo((1, *v.shape)), v) for v in floats))
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -189,4 +208,8 @@ class ArrayFeatureExtractor(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         places = np.asarray([2, 0], np.int64)
-        return [Sample((_draw(3, 4), places)), Sample((_draw(3, 4), places.reshape(1, 2)), {}, frozenset({1})), Sample((_draw(2, 2, 3), places))]
+        return [
+            Sample((_draw(3, 4), places)),
+            Sample((_draw(3, 4), places.reshape(1, 2)), {}, frozenset({1})),
+            Sample((_draw(2, 2, 3), places))
+        ]

@@ -1,4 +1,5 @@
-"""From scores to labels and probabilities: what linear models, trees and support vector machines of ai.onnx.ml share.
+"""From scores to labels and probabilities: what linear models, trees and support vector machines of
+ai.onnx.ml share.
 
 Source: ONNX-ML operator specification; where it is silent (two classes with one score), ONNX Runtime.
 """
@@ -42,7 +43,8 @@ def label_type(integers: Sequence[int], strings: Sequence[str], string_type: DTy
     return string_type if strings else DType.INT64
 
 
-def labels(build: Build, scores: Value, integers: Sequence[int], strings: Sequence[str], string_type: DType) -> Value:
+def labels(build: Build, scores: Value, integers: Sequence[int], strings: Sequence[str],
+           string_type: DType) -> Value:
     """The label of the class with the highest score, the first of equals, for each row."""
     table = build.constant(slots(strings, string_type)) if strings else build.constant(integers, DType.INT64)
     return build(Gather(0), table, build(ArgMax(1, 0), scores))
@@ -50,7 +52,9 @@ def labels(build: Build, scores: Value, integers: Sequence[int], strings: Sequen
 
 @operator("Probit", domain="aot", elementwise=True)
 class Probit(Operator):
-    """The quantile of the normal distribution, by Winitzki's approximation of the inverse error function (2008)."""
+    """The quantile of the normal distribution, by Winitzki's approximation of the inverse error function
+    (2008).
+    """
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [required(inputs).type]
@@ -98,6 +102,7 @@ def _softmax_zero(build: Build, scores: Value) -> Value:
     most = reduction("ReduceMax", build, scores, (1,))
     counts = build(op("Greater"), build(op("Abs"), scores), build.constant(1e-7, DType.FLOAT32))
     powers = build(op("Exp"), build(op("Sub"), scores, most))
-    total = reduction("ReduceSum", build, build(Where(), counts, powers, build.constant(0, DType.FLOAT32)), (1,))
+    total = reduction("ReduceSum", build, build(Where(), counts, powers, build.constant(0, DType.FLOAT32)),
+                      (1,))
     rest = build(op("Mul"), scores, build(op("Exp"), build(op("Neg"), most)))
     return build(op("Div"), build(Where(), counts, powers, rest), total)

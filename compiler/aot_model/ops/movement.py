@@ -12,7 +12,17 @@ from aot_model.ir.expr import Expr, Index, call, cast, const, logical_and, selec
 from aot_model.ir.index import add, less, mod, mul, sub
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.registry import axis_of, broadcast, broadcast_index, ints, listed, normal_axis, operator, required, static
+from aot_model.ops.registry import (
+    axis_of,
+    broadcast,
+    broadcast_index,
+    ints,
+    listed,
+    normal_axis,
+    operator,
+    required,
+    static,
+)
 from aot_model.ops.views import ramp
 
 MAX_PIECES = 4096
@@ -44,7 +54,8 @@ class Transpose(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((ramp(2, 3, 4),), {"perm": p}) for p in [(0, 2, 1), (2, 1, 0), (1, 2, 0)]] + [Sample((ramp(3, 1),))]
+        return [Sample((ramp(2, 3, 4),), {"perm": p})
+                for p in [(0, 2, 1), (2, 1, 0), (1, 2, 0)]] + [Sample((ramp(3, 1),))]
 
 
 @operator("Slice", movement=True)
@@ -73,18 +84,28 @@ class Slice(Operator):
         return [TensorType(required(inputs).dtype, tuple(n for _, _, n in self._ranges(inputs)))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        return at(required(inputs), tuple(add(mul(i, step), start) for i, (start, step, _) in zip(index, self._ranges(inputs), strict=True)))
+        return at(
+            required(inputs),
+            tuple(
+                add(mul(i, step), start)
+                for i, (start, step, _) in zip(index, self._ranges(inputs), strict=True)))
 
     @classmethod
     def samples(cls) -> list[Sample]:
         def case(x: np.ndarray, *parts: tuple[int, ...]) -> Sample:
-            return Sample((x, *(np.asarray(p, np.int64) for p in parts)), constants=frozenset(range(1, len(parts) + 1)))
+            return Sample((x, *(np.asarray(p, np.int64) for p in parts)),
+                          constants=frozenset(range(1,
+                                                    len(parts) + 1)))
 
         x = ramp(4, 5)
         return [
-            case(x, (1,), (3,)), case(x, (0, -3), (4, 5), (0, 1), (2, 1)), case(x, (-1,), (-100,), (1,), (-1,)),
-            case(x, (3,), (0,), (1,), (-2,)), case(x, (1,), (2**62,), (-1,)), case(ramp(1, 3), (0,), (1,), (0,)),
-        ]  # fmt: skip
+            case(x, (1,), (3,)),
+            case(x, (0, -3), (4, 5), (0, 1), (2, 1)),
+            case(x, (-1,), (-100,), (1,), (-1,)),
+            case(x, (3,), (0,), (1,), (-2,)),
+            case(x, (1,), (2**62,), (-1,)),
+            case(ramp(1, 3), (0,), (1,), (0,)),
+        ]
 
 
 @operator("Concat", movement=True)
@@ -98,9 +119,12 @@ class Concat(Operator):
         first = values[0]
         a = normal_axis(self.axis, first.type.rank)
         for v in values[1:]:
-            if v.dtype is not first.dtype or v.shape[:a] != first.shape[:a] or v.shape[a + 1 :] != first.shape[a + 1 :]:
+            if v.dtype is not first.dtype or v.shape[:a] != first.shape[:a] or v.shape[a + 1:] != first.shape[
+                    a + 1:]:
                 raise OperatorError(f"cannot concatenate {first.type} and {v.type} along axis {a}")
-        return [TensorType(first.dtype, (*first.shape[:a], sum(v.shape[a] for v in values), *first.shape[a + 1 :]))]
+        return [
+            TensorType(first.dtype, (*first.shape[:a], sum(v.shape[a] for v in values), *first.shape[a + 1:]))
+        ]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         values = [required(inputs, i) for i in range(len(inputs))]
@@ -118,12 +142,18 @@ class Concat(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((ramp(2, 3), ramp(2, 1), ramp(2, 4)), {"axis": 1}), Sample((ramp(1, 3), ramp(2, 3)), {"axis": -2}), Sample((ramp(3),), {"axis": 0})]
+        return [
+            Sample((ramp(2, 3), ramp(2, 1), ramp(2, 4)), {"axis": 1}),
+            Sample((ramp(1, 3), ramp(2, 3)), {"axis": -2}),
+            Sample((ramp(3),), {"axis": 0})
+        ]
 
 
 @operator("Split", movement=True)
 class Split(Operator):
-    """Consecutive pieces along an axis: sizes from the second input, or num_outputs equal ones (the last may be smaller)."""
+    """Consecutive pieces along an axis: sizes from the second input, or num_outputs equal ones (the last may
+    be smaller).
+    """
 
     axis: int = 0
     num_outputs: int | None = None
@@ -159,7 +189,7 @@ class Split(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [Sample((ramp(2, 6),), {"axis": 1, "num_outputs": 3}, outputs=3),
-                Sample((ramp(5), np.asarray([2, 3], np.int64)), constants=frozenset({1}), outputs=2)]  # fmt: skip
+                Sample((ramp(5), np.asarray([2, 3], np.int64)), constants=frozenset({1}), outputs=2)]
 
 
 @operator("Expand", movement=True)
@@ -177,7 +207,10 @@ class Expand(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((ramp(3, 1), np.asarray(s, np.int64)), constants=frozenset({1})) for s in [(2, 3, 4), (1, 1), (3, 4)]]
+        return [
+            Sample((ramp(3, 1), np.asarray(s, np.int64)), constants=frozenset({1}))
+            for s in [(2, 3, 4), (1, 1), (3, 4)]
+        ]
 
 
 @operator("Tile", movement=True)
@@ -197,7 +230,10 @@ class Tile(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((ramp(2, 3), np.asarray(r, np.int64)), constants=frozenset({1})) for r in [(2, 2), (1, 1), (3, 1)]]
+        return [
+            Sample((ramp(2, 3), np.asarray(r, np.int64)), constants=frozenset({1}))
+            for r in [(2, 2), (1, 1), (3, 1)]
+        ]
 
 
 @operator("Pad", movement=True)
@@ -210,7 +246,8 @@ class Pad(Operator):
         x = required(inputs)
         data, axes_data = static(inputs, 1, "the pads"), static(inputs, 3, "the axes")
         pads = () if data is None else ints(data)
-        axes = range(x.type.rank) if axes_data is None else [normal_axis(a, x.type.rank) for a in ints(axes_data)]
+        axes = range(
+            x.type.rank) if axes_data is None else [normal_axis(a, x.type.rank) for a in ints(axes_data)]
         if len(pads) != 2 * len(axes):
             raise OperatorError(f"{len(pads)} pads for {len(axes)} axes")
         result = [(0, 0)] * x.type.rank
@@ -261,19 +298,24 @@ class Pad(Operator):
 
 
 def bounded(i: Expr, extent: int) -> Expr:
-    """An index read from memory made safe: negative ones count from the end, what is out of range is clamped."""
+    """An index read from memory made safe: negative ones count from the end, what is out of range is clamped.
+    """
     low, high = bounds(i)
     if low is not None and high is not None and low >= 0 and high < extent:
-        return cast(i, DType.INT32) if i.dtype.bits >= 32 else i  # smaller ones are int wherever they are computed with
+        # smaller ones are int wherever they are computed with
+        return cast(i, DType.INT32) if i.dtype.bits >= 32 else i
     i = cast(i, DType.INT32) if i.dtype.bits < 32 else i
-    wrapped = select(call("lt", i, const(0, i.dtype), dtype=DType.BOOL), call("add", i, const(extent, i.dtype)), i)
+    wrapped = select(call("lt", i, const(0, i.dtype), dtype=DType.BOOL),
+                     call("add", i, const(extent, i.dtype)), i)
     clamped = call("min", call("max", wrapped, const(0, i.dtype)), const(max(extent - 1, 0), i.dtype))
     return cast(clamped, DType.INT32)
 
 
 @operator("Gather", movement=True)
 class Gather(Operator):
-    """y[.., i.., ..] = x[.., indices[i..], ..] along an axis. Indices out of range are clamped, never followed."""
+    """y[.., i.., ..] = x[.., indices[i..], ..] along an axis. Indices out of range are clamped, never
+    followed.
+    """
 
     axis: int = 0
 
@@ -292,4 +334,8 @@ class Gather(Operator):
     def samples(cls) -> list[Sample]:
         x = ramp(4, 3)
         cases = [(0, [0, 3, 1]), (1, [[0, 2], [-1, 1]]), (0, 2), (0, [-4])]
-        return [Sample((x, np.asarray(i, np.int64)), {"axis": a}, c) for a, i in cases for c in (frozenset(), frozenset({1}))]
+        return [
+            Sample((x, np.asarray(i, np.int64)), {"axis": a}, c)
+            for a, i in cases
+            for c in (frozenset(), frozenset({1}))
+        ]

@@ -66,9 +66,11 @@ class Gemm(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            Sample((_draw(2, 3), _draw(3, 4), _draw(4)), constants=frozenset({1, 2})), Sample((_draw(3, 2), _draw(4, 3), _draw(2, 1)),
-            {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}), Sample((_draw(1, 3), _draw(3, 1))),
-        ]  # fmt: skip
+            Sample((_draw(2, 3), _draw(3, 4), _draw(4)), constants=frozenset({1, 2})),
+            Sample((_draw(3, 2), _draw(4, 3), _draw(2, 1)),
+                   {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}),
+            Sample((_draw(1, 3), _draw(3, 1))),
+        ]
 
 
 @operator("Softmax", stepwise=True)
@@ -93,7 +95,12 @@ class Softmax(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(3, 5),)), Sample((_draw(3, 5, 2) * 50,), {"axis": 1}), Sample((_draw(4, 1),)), Sample((_draw(7),), {"axis": 0})]
+        return [
+            Sample((_draw(3, 5),)),
+            Sample((_draw(3, 5, 2) * 50,), {"axis": 1}),
+            Sample((_draw(4, 1),)),
+            Sample((_draw(7),), {"axis": 0})
+        ]
 
 
 @operator("LogSoftmax", stepwise=True)
@@ -110,7 +117,8 @@ class LogSoftmax(Softmax):
 class BatchNormalization(Operator):
     """(x - mean) / sqrt(var + epsilon) * scale + b for each channel (axis 1).
 
-    In training mode mean and variance are those of x, and the running ones are results: old * momentum + new * (1 - momentum).
+    In training mode mean and variance are those of x, and the running ones are results: old * momentum + new
+    * (1 - momentum).
     """
 
     epsilon: float = 1e-5
@@ -127,11 +135,15 @@ class BatchNormalization(Operator):
         centre = reduction("ReduceMean", build, x, axes)
         distance = build(op("Sub"), x, centre)
         spread = reduction("ReduceMean", build, build(op("Mul"), distance, distance), axes)
-        new = [build(ReshapeTo(old.shape), build(Cast(old.dtype), v)) for v, old in ((centre, mean), (spread, var))]
+        new = [
+            build(ReshapeTo(old.shape), build(Cast(old.dtype), v))
+            for v, old in ((centre, mean), (spread, var))
+        ]
         running = []
         for old, v in ((mean, new[0]), (var, new[1])):
             kept = build(op("Mul"), old, scalar(build, self.momentum, old.dtype))
-            running.append(build(op("Add"), kept, build(op("Mul"), v, scalar(build, 1 - self.momentum, v.dtype))))
+            running.append(
+                build(op("Add"), kept, build(op("Mul"), v, scalar(build, 1 - self.momentum, v.dtype))))
         return new[0], new[1], running
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
@@ -154,7 +166,10 @@ class BatchNormalization(Operator):
     def samples(cls) -> list[Sample]:
         v = np.abs(_draw(3)) + 0.5
         inputs = (_draw(2, 3, 4), v, _draw(3), _draw(3), v)
-        return [Sample(inputs, constants=frozenset({1, 2, 3, 4})), Sample(inputs, {"training_mode": 1, "momentum": 0.75}, outputs=3)]
+        return [
+            Sample(inputs, constants=frozenset({1, 2, 3, 4})),
+            Sample(inputs, {"training_mode": 1, "momentum": 0.75}, outputs=3)
+        ]
 
 
 @operator("LayerNormalization")
@@ -186,7 +201,10 @@ class LayerNormalization(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(2, 3, 4), _draw(4), _draw(4)), constants=frozenset({1, 2})), Sample((_draw(2, 3, 4), _draw(3, 4)), {"axis": 1})]
+        return [
+            Sample((_draw(2, 3, 4), _draw(4), _draw(4)), constants=frozenset({1, 2})),
+            Sample((_draw(2, 3, 4), _draw(3, 4)), {"axis": 1})
+        ]
 
 
 @dataclass(frozen=True)
@@ -218,4 +236,5 @@ class _Flattened(Operator):
 
 
 for _name in ("Softmax", "LogSoftmax"):
-    operator(f"{_name}Flattened")(type(f"{_name}Flattened", (_Flattened,), {"__doc__": f"ONNX {_name}, opset 12 and before."}))
+    operator(f"{_name}Flattened")(type(f"{_name}Flattened", (_Flattened,),
+                                       {"__doc__": f"ONNX {_name}, opset 12 and before."}))

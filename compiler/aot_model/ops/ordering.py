@@ -33,9 +33,11 @@ def _distinct(*shape: int) -> np.ndarray:
 
 @operator("TopK", stores_itself=True)
 class TopK(Operator):
-    """The k largest (smallest) elements along an axis, and their indices; of equal ones the first comes first.
+    """The k largest (smallest) elements along an axis, and their indices; of equal ones the first comes
+    first.
 
-    A heap of k elements holds the best so far, the worst of them on top: n log k comparisons, k elements of scratch.
+    A heap of k elements holds the best so far, the worst of them on top: n log k comparisons, k elements of
+    scratch.
     """
 
     axis: int = -1
@@ -85,7 +87,10 @@ class TopK(Operator):
                     text.line(f"yi[(o * {k} + n) * {inner} + j] = heap[n];")
         arguments = [Argument("x", x), Argument("heap", Scratch("heap", max(4 * k, 4), 4, "int32_t"))]
         arguments += [written(n, v) for n, v in (("y", values), ("yi", indices)) if v is not None]
-        site.call("topk", block(text), arguments, helpers=(_HELPERS.format(name=name, t=t, sign=sign, order=order),))
+        site.call("topk",
+                  block(text),
+                  arguments,
+                  helpers=(_HELPERS.format(name=name, t=t, sign=sign, order=order),))
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -116,7 +121,7 @@ AOT_MODEL_INLINE void {name}_sift(const {t} *row, int32_t stride, int32_t *heap,
         place = child;
     }}
     heap[place] = element;
-}}"""
+}}"""  # noqa: E501
 
 _GROW = """\
 int32_t place = size++;
@@ -142,7 +147,10 @@ class _ArgExtreme(Operator):
         a = normal_axis(self.axis, x.type.rank)
         if x.shape and not x.shape[a]:
             raise OperatorError(f"axis {a} of {x.type} is empty")
-        return [TensorType(DType.INT64, (*x.shape[:a], *([1] if self.keepdims and x.shape else []), *x.shape[a + 1 :]))]
+        return [
+            TensorType(DType.INT64,
+                       (*x.shape[:a], *([1] if self.keepdims and x.shape else []), *x.shape[a + 1:]))
+        ]
 
     def fold(self, arrays: list[np.ndarray | None]) -> list[np.ndarray]:  # type: ignore[override]
         x = arrays[0]
@@ -171,7 +179,12 @@ class _ArgExtreme(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray([[2, 2, 1], [3, 10, 10], [-1, -1, -1]], np.float32)
-        return [Sample((x,), {"axis": a, "keepdims": k, "select_last_index": s}) for a in (0, -1) for k in (0, 1) for s in (0, 1)]
+        return [
+            Sample((x,), {"axis": a, "keepdims": k, "select_last_index": s})
+            for a in (0, -1)
+            for k in (0, 1)
+            for s in (0, 1)
+        ]
 
 
 @operator("ArgMax", stores_itself=True)
@@ -262,7 +275,9 @@ class _Cumulative(Operator):
                 for line in ["y[at] = total;", update] if self.exclusive else [update, "y[at] = total;"]:
                     text.line(line)
         overlaps = () if x.is_const else (Overlap(0, 1, 0),)
-        site.call(self.name.lower(), block(text), [Argument("x", x), written("y", site.node.outputs[0])], overlaps=overlaps)
+        site.call(self.name.lower(),
+                  block(text), [Argument("x", x), written("y", site.node.outputs[0])],
+                  overlaps=overlaps)
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -1,4 +1,5 @@
-"""What pools, and undoes pooling, beside maxima and averages: indices of maxima, LpPool, MaxUnpool, Col2Im, LRN.
+"""What pools, and undoes pooling, beside maxima and averages: indices of maxima, LpPool, MaxUnpool, Col2Im,
+LRN.
 
 Source: ONNX operator specification.
 """
@@ -33,7 +34,8 @@ def _draw(*shape: int) -> np.ndarray:
 
 def _window_counts(x: np.ndarray, given: dict[str, Any]) -> Ints:
     k, s, p, d = (given[name] for name in ("kernel", "strides", "pads", "dilations"))
-    return (*x.shape[:2], *((x.shape[2 + a] + p[a] + p[2 + a] - d[a] * (k[a] - 1) - 1) // s[a] + 1 for a in range(2)))
+    return (*x.shape[:2], *((x.shape[2 + a] + p[a] + p[2 + a] - d[a] * (k[a] - 1) - 1) // s[a] + 1
+                            for a in range(2)))
 
 
 def _windows(x: np.ndarray, given: dict[str, Any]) -> list[tuple[list[float], list[int]]]:
@@ -41,9 +43,12 @@ def _windows(x: np.ndarray, given: dict[str, Any]) -> list[tuple[list[float], li
     k, s, p, d = (given[name] for name in ("kernel", "strides", "pads", "dilations"))
     found = []
     for n, c, oy, ox in np.ndindex(_window_counts(x, given)):
-        spots = [(oy * s[0] - p[0] + i * d[0], ox * s[1] - p[1] + j * d[1]) for i in range(k[0]) for j in range(k[1])]
+        spots = [(oy * s[0] - p[0] + i * d[0], ox * s[1] - p[1] + j * d[1])
+                 for i in range(k[0])
+                 for j in range(k[1])]
         inside = [(n, c, a, b) for a, b in spots if 0 <= a < x.shape[2] and 0 <= b < x.shape[3]]
-        found.append(([float(x[spot]) for spot in inside], [int(np.ravel_multi_index(spot, x.shape)) for spot in inside]))
+        found.append(([float(x[spot])
+                       for spot in inside], [int(np.ravel_multi_index(spot, x.shape)) for spot in inside]))
     return found
 
 
@@ -72,7 +77,8 @@ class MaximumPlace(Operator):
             place.append(p)
         hit = call("eq", at(x, tuple(place)), at(y, index), dtype=DType.BOOL)
         if self.column_major:
-            position = flatten_index((*place[:2], *reversed(place[2:])), (*x.shape[:2], *reversed(x.shape[2:])))
+            position = flatten_index((*place[:2], *reversed(place[2:])),
+                                     (*x.shape[:2], *reversed(x.shape[2:])))
         else:
             position = flatten_index(tuple(place), x.shape)
         none = const(x.type.elements, DType.INT64)
@@ -80,20 +86,35 @@ class MaximumPlace(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x = np.asarray(np.random.default_rng(5).integers(0, 4, (1, 2, 5, 4)), np.float32)  # equal numbers: the first counts
-        given: list[dict[str, Any]] = [
-            {"kernel": (2, 3), "strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}, {"kernel": (3, 2), "strides": (2, 1), "pads": (1, 1, 1, 0), "dilations": (1, 1)},
-            {"kernel": (2, 2), "strides": (1, 2), "pads": (0, 0, 0, 0), "dilations": (2, 1), "column_major": 1},
-        ]  # fmt: skip
-        return [Sample((x, np.stack([np.max(v) for v, _ in _windows(x, g)]).reshape(_window_counts(x, g)).astype(np.float32)), g) for g in given]
+        # equal numbers: the first counts
+        x = np.asarray(np.random.default_rng(5).integers(0, 4, (1, 2, 5, 4)), np.float32)
+        given: list[dict[str, Any]] = [{
+            "kernel": (2, 3), "strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)
+        }, {"kernel": (3, 2), "strides": (2, 1), "pads": (1, 1, 1, 0), "dilations": (1, 1)}, {
+            "kernel": (2, 2), "strides": (1, 2), "pads": (0, 0, 0, 0), "dilations": (2, 1), "column_major": 1
+        }]
+        return [
+            Sample(
+                (x, np.stack([np.max(v)
+                              for v, _ in _windows(x, g)]).reshape(_window_counts(x, g)).astype(np.float32)),
+                g)
+            for g in given
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, y = (np.asarray(a) for a in arrays)
-        given = {"kernel": self.kernel, "strides": self.strides, "pads": self.pads, "dilations": self.dilations}
+        given = {
+            "kernel": self.kernel, "strides": self.strides, "pads": self.pads, "dilations": self.dilations
+        }
         order = np.arange(x.size).reshape(x.shape)
         if self.column_major:
             order = np.arange(x.size).reshape(*x.shape[:2], x.shape[3], x.shape[2]).swapaxes(2, 3)
-        places = [min(int(order.reshape(-1)[p]) for v, p in zip(values, at, strict=True) if v == np.max(values)) for values, at in _windows(x, given)]
+        places = [
+            min(int(order.reshape(-1)[p])
+                for v, p in zip(values, at, strict=True)
+                if v == np.max(values))
+            for values, at in _windows(x, given)
+        ]
         return [np.asarray(places, np.int64).reshape(y.shape)]
 
 
@@ -112,7 +133,8 @@ class MaxPool(Pooling):
     def _pool(self, x: Value) -> Pool:
         d = len(self.kernel_shape)
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
-        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides,
+                             dilations)
         return Pool("max", tuple(self.kernel_shape), strides, pads, dilations, 0, self.ceil_mode)
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -122,13 +144,20 @@ class MaxPool(Pooling):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, pool = required(inputs), self._pool(required(inputs))
         (y,) = super().expand(build, inputs)
-        return [y, build(MaximumPlace(pool.kernel, pool.strides, pool.pads, pool.dilations, self.storage_order), x, y)]
+        return [
+            y,
+            build(MaximumPlace(pool.kernel, pool.strides, pool.pads, pool.dilations, self.storage_order), x,
+                  y)
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = _draw(1, 2, 5, 6)
-        forms: list[dict[str, object]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 1, 1)}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER", "strides": (2, 1)},
-                 {"ceil_mode": 1, "strides": (2, 2)}, {"dilations": (2, 1)}]  # fmt: skip
+        forms: list[dict[str, object]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 1, 1)},
+                                          {"auto_pad": "SAME_UPPER"},
+                                          {"auto_pad": "SAME_LOWER",
+                                           "strides": (2, 1)}, {"ceil_mode": 1,
+                                                                "strides": (2, 2)}, {"dilations": (2, 1)}]
         return [Sample((x,), {"kernel_shape": (2, 3), **f}, outputs=n) for f in forms for n in (1, 2)]
 
 
@@ -161,12 +190,17 @@ class LpPool(_LpPooling):
     def _pool(self, x: Value) -> Pool:
         d = len(self.kernel_shape)
         strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
-        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides, dilations)
+        pads = resolved_pads(self.auto_pad, self.pads, x.shape[2:], tuple(self.kernel_shape), strides,
+                             dilations)
         return Pool("sum", tuple(self.kernel_shape), strides, pads, dilations, 0, self.ceil_mode)
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(1, 2, 5, 6),), {"kernel_shape": (2, 3), "p": p, "strides": (2, 1), "pads": (0, 1, 0, 1)}) for p in (1, 2, 3)]
+        return [
+            Sample((_draw(1, 2, 5, 6),),
+                   {"kernel_shape": (2, 3), "p": p, "strides": (2, 1), "pads": (0, 1, 0, 1)})
+            for p in (1, 2, 3)
+        ]
 
 
 @operator("GlobalLpPool")
@@ -199,7 +233,9 @@ class MaxUnpool(Operator):
     def _inner(self, x: Value) -> Ints:
         d = len(self.kernel_shape)
         strides, pads = spatial(self.strides, d), self.pads or (0,) * (2 * d)
-        return (*x.shape[:2], *((x.shape[2 + k] - 1) * strides[k] - pads[k] - pads[d + k] + self.kernel_shape[k] for k in range(d)))
+        return (*x.shape[:2],
+                *((x.shape[2 + k] - 1) * strides[k] - pads[k] - pads[d + k] + self.kernel_shape[k]
+                  for k in range(d)))
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
@@ -220,7 +256,10 @@ class MaxUnpool(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray([[[[1, 2], [3, 4]]]], np.float32)
-        return [Sample((x, np.asarray([[[[5, 7], [13, 15]]]], np.int64)), {"kernel_shape": (2, 2), "strides": (2, 2)})]
+        return [
+            Sample((x, np.asarray([[[[5, 7], [13, 15]]]], np.int64)),
+                   {"kernel_shape": (2, 2), "strides": (2, 2)})
+        ]
 
 
 @operator("Col2Im", reducing=True)
@@ -238,8 +277,10 @@ class Col2Im(Operator):
             raise OperatorError("the shape of the image or of the window is missing")
         h, k = ints(image), ints(block)
         d = len(h)
-        strides, dilations, pads = spatial(self.strides, d), spatial(self.dilations, d), self.pads or (0,) * (2 * d)
-        counts = tuple((h[i] + pads[i] + pads[d + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1 for i in range(d))
+        strides, dilations, pads = spatial(self.strides, d), spatial(self.dilations,
+                                                                     d), self.pads or (0,) * (2 * d)
+        counts = tuple((h[i] + pads[i] + pads[d + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1
+                       for i in range(d))
         return h, k, strides, dilations, pads, counts
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
@@ -259,8 +300,10 @@ class Col2Im(Operator):
         for d, tap in enumerate(taps):
             reach = add(sub(index[2 + d], mul(tap, dilations[d])), pads[d])
             p = floordiv(reach, strides[d])
-            hit = call("eq", mod(reach, strides[d]), const(0), dtype=DType.BOOL) if strides[d] > 1 else const(True, DType.BOOL)
-            inside = logical_and(inside, logical_and(hit, logical_and(less(const(-1), p), less(p, counts[d]))))
+            hit = call("eq", mod(reach, strides[d]), const(0), dtype=DType.BOOL) if strides[d] > 1 else const(
+                True, DType.BOOL)
+            inside = logical_and(inside, logical_and(hit, logical_and(less(const(-1), p), less(p,
+                                                                                               counts[d]))))
             window.append(p)
         row = add(mul(index[1], math.prod(k)), flatten_index(taps, k))
         element = at(x, (index[0], row, flatten_index(tuple(window), counts)))
@@ -269,7 +312,9 @@ class Col2Im(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = _draw(1, 8, 9)
-        return [Sample((x, np.asarray([4, 4], np.int64), np.asarray([2, 2], np.int64)), {}, frozenset({1, 2}))]
+        return [
+            Sample((x, np.asarray([4, 4], np.int64), np.asarray([2, 2], np.int64)), {}, frozenset({1, 2}))
+        ]
 
 
 MAX_NEIGHBOURS = 1 << 20
@@ -288,7 +333,8 @@ class LRN(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         if x.type.rank < 2 or not 1 <= self.size <= MAX_NEIGHBOURS:
-            raise OperatorError(f"takes channels and a size from 1 to {MAX_NEIGHBOURS}, not {x.type} and {self.size}")
+            raise OperatorError(
+                f"takes channels and a size from 1 to {MAX_NEIGHBOURS}, not {x.type} and {self.size}")
         return [x.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -298,7 +344,8 @@ class LRN(Operator):
         inside = logical_and(less(const(-1), c), less(c, x.shape[1]))
         other = at(x, (index[0], c, *index[2:]))
         total = reduce("add", (k,), select(inside, call("mul", other, other), const(0, x.dtype)))
-        base = call("add", const(self.bias, x.dtype), call("mul", const(self.alpha / self.size, x.dtype), total))
+        base = call("add", const(self.bias, x.dtype),
+                    call("mul", const(self.alpha / self.size, x.dtype), total))
         return call("div", at(x, index), call("pow", base, const(self.beta, x.dtype)))
 
     @classmethod

@@ -1,4 +1,5 @@
-"""Quantised arithmetic, integer only: requantisation, sums and products of quantised tensors, tables, softmax.
+"""Quantised arithmetic, integer only: requantisation, sums and products of quantised tensors, tables,
+softmax.
 
 A quantised value q stands for scale * (q - zero_point). Every rescaling is by a fixed-point multiplier, see
 arithmetic/fixed_point.py; "double" rounding is that of TensorFlow Lite Micro.
@@ -23,7 +24,10 @@ from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import broadcast, broadcast_index, operator, required
 
-ROUNDINGS = {"double": "requantise", "single": "requantise_single", "even": "requantise_even", "wide": "requantise_wide"}
+ROUNDINGS = {
+    "double": "requantise", "single": "requantise_single", "even": "requantise_even",
+    "wide": "requantise_wide"
+}
 """Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits."""
 
 
@@ -68,7 +72,10 @@ def saturated(x: Expr, zero_point: int, low: int, high: int, to: DType) -> Expr:
         x = call("add", x, const(zero_point, x.dtype))
     limits = to.limits
     if to.bits >= x.dtype.bits:
-        return cast(clamp(x, const(low, x.dtype) if low > limits[0] else None, const(high, x.dtype) if high < limits[1] else None), to)
+        return cast(
+            clamp(x,
+                  const(low, x.dtype) if low > limits[0] else None,
+                  const(high, x.dtype) if high < limits[1] else None), to)
     return cast(clamp(x, const(low, x.dtype), const(high, x.dtype)), to)
 
 
@@ -115,7 +122,9 @@ class Requantise(Operator):
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         def one(x: int, m: int, s: int) -> int:
-            return exact.clamped(exact.rescale(x - self.x_zero_point, m, s, self.rounding) + self.zero_point, self.low, self.high)
+            return exact.clamped(
+                exact.rescale(x - self.x_zero_point, m, s, self.rounding) + self.zero_point, self.low,
+                self.high)
 
         return exact.by_element(one, self.to.numpy, *arrays)
 
@@ -127,11 +136,16 @@ class Requantise(Operator):
         s = np.asarray([-13, -12, 0, -31], dtype=np.int32)
         return [
             Sample((acc, m, s), {"zero_point": 3}, frozenset({1, 2})),
-            Sample((acc, m[:1], s[:1]), {"zero_point": -128, "low": 0, "rounding": "single"}, frozenset({1, 2})),
-            Sample((acc.astype(np.int64) << 12, m >> 16, s), {"to": DType.INT16, "low": -32768, "high": 32767, "rounding": "wide"}, frozenset({1, 2})),
-            Sample((acc >> 12, m[:1] - 2**29, s[:1] + 10), {"to": DType.UINT8, "low": 0, "high": 255, "rounding": "even", "x_zero_point": -9}, frozenset({1, 2})),
-            Sample((np.arange(-640, 641, 64, dtype=np.int32), m[:1], s[:1] + 7), {"low": -1000, "high": 99}, frozenset({1, 2})),
-        ]  # fmt: skip
+            Sample((acc, m[:1], s[:1]), {"zero_point": -128, "low": 0, "rounding": "single"},
+                   frozenset({1, 2})),
+            Sample((acc.astype(np.int64) << 12, m >> 16, s),
+                   {"to": DType.INT16, "low": -32768, "high": 32767, "rounding": "wide"}, frozenset({1, 2})),
+            Sample((acc >> 12, m[:1] - 2**29, s[:1] + 10),
+                   {"to": DType.UINT8, "low": 0, "high": 255, "rounding": "even", "x_zero_point": -9},
+                   frozenset({1, 2})),
+            Sample((np.arange(-640, 641, 64, dtype=np.int32), m[:1], s[:1] + 7), {"low": -1000, "high": 99},
+                   frozenset({1, 2})),
+        ]
 
 
 @operator("RequantiseFloat", domain="aot", elementwise=True)
@@ -158,25 +172,34 @@ class RequantiseFloat(Operator):
         f = at(factor, broadcast_index(factor.shape, index))
         whole = call(self.rounding, call("mul", cast(at(x, index), f.dtype), f))
         # Clamped as a float: what is beyond int32 does not survive the conversion.
-        inside = clamp(whole, const(self.low - self.zero_point, f.dtype), const(self.high - self.zero_point, f.dtype))
+        inside = clamp(whole, const(self.low - self.zero_point, f.dtype),
+                       const(self.high - self.zero_point, f.dtype))
         return saturated(cast(inside, DType.INT32), self.zero_point, self.low, self.high, self.to)
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, factor = (np.asarray(a) for a in arrays)
         real = x.astype(factor.dtype) * factor
         whole = np.rint(real) if self.rounding == "rint" else np.copysign(np.floor(np.abs(real) + 0.5), real)
-        return [np.clip(whole.astype(np.float64) + self.zero_point, self.low, self.high).astype(self.to.numpy)]
+        return [
+            np.clip(whole.astype(np.float64) + self.zero_point, self.low, self.high).astype(self.to.numpy)
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         acc = np.asarray([[-70000, -5, 5], [0, 15, 2**30]], dtype=np.int32)
         factors = (np.asarray([0.5], np.float32), np.asarray([0.1, 0.3, 1e-3], np.float64))
-        return [Sample((acc, f), {"zero_point": 3, "rounding": r}, frozenset({1})) for f in factors for r in ("round", "rint")]
+        return [
+            Sample((acc, f), {"zero_point": 3, "rounding": r}, frozenset({1}))
+            for f in factors
+            for r in ("round", "rint")
+        ]
 
 
 @operator("QuantisedSum", domain="aot", elementwise=True)
 class QuantisedSum(Operator):
-    """a + b, a - b or (a - b)^2 of quantised tensors: both brought to a common finer scale, then rescaled to the result's."""
+    """a + b, a - b or (a - b)^2 of quantised tensors: both brought to a common finer scale, then rescaled to
+    the result's.
+    """
 
     function: str = "add"
     a: Rescale = Rescale(0, 0, 0)
@@ -202,22 +225,40 @@ class QuantisedSum(Operator):
         total = call("add" if self.function == "add" else "sub", *terms)
         if self.function == "squared difference":
             total = call("mul", total, total)
-        return saturated(rescaled(total, self.result, self.rounding), self.result.zero_point, self.low, self.high, required(inputs).dtype)
+        return saturated(rescaled(total, self.result, self.rounding), self.result.zero_point, self.low,
+                         self.high,
+                         required(inputs).dtype)
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(14)
         a, b, wide = (np.asarray(rng.integers(-128, 128, s), np.int8) for s in ((3, 5), (3, 5), (1, 5)))
         fine, coarse = Rescale(-3, 2**30, 0), Rescale(7, 1717986918, -1)
-        kinds: list[tuple[str, Rescale, dict[str, Any]]] = [("add", Rescale(-9, 1288490189, -18), {}), ("sub", Rescale(4, 1288490189, -18), {"low": -50, "high": 60}), ("squared difference", Rescale(-100, 1932735283, -17), {"left_shift": 7}),
-                 ("add", Rescale(2, 2**30, -17), {"rounding": "single"})]  # fmt: skip
-        samples = [Sample((a, y), {"function": f, "a": fine, "b": coarse, "result": r, **more}) for f, r, more in kinds for y in (b, wide)]
+        kinds: list[tuple[str, Rescale,
+                          dict[str, Any]]] = [("add", Rescale(-9, 1288490189, -18), {}),
+                                              ("sub", Rescale(4, 1288490189, -18), {"low": -50, "high": 60}),
+                                              ("squared difference", Rescale(-100, 1932735283,
+                                                                             -17), {"left_shift": 7}),
+                                              ("add", Rescale(2, 2**30, -17), {"rounding": "single"})]
+        samples = [
+            Sample((a, y), {"function": f, "a": fine, "b": coarse, "result": r, **more})
+            for f, r, more in kinds
+            for y in (b, wide)
+        ]
         words = np.asarray(rng.integers(-32768, 32768, (2, 40)), np.int16)
-        return [*samples, Sample((words[0], words[1]), {"a": Rescale(0, 2**30, 0), "b": Rescale(0, 2**30, 1), "result": Rescale(0, 2**30, -14), "left_shift": 14, "low": -32768, "high": 32767})]
+        return [
+            *samples,
+            Sample(
+                (words[0], words[1]), {
+                    "a": Rescale(0, 2**30, 0), "b": Rescale(0, 2**30, 1), "result": Rescale(0, 2**30, -14),
+                    "left_shift": 14, "low": -32768, "high": 32767
+                })
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         def one(x: int, y: int) -> int:
-            p, q = (exact.rescale(v - by.zero_point << self.left_shift, by.multiplier, by.shift) for v, by in ((x, self.a), (y, self.b)))
+            p, q = (exact.rescale(v - by.zero_point << self.left_shift, by.multiplier, by.shift)
+                    for v, by in ((x, self.a), (y, self.b)))
             total = p + q if self.function == "add" else p - q if self.function == "sub" else (p - q) ** 2
             rescaled = exact.rescale(total, self.result.multiplier, self.result.shift, self.rounding)
             return exact.clamped(rescaled + self.result.zero_point, self.low, self.high)
@@ -247,21 +288,31 @@ class QuantisedMul(Operator):
         a, b = required(inputs, 0), required(inputs, 1)
         left = widened(at(a, broadcast_index(a.shape, index)), self.a_zero_point)
         right = widened(at(b, broadcast_index(b.shape, index)), self.b_zero_point)
-        return saturated(rescaled(call("mul", left, right), self.result, self.rounding), self.result.zero_point, self.low, self.high, self.to)
+        return saturated(rescaled(call("mul", left, right), self.result, self.rounding),
+                         self.result.zero_point, self.low, self.high, self.to)
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(15)
-        a, b = np.asarray(rng.integers(-128, 128, (4, 6)), np.int8), np.asarray(rng.integers(-128, 128, (4, 1)), np.int8)
+        a, b = np.asarray(rng.integers(-128, 128, (4, 6)),
+                          np.int8), np.asarray(rng.integers(-128, 128, (4, 1)), np.int8)
         words = np.asarray(rng.integers(-32768, 32768, (2, 12)), np.int16)
-        given: dict[str, Any] = {"a_zero_point": -5, "b_zero_point": 17, "result": Rescale(-20, 1503238553, -7)}
-        return [Sample((a, b), given), Sample((a, b), {**given, "rounding": "single", "low": -30, "high": 40}),
-                Sample((a, b), {**given, "to": DType.INT16, "low": -32768, "high": 32767}), Sample((a.astype(np.uint8), b.astype(np.uint8)), {**given, "to": DType.UINT8, "low": 0, "high": 255}),
-                Sample((words[0], words[1]), {"result": Rescale(0, 2**30, -15), "to": DType.INT16, "low": -32768, "high": 32767})]  # fmt: skip
+        given: dict[str,
+                    Any] = {"a_zero_point": -5, "b_zero_point": 17, "result": Rescale(-20, 1503238553, -7)}
+        return [
+            Sample((a, b), given),
+            Sample((a, b), {**given, "rounding": "single", "low": -30, "high": 40}),
+            Sample((a, b), {**given, "to": DType.INT16, "low": -32768, "high": 32767}),
+            Sample((a.astype(np.uint8), b.astype(np.uint8)),
+                   {**given, "to": DType.UINT8, "low": 0, "high": 255}),
+            Sample((words[0], words[1]),
+                   {"result": Rescale(0, 2**30, -15), "to": DType.INT16, "low": -32768, "high": 32767})
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         def one(x: int, y: int) -> int:
-            scaled = exact.rescale((x - self.a_zero_point) * (y - self.b_zero_point), self.result.multiplier, self.result.shift, self.rounding)
+            scaled = exact.rescale((x - self.a_zero_point) * (y - self.b_zero_point), self.result.multiplier,
+                                   self.result.shift, self.rounding)
             return exact.clamped(scaled + self.result.zero_point, self.low, self.high)
 
         return exact.by_element(one, self.to.numpy, *arrays)
@@ -276,14 +327,16 @@ class Lookup(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
         if x.dtype.bits != 8 or len(self.table.values) != 256 or x.dtype.limits[0] != self.table.low:
-            raise OperatorError(f"a table of {len(self.table.values)} from {self.table.low} does not fit {x.type}")
+            raise OperatorError(
+                f"a table of {len(self.table.values)} from {self.table.low} does not fit {x.type}")
         return [TensorType(self.table.dtype, x.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return self.table.at(at(required(inputs), index))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        return exact.by_element(lambda x: self.table.values[x - self.table.low], self.table.dtype.numpy, arrays[0])
+        return exact.by_element(lambda x: self.table.values[x - self.table.low], self.table.dtype.numpy,
+                                arrays[0])
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -296,7 +349,7 @@ def lookup(dtype: DType, function: Sequence[int], to: DType | None = None) -> Lo
     return Lookup(Table(tuple(function), to or dtype, dtype.limits[0]))
 
 
-# --- activations ------------------------------------------------------------------------------------------------------
+# --- activations --------------------------------------------------------------------------------------------
 
 
 @operator("QuantisedPRelu", domain="aot", elementwise=True)
@@ -323,21 +376,28 @@ class QuantisedPRelu(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, alpha = np.arange(-128, 128, dtype=np.int8).reshape(4, 64), np.asarray([[-90], [3], [60], [127]], np.int8)
-        given = {"x_zero_point": -10, "alpha_zero_point": 3, "positive": Rescale(-8, 1610612736, 0), "negative": Rescale(-8, 1288490189, -6)}
+        x, alpha = np.arange(-128, 128, dtype=np.int8).reshape(4, 64), np.asarray([[-90], [3], [60], [127]],
+                                                                                  np.int8)
+        given = {
+            "x_zero_point": -10, "alpha_zero_point": 3, "positive": Rescale(-8, 1610612736, 0),
+            "negative": Rescale(-8, 1288490189, -6)
+        }
         return [Sample((x, alpha), given), Sample((x, alpha), given, frozenset({1}))]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         def one(x: int, alpha: int) -> int:
             real = x - self.x_zero_point
             by, factor = (self.positive, 1) if real >= 0 else (self.negative, alpha - self.alpha_zero_point)
-            return exact.within(exact.rescale(real * factor, by.multiplier, by.shift) + self.positive.zero_point, 8)
+            return exact.within(
+                exact.rescale(real * factor, by.multiplier, by.shift) + self.positive.zero_point, 8)
 
         return exact.by_element(one, np.asarray(arrays[0]).dtype, *arrays)
 
 
 def sigmoid_table() -> list[int]:
-    """Logistic function at k / 24 in Q0.16, raised by half the error of linear interpolation between the entries."""
+    """Logistic function at k / 24 in Q0.16, raised by half the error of linear interpolation between the
+    entries.
+    """
     result = []
     for k in range(255):
         y = 1 / (1 + math.exp(-k / 24))
@@ -377,7 +437,8 @@ class SigmoidInt16(Operator):
         table = Table(tuple(sigmoid_table()), DType.UINT16, 0)
         k = call("min", place, const(254))
         left, right = (cast(table.at(v), DType.INT32) for v in (k, plus(k, 1)))
-        between = call("add", call("mul", left, const(1 << bits)), call("mul", part, call("sub", right, left)))
+        between = call("add", call("mul", left, const(1 << bits)), call("mul", part, call("sub", right,
+                                                                                          left)))
         negative = call("lt", x, const(0), dtype=DType.BOOL)
         beyond = call("lt", const(254), place, dtype=DType.BOOL)
         if self.hyperbolic:
@@ -391,8 +452,15 @@ class SigmoidInt16(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.concatenate([np.arange(-32768, 32768, 257), [-1, 0, 1, 32767]]).astype(np.int16)
-        return [Sample((x,), {"hyperbolic": h, "multiplier": m, "shift": s}, tolerance=8) for h in (False, True) for m, s in ((3, 0), (20000, 14))]
+        return [
+            Sample((x,), {"hyperbolic": h, "multiplier": m, "shift": s}, tolerance=8)
+            for h in (False, True)
+            for m, s in ((3, 0), (20000, 14))
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         real = np.asarray(arrays[0], np.float64) * self.multiplier / 2.0**self.shift / (24 * 512)
-        return [np.minimum(np.rint(np.tanh(real) * 2**15 if self.hyperbolic else 2**15 / (1 + np.exp(-real))), 32767).astype(np.int16)]
+        return [
+            np.minimum(np.rint(np.tanh(real) * 2**15 if self.hyperbolic else 2**15 / (1 + np.exp(-real))),
+                       32767).astype(np.int16)
+        ]

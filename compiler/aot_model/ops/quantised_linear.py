@@ -16,14 +16,17 @@ from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import Build, normal_axis, operator, required
 
 _ONNX_TYPES: dict[int, DType] = {
-    0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 17: DType.FLOAT8E4M3FN, 18: DType.FLOAT8E4M3FNUZ,
-    19: DType.FLOAT8E5M2, 20: DType.FLOAT8E5M2FNUZ, 21: DType.UINT4, 22: DType.INT4, 23: DType.FLOAT4E2M1, 25: DType.UINT2, 26: DType.INT2,
-}  # fmt: skip
+    0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 17: DType.FLOAT8E4M3FN,
+    18: DType.FLOAT8E4M3FNUZ, 19: DType.FLOAT8E5M2, 20: DType.FLOAT8E5M2FNUZ, 21: DType.UINT4, 22: DType.INT4,
+    23: DType.FLOAT4E2M1, 25: DType.UINT2, 26: DType.INT2,
+}
 """ONNX's numbers of the types that a value can be quantised to; 0: not given."""
 
 
 def parameter_index(value: Value, x: Value, axis: int, block: int, index: Index) -> Index:
-    """Where the scale or zero point of the element of x at `index` is: one for all, one per index of an axis, or blocks."""
+    """Where the scale or zero point of the element of x at `index` is: one for all, one per index of an axis,
+    or blocks.
+    """
     if value.type.elements == 1:
         return tuple(const(0) for _ in value.shape)
     a = normal_axis(axis, x.type.rank)
@@ -40,7 +43,8 @@ def check_parameters(x: Value, scale: Value, zero: Value | None, axis: int, bloc
         a = normal_axis(axis, x.type.rank)
         if block < 0:
             raise OperatorError(f"block_size {block}")
-        wanted = tuple(-(-d // block) if k == a else d for k, d in enumerate(x.shape)) if block else (x.shape[a],)
+        wanted = tuple(-(-d // block) if k == a else d
+                       for k, d in enumerate(x.shape)) if block else (x.shape[a],)
         if value.shape != wanted:
             raise OperatorError(f"scales or zero points {value.type} do not fit axis {a} of {x.type}", "E302")
     if scale.data is not None and not (np.isfinite(scale.data.astype(np.float64)) & (scale.data > 0)).all():
@@ -107,9 +111,13 @@ class QuantizeLinear(Operator):
         one, many = np.asarray(0.5, np.float32), np.asarray([0.5, 0.1, 2, 1], np.float32)
         zeros = np.asarray([1, -2, 0, 7], np.int8)
         constants = frozenset({1, 2})
-        return [Sample((x, one, np.asarray(3, np.uint8)), constants=constants), Sample((x, one), constants=frozenset({1})),
-                Sample((x, many, zeros), {"axis": 1}, constants), Sample((x, many, zeros), {"axis": -1}, constants),
-                Sample((x, one, np.asarray(-7, np.int16)), constants=constants)]  # fmt: skip
+        return [
+            Sample((x, one, np.asarray(3, np.uint8)), constants=constants),
+            Sample((x, one), constants=frozenset({1})),
+            Sample((x, many, zeros), {"axis": 1}, constants),
+            Sample((x, many, zeros), {"axis": -1}, constants),
+            Sample((x, one, np.asarray(-7, np.int16)), constants=constants)
+        ]
 
 
 @operator("Quantise", domain="aot")
@@ -128,7 +136,10 @@ class Quantise(QuantizeLinear):
     def samples(cls) -> list[Sample]:
         x = np.asarray([[-1.5, -0.25, 0.0, 0.25], [0.5, 0.75, 1e9, -1e9]], np.float32)
         each, zeros = np.asarray([0.5, 0.1, 2, 1], np.float32), np.asarray([1, -2, 0, 7], np.int8)
-        one = [Sample((x, np.asarray(0.5, np.float32), np.asarray(z, k)), constants=frozenset({1, 2})) for z, k in ((3, np.uint8), (-7, np.int16), (0, np.int8))]
+        one = [
+            Sample((x, np.asarray(0.5, np.float32), np.asarray(z, k)), constants=frozenset({1, 2}))
+            for z, k in ((3, np.uint8), (-7, np.int16), (0, np.int8))
+        ]
         return [*one, Sample((x, each, zeros), {"axis": 1}, frozenset({1, 2}))]
 
 
@@ -202,6 +213,9 @@ class DequantizeLinear(Operator):
         x = np.asarray([[-128, 127, 3], [0, 1, -1]], dtype=np.int8)
         scale, many = np.asarray(0.1, np.float32), np.asarray([0.1, 0.2, 3], np.float32)
         constants = frozenset({1, 2})
-        return [Sample((x, scale), constants=frozenset({1})), Sample((x, scale, np.asarray(-5, np.int8)), constants=constants),
-                Sample((x, many, np.asarray([1, -2, 0], np.int8)), {"axis": -1}, constants),
-                Sample((np.asarray([2**30, -5], np.int32), scale), constants=frozenset({1}))]  # fmt: skip
+        return [
+            Sample((x, scale), constants=frozenset({1})),
+            Sample((x, scale, np.asarray(-5, np.int8)), constants=constants),
+            Sample((x, many, np.asarray([1, -2, 0], np.int8)), {"axis": -1}, constants),
+            Sample((np.asarray([2**30, -5], np.int32), scale), constants=frozenset({1}))
+        ]

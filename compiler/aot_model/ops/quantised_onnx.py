@@ -1,7 +1,8 @@
-"""Quantised operators of ONNX as what they mean: dequantise, compute, quantise. Those of ONNX Runtime: microsoft_quantised.py.
+"""Quantised operators of ONNX as what they mean: dequantise, compute, quantise. Those of ONNX Runtime:
+microsoft_quantised.py.
 
-The pass fuse_qdq makes integer arithmetic of that. ConvInteger, MatMulInteger and DynamicQuantizeLinear are integer by
-definition. Source: ONNX operator specification.
+The pass fuse_qdq makes integer arithmetic of that. ConvInteger, MatMulInteger and DynamicQuantizeLinear are
+integer by definition. Source: ONNX operator specification.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def dequantised(build: Build, inputs: Inputs, k: int, axis: int = 0) -> Value:
     zero = present(inputs, k + 2)
     scale = required(inputs, k + 1)
     per_axis = scale.type.elements > 1
-    return build(DequantizeLinear(axis=axis if per_axis else 0), required(inputs, k), scale, _matching(build, zero, scale))
+    return build(DequantizeLinear(axis=axis if per_axis else 0), required(inputs, k), scale,
+                 _matching(build, zero, scale))
 
 
 def _matching(build: Build, zero: Value | None, scale: Value) -> Value | None:
@@ -73,22 +75,38 @@ class QLinearConv(Windowed, AsQdq):
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(18)
 
-        def case(w_shape: Ints, given: dict[str, Any], kind: type[Any] = np.uint8, w_kind: type[Any] = np.int8, bias: bool = True, shape: Ints = (1, 4, 6, 5), each: bool = False) -> Sample:
+        def case(w_shape: Ints,
+                 given: dict[str, Any],
+                 kind: type[Any] = np.uint8,
+                 w_kind: type[Any] = np.int8,
+                 bias: bool = True,
+                 shape: Ints = (1, 4, 6, 5),
+                 each: bool = False) -> Sample:
             x = np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape), kind)
             w = np.asarray(rng.integers(np.iinfo(w_kind).min, np.iinfo(w_kind).max + 1, w_shape), w_kind)
             count = w_shape[0] if each else 1
-            w_scale, w_zero = np.asarray(rng.uniform(0.005, 0.02, count), np.float32), np.zeros(count, w_kind) + (3 if w_kind is np.uint8 else 0)
+            w_scale, w_zero = np.asarray(rng.uniform(
+                0.005, 0.02, count), np.float32), np.zeros(count, w_kind) + (3 if w_kind is np.uint8 else 0)
             ends = np.asarray(0.15, np.float32), np.asarray(20 if kind is np.int8 else 130, kind)
             b = (np.asarray(rng.integers(-2000, 2000, w_shape[0]), np.int32),) if bias else ()
             zero = np.asarray(-4 if kind is np.int8 else 110, kind)
-            return Sample((x, np.asarray(0.03, np.float32), zero, w, w_scale if each else w_scale[0], w_zero.astype(w_kind) if each else w_zero.astype(w_kind)[0], *ends, *b), given, frozenset(range(1, 9)))
+            return Sample((x, np.asarray(0.03, np.float32), zero, w, w_scale if each else w_scale[0],
+                           w_zero.astype(w_kind) if each else w_zero.astype(w_kind)[0], *ends, *b), given,
+                          frozenset(range(1, 9)))
 
         pads = {"pads": (1, 1, 1, 1)}
         return [
-            case((5, 4, 3, 3), pads), case((5, 4, 3, 3), pads, each=True), case((6, 4, 1, 1), {}, each=True), case((4, 4, 2, 3), {"strides": (2, 1)}, np.int8), case((4, 1, 3, 3), {**pads, "group": 4}, each=True),
-            case((6, 2, 3, 3), {**pads, "group": 2}, np.int8), case((5, 4, 3, 2), {"dilations": (2, 1), "auto_pad": "NOTSET"}), case((3, 4, 3, 3), {"auto_pad": "SAME_UPPER", "strides": (2, 2)}, w_kind=np.uint8),
-            case((5, 4, 3, 3), {**pads, "kernel_shape": (3, 3)}, bias=False), case((4, 1, 3, 3), {**pads, "group": 4, "strides": (2, 2)}, np.int8),
-        ]  # fmt: skip
+            case((5, 4, 3, 3), pads),
+            case((5, 4, 3, 3), pads, each=True),
+            case((6, 4, 1, 1), {}, each=True),
+            case((4, 4, 2, 3), {"strides": (2, 1)}, np.int8),
+            case((4, 1, 3, 3), {**pads, "group": 4}, each=True),
+            case((6, 2, 3, 3), {**pads, "group": 2}, np.int8),
+            case((5, 4, 3, 2), {"dilations": (2, 1), "auto_pad": "NOTSET"}),
+            case((3, 4, 3, 3), {"auto_pad": "SAME_UPPER", "strides": (2, 2)}, w_kind=np.uint8),
+            case((5, 4, 3, 3), {**pads, "kernel_shape": (3, 3)}, bias=False),
+            case((4, 1, 3, 3), {**pads, "group": 4, "strides": (2, 2)}, np.int8),
+        ]
 
 
 def integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Value) -> Value | None:
@@ -98,14 +116,19 @@ def integer_bias(build: Build, bias: Value | None, x_scale: Value, w_scale: Valu
     if x_scale.data is None or w_scale.data is None:
         raise OperatorError("scales that are computed at run time are not supported", "E203")
     product = (x_scale.data.reshape(-1) * w_scale.data.reshape(-1)).astype(np.float32)
-    return build(DequantizeLinear(axis=0), bias, build.constant(product if product.size > 1 else product[0], DType.FLOAT32))
+    return build(DequantizeLinear(axis=0), bias,
+                 build.constant(product if product.size > 1 else product[0], DType.FLOAT32))
 
 
 class Product(AsQdq):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         b = required(inputs, 3)
         axis = max(b.type.rank - 1, 0)
-        return [quantised(build, build(MatMul(), dequantised(build, inputs, 0), dequantised(build, inputs, 3, axis)), inputs, 6)]
+        return [
+            quantised(build,
+                      build(MatMul(), dequantised(build, inputs, 0), dequantised(build, inputs, 3, axis)),
+                      inputs, 6)
+        ]
 
 
 @operator("QLinearMatMul")
@@ -124,17 +147,22 @@ class QLinearMatMul(Product):
 
         fixed, run = frozenset(range(1, 8)), frozenset({1, 2, 4, 5, 6, 7})
         each = np.asarray(rng.uniform(0.005, 0.02, 6), np.float32), np.zeros(6, np.int8)
-        unsigned, signed = (scale(0.03, 120, np.uint8), scale(0.2, 130, np.uint8)), (scale(0.03, -7, np.int8), scale(0.2, 9, np.int8))
+        unsigned, signed = (scale(0.03, 120, np.uint8), scale(0.2, 130, np.uint8)), (scale(0.03, -7, np.int8),
+                                                                                     scale(0.2, 9, np.int8))
         return [
-            Sample((draw(np.uint8, 4, 9), *unsigned[0], draw(np.int8, 9, 6), *scale(0.01, 0, np.int8), *unsigned[1]), {}, fixed),
+            Sample((draw(np.uint8, 4, 9), *unsigned[0], draw(
+                np.int8, 9, 6), *scale(0.01, 0, np.int8), *unsigned[1]), {}, fixed),
             Sample((draw(np.uint8, 4, 9), *unsigned[0], draw(np.int8, 9, 6), *each, *unsigned[1]), {}, fixed),
-            Sample((draw(np.int8, 1, 33), *signed[0], draw(np.int8, 33, 6), *scale(0.01, 0, np.int8), *signed[1]), {}, fixed),
-            Sample((draw(np.int8, 2, 3, 5), *signed[0], draw(np.int8, 2, 5, 4), *scale(0.02, 3, np.int8), *signed[1]), {}, run),
-            Sample((draw(np.uint8, 3, 5), *unsigned[0], draw(np.uint8, 5, 4), *scale(0.02, 128, np.uint8), *unsigned[1]), {}, run),
-        ]  # fmt: skip
+            Sample((draw(np.int8, 1, 33), *signed[0], draw(
+                np.int8, 33, 6), *scale(0.01, 0, np.int8), *signed[1]), {}, fixed),
+            Sample((draw(np.int8, 2, 3, 5), *signed[0], draw(
+                np.int8, 2, 5, 4), *scale(0.02, 3, np.int8), *signed[1]), {}, run),
+            Sample((draw(np.uint8, 3, 5), *unsigned[0], draw(
+                np.uint8, 5, 4), *scale(0.02, 128, np.uint8), *unsigned[1]), {}, run),
+        ]
 
 
-# --- integer by definition --------------------------------------------------------------------------------------------
+# --- integer by definition ----------------------------------------------------------------------------------
 
 
 def _zero_point(value: Value | None) -> int | None:
@@ -149,13 +177,15 @@ def _centred(build: Build, x: Value, zero: Value | None, shape: Ints) -> Value:
     wide = build(Cast(DType.INT32), x)
     if zero is None:
         return wide
-    reshaped = build(OPERATORS["", "Reshape"](), build(Cast(DType.INT32), zero), build.constant(shape if zero.type.elements > 1 else (1,) * x.type.rank, DType.INT64))
+    reshaped = build(OPERATORS["", "Reshape"](), build(Cast(DType.INT32), zero),
+                     build.constant(shape if zero.type.elements > 1 else (1,) * x.type.rank, DType.INT64))
     return build(op("Sub"), wide, reshaped)
 
 
 @operator("MatMulInteger")
 class MatMulInteger(Operator):
-    """(a - a_zero_point) * (b - b_zero_point) as int32; zero points for all, or per row of a and column of b."""
+    """(a - a_zero_point) * (b - b_zero_point) as int32; zero points for all, or per row of a and column of b.
+    """
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         a, b = required(inputs, 0), required(inputs, 1)
@@ -173,7 +203,8 @@ class MatMulInteger(Operator):
             # (a - z) * b = a * b - z * (sums of the columns of b), which are constants.
             total = build(MatMul(0, right), a, b)
             wide = _centred(build, b, b_zero, (1,) * b.type.rank)
-            sums = build(OPERATORS["", "ReduceSum"](keepdims=0), wide, build.constant([b.type.rank - 2], DType.INT64))  # type: ignore[call-arg]
+            sums = build(OPERATORS["", "ReduceSum"](keepdims=0), wide,  # type: ignore[call-arg]
+                         build.constant([b.type.rank - 2], DType.INT64))
             return [build(op("Sub"), total, build(op("Mul"), sums, _scalar(build, a_zero)))]
         rows = (*[1] * (a.type.rank - 2), -1, 1) if a.type.rank > 1 else (1,)
         columns = (*[1] * (b.type.rank - 1), -1)
@@ -182,13 +213,19 @@ class MatMulInteger(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(6)
-        a, b = np.asarray(rng.integers(0, 256, (3, 5)), dtype=np.uint8), np.asarray(rng.integers(-128, 128, (5, 4)), dtype=np.int8)
+        a, b = np.asarray(rng.integers(0, 256, (3, 5)),
+                          dtype=np.uint8), np.asarray(rng.integers(-128, 128, (5, 4)), dtype=np.int8)
         za, zb = np.asarray(7, np.uint8), np.asarray(-2, np.int8)
-        return [Sample((a, b)), Sample((a, b, za, zb), constants=frozenset({2, 3})), Sample((a, b, za), constants=frozenset({1}))]
+        return [
+            Sample((a, b)),
+            Sample((a, b, za, zb), constants=frozenset({2, 3})),
+            Sample((a, b, za), constants=frozenset({1}))
+        ]
 
 
 def _scalar(build: Build, value: Value) -> Value:
-    return build(OPERATORS["", "Reshape"](), build(Cast(DType.INT32), value), build.constant(np.zeros(0), DType.INT64))
+    return build(OPERATORS["", "Reshape"](), build(Cast(DType.INT32), value),
+                 build.constant(np.zeros(0), DType.INT64))
 
 
 @operator("ConvInteger")
@@ -212,7 +249,8 @@ class ConvInteger(Windowed):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(7)
-        x, w = np.asarray(rng.integers(0, 256, (1, 2, 5, 5)), dtype=np.uint8), np.asarray(rng.integers(0, 256, (3, 2, 3, 3)), dtype=np.uint8)
+        x, w = np.asarray(rng.integers(0, 256, (1, 2, 5, 5)),
+                          dtype=np.uint8), np.asarray(rng.integers(0, 256, (3, 2, 3, 3)), dtype=np.uint8)
         zero = np.asarray(9, np.uint8)
         return [Sample((x, w)), Sample((x, w, zero), {"pads": (1, 1, 1, 1)}, frozenset({1, 2}))]
 
@@ -232,7 +270,8 @@ class DynamicQuantizeLinear(Operator):
         zero, one, most = (build.constant(v, DType.FLOAT32) for v in (0, 1, 255))
 
         def extreme(name: str) -> Value:
-            return build(op(name), build(OPERATORS["", f"Reduce{name}"](keepdims=0), x), zero)  # type: ignore[call-arg]
+            return build(op(name), build(OPERATORS["", f"Reduce{name}"](keepdims=0), x),  # type: ignore[call-arg]
+                         zero)
 
         low, high = extreme("Min"), extreme("Max")
         step = build(op("Div"), build(op("Sub"), high, low), most)

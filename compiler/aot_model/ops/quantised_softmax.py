@@ -20,7 +20,7 @@ from aot_model.ops.elementwise import Unary, op
 from aot_model.ops.quantised import Requantise, Table, saturated
 from aot_model.ops.registry import Build, broadcast, broadcast_index, normal_axis, operator, required
 
-# --- softmax ----------------------------------------------------------------------------------------------------------
+# --- softmax ------------------------------------------------------------------------------------------------
 
 
 class _OfBytes(Operator):
@@ -39,10 +39,11 @@ class _OfBytes(Operator):
 
 @operator("QuantisedSoftmax", domain="aot")
 class QuantisedSoftmax(_OfBytes):
-    """exp(beta * scale * (x - max)) / sum over an axis, in fixed point; the result has scale 2^-8 (int16: 2^-15).
+    """exp(beta * scale * (x - max)) / sum over an axis, in fixed point; the result has scale 2^-8 (int16:
+    2^-15).
 
-    The differences to the maximum have 256 values, so their exponentials are a table; the sum is accumulated in Q12.19
-    and inverted by Newton's method.
+    The differences to the maximum have 256 values, so their exponentials are a table; the sum is accumulated
+    in Q12.19 and inverted by Newton's method.
     """
 
     scale: float = 1.0
@@ -61,14 +62,21 @@ class QuantisedSoftmax(_OfBytes):
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         rows = np.moveaxis(np.asarray(arrays[0], np.int64), self.axis, -1)
-        shares = np.apply_along_axis(lambda row: exact.softmax(row.tolist(), self.beta * self.scale, self.to.bits), -1, rows)
+        shares = np.apply_along_axis(
+            lambda row: exact.softmax(row.tolist(), self.beta * self.scale, self.to.bits), -1, rows)
         return [np.moveaxis(shares, -1, self.axis).astype(self.to.numpy)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(12)
-        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {}), ((2, 3, 4), {"axis": 1, "beta": 0.5}), ((2, 6), {"to": DType.INT16}), ((3, 9), {"scale": 0.4})]
-        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more}) for s, more in cases]
+        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {}),
+                                                               ((2, 3, 4), {"axis": 1, "beta": 0.5}),
+                                                               ((2, 6), {"to": DType.INT16}),
+                                                               ((3, 9), {"scale": 0.4})]
+        return [
+            Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more})
+            for s, more in cases
+        ]
 
 
 @operator("RoundedSoftmax", domain="aot")
@@ -76,9 +84,9 @@ class RoundedSoftmax(_OfBytes):
     """round(exp(scale * (x - max)) / sum / to_scale) + zero_point, clamped: rounded once, ties to even, as
     QuantizeLinear(Softmax(DequantizeLinear(x))) is. x has 8 bits.
 
-    Exponentials come from a table in Q1.30 and are summed in 64 bits. One division for each sum gives
-    2^bits / (sum * to_scale), 2^-bits of a unit exact at most: the result is that of real numbers but where it is within
-    2^-20 units of a tie.
+    Exponentials come from a table in Q1.30 and are summed in 64 bits. One division for each sum gives 2^bits
+    / (sum * to_scale), 2^-bits of a unit exact at most: the result is that of real numbers but where it is
+    within 2^-20 units of a tie.
     """
 
     scale: float = 1.0
@@ -103,13 +111,23 @@ class RoundedSoftmax(_OfBytes):
         wanted = build(op("Add"), half, build.constant([round(steps * 2.0 ** (30 + bits))], DType.INT64))
         factor = build(Cast(DType.INT32), build(op("Div"), wanted, total))
         shift = build.constant([31 - 30 - bits], DType.INT32)
-        return [build(Requantise(self.zero_point, self.low, self.high, self.to, "even"), exponential, factor, shift)]
+        return [
+            build(Requantise(self.zero_point, self.low, self.high, self.to, "even"), exponential, factor,
+                  shift)
+        ]
 
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(14)
-        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [((1, 10), {}), ((3, 1), {}), ((2, 5, 7), {"axis": 1, "to": DType.INT8, "zero_point": -128, "low": -128, "high": 127}), ((2, 9), {"to_scale": 0.003, "zero_point": 5, "high": 200})]
-        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more}) for s, more in cases]
+        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+            ((1, 10), {}), ((3, 1), {}),
+            ((2, 5, 7), {"axis": 1, "to": DType.INT8, "zero_point": -128, "low": -128, "high": 127}),
+            ((2, 9), {"to_scale": 0.003, "zero_point": 5, "high": 200})
+        ]
+        return [
+            Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more})
+            for s, more in cases
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         real = self.scale * np.asarray(arrays[0], np.float64)
@@ -128,17 +146,23 @@ class Exponential(Operator):
         return [TensorType(self.table.dtype, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
+        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
+                for v in (required(inputs, 0), required(inputs, 1)))
         values = self.table.value
         assert values.data is not None
-        greatest = Range(int(values.data[0]), int(values.data[0]), count=1)  # of the largest element: so sums have an inverse and a logarithm
+        # of the largest element: so sums have an inverse and a logarithm
+        greatest = Range(int(values.data[0]), int(values.data[0]), count=1)
         want(values, *observed(values.data), greatest)
         return self.table.at(call("sub", a, b))
 
     @classmethod
     def samples(cls) -> list[Sample]:
         table = Table(tuple(7 * k * k - 3 for k in range(256)), DType.INT32, 0)
-        return [Sample((np.asarray([[127], [5]], np.int8), np.asarray([[-128, 127, 3, 0], [5, 4, -1, -128]], np.int8)), {"table": table})]
+        return [
+            Sample((np.asarray([[127], [5]],
+                               np.int8), np.asarray([[-128, 127, 3, 0], [5, 4, -1, -128]], np.int8)),
+                   {"table": table})
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         return exact.by_element(lambda a, b: self.table.values[a - b], self.table.dtype.numpy, *arrays)
@@ -162,7 +186,8 @@ class RoundingShift(Operator):
         return [Sample((x,), {"bits": b}) for b in (0, 1, 2, 12)]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        return exact.by_element(lambda x: exact.away(Fraction(x, 2**self.bits)), np.asarray(arrays[0]).dtype, arrays[0])
+        return exact.by_element(lambda x: exact.away(Fraction(x, 2**self.bits)),
+                                np.asarray(arrays[0]).dtype, arrays[0])
 
 
 @operator("FixedReciprocal", domain="aot", elementwise=True)
@@ -174,7 +199,9 @@ class FixedReciprocal(Unary):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((np.asarray([1, 2, 3, 5, 2**19, 2**19 + 1, 700000, 2**27 + 12345, 2**31 - 1], np.int32),))]
+        return [
+            Sample((np.asarray([1, 2, 3, 5, 2**19, 2**19 + 1, 700000, 2**27 + 12345, 2**31 - 1], np.int32),))
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         return exact.by_element(lambda x: exact.normalised_inverse(x)[0], np.dtype(np.int32), arrays[0])
@@ -190,11 +217,13 @@ class SoftmaxRatio(Operator):
         return [TensorType(self.to, required(inputs).shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        e, total, reciprocal = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, k) for k in range(3)))
+        e, total, reciprocal = (at(v, broadcast_index(v.shape, index))
+                                for v in (required(inputs, k) for k in range(3)))
         # total is Q12.19: its integer part takes 12 - leading zeros bits.
         bits = call("sub", const(12 + 31 - self.to.bits), call("leading_zeros", total))
         low, high = self.to.limits
-        return saturated(call("rounding_shift", call("high_multiply", reciprocal, e), bits), low, low, high, self.to)
+        return saturated(call("rounding_shift", call("high_multiply", reciprocal, e), bits), low, low, high,
+                         self.to)
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -208,14 +237,17 @@ class SoftmaxRatio(Operator):
 
         def one(power: int, total: int, inverse: int) -> int:
             bits = 43 - self.to.bits - exact.normalised_inverse(total)[1]
-            return exact.clamped(exact.away(Fraction(exact.product(inverse, power), 2**bits)) + low, low, high)
+            return exact.clamped(
+                exact.away(Fraction(exact.product(inverse, power), 2**bits)) + low, low, high)
 
         return exact.by_element(one, self.to.numpy, *arrays)
 
 
 @operator("QuantisedLogSoftmax", domain="aot")
 class QuantisedLogSoftmax(_OfBytes):
-    """scale * (x - max) - log(sum(exp(scale * (x - max)))) over the last axis; the result has scale 2^-4 and its zero at the top."""
+    """scale * (x - max) - log(sum(exp(scale * (x - max)))) over the last axis; the result has scale 2^-4 and
+    its zero at the top.
+    """
 
     scale: float = 1.0
 
@@ -229,7 +261,8 @@ class QuantisedLogSoftmax(_OfBytes):
         x = required(inputs)
         axes = build.constant([x.type.rank - 1], DType.INT64)
         most = build(op("ReduceMax"), x, axes)
-        exponential = build(Exponential(Table(tuple(softmax_exponentials(self.scale, 1.0)), DType.INT32, 0)), most, x)
+        exponential = build(Exponential(Table(tuple(softmax_exponentials(self.scale, 1.0)), DType.INT32, 0)),
+                            most, x)
         log = build(FixedLog(), build(op("ReduceSum"), build(RoundingShift(12), exponential), axes))
         # Everything below -1.2e9 (-18) is the smallest result, and no sum with it overflows.
         differences = Table(tuple(scaled_differences(self.scale, 1.0, -1200000000)), DType.INT32, 0)
@@ -247,7 +280,10 @@ class QuantisedLogSoftmax(_OfBytes):
     @classmethod
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(13)
-        return [Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11}) for s in [(1, 10), (3, 1)]]
+        return [
+            Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11})
+            for s in [(1, 10), (3, 1)]
+        ]
 
 
 @operator("FixedLog", domain="aot", elementwise=True)
@@ -259,7 +295,11 @@ class FixedLog(Unary):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((np.asarray([2**19, 2**19 + 1, 600000, 2**20, 3 * 2**20 + 7, 2**26, 2**31 - 1], np.int32),), tolerance=64)]
+        return [
+            Sample(
+                (np.asarray([2**19, 2**19 + 1, 600000, 2**20, 3 * 2**20 + 7, 2**26, 2**31 - 1], np.int32),),
+                tolerance=64)
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         return [np.rint(np.log(np.asarray(arrays[0]) / 2.0**19) * 2**26).astype(np.int32)]
@@ -283,7 +323,13 @@ class Saturate(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray([-1000, -131, -130, -5, 0, 99, 100, 1000], np.int32)
-        return [Sample((x,), {"zero_point": 3}), Sample((x,), {"zero_point": -7, "low": 0, "high": 90}), Sample((x,), {"to": DType.UINT8, "low": 0, "high": 255}), Sample((x,), {"low": -2000, "high": 500, "to": DType.INT16})]
+        return [
+            Sample((x,), {"zero_point": 3}),
+            Sample((x,), {"zero_point": -7, "low": 0, "high": 90}),
+            Sample((x,), {"to": DType.UINT8, "low": 0, "high": 255}),
+            Sample((x,), {"low": -2000, "high": 500, "to": DType.INT16})
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        return exact.by_element(lambda x: exact.clamped(x + self.zero_point, self.low, self.high), self.to.numpy, arrays[0])
+        return exact.by_element(lambda x: exact.clamped(x + self.zero_point, self.low, self.high),
+                                self.to.numpy, arrays[0])

@@ -1,10 +1,11 @@
-"""Random operators. The generator is MT19937, and the numbers are those of the reference evaluator for the same seed.
+"""Random operators. The generator is MT19937, and the numbers are those of the reference evaluator for the
+same seed.
 
-Each operator has a generator of its own: 624 words of state and a position, which last between runs, so that every run
-draws new numbers, and the first run after start-up always the same. Without the attribute `seed` the generator is
-seeded by the CRC-32 of the node's name. An element is one number of 53 bits; normal ones come from Marsaglia's polar
-method, a pair at a time. Sources: M. Matsumoto, T. Nishimura, Mersenne Twister, ACM TOMACS 8, 1998; ONNX operator
-specification; numpy.random.RandomState for the way from words to numbers.
+Each operator has a generator of its own: 624 words of state and a position, which last between runs, so that
+every run draws new numbers, and the first run after start-up always the same. Without the attribute `seed`
+the generator is seeded by the CRC-32 of the node's name. An element is one number of 53 bits; normal ones
+come from Marsaglia's polar method, a pair at a time. Sources: M. Matsumoto, T. Nishimura, Mersenne Twister,
+ACM TOMACS 8, 1998; ONNX operator specification; numpy.random.RandomState for the way from words to numbers.
 """
 
 from __future__ import annotations
@@ -59,12 +60,14 @@ static inline double mt19937_uniform(uint32_t *mt, uint32_t seed)
     const uint32_t high = mt19937_next(mt, seed) >> 5;
     const uint32_t low = mt19937_next(mt, seed) >> 6;
     return ((double)high * 67108864.0 + (double)low) / 9007199254740992.0;
-}"""
+}"""  # noqa: E501
 
 
 @operator("RandomNumbers", domain="aot", stores_itself=True)
 class RandomNumbers(Operator):
-    """Numbers in [0, 1), or of the standard normal distribution, in double precision. Input: the generator's state."""
+    """Numbers in [0, 1), or of the standard normal distribution, in double precision. Input: the generator's
+    state.
+    """
 
     shape: tuple[int, ...] = ()
     normal: bool = False
@@ -97,18 +100,27 @@ class RandomNumbers(Operator):
                 with text.block(f"if (i + 1 < {n})"):
                     text.line("y[i + 1] = f * a;")
         name = "random_normal" if self.normal else "random_uniform"
-        site.call(name, block(text), [written("mt", site.input(0)), written("y", y)], helpers=(_GENERATOR,), includes={"math.h"} if self.normal else ())
+        site.call(name,
+                  block(text), [written("mt", site.input(0)), written("y", y)],
+                  helpers=(_GENERATOR,),
+                  includes={"math.h"} if self.normal else ())
 
     @classmethod
     def samples(cls) -> list[Sample]:
         generator = np.zeros(_WORDS + 1, np.uint32)
-        return [Sample((generator,), {"shape": s, "normal": n, "seed": k}, states=frozenset({0})) for k, (s, n) in enumerate([((7,), False), ((2, 400), False), ((5,), True), ((3, 2), True)])]
+        return [
+            Sample((generator,), {"shape": s, "normal": n, "seed": k}, states=frozenset({0}))
+            for k, (s, n) in enumerate([((7,), False), ((2, 400), False), ((5,), True), ((3, 2), True)])
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         draw = np.random.RandomState(self.seed)
         # A pair of normal numbers is made at once; the second of an odd count is dropped.
         count = int(np.prod(self.shape))
-        numbers = [draw.randn(count + count % 2)[:count] if self.normal else draw.random_sample(count) for _ in range(2)]
+        numbers = [
+            draw.randn(count + count % 2)[:count] if self.normal else draw.random_sample(count)
+            for _ in range(2)
+        ]
         return [numbers[1].reshape(self.shape)]  # the second run
 
 
@@ -143,11 +155,17 @@ class RandomUniform(Operator):
         return [TensorType(self.dtype, self.shape)]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return _scaled(build, self.infer(inputs)[0], numbers(build, self.shape, self.seed), self.high - self.low, self.low)
+        return _scaled(build,
+                       self.infer(inputs)[0], numbers(build, self.shape, self.seed), self.high - self.low,
+                       self.low)
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((), {"shape": s, "seed": float(k), "low": -2.0, "dtype": d}) for k, s in enumerate(_SHAPES) for d in (DType.FLOAT32, DType.FLOAT64)]
+        return [
+            Sample((), {"shape": s, "seed": float(k), "low": -2.0, "dtype": d})
+            for k, s in enumerate(_SHAPES)
+            for d in (DType.FLOAT32, DType.FLOAT64)
+        ]
 
 
 @operator("RandomNormal")
@@ -164,11 +182,16 @@ class RandomNormal(Operator):
         return [TensorType(self.dtype, self.shape)]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        return _scaled(build, self.infer(inputs)[0], numbers(build, self.shape, self.seed, normal=True), self.scale, self.mean)
+        return _scaled(build,
+                       self.infer(inputs)[0], numbers(build, self.shape, self.seed, normal=True), self.scale,
+                       self.mean)
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((), {"shape": s, "seed": float(k), "mean": 2.0, "scale": 0.5}) for k, s in enumerate(_SHAPES)]
+        return [
+            Sample((), {"shape": s, "seed": float(k), "mean": 2.0, "scale": 0.5})
+            for k, s in enumerate(_SHAPES)
+        ]
 
 
 @operator("RandomUniformLike")
@@ -189,7 +212,10 @@ class RandomUniformLike(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample(_LIKE, {"seed": 5.0}), Sample((np.zeros(7, np.int32),), {"seed": 1.0, "dtype": DType.FLOAT32})]
+        return [
+            Sample(_LIKE, {"seed": 5.0}),
+            Sample((np.zeros(7, np.int32),), {"seed": 1.0, "dtype": DType.FLOAT32})
+        ]
 
 
 @operator("RandomNormalLike")
@@ -210,7 +236,10 @@ class RandomNormalLike(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample(_LIKE, {"seed": 5.0}), Sample((np.zeros(7, np.int32),), {"seed": 1.0, "dtype": DType.FLOAT32})]
+        return [
+            Sample(_LIKE, {"seed": 5.0}),
+            Sample((np.zeros(7, np.int32),), {"seed": 1.0, "dtype": DType.FLOAT32})
+        ]
 
 
 @operator("Bernoulli")
@@ -240,7 +269,8 @@ class Bernoulli(Operator):
 
 @operator("Multinomial")
 class Multinomial(Operator):
-    """Classes drawn with the probabilities whose logarithms, up to a constant, are in the rows of the input."""
+    """Classes drawn with the probabilities whose logarithms, up to a constant, are in the rows of the input.
+    """
 
     dtype: DType = DType.INT32
     sample_size: int = 1
@@ -259,7 +289,8 @@ class Multinomial(Operator):
         total = build(CumSum(), p, build.constant(1, DType.INT64))
         u = build(ReshapeTo((rows, self.sample_size, 1)), numbers(build, (rows, self.sample_size), self.seed))
         above = build(op("LessOrEqual"), build(ReshapeTo((rows, 1, classes)), total), u)
-        count = build(OPERATORS["", "ReduceSum"](keepdims=0), build(Cast(DType.INT32), above), build.constant([2], DType.INT64))  # type: ignore[call-arg]
+        count = build(OPERATORS["", "ReduceSum"](keepdims=0), build(Cast(DType.INT32), above),  # type: ignore[call-arg]
+                      build.constant([2], DType.INT64))
         # The sum of all may be a little less than 1.
         return [build(Cast(self.dtype), build(op("Min"), count, build.constant(classes - 1, DType.INT32)))]
 
@@ -276,13 +307,18 @@ class Multinomial(Operator):
         certain = np.full((3, 5), -1e9, np.float32)
         certain[[0, 1, 2], [4, 0, 2]] = 0
         fair = np.log(np.asarray([[1, 2, 3, 4], [4, 4, 1, 1]], np.float32))
-        return [Sample((certain,), {"sample_size": 6, "seed": 1.0}), Sample((certain,), {"seed": 2.0, "dtype": DType.INT64}),
-                Sample((fair,), {"sample_size": 30, "seed": 7.0})]  # fmt: skip
+        return [
+            Sample((certain,), {"sample_size": 6, "seed": 1.0}),
+            Sample((certain,), {"seed": 2.0, "dtype": DType.INT64}),
+            Sample((fair,), {"sample_size": 30, "seed": 7.0})
+        ]
 
 
 @operator("Dropout")
 class Dropout(Operator):
-    """x / (1 - ratio) where a random number is at least `ratio`, else 0, and that mask. The identity at inference."""
+    """x / (1 - ratio) where a random number is at least `ratio`, else 0, and that mask. The identity at
+    inference.
+    """
 
     seed: int | None = None
 
@@ -297,7 +333,8 @@ class Dropout(Operator):
             every = build(Expand(), build.constant(True, DType.BOOL), build.constant(x.shape, DType.INT64))
             return [build(op("Identity"), x), every]
         ratio = build.constant(0.5, x.dtype) if ratio is None else ratio
-        mask = build(op("GreaterOrEqual"), numbers(build, x.shape, self.seed), build(Cast(DType.FLOAT64), ratio))
+        mask = build(op("GreaterOrEqual"), numbers(build, x.shape, self.seed),
+                     build(Cast(DType.FLOAT64), ratio))
         scale = build(op("Reciprocal"), build(op("Sub"), build.constant(1.0, ratio.dtype), ratio))
         mask = build(op("Or"), mask, build(op("Not"), training))
         scale = build(Where(), training, scale, build.constant(1.0, ratio.dtype))
@@ -310,5 +347,10 @@ class Dropout(Operator):
         ratio, on, off = np.asarray(0.25, np.float32), np.asarray(True), np.asarray(False)
         attributes = {"seed": 2}
         fixed = frozenset({1, 2})
-        return [Sample((x,), outputs=2), Sample((x, ratio, on), attributes, fixed, 2), Sample((x, ratio, on), attributes, outputs=2),
-                Sample((x, ratio, off), attributes, outputs=2), Sample((x, np.asarray(0, np.float32), on), attributes, fixed)]  # fmt: skip
+        return [
+            Sample((x,), outputs=2),
+            Sample((x, ratio, on), attributes, fixed, 2),
+            Sample((x, ratio, on), attributes, outputs=2),
+            Sample((x, ratio, off), attributes, outputs=2),
+            Sample((x, np.asarray(0, np.float32), on), attributes, fixed)
+        ]

@@ -36,17 +36,23 @@ def _exp(x: Expr) -> Expr:
 
 _TABLE: list[tuple[str, str, _Map, _Finish]] = [
     # name, fold, of what, and what becomes of the result over n elements
-    ("ReduceSum", "add", _same, _keep), ("ReduceProd", "mul", _same, _keep), ("ReduceMax", "max", _same, _keep),
-    ("ReduceMin", "min", _same, _keep), ("ReduceSumSquare", "add", _square, _keep),
+    ("ReduceSum", "add", _same, _keep),
+    ("ReduceProd", "mul", _same, _keep),
+    ("ReduceMax", "max", _same, _keep),
+    ("ReduceMin", "min", _same, _keep),
+    ("ReduceSumSquare", "add", _square, _keep),
     ("ReduceMean", "add", _same, lambda x, n: call("div", x, const(n, x.dtype))),
-    ("ReduceL1", "add", lambda x: call("abs", x), _keep), ("ReduceL2", "add", _square, lambda x, n: call("sqrt", x)),
+    ("ReduceL1", "add", lambda x: call("abs", x), _keep),
+    ("ReduceL2", "add", _square, lambda x, n: call("sqrt", x)),
     ("ReduceLogSum", "add", _same, lambda x, n: call("log", x)),
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True)
 class Reduction(Operator):
-    """A row of the table: axes from the second input, all of them when absent (none with noop_with_empty_axes)."""
+    """A row of the table: axes from the second input, all of them when absent (none with
+    noop_with_empty_axes).
+    """
 
     reducing: ClassVar[bool] = True
     combine: ClassVar[str]
@@ -75,14 +81,19 @@ class Reduction(Operator):
         source = tuple(over[d] if d in over else next(kept) for d in range(x.type.rank))
         count = math.prod(x.shape[a] for a in axes)
         body = type(self).of(at(x, source))
-        total = reduce(type(self).combine, tuple(over.values()), body) if count else _empty(type(self).combine, x.dtype)
+        total = reduce(type(self).combine, tuple(over.values()), body) if count else _empty(
+            type(self).combine, x.dtype)
         return type(self).finish(total, count)
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray(np.random.default_rng(3).uniform(0.1, 2, (2, 3, 4)), dtype=np.float32)
         axes = [(1,), (0, 2), (-1,), ()]
-        return [Sample((x, np.asarray(a, np.int64)), {"keepdims": k}, frozenset({1})) for a in axes for k in (0, 1)] + [Sample((x,))]
+        return [
+            Sample((x, np.asarray(a, np.int64)), {"keepdims": k}, frozenset({1}))
+            for a in axes
+            for k in (0, 1)
+        ] + [Sample((x,))]
 
 
 def _empty(fold: str, dtype: DType) -> Expr:
@@ -95,7 +106,10 @@ def _empty(fold: str, dtype: DType) -> Expr:
 
 
 for _name, _fold, _of, _finish in _TABLE:
-    _members = {"__doc__": f"ONNX {_name}.", "__module__": __name__, "combine": _fold, "of": staticmethod(_of), "finish": staticmethod(_finish)}
+    _members = {
+        "__doc__": f"ONNX {_name}.", "__module__": __name__, "combine": _fold, "of": staticmethod(_of),
+        "finish": staticmethod(_finish)
+    }
     operator(_name)(type(_name, (Reduction,), _members))
 
 
@@ -110,7 +124,13 @@ class WideSum(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
-        return [TensorType(DType.INT32, tuple(1 if k in self.axes else d for k, d in enumerate(x.shape) if self.keepdims or k not in self.axes))]
+        return [
+            TensorType(
+                DType.INT32,
+                tuple(1 if k in self.axes else d
+                      for k, d in enumerate(x.shape)
+                      if self.keepdims or k not in self.axes))
+        ]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = required(inputs)

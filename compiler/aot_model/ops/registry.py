@@ -6,8 +6,8 @@ A class is declared with @operator and is one of three kinds:
 * a composite: `expand` rewrites it into other operators;
 * a kernel: `lower` asks the target for a kernel (convolution, matrix product, pooling, recurrent cells).
 
-Class names and attributes of operators that ONNX has are those of ONNX at its newest opset, so that the frontend needs
-no table. Operators of our own (domain "aot") are what the others expand into.
+Class names and attributes of operators that ONNX has are those of ONNX at its newest opset, so that the
+frontend needs no table. Operators of our own (domain "aot") are what the others expand into.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]],
     """Class decorator: register the operator under (domain, name). marks: elementwise, movement, effects."""
 
     def register(cls: type[Op]) -> type[Op]:
-        if get_annotations(cls):  # else it is the dataclass that its base is, and making another takes most of the time to load it
+        # else it is the dataclass that its base is, and making another takes most of the time to load it
+        if get_annotations(cls):
             cls = dataclass(frozen=True)(cls)
         cls.name, cls.domain = name, domain
         for mark, value in marks.items():
@@ -65,7 +66,8 @@ def load_all() -> None:
 
 
 class Build:
-    """Makes nodes with inferred types; names outputs after a prefix. Used by frontends, passes and `expand`."""
+    """Makes nodes with inferred types; names outputs after a prefix. Used by frontends, passes and `expand`.
+    """
 
     def __init__(self, nodes: list[Node], prefix: str) -> None:
         self.nodes = nodes
@@ -95,15 +97,18 @@ class Build:
 
 
 def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
-    """Data of a constant input; None when the input is absent. OperatorError when it is not known at compile time."""
+    """Data of a constant input; None when the input is absent. OperatorError when it is not known at compile
+    time.
+    """
     value = inputs[index] if index < len(inputs) else None
     if value is None:
         return None
     if value.data is None:
         raise OperatorError(
             f"{what} ('{value.name}') is not known at compile time", "E203",
-            "make it a constant (--constant INPUT=VALUES), or bind the dynamic dimensions that it comes from (--dim)",
-        )  # fmt: skip
+            "make it a constant (--constant INPUT=VALUES), or bind the dynamic dimensions that it comes from "
+            "(--dim)",
+        )
     return value.data
 
 

@@ -3,7 +3,8 @@
     nearest:  y[i, j] = x[p[i], q[j]]
     others:   y[i, j] = sum over taps s, t of u[i, s] * v[j, t] * x[p[i, s], q[j, t]]
 
-The tables are worked out here in double precision, edges clamped. Source: ONNX operator specification (Resize).
+The tables are worked out here in double precision, edges clamped. Source: ONNX operator specification
+(Resize).
 """
 
 from __future__ import annotations
@@ -59,8 +60,11 @@ class NearestSample(Resampling):
     @classmethod
     def samples(cls) -> list[Sample]:
         x, fixed = np.arange(30, dtype=np.float32).reshape(1, 5, 6), frozenset({1, 2})
-        tables = [([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 2, 4]), ([4, 0, 2], [0, 1, 2, 3, 4, 5]), ([3], [5, 5]), ([0, 1], [0, 0, 0, 1, 1, 1])]
-        return [Sample((x, *(np.asarray(t, np.int32) for t in pair)), {"axes": (1, 2)}, fixed) for pair in tables]
+        tables = [([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 2, 4]), ([4, 0, 2], [0, 1, 2, 3, 4, 5]), ([3], [5, 5]),
+                  ([0, 1], [0, 0, 0, 1, 1, 1])]
+        return [
+            Sample((x, *(np.asarray(t, np.int32) for t in pair)), {"axes": (1, 2)}, fixed) for pair in tables
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         y = np.asarray(arrays[0])
@@ -85,7 +89,9 @@ def _source(at: At, table: Value, i: Expr) -> Expr:
 
 @operator("Interpolation", domain="aot", reducing=True)
 class Interpolation(Resampling):
-    """Weighted sums of a few elements along each axis: tables [out, taps] of positions (int32) and of weights."""
+    """Weighted sums of a few elements along each axis: tables [out, taps] of positions (int32) and of
+    weights.
+    """
 
     axes: tuple[int, ...] = ()
 
@@ -109,10 +115,15 @@ class Interpolation(Resampling):
     def samples(cls) -> list[Sample]:
         rng = np.random.default_rng(2)
         x = np.asarray(rng.uniform(-1, 1, (2, 4, 5)), np.float32)
-        rows, columns = np.asarray([[0, 1], [1, 2], [3, 3]], np.int32), np.asarray([[0, 1, 2, 4], [4, 3, 2, 1]], np.int32)
+        rows, columns = np.asarray([[0, 1], [1, 2], [3, 3]],
+                                   np.int32), np.asarray([[0, 1, 2, 4], [4, 3, 2, 1]], np.int32)
         shares = [np.asarray(rng.uniform(-1, 1, t.shape), np.float32) for t in (rows, columns)]
         both = Sample((x, rows, shares[0], columns, shares[1]), {"axes": (1, 2)}, frozenset({1, 2, 3, 4}))
-        return [both, Sample((x, columns, shares[1]), {"axes": (2,)}, frozenset({1, 2})), Sample((x, rows, shares[0]), {"axes": (1,)}, frozenset({1, 2}))]
+        return [
+            both,
+            Sample((x, columns, shares[1]), {"axes": (2,)}, frozenset({1, 2})),
+            Sample((x, rows, shares[0]), {"axes": (1,)}, frozenset({1, 2}))
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         y = np.asarray(arrays[0], np.float64)
@@ -125,7 +136,7 @@ class Interpolation(Resampling):
         return [y.astype(np.asarray(arrays[0]).dtype)]
 
 
-# --- the tables -------------------------------------------------------------------------------------------------------
+# --- the tables ---------------------------------------------------------------------------------------------
 
 
 def _cubic(distance: Array, a: float) -> Array:
@@ -244,7 +255,9 @@ class Resize(Operator):
         crop = self.coordinate_transformation_mode == "tf_crop_and_resize"
         roi_data = static(inputs, 1, "the region of interest") if crop else None
         axes = list(plan)
-        roi = [0.0] * len(axes) + [1.0] * len(axes) if roi_data is None else [float(v) for v in roi_data.reshape(-1)]
+        roi = [0.0] * len(axes) + [1.0] * len(axes) if roi_data is None else [
+            float(v) for v in roi_data.reshape(-1)
+        ]
         tables: list[Value] = []
         moved: list[int] = []
         outside = np.zeros((1,) * x.type.rank, dtype=bool)
@@ -254,10 +267,12 @@ class Resize(Operator):
                 continue
             at = self._positions(n, m, scale, (roi[k], roi[len(axes) + k]))
             if crop:
-                outside = outside | ((at < 0) | (at > n - 1)).reshape([-1 if d == a else 1 for d in range(x.type.rank)])
+                outside = outside | ((at < 0) |
+                                     (at > n - 1)).reshape([-1 if d == a else 1 for d in range(x.type.rank)])
             moved.append(a)
             if self.mode == "nearest":
-                tables.append(build.constant(np.clip(nearest(at, self.nearest_mode), 0, n - 1).astype(np.int32)))
+                tables.append(
+                    build.constant(np.clip(nearest(at, self.nearest_mode), 0, n - 1).astype(np.int32)))
             else:
                 positions, weights = self._taps(at, n, scale)
                 dtype = x.dtype if x.dtype.is_float else DType.FLOAT32
@@ -271,7 +286,8 @@ class Resize(Operator):
             y = build(Interpolation(tuple(moved)), wide, *tables)
             y = y if x.dtype.is_float else build(Cast(x.dtype), y)
         if outside.any():
-            y = build(Where(), build.constant(np.broadcast_to(outside, y.shape).copy()), build.constant(self.extrapolation_value, x.dtype), y)
+            y = build(Where(), build.constant(np.broadcast_to(outside, y.shape).copy()),
+                      build.constant(self.extrapolation_value, x.dtype), y)
         return [y]
 
     @classmethod
@@ -279,10 +295,24 @@ class Resize(Operator):
         x = np.asarray(np.random.default_rng(8).uniform(-1, 1, (1, 2, 4, 5)), dtype=np.float32)
 
         def case(height: float, width: float, **attributes: Any) -> Sample:
-            return Sample((x, None, np.asarray([1, 1, height, width], np.float32)), attributes, frozenset({2}))
+            return Sample((x, None, np.asarray([1, 1, height, width], np.float32)), attributes,
+                          frozenset({2}))
 
         modes = ("half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")
-        found = [case(h, w, mode=m, coordinate_transformation_mode=c) for m in ("nearest", "linear", "cubic") for c in modes for h, w in ((2, 2), (0.6, 1.5))]
-        found += [case(2, 3, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode=n) for n in ("floor", "ceil", "round_prefer_ceil")]
-        found += [case(0.5, 0.6, mode=m, antialias=1) for m in ("linear", "cubic")] + [case(0.8, 0.8, mode="cubic", exclude_outside=1)]
-        return [*found, Sample((x, None, None, np.asarray([7, 3], np.int64)), {"axes": (2, 3), "mode": "linear"}, frozenset({3}))]
+        found = [
+            case(h, w, mode=m, coordinate_transformation_mode=c)
+            for m in ("nearest", "linear", "cubic")
+            for c in modes
+            for h, w in ((2, 2), (0.6, 1.5))
+        ]
+        found += [
+            case(2, 3, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode=n)
+            for n in ("floor", "ceil", "round_prefer_ceil")
+        ]
+        found += [case(0.5, 0.6, mode=m, antialias=1)
+                  for m in ("linear", "cubic")] + [case(0.8, 0.8, mode="cubic", exclude_outside=1)]
+        return [
+            *found,
+            Sample((x, None, None, np.asarray([7, 3], np.int64)), {"axes": (2, 3), "mode": "linear"},
+                   frozenset({3}))
+        ]

@@ -1,6 +1,7 @@
 """Bilinear interpolation as TFLite computes it: positions and weights are tables, worked out at compile time.
 
-Integers: weights in Q.10, the sum rounded with ties away from zero. Source: TensorFlow Lite's RESIZE_BILINEAR.
+Integers: weights in Q.10, the sum rounded with ties away from zero. Source: TensorFlow Lite's
+RESIZE_BILINEAR.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class _Axis:
 
     def at(self, i: Expr) -> tuple[Expr, Expr, Expr]:
         def entry(v: Value) -> Expr:
-            return const(v.data.reshape(-1)[0].item(), v.dtype) if v.data is not None and v.data.size == 1 else load(v, (i,))
+            return const(v.data.reshape(-1)[0].item(),
+                         v.dtype) if v.data is not None and v.data.size == 1 else load(v, (i,))
 
         return entry(self.low), entry(self.high), entry(self.weight)
 
@@ -67,8 +69,11 @@ class ResizeBilinear(Operator):
         aligned = self.align_corners and wanted > 1
         i = np.arange(wanted)
         if real:
-            scale = np.float32(size - 1) / np.float32(wanted - 1) if aligned else np.float32(size) / np.float32(wanted)
-            at = (i.astype(np.float32) + np.float32(0.5)) * scale - np.float32(0.5) if self.half_pixel_centers else i.astype(np.float32) * scale
+            scale = np.float32(size
+                               - 1) / np.float32(wanted
+                                                 - 1) if aligned else np.float32(size) / np.float32(wanted)
+            at = (i.astype(np.float32) + np.float32(0.5)) * scale - np.float32(
+                0.5) if self.half_pixel_centers else i.astype(np.float32) * scale
             low = np.maximum(np.floor(at), 0).astype(np.int32)
             high = np.minimum(np.ceil(at), size - 1).astype(np.int32)
             weight = (at - low.astype(np.float32)).astype(np.float32)
@@ -79,7 +84,8 @@ class ResizeBilinear(Operator):
             low = np.maximum(np.trunc(place / 1024), 0).astype(np.int32)
             high = np.minimum(np.trunc((place + 1023) / 1024), size - 1).astype(np.int32)
             weight = (place - 1024 * low).astype(wide.numpy)
-        return _Axis(constant("lower", np.minimum(low, size - 1)), constant("upper", np.clip(high, 0, size - 1)), constant("weight", weight))
+        return _Axis(constant("lower", np.minimum(low, size - 1)),
+                     constant("upper", np.clip(high, 0, size - 1)), constant("weight", weight))
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = required(inputs)
@@ -102,12 +108,14 @@ class ResizeBilinear(Operator):
             return total
         half, whole = const(1 << 19, wide), const(1 << 20, wide)
         up = call("lt", const(0, wide), total, dtype=DType.BOOL)
-        return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), whole), x.dtype)
+        return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), whole),
+                    x.dtype)
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
         unit = 1 if x.dtype.kind == "f" else 1024
-        rows, columns = (_weights(n, to, unit, self.align_corners, self.half_pixel_centers) for n, to in zip(x.shape[1:3], (self.height, self.width), strict=True))
+        rows, columns = (_weights(n, to, unit, self.align_corners, self.half_pixel_centers)
+                         for n, to in zip(x.shape[1:3], (self.height, self.width), strict=True))
         total = np.einsum("yh,xw,nhwc->nyxc", rows, columns, x.astype(np.float64)) / unit**2
         return [(total if unit == 1 else np.copysign(np.floor(np.abs(total) + 0.5), total)).astype(x.dtype)]
 
@@ -118,5 +126,7 @@ class ResizeBilinear(Operator):
         sizes = [(6, 8), (5, 3), (1, 1)]
         return [
             Sample((v,), {"height": h, "width": w, "align_corners": a, "half_pixel_centers": p})
-            for h, w in sizes for a, p in ((False, False), (False, True), (True, False)) for v in (x, x.astype(np.int16) * 200, x.astype(np.float32))
-        ]  # fmt: skip
+            for h, w in sizes
+            for a, p in ((False, False), (False, True), (True, False))
+            for v in (x, x.astype(np.int16) * 200, x.astype(np.float32))
+        ]

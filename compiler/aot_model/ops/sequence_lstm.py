@@ -1,10 +1,12 @@
-"""The LSTM of TFLite over a sequence, in floats or in integers, with everything that its file format can ask for.
+"""The LSTM of TFLite over a sequence, in floats or in integers, with everything that its file format can ask
+for.
 
-    i, f, o = sigmoid(W x + R h + P c + b)    g = activation(W x + R h + b)    c = f * c + i * g    h = o * activation(c)
+    i, f, o = sigmoid(W x + R h + P c + b)    g = activation(W x + R h + b)    c = f * c + i * g    h = o *
+                                              activation(c)
 
-Options: peepholes P (diagonal), layer normalisation of the gates' sums, a projection of h, clipping of c and of the
-projection, the input gate coupled as 1 - f. Integers: gates are int16 in Q3.12, the cell is int16, every product is
-requantised. Source: TensorFlow Lite's UNIDIRECTIONAL_SEQUENCE_LSTM.
+Options: peepholes P (diagonal), layer normalisation of the gates' sums, a projection of h, clipping of c and
+of the projection, the input gate coupled as 1 - f. Integers: gates are int16 in Q3.12, the cell is int16,
+every product is requantised. Source: TensorFlow Lite's UNIDIRECTIONAL_SEQUENCE_LSTM.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ class LstmScales:
 
 @operator("SequenceLstm", domain="aot")
 class SequenceLstm(Operator):
-    """Inputs: x, h, c, W [4, H, I], R [4, H, O], b [4, H], P [3, H], layer norm [4, H], projection [O, H], its bias [O].
+    """Inputs: x, h, c, W [4, H, I], R [4, H, O], b [4, H], P [3, H], layer norm [4, H], projection [O, H],
+    its bias [O].
 
     x is (B, T, I), or (T, B, I) when time_major. Results: y, h after the last step, c after the last step.
     """
@@ -67,11 +70,15 @@ class SequenceLstm(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, h, c, w, r, _ = (required(inputs, k) for k in range(6))
-        if x.type.rank != 3 or w.type.rank != 3 or r.type.rank != 3 or w.shape[0] != 4 or 0 in (*x.shape, *w.shape, *r.shape):
+        if x.type.rank != 3 or w.type.rank != 3 or r.type.rank != 3 or w.shape[0] != 4 or 0 in (*x.shape,
+                                                                                                *w.shape,
+                                                                                                *r.shape):
             raise OperatorError(f"x {x.type}, W {w.type} and R {r.type} do not fit each other")
         batch, units, out = x.shape[1 if self.time_major else 0], w.shape[1], r.shape[2]
-        wanted = {1: (batch, out), 2: (batch, units), 3: (4, units, x.shape[2]), 4: (4, units, out), 5: (4, units), 6: (3, units),
-                  7: (4, units), 8: (out, units), 9: (out,)}  # fmt: skip
+        wanted = {
+            1: (batch, out), 2: (batch, units), 3: (4, units, x.shape[2]), 4: (4, units, out), 5: (4, units),
+            6: (3, units), 7: (4, units), 8: (out, units), 9: (out,)
+        }
         for k, shape in wanted.items():
             value = inputs[k] if k < len(inputs) else None
             if value is not None and value.shape != shape:
@@ -79,7 +86,8 @@ class SequenceLstm(Operator):
         if self._input(inputs, 8) is None and out != units:
             raise OperatorError(f"{units} units give {out} outputs without a projection")
         if self.scales is not None and any(self._input(inputs, k) is not None for k in range(6, 10)):
-            raise OperatorError("peepholes, layer normalisation and projection of integer LSTMs are not supported", "E202")
+            raise OperatorError(
+                "peepholes, layer normalisation and projection of integer LSTMs are not supported", "E202")
         self._check_types(inputs)
         return [TensorType(x.dtype, (*x.shape[:2], out)), h.type, c.type]
 
@@ -87,18 +95,26 @@ class SequenceLstm(Operator):
         x, h, c, w, r, b = (required(inputs, k) for k in range(6))
         if self.scales is None:
             if {v.dtype for v in inputs if v is not None} != {DType.FLOAT32}:
-                raise OperatorError(f"x {x.type}, states {h.type} and {c.type} and weights {w.type} without quantisation are not all float32", "E202")
+                raise OperatorError(
+                    f"x {x.type}, states {h.type} and {c.type} and weights {w.type} without quantisation are "
+                    "not all float32",
+                    "E202")
             if self.activation not in _FLOAT_ACTIVATIONS:
                 raise OperatorError(f"activation {self.activation} is not supported", "E202")
             return
         wide = x.dtype is DType.INT16
         fits = x.dtype in (DType.INT8, DType.INT16) and h.dtype is x.dtype and c.dtype is DType.INT16
-        if not fits or {w.dtype, r.dtype} != {DType.INT8} or b.dtype is not (DType.INT64 if wide else DType.INT32):
-            raise OperatorError(f"x {x.type}, states {h.type} and {c.type}, weights {w.type} and biases {b.type} do not go together", "E202")
+        if not fits or {w.dtype, r.dtype} != {DType.INT8
+                                              } or b.dtype is not (DType.INT64 if wide else DType.INT32):
+            raise OperatorError(
+                f"x {x.type}, states {h.type} and {c.type}, weights {w.type} and biases {b.type} do not go "
+                "together",
+                "E202")
         if w.data is None or r.data is None or b.data is None:
             raise OperatorError("weights that are computed at run time are not supported", "E202")
         if self.activation != "TANH" or self.coupled:
-            raise OperatorError("integer LSTMs have the activation TANH and a gate of their own for the input", "E202")
+            raise OperatorError(
+                "integer LSTMs have the activation TANH and a gate of their own for the input", "E202")
 
     @staticmethod
     def _input(inputs: Inputs, k: int) -> Value | None:
@@ -129,24 +145,51 @@ class SequenceLstm(Operator):
             return np.asarray(rng.integers(-size, size, shape), dtype)
 
         plain = (real(2, 3, 4), real(2, 5), real(2, 5), real(4, 5, 4), real(4, 5, 5), real(4, 5))
-        short = (real(3, 2, 4), real(2, 3), real(2, 5), real(4, 5, 4), real(4, 5, 3), real(4, 5), real(3, 5), real(4, 5), real(3, 5), real(3))
+        short = (real(3, 2, 4), real(2, 3), real(2, 5), real(4, 5, 4), real(4, 5, 3), real(4, 5), real(3, 5),
+                 real(4, 5), real(3, 5), real(3))
         fixed = frozenset(range(3, 10))
-        given: list[dict[str, Any]] = [{}, {"cell_clip": 0.5}, {"coupled": True}, {"activation": "RELU"}, {"activation": "RELU6"}, {"activation": "NONE"}]
-        samples = [Sample(plain, g, fixed, 3) for g in given] + [Sample((*plain, short[6]), {}, fixed, 3), Sample((*plain, None, short[7]), {}, fixed, 3), Sample((*plain, short[6], short[7]), {"coupled": True}, fixed, 3)]
-        samples += [Sample(short, {"time_major": True, "projection_clip": 0.8, "cell_clip": 0.9}, fixed, 3), Sample((*short[:6], None, None, short[8]), {"time_major": True}, fixed, 3)]
+        given: list[dict[str, Any]] = [{}, {"cell_clip": 0.5}, {"coupled": True}, {"activation": "RELU"},
+                                       {"activation": "RELU6"}, {"activation": "NONE"}]
+        samples = [Sample(plain, g, fixed, 3) for g in given] + [
+            Sample((*plain, short[6]), {}, fixed, 3),
+            Sample((*plain, None, short[7]), {}, fixed, 3),
+            Sample((*plain, short[6], short[7]), {"coupled": True}, fixed, 3)
+        ]
+        samples += [
+            Sample(short, {"time_major": True, "projection_clip": 0.8, "cell_clip": 0.9}, fixed, 3),
+            Sample((*short[:6], None, None, short[8]), {"time_major": True}, fixed, 3)
+        ]
         each = tuple(Rescale(0, 1503238553 + k * 2**26, -4 + k % 2) for k in range(4))
-        scales = LstmScales(-6, each, each[::-1], Rescale(0, 2**30, -14), Rescale(0, 1503238553, -15), Rescale(9, 1717986918, -21), (3, 0))
-        narrow = (whole(np.int8, 128, 2, 3, 4), whole(np.int8, 128, 2, 5), whole(np.int16, 9000, 2, 5), whole(np.int8, 127, 4, 5, 4), whole(np.int8, 127, 4, 5, 5), whole(np.int32, 4000, 4, 5))
-        samples += [Sample(narrow, {"scales": s}, fixed, 3, tolerance=2) for s in (scales, replace(scales, cell_clip=5000))]
-        samples.append(Sample((narrow[0][:, :1], *narrow[1:]), {"scales": replace(scales, cell_argument=(20000, 13))}, fixed, 3, tolerance=3))
-        wide = (narrow[0].astype(np.int16) * 200, narrow[1].astype(np.int16) * 200, *narrow[2:5], narrow[5].astype(np.int64) * 200)
+        scales = LstmScales(-6, each, each[::-1], Rescale(0, 2**30, -14), Rescale(0, 1503238553, -15),
+                            Rescale(9, 1717986918, -21), (3, 0))
+        narrow = (whole(np.int8, 128, 2, 3, 4), whole(np.int8, 128, 2, 5), whole(np.int16, 9000, 2, 5),
+                  whole(np.int8, 127, 4, 5, 4), whole(np.int8, 127, 4, 5, 5), whole(np.int32, 4000, 4, 5))
+        samples += [
+            Sample(narrow, {"scales": s}, fixed, 3, tolerance=2)
+            for s in (scales, replace(scales, cell_clip=5000))
+        ]
+        samples.append(
+            Sample((narrow[0][:, :1], *narrow[1:]), {"scales": replace(scales, cell_argument=(20000, 13))},
+                   fixed,
+                   3,
+                   tolerance=3))
+        wide = (narrow[0].astype(np.int16) * 200, narrow[1].astype(np.int16) * 200, *narrow[2:5],
+                narrow[5].astype(np.int64) * 200)
         each = tuple(Rescale(0, 23000 + k * 1000, -12 + k % 2) for k in range(4))
-        return [*samples, Sample(wide, {"scales": replace(scales, x=each, h=each, x_zero_point=0, output=Rescale(0, 1717986918, -14))}, fixed, 3, tolerance=256)]
+        return [
+            *samples,
+            Sample(wide, {
+                "scales": replace(scales, x=each, h=each, x_zero_point=0, output=Rescale(0, 1717986918, -14))
+            },
+                   fixed,
+                   3,
+                   tolerance=256)
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, h, c, w, r, b, *more = (None if a is None else np.asarray(a, np.float64) for a in arrays)
         p, norm, projection, q = (*more, None, None, None, None)[:4]
-        assert x is not None and h is not None and c is not None and w is not None and r is not None and b is not None
+        assert x is not None and h is not None and c is not None and w is not None and r is not None and b is not None  # noqa: E501
         s = self.scales
         steps, rows = x if self.time_major else x.swapaxes(0, 1), []
 
@@ -155,20 +198,29 @@ class SequenceLstm(Operator):
 
         for now in steps:
             if s is None:
-                sums = np.einsum("kji,ni->knj", w, now) + np.einsum("kji,ni->knj", r, h) + (0 if norm is not None else b[:, None])
+                sums = np.einsum("kji,ni->knj", w, now) + np.einsum(
+                    "kji,ni->knj", r, h) + (0 if norm is not None else b[:, None])
             else:  # gates in Q3.12, the cell as it is stored
                 word = 15 if np.asarray(arrays[0]).dtype == np.int16 else 31
-                from_x = (np.einsum("kji,ni->knj", w, now - s.x_zero_point) + b[:, None]) * np.asarray([size(v, word) for v in s.x])[:, None, None]
-                from_h = np.einsum("kji,ni->knj", r, h - s.output.zero_point) * np.asarray([size(v, word) for v in s.h])[:, None, None]
-                sums = np.clip(np.clip(np.rint(from_x), -32768, 32767) + np.clip(np.rint(from_h), -32768, 32767), -32768, 32767) / 4096
+                from_x = (np.einsum("kji,ni->knj", w, now - s.x_zero_point) + b[:, None]) * np.asarray(
+                    [size(v, word) for v in s.x])[:, None, None]
+                from_h = np.einsum("kji,ni->knj", r, h - s.output.zero_point) * np.asarray(
+                    [size(v, word) for v in s.h])[:, None, None]
+                sums = np.clip(
+                    np.clip(np.rint(from_x), -32768, 32767) + np.clip(np.rint(from_h), -32768, 32767), -32768,
+                    32767) / 4096
 
             def gate(k: int, peep: np.ndarray | None, sums: np.ndarray = sums) -> np.ndarray:
                 total = sums[k] if peep is None or p is None or k == 2 else sums[k] + peep * p[min(k, 2)]
                 if norm is not None:
-                    total = (total - total.mean(1, keepdims=True)) / np.sqrt(total.var(1, keepdims=True)) * norm[k] + b[k]
+                    total = (total - total.mean(1, keepdims=True)) / np.sqrt(total.var(
+                        1, keepdims=True)) * norm[k] + b[k]
                 return np.asarray(total if k == 2 else 1 / (1 + np.exp(-total)))
 
-            functions: dict[str, Callable[[np.ndarray], np.ndarray]] = {"TANH": np.tanh, "RELU": lambda v: np.maximum(v, 0), "RELU6": lambda v: np.clip(v, 0, 6), "NONE": lambda v: v}
+            functions: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+                "TANH": np.tanh, "RELU": lambda v: np.maximum(v, 0), "RELU6": lambda v: np.clip(v, 0, 6),
+                "NONE": lambda v: v
+            }
             squash = functions[self.activation]
             forget = gate(1, c)
             take, candidate = 1 - forget if self.coupled else gate(0, c), squash(gate(2, None))
@@ -177,11 +229,14 @@ class SequenceLstm(Operator):
                 c = np.clip(c, -self.cell_clip, self.cell_clip) if self.cell_clip else c
                 h = gate(3, c) * squash(c)
             else:
-                c = np.rint(forget * 2**15 * c * size(s.forget)) + np.rint(take * candidate * 2.0**30 * size(s.input))
+                c = np.rint(forget * 2**15 * c * size(s.forget)) + np.rint(
+                    take * candidate * 2.0**30 * size(s.input))
                 c = np.clip(c, -(s.cell_clip or 32768), s.cell_clip or 32767)
                 active = np.tanh(c * s.cell_argument[0] / 2.0 ** s.cell_argument[1] / (24 * 512))
                 limits = np.iinfo(np.asarray(arrays[1]).dtype)
-                h = np.clip(np.rint(gate(3, None) * active * 2.0**30 * size(s.output)) + s.output.zero_point, limits.min, limits.max)
+                h = np.clip(
+                    np.rint(gate(3, None) * active * 2.0**30 * size(s.output)) + s.output.zero_point,
+                    limits.min, limits.max)
             if projection is not None:
                 h = h @ projection.T + (0 if q is None else q)
                 h = np.clip(h, -self.projection_clip, self.projection_clip) if self.projection_clip else h
@@ -227,7 +282,7 @@ def _indent(text: str, pad: str) -> str:
     return "\n".join(pad + line if line else line for line in text.strip("\n").split("\n"))
 
 
-# --- floats -----------------------------------------------------------------------------------------------------------
+# --- floats -------------------------------------------------------------------------------------------------
 
 _NORMALISE = """/* Mean 0 and variance 1; a constant row stays finite. */
 AOT_MODEL_OPAQUE static void aot_model_normalise(float *x, int32_t n)
@@ -255,7 +310,7 @@ _FLOAT_ACTIVATIONS = {
 def _clip(name: str, limit: float) -> str:
     """Statement that clips a float to [-limit, limit]; nothing when there is no limit."""
     bound = float_literal(limit, DType.FLOAT32)
-    return f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});" if limit > 0 else ""
+    return f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});" if limit > 0 else ""  # noqa: E501
 
 
 def _float_lstm(op: SequenceLstm, site: Site) -> None:
@@ -278,11 +333,16 @@ def _float_lstm(op: SequenceLstm, site: Site) -> None:
 }}"""]  # fmt: skip
 
     def normalised(k: str) -> str:
-        return (f"aot_model_normalise(&gates[{k} * {units}], {units});\nfor (int32_t j = 0; j < {units}; ++j) {{\n"
-                f"    gates[{k} * {units} + j] = gates[{k} * {units} + j] * norm[{k} * {units} + j] + b[{k} * {units} + j];\n}}")  # fmt: skip
+        return (
+            f"aot_model_normalise(&gates[{k} * {units}], {units});\nfor (int32_t j = 0; j < {units}; ++j) "
+            f"{{\n"
+            f"    gates[{k} * {units} + j] = gates[{k} * {units} + j] * norm[{k} * {units} + j] + b[{k} * "
+            f"{units} + j];\n}}"
+        )
 
     def peep(gate: int, slot: int) -> str:
-        return f"for (int32_t j = 0; j < {units}; ++j) {{\n    gates[{gate * units} + j] +={before.format(slot)[2:]};\n}}" if peephole is not None else ""
+        return (f"for (int32_t j = 0; j < {units}; ++j) {{\n    gates[{gate * units} + j] "
+                f"+={before.format(slot)[2:]};\n}}") if peephole is not None else ""
 
     def gate(k: int) -> str:
         return f"aot_model_sigmoid_float32(gates[{k * units} + j])"
@@ -301,7 +361,9 @@ def _float_lstm(op: SequenceLstm, site: Site) -> None:
     parts += [peep(3, 2)]
     parts += [normalised("3")] if norm is not None else []
     target = "gates" if projection is not None else "ht"
-    parts.append(f"for (int32_t j = 0; j < {units}; ++j) {{\n    {target}[j] = {gate(3)} * {text.format('ct[j]')};\n}}")
+    parts.append(
+        f"for (int32_t j = 0; j < {units}; ++j) {{\n    {target}[j] = {gate(3)} * {text.format('ct[j]')};\n}}"
+    )
     if projection is not None:
         parts.append(f"""for (int32_t j = 0; j < {outputs}; ++j) {{
     float sum = {"q[j]" if projection_bias is not None else "0.0f"};
@@ -317,10 +379,15 @@ def _float_lstm(op: SequenceLstm, site: Site) -> None:
     arguments += [Argument(name, v) for k, name in constants.items() if (v := site.node.input(k)) is not None]
     arguments.append(Argument("gates", Scratch("gates", 4 * units * 4, 4, "float")))
     helpers = (_NORMALISE,) if norm is not None else ()
-    site.call("lstm", body, [*arguments, *_results(site)], includes=["string.h", "math.h", "aot_model/scalar.h"], helpers=helpers, macs=op.macs(site), note="LSTM")
+    site.call("lstm",
+              body, [*arguments, *_results(site)],
+              includes=["string.h", "math.h", "aot_model/scalar.h"],
+              helpers=helpers,
+              macs=op.macs(site),
+              note="LSTM")
 
 
-# --- integers ---------------------------------------------------------------------------------------------------------
+# --- integers -----------------------------------------------------------------------------------------------
 
 
 def _function(name: str, op: SigmoidInt16) -> str:
@@ -350,15 +417,21 @@ def _integer_lstm(op: SequenceLstm, site: Site) -> None:
     w, r, b = (site.input(k).data for k in (3, 4, 5))
     assert w is not None and r is not None and b is not None
     wide = site.input(0).dtype is DType.INT16
-    acc, requantise = ("int64_t", "aot_model_requantise_wide") if wide else ("int32_t", "aot_model_requantise")
+    acc, requantise = ("int64_t", "aot_model_requantise_wide") if wide else ("int32_t",
+                                                                             "aot_model_requantise")
     kind = np.int64 if wide else np.int32
     # Zero points are folded: sum((x - z) * w) = sum(x * w) - z * sum(w).
     bias_x = (b.astype(np.int64) - scales.x_zero_point * w.astype(np.int64).sum(axis=2)).astype(kind)
     bias_h = (-scales.output.zero_point * r.astype(np.int64).sum(axis=2)).astype(kind)
-    factors = np.asarray([[v for k in range(4) for v in (s[k].multiplier, s[k].shift)] for s in (scales.x, scales.h)], dtype=np.int32)
+    factors = np.asarray([[v
+                           for k in range(4)
+                           for v in (s[k].multiplier, s[k].shift)]
+                          for s in (scales.x, scales.h)],
+                         dtype=np.int32)
     multiplier, shift = scales.cell_argument
     cell_activation = f"aot_model_tanh_int16_{multiplier}_{shift}"
-    helpers: tuple[str, ...] = (_SATURATE, _function("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)), _function("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
+    helpers: tuple[str, ...] = (_SATURATE, _function("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)),
+                                _function("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
     if (multiplier, shift) != (3, 0):
         helpers = (*helpers, _function(cell_activation, SigmoidInt16(True, multiplier, shift)))
     low, high = site.node.outputs[1].dtype.limits
@@ -366,7 +439,7 @@ def _integer_lstm(op: SequenceLstm, site: Site) -> None:
     def product(a: str, c: str, by: Rescale) -> str:
         return f"aot_model_requantise((int32_t){a} * {c}, {by.multiplier}, {by.shift})"
 
-    clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{scales.cell_clip}), {scales.cell_clip});" if scales.cell_clip else ""
+    clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{scales.cell_clip}), {scales.cell_clip});" if scales.cell_clip else ""  # noqa: E501
     zero = f" + {scales.output.zero_point}" if scales.output.zero_point else ""
     step = f"""for (int32_t k = 0; k < 4; ++k) {{
     for (int32_t j = 0; j < {units}; ++j) {{
@@ -395,13 +468,25 @@ for (int32_t j = 0; j < {units}; ++j) {{
     ct[j] = (int16_t)cell;
     const int32_t hidden = {product("give", f"{cell_activation}(table, (int16_t)cell)", scales.output)}{zero};
     ht[j] = ({site.node.outputs[1].dtype.c_type})aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high});
-}}"""
+}}"""  # noqa: E501
     body = _frame(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
-    room_x, room_h = ((1 << (62 if wide else 31)) - 1 - n * 128 * (1 << 15 if wide else 128) for n in (inputs, outputs))  # no sum overflows
+    # no sum overflows
+    room_x, room_h = ((1 << (62 if wide else 31)) - 1 - n * 128 * (1 << 15 if wide else 128)
+                      for n in (inputs, outputs))
     constants: list[tuple[str, np.ndarray, Ranges | None]] = [
-        ("w", w, ANYTHING), ("r", r, ANYTHING), ("bias_x", bias_x, (Range(-room_x, room_x),)), ("bias_h", bias_h, (Range(-room_h, room_h),)),
-        ("factors", factors.reshape(-1), (Range(-31, 14 if wide else 30, 1, 2),)), ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
-    ]  # fmt: skip
-    arguments = [*_memory(site), *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants)]
+        ("w", w, ANYTHING), ("r", r, ANYTHING), ("bias_x", bias_x, (Range(-room_x, room_x),)),
+        ("bias_h", bias_h, (Range(-room_h, room_h),)),
+        ("factors", factors.reshape(-1), (Range(-31, 14 if wide else 30, 1, 2),)),
+        ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
+    ]
+    arguments = [
+        *_memory(site),
+        *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants)
+    ]
     arguments.append(Argument("gates", Scratch("gates", 4 * units * 2, 2, "int16_t")))
-    site.call("lstm", body, [*arguments, *_results(site)], includes=["string.h", "aot_model/scalar.h"], helpers=helpers, macs=op.macs(site), note="integer LSTM")
+    site.call("lstm",
+              body, [*arguments, *_results(site)],
+              includes=["string.h", "aot_model/scalar.h"],
+              helpers=helpers,
+              macs=op.macs(site),
+              note="integer LSTM")

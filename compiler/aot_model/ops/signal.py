@@ -1,7 +1,7 @@
 """Fourier transforms and what goes with them: DFT, STFT, MelWeightMatrix.
 
-A transform is a sum over a table of cosines and sines, whose argument is reduced modulo the length, so that the table
-has one period. Source: ONNX operator specification.
+A transform is a sum over a table of cosines and sines, whose argument is reduced modulo the length, so that
+the table has one period. Source: ONNX operator specification.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class Fourier(Operator):
         if self.real:
             total = reduce("add", (n,), real)
         else:
-            imaginary = call("mul", re, s) if x.shape[-1] == 1 else call("add", call("mul", re, s), call("mul", im, c))
+            imaginary = call("mul", re, s) if x.shape[-1] == 1 else call("add", call("mul", re, s),
+                                                                         call("mul", im, c))
             first_part = call("eq", index[-1], const(0), dtype=DType.BOOL)
             total = reduce("add", (n,), select(first_part, real, imaginary))
         return total if self.scale == 1 else call("mul", total, const(self.scale, x.dtype))
@@ -78,11 +79,15 @@ class Fourier(Operator):
     def samples(cls) -> list[Sample]:
         angle = 2 * np.pi * np.arange(8) / 8
         tables = tuple(np.asarray(f(angle), np.float32) for f in (np.cos, np.sin))
-        kinds: list[tuple[tuple[int, ...], dict[str, Any]]] = [
-            ((2, 8, 2), {"bins": 8}), ((2, 8, 1), {"bins": 5}), ((2, 6, 2), {"bins": 8, "sign": 1, "scale": 0.125}), ((1, 11, 2), {"bins": 8}), ((8, 3, 2), {"axis": 0, "bins": 8}),
-        ]  # fmt: skip
+        kinds: list[tuple[tuple[int, ...], dict[str,
+                                                Any]]] = [((2, 8, 2), {"bins": 8}), ((2, 8, 1), {"bins": 5}),
+                                                          ((2, 6, 2), {"bins": 8, "sign": 1, "scale": 0.125}),
+                                                          ((1, 11, 2), {"bins": 8}),
+                                                          ((8, 3, 2), {"axis": 0, "bins": 8})]
         return [Sample((_draw(*s), *tables), c, frozenset({1, 2})) for s, c in kinds] + [
-            Sample((_draw(2, 5, 2), *tables), {"bins": 8, "sign": 1, "scale": 0.125, "real": True}, frozenset({1, 2}))]
+            Sample((_draw(2, 5, 2), *tables), {"bins": 8, "sign": 1, "scale": 0.125, "real": True},
+                   frozenset({1, 2}))
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, length = np.asarray(arrays[0], np.float64), np.asarray(arrays[1]).size
@@ -98,7 +103,13 @@ class Fourier(Operator):
         return [np.moveaxis(parts, -2, self.axis).astype(np.asarray(arrays[0]).dtype)]
 
 
-def fourier(build: Build, x: Value, axis: int, length: int, bins: int, inverse: bool, real: bool = False) -> Value:
+def fourier(build: Build,
+            x: Value,
+            axis: int,
+            length: int,
+            bins: int,
+            inverse: bool,
+            real: bool = False) -> Value:
     """The transform of a value, with its tables."""
     angle = 2 * np.pi * np.arange(length) / max(length, 1)
     tables = [build.constant(f(angle), x.dtype) for f in (np.cos, np.sin)]
@@ -143,9 +154,12 @@ class DFT(Operator):
         none = frozenset({1, 2})
         axis = np.asarray(1, np.int64)
         return [
-            Sample((_draw(2, 8, 1), None, axis), {}, none), Sample((_draw(2, 6, 2), None, axis), {}, none), Sample((_draw(2, 5, 2), None, axis), {"inverse": 1}, none),
-            Sample((_draw(2, 8, 1), None, axis), {"onesided": 1}, none), Sample((_draw(1, 6, 1), np.asarray(4, np.int64), axis), {}, none),
-        ]  # fmt: skip
+            Sample((_draw(2, 8, 1), None, axis), {}, none),
+            Sample((_draw(2, 6, 2), None, axis), {}, none),
+            Sample((_draw(2, 5, 2), None, axis), {"inverse": 1}, none),
+            Sample((_draw(2, 8, 1), None, axis), {"onesided": 1}, none),
+            Sample((_draw(1, 6, 1), np.asarray(4, np.int64), axis), {}, none),
+        ]
 
 
 @operator("Frames", domain="aot", movement=True)
@@ -157,14 +171,21 @@ class Frames(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
-        return [TensorType(x.dtype, (x.shape[0], (x.shape[1] - self.length) // self.step + 1, self.length, *x.shape[2:]))]
+        return [
+            TensorType(x.dtype,
+                       (x.shape[0], (x.shape[1] - self.length) // self.step + 1, self.length, *x.shape[2:]))
+        ]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         return at(required(inputs), (index[0], add(mul(index[1], self.step), index[2]), *index[3:]))
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(2, 11),), {"length": 4, "step": 3}), Sample((_draw(1, 9, 2),), {"length": 3, "step": 1}), Sample((_draw(1, 5, 2),), {"length": 5, "step": 2})]
+        return [
+            Sample((_draw(2, 11),), {"length": 4, "step": 3}),
+            Sample((_draw(1, 9, 2),), {"length": 3, "step": 1}),
+            Sample((_draw(1, 5, 2),), {"length": 5, "step": 2})
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
@@ -207,7 +228,10 @@ class STFT(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         window = np.hanning(8).astype(np.float32)
-        return [Sample((_draw(1, 32, 1), np.asarray(4, np.int64), window, np.asarray(8, np.int64)), {"onesided": o}, frozenset({1, 2, 3})) for o in (0, 1)]
+        return [
+            Sample((_draw(1, 32, 1), np.asarray(4, np.int64), window, np.asarray(8, np.int64)),
+                   {"onesided": o}, frozenset({1, 2, 3})) for o in (0, 1)
+        ]
 
 
 @operator("MelWeightMatrix")
@@ -249,5 +273,6 @@ class MelWeightMatrix(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        values = (np.asarray(8, np.int64), np.asarray(16, np.int64), np.asarray(8192, np.int64), np.asarray(0, np.float32), np.asarray(4096, np.float32))
+        values = (np.asarray(8, np.int64), np.asarray(16, np.int64), np.asarray(8192, np.int64),
+                  np.asarray(0, np.float32), np.asarray(4096, np.float32))
         return [Sample(values, {}, frozenset(range(5)))]

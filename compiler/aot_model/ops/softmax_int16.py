@@ -1,4 +1,6 @@
-"""Softmax of int16 and L2 normalisation of quantised tensors, in fixed point as TensorFlow Lite Micro computes them."""
+"""Softmax of int16 and L2 normalisation of quantised tensors, in fixed point as TensorFlow Lite Micro
+computes them.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,15 @@ def exponential_table() -> Table:
 @cache
 def reciprocal_table() -> Table:
     """1 / (1 + x) for x in [0, 1]."""
-    return Table(interpolated_table(1 / np.float32(65535), -32768, lambda v: np.float32(1) / (np.float32(1) + v)), DType.INT16, 0)
+    return Table(
+        interpolated_table(1 / np.float32(65535), -32768, lambda v: np.float32(1) / (np.float32(1) + v)),
+        DType.INT16, 0)
 
 
 def interpolated(table: Table, x: Expr) -> Expr:
-    """A function of int16 x (as int32): the upper 9 bits choose one of 512 pieces, the others interpolate in it."""
+    """A function of int16 x (as int32): the upper 9 bits choose one of 512 pieces, the others interpolate in
+    it.
+    """
     place = call("add", call("sar", x, const(7)), const(256))
     left, right = (cast(table.at(i), DType.INT32) for i in (place, call("add", place, const(1))))
     part = call("mul", call("sub", right, left), call("bitand", x, const(127)))
@@ -42,7 +48,9 @@ def saturated16(x: Expr) -> Expr:
 
 @operator("SoftmaxInt16", domain="aot")
 class SoftmaxInt16(Operator):
-    """Softmax of int16 over the last axis; the result has scale 2^-15. The factor brings differences to 10 / 65535."""
+    """Softmax of int16 over the last axis; the result has scale 2^-15. The factor brings differences to 10 /
+    65535.
+    """
 
     multiplier: int = 0
     shift: int = 0
@@ -64,12 +72,17 @@ class SoftmaxInt16(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray(np.random.default_rng(3).integers(-32768, 32768, (3, 9)), np.int16)
-        return [Sample((x >> 3,), {"multiplier": 1717986918, "shift": 0}, tolerance=4), Sample((x >> 6,), {"multiplier": 1342177280, "shift": 3}, tolerance=4)]
+        return [
+            Sample((x >> 3,), {"multiplier": 1717986918, "shift": 0}, tolerance=4),
+            Sample((x >> 6,), {"multiplier": 1342177280, "shift": 3}, tolerance=4)
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         real = np.asarray(arrays[0], np.float64) * self.multiplier * 2.0 ** (self.shift - 31) * 10 / 65535
         powers = np.exp(real - real.max(axis=-1, keepdims=True))
-        return [np.minimum(np.rint(powers / powers.sum(axis=-1, keepdims=True) * 2**15), 32767).astype(np.int16)]
+        return [
+            np.minimum(np.rint(powers / powers.sum(axis=-1, keepdims=True) * 2**15), 32767).astype(np.int16)
+        ]
 
 
 @operator("ExponentialInt16", domain="aot", elementwise=True)
@@ -83,14 +96,18 @@ class ExponentialInt16(Operator):
         return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32) for v in (required(inputs, 0), required(inputs, 1)))
+        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
+                for v in (required(inputs, 0), required(inputs, 1)))
         scaled = call("requantise", call("sub", b, a), const(self.multiplier), const(self.shift))
         return interpolated(exponential_table(), saturated16(call("add", scaled, const(32767))))
 
     @classmethod
     def samples(cls) -> list[Sample]:
         b = np.asarray([[0, -1, -7, -300], [-4000, -20000, -32768, -5]], np.int16)
-        return [Sample((np.asarray([[0]], np.int16), b), {"multiplier": m, "shift": s}, tolerance=10) for m, s in ((2**30, 1), (1717986918, -1))]
+        return [
+            Sample((np.asarray([[0]], np.int16), b), {"multiplier": m, "shift": s}, tolerance=10)
+            for m, s in ((2**30, 1), (1717986918, -1))
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         a, b = (np.asarray(v, np.float64) for v in arrays)
@@ -100,18 +117,23 @@ class ExponentialInt16(Operator):
 
 @operator("SoftmaxRatioInt16", domain="aot", elementwise=True)
 class SoftmaxRatioInt16(Operator):
-    """exponential / total, both Q0.15: the reciprocal of the normalised total comes from a table of 1 / (1 + x)."""
+    """exponential / total, both Q0.15: the reciprocal of the normalised total comes from a table of 1 / (1 +
+    x).
+    """
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(DType.INT16, required(inputs).shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        e, total = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
+        e, total = (at(v, broadcast_index(v.shape, index))
+                    for v in (required(inputs, 0), required(inputs, 1)))
         bits = call("leading_zeros", total)
         left = call("sub", cast(bits, DType.INT64), const(1, DType.INT64))
         normal = call("shl", cast(total, DType.INT64), left)
-        fraction = cast(call("sar", call("add", normal, const(1 << 13, DType.INT64)), const(14, DType.INT64)), DType.INT32)
-        reciprocal = interpolated(reciprocal_table(), saturated16(call("sub", fraction, const((1 << 15) + (1 << 16)))))
+        fraction = cast(call("sar", call("add", normal, const(1 << 13, DType.INT64)), const(14, DType.INT64)),
+                        DType.INT32)
+        reciprocal = interpolated(reciprocal_table(),
+                                  saturated16(call("sub", fraction, const((1 << 15) + (1 << 16)))))
         right = call("sub", const(31), bits)
         half = call("shl", const(1), call("sub", right, const(1)))
         y = call("sar", call("add", call("mul", e, reciprocal), half), right)
@@ -127,7 +149,7 @@ class SoftmaxRatioInt16(Operator):
         return [np.minimum(np.rint(e / total * 2**15), 32767).astype(np.int16)]
 
 
-# --- L2 normalisation -------------------------------------------------------------------------------------------------
+# --- L2 normalisation ---------------------------------------------------------------------------------------
 
 
 @operator("L2Normalise", domain="aot", elementwise=True)
@@ -138,7 +160,8 @@ class L2Normalise(Operator):
         return [TensorType(DType.INT8, required(inputs).shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, total = (at(v, broadcast_index(v.shape, index)) for v in (required(inputs, 0), required(inputs, 1)))
+        x, total = (at(v, broadcast_index(v.shape, index))
+                    for v in (required(inputs, 0), required(inputs, 1)))
         multiplier, shift = call("inverse_sqrt_multiplier", total), call("inverse_sqrt_shift", total)
         y = call("requantise", x, multiplier, call("add", shift, const(7)))
         return saturated(y, 0, -128, 127, DType.INT8)

@@ -29,18 +29,25 @@ class Assign(Operator):
         return [state.type]
 
     def reads_strided(self, inputs: Inputs, index: int, strides: tuple[int, ...]) -> bool:
-        """Bytes that lie one behind the other can be copied from anywhere, also from an address that is no word's."""
+        """Bytes that lie one behind the other can be copied from anywhere, also from an address that is no
+        word's.
+        """
         return index == 1 and strides == strides_of(required(inputs, 1).shape)
 
     def lower(self, site: Site) -> None:
         state, value = site.input(0), site.input(1)
         source = Argument("x", value if value.is_const else site.window(1))
-        site.call("assign", f"    memcpy(y, x, {state.type.nbytes}u);", [source, written("y", state)], includes=["string.h"])
+        site.call("assign",
+                  f"    memcpy(y, x, {state.type.nbytes}u);", [source, written("y", state)],
+                  includes=["string.h"])
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.arange(6, dtype=np.float32).reshape(2, 3)
-        return [Sample((x, -x), states=frozenset({0})), Sample((x, 2 * x), {}, frozenset({1}), states=frozenset({0}))]
+        return [
+            Sample((x, -x), states=frozenset({0})),
+            Sample((x, 2 * x), {}, frozenset({1}), states=frozenset({0}))
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         return [np.asarray(arrays[1])]  # what the state holds in the second run

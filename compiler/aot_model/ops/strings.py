@@ -1,6 +1,7 @@
 """Operators on strings: concatenate, split, normalise, match a regular expression.
 
-A result that does not fit a slot ends the run with AOT_MODEL_ERROR_STRING. Source: ONNX operator specification.
+A result that does not fit a slot ends the run with AOT_MODEL_ERROR_STRING. Source: ONNX operator
+specification.
 """
 
 from __future__ import annotations
@@ -37,11 +38,17 @@ def strings_input(inputs: Inputs, index: int = 0) -> Value:
 
 
 def packed_words(words: Sequence[bytes]) -> list[Packed]:
-    """The tables of aot_model_string_find: sorted words one behind the other, each with a NUL, and where they begin."""
+    """The tables of aot_model_string_find: sorted words one behind the other, each with a NUL, and where they
+    begin.
+    """
     begins = np.cumsum([0, *(len(w) + 1 for w in words)])[:-1]
     text = b"".join(w + b"\0" for w in words) or b"\0"
     last = (Range(0, 0, len(text) - 1),)  # where reading ends at the latest
-    return [Packed("words", np.frombuffer(text, np.uint8), 1, last), Packed("begins", begins.astype(np.int32) if words else np.zeros(1, np.int32))]
+    return [
+        Packed("words", np.frombuffer(text, np.uint8), 1, last),
+        Packed("begins",
+               begins.astype(np.int32) if words else np.zeros(1, np.int32))
+    ]
 
 
 def possible(word: object, dtype: DType) -> bool:
@@ -66,8 +73,14 @@ class StringConcat(Operator):
         y, size = site.node.outputs[0], site.node.outputs[0].dtype.size
 
         def element(name: str, value: Value) -> str:
-            strides = [0] * (y.type.rank - value.type.rank) + [s if n > 1 else 0 for s, n in zip(strides_of(value.shape), value.shape, strict=True)]
-            terms = [f"i / {step} % {n} * {stride}" for step, n, stride in zip(strides_of(y.shape), y.shape, strides, strict=True) if stride and step and n]
+            strides = [0] * (y.type.rank - value.type.rank) + [
+                s if n > 1 else 0 for s, n in zip(strides_of(value.shape), value.shape, strict=True)
+            ]
+            terms = [
+                f"i / {step} % {n} * {stride}"
+                for step, n, stride in zip(strides_of(y.shape), y.shape, strides, strict=True)
+                if stride and step and n
+            ]
             return f"{name}[{'i' if value.shape == y.shape else ' + '.join(terms) or '0'}].text"
 
         text = CText()
@@ -78,20 +91,33 @@ class StringConcat(Operator):
             with text.block(f"if (a_length + b_length >= {size})"):
                 text.line("return AOT_MODEL_ERROR_STRING;")
             with text.loop("k", str(size)):
-                text.line("y[i].text[k] = k < a_length ? a[k] : (char)(k < a_length + b_length ? b[k - a_length] : '\\0');")
+                text.line(
+                    "y[i].text[k] = k < a_length ? a[k] : (char)(k < a_length + b_length ? b[k - a_length] : "
+                    "'\\0');"
+                )
         text.line("return AOT_MODEL_OK;")
-        site.call("string_concat", block(text), [Argument("x0", site.input(0)), Argument("x1", site.input(1)), written("y", y)], includes={HEADER}, fails=True)
+        site.call("string_concat",
+                  block(text),
+                  [Argument("x0", site.input(0)),
+                   Argument("x1", site.input(1)),
+                   written("y", y)],
+                  includes={HEADER},
+                  fails=True)
 
     @classmethod
     def samples(cls) -> list[Sample]:
         a = texts("a", "", "ü€", "x" * 40)
-        return [Sample((a, texts("b", "", "c", "y" * 23))), Sample((a.reshape(2, 1, 2), texts("-", "+").reshape(2, 1))), Sample((a[:1].reshape(()), a[:2]))]
+        return [
+            Sample((a, texts("b", "", "c", "y" * 23))),
+            Sample((a.reshape(2, 1, 2), texts("-", "+").reshape(2, 1))),
+            Sample((a[:1].reshape(()), a[:2]))
+        ]
 
 
 @operator("StringSplit", stores_itself=True, strings=True)
 class StringSplit(Operator):
-    """Substrings between delimiters, rows filled up with empty ones; and how many there are. Without a delimiter: between
-    white space (ASCII), which is dropped at both ends."""
+    """Substrings between delimiters, rows filled up with empty ones; and how many there are. Without a
+    delimiter: between white space (ASCII), which is dropped at both ends."""
 
     delimiter: str = ""
     maxsplit: int | None = None
@@ -107,13 +133,18 @@ class StringSplit(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = strings_input(inputs)
-        return [TensorType(x.dtype, (*x.shape, self._most(x))), TensorType(DType.INT64, x.shape), shape_type(x.type.rank + 1)]
+        return [
+            TensorType(x.dtype, (*x.shape, self._most(x))),
+            TensorType(DType.INT64, x.shape),
+            shape_type(x.type.rank + 1)
+        ]
 
     def lower(self, site: Site) -> None:
         x, y, counts = site.input(0), site.node.outputs[0], site.wanted(1)
         width, size = len(self.delimiter.encode()), x.dtype.size
         last = "false" if self.maxsplit is None or not 0 <= self.maxsplit < size else f"n == {self.maxsplit}"
-        following = f"aot_model_string_next(x[i].text, length, {bytes_literal(self.delimiter.encode())}, {width}, {last}, &at, &begin, &end)"
+        following = (f"aot_model_string_next(x[i].text, length, {bytes_literal(self.delimiter.encode())}, "
+                     f"{width}, {last}, &at, &begin, &end)")
         text = CText()
         text.line("int32_t most = 0;")
         for write in (False, True):
@@ -125,7 +156,10 @@ class StringSplit(Operator):
                 text.line("int32_t n = 0;")
                 with text.block(f"while ({following})"):
                     if write:
-                        text.line(f"aot_model_string_put(y[i * most + n].text, x[i].text + begin, end - begin, {size});")
+                        text.line(
+                            "aot_model_string_put(y[i * most + n].text, x[i].text + begin, end - begin, "
+                            f"{size});"
+                        )
                     text.line("++n;")
                 if write:
                     with text.block("for (; n < most; ++n)"):
@@ -141,13 +175,15 @@ class StringSplit(Operator):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = texts("a,b,,c", "", ",", "ab", " a  b ", "abab").reshape(2, 3)
-        forms: list[dict[str, object]] = [{}, {"delimiter": ","}, {"delimiter": ",", "maxsplit": 1}, {"delimiter": "ab"}, {"delimiter": ",", "maxsplit": 0}]
+        forms: list[dict[str, object]] = [{}, {"delimiter": ","}, {"delimiter": ",", "maxsplit": 1},
+                                          {"delimiter": "ab"}, {"delimiter": ",", "maxsplit": 0}]
         return [Sample((x,), f, outputs=2) for f in forms]
 
 
 @operator("StringNormalizer", stores_itself=True, strings=True)
 class StringNormalizer(Operator):
-    """Without the stop words, then in small letters or in capitals (text/letter_case.py; the locale does not matter).
+    """Without the stop words, then in small letters or in capitals (text/letter_case.py; the locale does not
+    matter).
 
     When nothing is left the result is one empty string.
     """
@@ -173,7 +209,9 @@ class StringNormalizer(Operator):
         x, y = site.input(0), site.node.outputs[0]
         size = x.dtype.size
         fold = bool(self.stopwords) and not self.is_case_sensitive
-        words = sorted({(letter_case.lower(w) if fold else w).encode() for w in self.stopwords if possible(w.encode(), x.dtype)})
+        words = sorted({(letter_case.lower(w) if fold else w).encode()
+                        for w in self.stopwords
+                        if possible(w.encode(), x.dtype)})
         tables = packed_words(words) if words else []
         text = CText()
         target = "y[count].text" if words else "y[i].text"
@@ -186,12 +224,16 @@ class StringNormalizer(Operator):
             if fold:
                 text.line(f"aot_model_change_case({target}, length, false);")
             if words:
-                with text.block(f"if (aot_model_string_find(words, begins, {len(words)}, {target}, {size}) >= 0)"):
+                with text.block(
+                        f"if (aot_model_string_find(words, begins, {len(words)}, {target}, {size}) >= 0)"):
                     text.line("continue;")
             if self.case_change_action == "NONE" and fold:
                 text.line(put)
             if self.case_change_action == "UPPER" or (self.case_change_action == "LOWER" and not fold):
-                text.line(f"aot_model_change_case({target}, length, {'true' if self.case_change_action == 'UPPER' else 'false'});")
+                text.line(
+                    f"aot_model_change_case({target}, length, "
+                    f"{'true' if self.case_change_action == 'UPPER' else 'false'});"
+                )
             if words:
                 text.line("++count;")
         if words:
@@ -201,7 +243,9 @@ class StringNormalizer(Operator):
             clear_rest(text, "y", y, "count", 1)
         elif not x.type.elements:
             text.line(f'aot_model_string_put(y[0].text, "", 0, {size});')
-        shapes = put_shape(text, site, 1, [*("1" for _ in x.shape[:-1]), "count" if words else str(max(x.shape[-1], 1))]) if self.stopwords else []
+        shapes = put_shape(text, site, 1,
+                           [*("1" for _ in x.shape[:-1]), "count" if words else str(max(x.shape[-1], 1))
+                            ]) if self.stopwords else []
         helpers = (letter_case.change_case_function(),) if fold or self.case_change_action != "NONE" else ()
         arguments = [Argument("x", x), *(Argument(t.name, t) for t in tables), written("y", y), *shapes]
         site.call("string_normalizer", block(text), arguments, includes={HEADER, "string.h"}, helpers=helpers)
@@ -212,12 +256,18 @@ class StringNormalizer(Operator):
         stop: dict[str, object] = {"stopwords": ("Monday", "noon")}
         exact: dict[str, object] = {**stop, "is_case_sensitive": 1}
         cases = [{"case_change_action": a, **s} for a in ("LOWER", "UPPER") for s in ({}, stop, exact)]
-        return [*(Sample((x,), c) for c in cases), Sample((x,), exact), Sample((x.reshape(1, 4),), cases[1]), Sample((x[:1],), exact)]
+        return [
+            *(Sample((x,), c) for c in cases),
+            Sample((x,), exact),
+            Sample((x.reshape(1, 4),), cases[1]),
+            Sample((x[:1],), exact)
+        ]
 
 
 @operator("RegexFullMatch", stores_itself=True, strings=True)
 class RegexFullMatch(Operator):
-    """Whether the whole string matches: a deterministic automaton made at compile time reads each byte once."""
+    """Whether the whole string matches: a deterministic automaton made at compile time reads each byte once.
+    """
 
     pattern: str = ""
 
@@ -234,16 +284,32 @@ class RegexFullMatch(Operator):
         text = CText()
         with text.loop("i", str(x.type.elements)):
             text.line(f"int32_t state = {automaton.start};")
-            with text.block(f"for (int32_t k = 0; k < {x.dtype.size - 1} && x[i].text[k] != '\\0' && state != 0; ++k)"):
+            with text.block(
+                    f"for (int32_t k = 0; k < {x.dtype.size - 1} && x[i].text[k] != '\\0' && state != 0; ++k)"
+            ):
                 text.line(f"state = next[state * {classes} + class_of[(unsigned char)x[i].text[k]]];")
             text.line("y[i] = accepts[state] != 0;")
         wide = np.uint8 if len(automaton.accepts) <= 256 else np.uint16
-        tables = {"class_of": np.asarray(automaton.class_of, np.uint8), "next": np.asarray(automaton.next, wide), "accepts": np.asarray(automaton.accepts, np.uint8)}
-        arguments = [Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()), written("y", site.node.outputs[0])]
-        site.call("regex_full_match", block(text), arguments, note=f"{len(automaton.accepts)} states over {classes} classes of bytes; state 0 matches nothing more")
+        tables = {
+            "class_of": np.asarray(automaton.class_of, np.uint8), "next": np.asarray(automaton.next, wide),
+            "accepts": np.asarray(automaton.accepts, np.uint8)
+        }
+        arguments = [
+            Argument("x", x), *(Argument(k, Packed(k, v)) for k, v in tables.items()),
+            written("y", site.node.outputs[0])
+        ]
+        site.call(
+            "regex_full_match",
+            block(text),
+            arguments,
+            note=
+            f"{len(automaton.accepts)} states over {classes} classes of bytes; state 0 matches nothing more")
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = texts("", "a", "ab", "abb", "ü", "a b", "12", "a.b@c.de", "AB\n", "été").reshape(2, 5)
-        patterns = ["a*", "(a|b)+", r"\w+@\w+\.\w{2}|..", "[^a-c]*", r"\d+", "a?b{2,3}|ab", "^ab$", r".*\bb\b.*", "[à-ÿ].*", "(?i)ab", r"(?s).*", r"\S+"]
+        patterns = [
+            "a*", "(a|b)+", r"\w+@\w+\.\w{2}|..", "[^a-c]*", r"\d+", "a?b{2,3}|ab", "^ab$", r".*\bb\b.*",
+            "[à-ÿ].*", "(?i)ab", r"(?s).*", r"\S+"
+        ]
         return [Sample((x,), {"pattern": p}) for p in patterns]

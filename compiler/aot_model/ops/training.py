@@ -1,7 +1,7 @@
 """One step of an optimiser: Momentum, Adagrad, Adam of ai.onnx.preview.training, as compositions.
 
-Inputs: learning rate, number of the step, then as many of each as there are tensors: values, gradients, states.
-Source: ONNX preview training operator specification, version 1.
+Inputs: learning rate, number of the step, then as many of each as there are tensors: values, gradients,
+states. Source: ONNX preview training operator specification, version 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class _Math:
     def __call__(self, name: str, a: Value | float, b: Value | float | None = None) -> Value:
         like = a if isinstance(a, Value) else b
         assert isinstance(like, Value)
-        values = [v if isinstance(v, Value) else scalar(self.build, v, like.dtype) for v in (a, b) if v is not None]
+        values = [
+            v if isinstance(v, Value) else scalar(self.build, v, like.dtype) for v in (a, b) if v is not None
+        ]
         return self.build(op(name), *values)
 
 
@@ -75,7 +77,10 @@ class _Optimizer(Operator):
         one: tuple[np.ndarray, ...] = (rate, np.asarray(3), *values)
         two: tuple[np.ndarray, ...] = (rate, np.asarray(1), *both)
         count = len(values) - 1
-        return [Sample(one, c, outputs=count) for c in cls.settings] + [Sample(two, cls.settings[-1], outputs=2 * count), Sample((rate, start, *values), cls.settings[-1], outputs=count)]
+        return [Sample(one, c, outputs=count) for c in cls.settings] + [
+            Sample(two, cls.settings[-1], outputs=2 * count),
+            Sample((rate, start, *values), cls.settings[-1], outputs=count)
+        ]
 
 
 @operator("Momentum", domain="ai.onnx.preview.training")
@@ -87,7 +92,10 @@ class Momentum(_Optimizer):
     mode: str = "standard"
     norm_coefficient: float = 0.0
 
-    settings: ClassVar[tuple[dict[str, Any], ...]] = tuple({"alpha": 0.9, "beta": 0.7, "mode": m, "norm_coefficient": n} for m in ("standard", "nesterov") for n in (0.0, 0.01))
+    settings: ClassVar[tuple[dict[str, Any],
+                             ...]] = tuple({"alpha": 0.9, "beta": 0.7, "mode": m, "norm_coefficient": n}
+                                           for m in ("standard", "nesterov")
+                                           for n in (0.0, 0.01))
 
     def step(self, m: _Math, rate: Value, number: Value, tensors: list[Value]) -> list[Value]:
         x, g, v = tensors
@@ -107,7 +115,8 @@ class Adagrad(_Optimizer):
     epsilon: float = 1e-6
     norm_coefficient: float = 0.0
 
-    settings: ClassVar[tuple[dict[str, Any], ...]] = ({"decay_factor": 0.1, "epsilon": 0.02, "norm_coefficient": 0.3},)
+    settings: ClassVar[tuple[dict[str, Any],
+                             ...]] = ({"decay_factor": 0.1, "epsilon": 0.02, "norm_coefficient": 0.3},)
 
     def step(self, m: _Math, rate: Value, number: Value, tensors: list[Value]) -> list[Value]:
         x, g, h = tensors
@@ -127,9 +136,10 @@ class Adam(_Optimizer):
     norm_coefficient: float = 0.0
     norm_coefficient_post: float = 0.0
 
-    settings: ClassVar[tuple[dict[str, Any], ...]] = (
-        {"alpha": 0.95, "beta": 0.85, "epsilon": 0.02, "norm_coefficient": 0.1}, {"norm_coefficient_post": 0.2, "alpha": 0.8, "beta": 0.9},
-    )  # fmt: skip
+    settings: ClassVar[tuple[dict[str, Any],
+                             ...]] = ({"alpha": 0.95, "beta": 0.85, "epsilon": 0.02, "norm_coefficient": 0.1},
+                                      {"norm_coefficient_post": 0.2, "alpha": 0.8, "beta": 0.9},
+                                      )
 
     def kinds(self) -> int:
         return 4
@@ -139,7 +149,9 @@ class Adam(_Optimizer):
         g = m("Add", g, m("Mul", x, self.norm_coefficient))
         first = m("Add", m("Mul", v, self.alpha), m("Mul", g, 1 - self.alpha))
         second = m("Add", m("Mul", h, self.beta), m("Mul", m("Mul", g, g), 1 - self.beta))
-        powers = [m("Sub", 1.0, m("Pow", scalar(m.build, b, x.dtype), number)) for b in (self.alpha, self.beta)]
+        powers = [
+            m("Sub", 1.0, m("Pow", scalar(m.build, b, x.dtype), number)) for b in (self.alpha, self.beta)
+        ]
         corrected = m("Div", m("Mul", rate, m("Sqrt", powers[1])), powers[0])
         started = m("Less", scalar(m.build, 0.0, x.dtype), number)
         step = m.build(Where(), started, corrected, rate)
@@ -156,5 +168,6 @@ class Adam(_Optimizer):
             first.append(self.alpha * vk + (1 - self.alpha) * gradient)
             second.append(self.beta * hk + (1 - self.beta) * gradient**2)
             step = rate * np.sqrt(1 - self.beta**number) / (1 - self.alpha**number) if number > 0 else rate
-            values.append((1 - self.norm_coefficient_post) * (xk - step * first[-1] / (np.sqrt(second[-1]) + self.epsilon)))
+            values.append((1 - self.norm_coefficient_post) * (xk - step * first[-1] /
+                                                              (np.sqrt(second[-1]) + self.epsilon)))
         return [y.astype(np.float32) for y in (*values, *first, *second)]

@@ -1,4 +1,5 @@
-"""Operators that give a tensor another shape and leave its elements where they are: reshape, flatten, squeeze.
+"""Operators that give a tensor another shape and leave its elements where they are: reshape, flatten,
+squeeze.
 
 Source: ONNX operator specification.
 """
@@ -58,7 +59,8 @@ class Reshape(View):
         for i, d in enumerate(wanted):
             if d == 0 and not self.allowzero:
                 if i >= x.type.rank:
-                    raise OperatorError(f"dimension {i} of shape {wanted} copies a dimension that {x.type} does not have")
+                    raise OperatorError(
+                        f"dimension {i} of shape {wanted} copies a dimension that {x.type} does not have")
                 wanted[i] = x.shape[i]
         if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
             raise OperatorError(f"invalid shape {wanted}")
@@ -84,7 +86,10 @@ class ReshapeTo(View):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((ramp(*a),), {"to": b}) for a, b in [((2, 3, 4), (4, 6)), ((6,), (1, 6, 1)), ((1, 1), ()), ((2, 3), (3, 2))]]
+        return [
+            Sample((ramp(*a),), {"to": b})
+            for a, b in [((2, 3, 4), (4, 6)), ((6,), (1, 6, 1)), ((1, 1), ()), ((2, 3), (3, 2))]
+        ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         return [np.asarray(arrays[0]).reshape(self.to)]
@@ -113,7 +118,8 @@ class Squeeze(View):
     def shape(self, inputs: Inputs) -> tuple[int, ...]:
         shape = required(inputs).shape
         axes = static(inputs, 1, "the axes")
-        gone = {i for i, d in enumerate(shape) if d == 1} if axes is None else {normal_axis(a, len(shape)) for a in ints(axes)}
+        gone = {i for i, d in enumerate(shape)
+                if d == 1} if axes is None else {normal_axis(a, len(shape)) for a in ints(axes)}
         if any(shape[a] != 1 for a in gone):
             raise OperatorError(f"cannot squeeze axes {sorted(gone)} of shape {shape}")
         return tuple(d for i, d in enumerate(shape) if i not in gone)
@@ -121,7 +127,10 @@ class Squeeze(View):
     @classmethod
     def samples(cls) -> list[Sample]:
         x = ramp(1, 3, 1, 2, 1)
-        return [Sample((x,)), *(Sample((x, np.asarray(a, np.int64)), constants=frozenset({1})) for a in ([0], [2, 4], [-1], [-3, 0]))]
+        return [
+            Sample((x,)), *(Sample((x, np.asarray(a, np.int64)), constants=frozenset({1}))
+                             for a in ([0], [2, 4], [-1], [-3, 0]))
+        ]
 
 
 @operator("Unsqueeze", movement=True)
@@ -139,4 +148,7 @@ class Unsqueeze(View):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((ramp(3, 2), np.asarray(a, np.int64)), constants=frozenset({1})) for a in ([0], [1, 3], [-1], [3, 0, 1], [-2])]
+        return [
+            Sample((ramp(3, 2), np.asarray(a, np.int64)), constants=frozenset({1}))
+            for a in ([0], [1, 3], [-1], [3, 0, 1], [-2])
+        ]

@@ -1,7 +1,8 @@
-"""Who reads what whom wrote: the calls of a program, its inputs, outputs and states as a graph without circles.
+"""Who reads what whom wrote: the calls of a program, its inputs, outputs and states as a graph without
+circles.
 
-What a loop or a branch leaves is what any of its arms may have left, so an edge says "may read". Edges go forward in the order of the run:
-what a turn of a loop hands to the next one is not drawn.
+What a loop or a branch leaves is what any of its arms may have left, so an edge says "may read". Edges go
+forward in the order of the run: what a turn of a loop hands to the next one is not drawn.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class _Maker:
         """Follow the steps; who wrote what behind them."""
         for step in steps:
             if isinstance(step, Branch):
-                writers = _either(self.walk(step.then, _copy(writers)), self.walk(step.otherwise, _copy(writers)))
+                writers = _either(self.walk(step.then, _copy(writers)),
+                                  self.walk(step.otherwise, _copy(writers)))
             elif isinstance(step, Loop):
                 writers = _either(writers, self.walk(step.body, _copy(writers)))  # it may not turn at all
             else:
@@ -101,4 +103,7 @@ def _copy(writers: Writers) -> Writers:
 
 
 def _either(one: Writers, other: Writers) -> Writers:
-    return {owner: list(dict.fromkeys((*one.get(owner, ()), *other.get(owner, ())))) for owner in (*one, *(o for o in other if o not in one))}
+    return {
+        owner: list(dict.fromkeys((*one.get(owner, ()), *other.get(owner, ()))))
+        for owner in (*one, *(o for o in other if o not in one))
+    }

@@ -15,8 +15,8 @@ HEIGHT, STEP, MARGIN = 62, 96, 12
 
 @dataclass(frozen=True)
 class Box:
-    """A vertex of the drawing. x, y: its left upper corner; share: how much of the MACs of the largest layer, in percent;
-    reads: boxes that it reads."""
+    """A vertex of the drawing. x, y: its left upper corner; share: how much of the MACs of the largest layer,
+    in percent; reads: boxes that it reads."""
 
     number: int
     link: str
@@ -47,7 +47,8 @@ def picture(view: ModelView) -> Picture:
     reads: dict[int, list[int]] = {}
     for a, b in flow.edges:
         reads.setdefault(b, []).append(a)
-    boxes = tuple(_box(view, k, v, drawing, tuple(reads.get(k, ())), most) for k, v in enumerate(flow.vertices))
+    boxes = tuple(
+        _box(view, k, v, drawing, tuple(reads.get(k, ())), most) for k, v in enumerate(flow.vertices))
     width = max((b.x for b in boxes), default=0) + WIDTH + MARGIN
     width = max(width, *(x + 2 * MARGIN for x in drawing.x)) if drawing.x else width
     height = (max(drawing.rank, default=0) + 1) * STEP - (STEP - HEIGHT) + 2 * MARGIN
@@ -55,7 +56,8 @@ def picture(view: ModelView) -> Picture:
     return Picture(width, height, boxes, tuple((k, p) for k, p in paths if p))
 
 
-def _box(view: ModelView, number: int, vertex: Vertex, drawing: Drawing, reads: tuple[int, ...], most: int) -> Box:
+def _box(view: ModelView, number: int, vertex: Vertex, drawing: Drawing, reads: tuple[int, ...],
+         most: int) -> Box:
     x, y = MARGIN + drawing.x[number] - WIDTH // 2, MARGIN + drawing.rank[number] * STEP
     call = vertex.call
     if call is None:
@@ -67,15 +69,18 @@ def _box(view: ModelView, number: int, vertex: Vertex, drawing: Drawing, reads: 
     kind = "elsewhere" if call.target else "weighs" if call.macs else "moves"
     results = [str(b.type) for b in call.buffers(Access.WRITE)]
     lines = (printable(function, 31), printable(", ".join(results), 31))
-    label = f"Step {step}: {call.op}, {printable(call.layer, 120)}; {function}; {call.macs:,} MACs" + (f"; on {call.target}" if call.target else "")
-    return Box(number, f"step-{step}", kind, printable(call.op, 24), lines, label, x, y, round(100 * call.macs / most, 1) if most else 0.0, reads)
+    label = f"Step {step}: {call.op}, {printable(call.layer, 120)}; {function}; {call.macs:,} MACs" + (
+        f"; on {call.target}" if call.target else "")
+    return Box(number, f"step-{step}", kind, printable(call.op, 24), lines, label, x, y,
+               round(100 * call.macs / most, 1) if most else 0.0, reads)
 
 
 def _end(view: ModelView, buffer: Buffer, source: bool) -> tuple[str, str, str, str]:
     """(kind, link, title, label) of what is there before or after a run."""
     if buffer.role is Role.STATE:
         k = view.program.states.index(buffer)
-        return "state", f"state-{k}", "State" if source else "State, next run", f"State {printable(buffer.name, 120)}"
+        return "state", f"state-{k}", "State" if source else "State, next run", ("State "
+                                                                                 f"{printable(buffer.name, 120)}")  # noqa: E501
     ports: tuple[Port, ...] = view.inputs if source else view.outputs
     k = next(k for k, p in enumerate(ports) if p.buffer is buffer)
     word = "Input" if source else "Output"

@@ -1,8 +1,10 @@
-"""A layered drawing of a graph without circles: ranks by longest path, order by barycentres, places by least squares.
+"""A layered drawing of a graph without circles: ranks by longest path, order by barycentres, places by least
+squares.
 
     ranks      every vertex below all that it depends on; sources right above what reads them first
     bends      an edge over several ranks has a bend in each; edges of one vertex share their bends
-    order      sweeps down and up sort each rank by the mean place of its neighbours; the order with the fewest crossings is kept
+    order      sweeps down and up sort each rank by the mean place of its neighbours; the order with the
+               fewest crossings is kept
     places     each rank moves towards its neighbours, as near as the room between its members allows
 
 Whole numbers come out, the same on every machine.
@@ -22,7 +24,9 @@ SWEEPS = 8
 
 @dataclass(frozen=True)
 class Drawing:
-    """x: centre of each vertex, then of each bend; rank: theirs; segments by vertex: pieces of the edges that leave it, each a pair of vertices or bends."""
+    """x: centre of each vertex, then of each bend; rank: theirs; segments by vertex: pieces of the edges that
+    leave it, each a pair of vertices or bends.
+    """
 
     x: tuple[int, ...]
     rank: tuple[int, ...]
@@ -52,7 +56,9 @@ def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _bends(rank: list[int], count: int, edges: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """Segments by source; ranks of the bends are appended. Where there would be too many bends, the longest edges are straight."""
+    """Segments by source; ranks of the bends are appended. Where there would be too many bends, the longest
+    edges are straight.
+    """
     reach = [0] * count
     for a, b in edges:
         reach[a] = max(reach[a], rank[b] - rank[a] - 1)
@@ -94,7 +100,9 @@ def _order(rank: list[int], pieces: Sequence[tuple[int, int]]) -> list[list[int]
         near = above if sweep % 2 == 0 else below
         place = {v: k for row in rows for k, v in enumerate(row)}
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            mean = {v: sum(place[n] for n in near[v]) / len(near[v]) if near[v] else float(place[v]) for v in row}
+            mean = {
+                v: sum(place[n] for n in near[v]) / len(near[v]) if near[v] else float(place[v]) for v in row
+            }
             row.sort(key=lambda v, mean=mean, place=place: (mean[v], place[v]))  # type: ignore[misc]
             place.update({v: k for k, v in enumerate(row)})
         crossings = _crossings(rows, below)
@@ -126,13 +134,16 @@ def _places(rows: Sequence[Sequence[int]], pieces: Sequence[tuple[int, int]], co
     for sweep in range(SWEEPS):
         near = above if sweep % 2 == 0 else below
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            _settle(row, [sum(x[n] for n in near[v]) / len(near[v]) if near[v] else x[v] for v in row], half, x)
+            _settle(row, [sum(x[n] for n in near[v]) / len(near[v]) if near[v] else x[v] for v in row], half,
+                    x)
     left = min((x[v] - half[v] for v in range(total)), default=0.0)
     return [round(at - left) for at in x]
 
 
 def _settle(row: Sequence[int], wanted: Sequence[float], half: Sequence[float], x: list[float]) -> None:
-    """Put the members of a rank where they are nearest to what is wanted, in the sense of least squares, side by side in their order."""
+    """Put the members of a rank where they are nearest to what is wanted, in the sense of least squares, side
+    by side in their order.
+    """
     blocks: list[tuple[float, int]] = []  # (mean of wanted place minus distance from the first, members)
     distance, offsets = 0.0, []
     for k, vertex in enumerate(row):

@@ -12,7 +12,9 @@ from aot_model.page.memory import Held, Lane
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter of a call and what is passed: `place` says where it is, in words; `held` links it to the memory's table."""
+    """A parameter of a call and what is passed: `place` says where it is, in words; `held` links it to the
+    memory's table.
+    """
 
     name: str
     use: str
@@ -56,11 +58,14 @@ def rows(view: ModelView, lanes: tuple[Lane, ...]) -> tuple[Row, ...]:
         function = call.function
         made.append(
             Row(
-                view.steps[call], layer.name, layer.op, layer.function, layer.function.removeprefix(f"{view.name}_"), function.note, call.target or view.target.name,
-                call.shapes, layer.macs, layer.workspace_bytes, layer.scratch_bytes, layer.constant_bytes, sum(b.nbytes for b in call.buffers(Access.WRITE)),
-                tuple(tensors.get(call, ())), tuple(_argument(p.name, p.access.value, b, held) for p, b in zip(function.params, call.arguments, strict=True)),
-            )
-        )
+                view.steps[call], layer.name, layer.op, layer.function,
+                layer.function.removeprefix(f"{view.name}_"), function.note, call.target or view.target.name,
+                call.shapes, layer.macs, layer.workspace_bytes, layer.scratch_bytes, layer.constant_bytes,
+                sum(b.nbytes for b in call.buffers(Access.WRITE)), tuple(tensors.get(call, ())),
+                tuple(
+                    _argument(p.name, p.access.value, b, held)
+                    for p, b in zip(function.params, call.arguments, strict=True)),
+            ))
     return tuple(made)
 
 
@@ -73,4 +78,5 @@ def _argument(name: str, use: str, buffer: Buffer, held: dict[Buffer, tuple[Lane
         lane, one = found
         at = one.offset + (0 if one.buffer is buffer else offset)
         place = f"{lane.name} + {at}" if lane.pool else f"of the caller{f' + {offset}' if offset else ''}"
-    return Argument(name, use, buffer.name, str(buffer.type), buffer.nbytes, place, found[1].number if found else None)
+    return Argument(name, use, buffer.name, str(buffer.type), buffer.nbytes, place,
+                    found[1].number if found else None)

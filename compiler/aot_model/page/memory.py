@@ -11,7 +11,9 @@ from aot_model.ir.program import Access, Buffer, Role
 
 @dataclass(frozen=True)
 class Held:
-    """A buffer: where it lies, in which steps, what it is (input, output, state, result, scratch), and the steps that write it."""
+    """A buffer: where it lies, in which steps, what it is (input, output, state, result, scratch), and the
+    steps that write it.
+    """
 
     number: int
     buffer: Buffer
@@ -33,7 +35,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Lane:
-    """A pool, or what the caller holds: its size, its buffers, the bytes in use by step, and the buffers alive at the step that needs most."""
+    """A pool, or what the caller holds: its size, its buffers, the bytes in use by step, and the buffers
+    alive at the step that needs most.
+    """
 
     name: str
     size: int
@@ -55,7 +59,8 @@ class Lane:
         """Largest first; windows of other buffers left out, for they need no memory of their own."""
         alive = [h for h in self.held if h.first <= self.peak <= h.last and h.size]
         owners = {h.buffer for h in alive}
-        return sorted((h for h in alive if not (h.window and h.buffer.root()[0] in owners)), key=lambda h: (-h.size, h.offset, h.number))
+        return sorted((h for h in alive if not (h.window and h.buffer.root()[0] in owners)),
+                      key=lambda h: (-h.size, h.offset, h.number))
 
 
 def lanes(view: ModelView) -> tuple[Lane, ...]:
@@ -66,10 +71,13 @@ def lanes(view: ModelView) -> tuple[Lane, ...]:
     kinds = _kinds(view)
     planned = sorted(view.addresses.of, key=lambda b: (view.addresses.live[b], view.addresses.of[b], b.name))
     held = [
-        Held(k, b, kinds.get(b, "result"), *view.addresses.of[b], *view.addresses.live[b], touched[b][2] if b in touched else ())
-        for k, b in enumerate(planned)
+        Held(k, b, kinds.get(b, "result"), *view.addresses.of[b], *view.addresses.live[b],
+             touched[b][2] if b in touched else ()) for k, b in enumerate(planned)
     ]
-    made = [Lane(p.name, p.size, own, _used(own, end)) for p in view.pools if (own := tuple(h for h in held if h.pool == p.name))]
+    made = [
+        Lane(p.name, p.size, own, _used(own, end)) for p in view.pools if (own := tuple(h for h in held
+                                                                                        if h.pool == p.name))
+    ]
     theirs, offset = list[Held](), 0
     for buffer in (*view.program.inputs, *view.program.outputs):
         if buffer in view.addresses.of or buffer in {h.buffer for h in theirs}:
@@ -82,7 +90,9 @@ def lanes(view: ModelView) -> tuple[Lane, ...]:
 
 
 def _touched(view: ModelView) -> dict[Buffer, tuple[int, int, tuple[int, ...]]]:
-    """By buffer, and by the owner of its memory: first and last step that touch it, and the steps that write it."""
+    """By buffer, and by the owner of its memory: first and last step that touch it, and the steps that write
+    it.
+    """
     found: dict[Buffer, tuple[int, int, tuple[int, ...]]] = {}
     for call in view.program.calls():
         step = view.steps[call]
@@ -99,7 +109,10 @@ def _kinds(view: ModelView) -> dict[Buffer, str]:
     found = {b: "scratch" for call in view.program.calls() for b in call.buffers(Access.SCRATCH)}
     found.update({b: "result" for call in view.program.calls() for b in call.buffers(Access.WRITE)})
     ports = {Role.INPUT: "input", Role.OUTPUT: "output", Role.STATE: "state"}
-    return {b: ports.get(b.root()[0].role, what) for b, what in {**dict.fromkeys(view.addresses.of, "result"), **found}.items()}
+    return {
+        b: ports.get(b.root()[0].role, what)
+        for b, what in {**dict.fromkeys(view.addresses.of, "result"), **found}.items()
+    }
 
 
 def _used(held: Iterable[Held], end: int) -> tuple[int, ...]:
@@ -118,4 +131,3 @@ def _used(held: Iterable[Held], end: int) -> tuple[int, ...]:
             top = max(top, high)
         result.append(total)
     return tuple(result)
-

@@ -28,15 +28,18 @@ class _Group:
 class Dependence:
     """What must come before what, and groups of nodes that count as one.
 
-    Groups have ranks in an order of theirs, which is mended where groups are joined (Pearce and Kelly, "A dynamic topological
-    sort algorithm for directed acyclic graphs", 2006): a search between two groups looks at those in between only.
+    Groups have ranks in an order of theirs, which is mended where groups are joined (Pearce and Kelly, "A
+    dynamic topological sort algorithm for directed acyclic graphs", 2006): a search between two groups looks
+    at those in between only.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.nodes = list(graph.nodes)
         self.place = {n: k for k, n in enumerate(self.nodes)}
         producer = graph.producers()
-        self.before: dict[Node, set[Node]] = {n: {producer[v] for v in read_values(n) if v in producer} for n in self.nodes}
+        self.before: dict[Node, set[Node]] = {
+            n: {producer[v] for v in read_values(n) if v in producer} for n in self.nodes
+        }
         ordered = [n for n in self.nodes if is_ordered(n)]
         for first, second in pairwise(ordered):
             self.before[second].add(first)

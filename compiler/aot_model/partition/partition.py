@@ -1,8 +1,11 @@
-"""From a graph to regions: match the patterns of the targets, merge neighbours, put each region in a graph of its own.
+"""From a graph to regions: match the patterns of the targets, merge neighbours, put each region in a graph of
+its own.
 
-The order of the targets decides, then the order of a target's patterns, then the largest match. A match is taken when
+The order of the targets decides, then the order of a target's patterns, then the largest match. A match is
+taken when
 
-* nothing outside of it reads what is inside (only its result and the other results of its last node are seen),
+* nothing outside of it reads what is inside (only its result and the other results of its last node are
+  seen),
 * nothing outside would have to run both before and after it,
 * none of its nodes has state, bodies of control flow or empty tensors, and
 * the pattern's check has no objection.
@@ -35,8 +38,8 @@ MAX_CANDIDATES = 32
 
 @dataclass(frozen=True)
 class Assignment:
-    """Where a node goes: target and pattern, both empty for what the processor itself computes; and who did not take it:
-    (target, pattern, why not), where the pattern is empty when none of the target's fits."""
+    """Where a node goes: target and pattern, both empty for what the processor itself computes; and who did
+    not take it: (target, pattern, why not), where the pattern is empty when none of the target's fits."""
 
     node: str
     operator: str
@@ -91,7 +94,7 @@ class _Search:
         self.refused: dict[Node, dict[tuple[str, str, str], None]] = {}
         self.groups: list[tuple[Target, list[Match]]] = []
 
-    # --- matching ---------------------------------------------------------------------------------------------------
+    # --- matching -------------------------------------------------------------------------------------------
 
     def claim(self, target: Target) -> None:
         """Take every match of a target's patterns."""
@@ -113,7 +116,8 @@ class _Search:
             candidates = checked(target, f"pattern '{rule.name}'", partial(_all, rule.pattern, out, start))
             for found in candidates:
                 match = Match.of(rule.name, node, found, self.dependence.place.__getitem__)
-                why = self._objection(match) or checked(target, f"check of pattern '{rule.name}'", partial(rule.check, match, target), str)
+                why = self._objection(match) or checked(target, f"check of pattern '{rule.name}'",
+                                                        partial(rule.check, match, target), str)
                 if why is None:
                     return match
                 for member in match.nodes:
@@ -142,7 +146,7 @@ class _Search:
     def _seen_outside(self, value: Value, inside: set[Node]) -> bool:
         return value in self.results or any(n not in inside for n in self.uses.get(value, ()))
 
-    # --- merging ----------------------------------------------------------------------------------------------------
+    # --- merging --------------------------------------------------------------------------------------------
 
     def merge(self) -> None:
         """Join regions of one target of which one reads the other, where that makes no cycle."""
@@ -167,11 +171,12 @@ class _Search:
         node = matches[-1].nodes[-1]
         for before in self.dependence.read_by(node):
             other = of.get(self.dependence.group[before])
-            if other is not None and self.groups[other][0] is target and not self.dependence.makes_cycle([node, before]):
+            if other is not None and self.groups[other][0] is target and not self.dependence.makes_cycle(
+                [node, before]):
                 return other
         return None
 
-    # --- results ----------------------------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------------------
 
     def assignments(self, targets: Sequence[Target]) -> Iterator[Assignment]:
         """Where each node goes, in the order of the graph."""
@@ -182,7 +187,9 @@ class _Search:
                 yield Assignment(node.name, node.kind, target.name, match.pattern, tuple(refused))
                 continue
             silent = [t for t in targets if all(name != t.name for name, _, _ in refused)]
-            yield Assignment(node.name, node.kind, refused=(*refused, *((t.name, "", _no_match(t, node)) for t in silent)))
+            yield Assignment(node.name,
+                             node.kind,
+                             refused=(*refused, *((t.name, "", _no_match(t, node)) for t in silent)))
 
     def extract(self, known: Sequence[Region]) -> list[Region]:
         """Put each group into a region; the graph has one node for it then."""
@@ -208,7 +215,8 @@ class _Search:
         self.graph.nodes = nodes
         return regions
 
-    def _region(self, name: str, target: Target, members: Sequence[Node], matches: Sequence[Match]) -> tuple[Region, Node]:
+    def _region(self, name: str, target: Target, members: Sequence[Node],
+                matches: Sequence[Match]) -> tuple[Region, Node]:
         """A region of nodes, and the node that calls it. Values at the border get a copy inside."""
         assert target.offloads is not None
         made = {v for n in members for v in n.outputs}
@@ -222,8 +230,8 @@ class _Search:
             node.outputs = [new.get(v, v) for v in node.outputs]
         body = Graph(name, [new[v] for v in inputs], [new[v] for v in outputs], list(members))
         renamed = tuple(
-            Match(m.pattern, m.nodes, m.result, m.named_nodes, {k: new.get(v, v) for k, v in m.named_values.items()}) for m in matches
-        )
+            Match(m.pattern, m.nodes, m.result, m.named_nodes,
+                  {k: new.get(v, v) for k, v in m.named_values.items()}) for m in matches)
         region = Region(name, target, body, renamed)
         return region, Node(RegionCall(region), list(inputs), outputs, _layer(members))
 
@@ -244,4 +252,3 @@ def _layer(members: Iterable[Node]) -> str:
     """The layers of a region in reports: first to last."""
     names = list(dict.fromkeys(n.name for n in members))
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-

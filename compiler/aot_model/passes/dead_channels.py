@@ -3,13 +3,13 @@
     acc[o] = sum over c of w[o, c] * (x[c] - z)        x[k] = constant v for every input
            = sum over c != k of w[o, c] * (x[c] - z)  +  w[o, k] * (v - z)
 
-The last term goes into the bias, and channel k needs neither weights nor memory, nor does what computes it. Interval
-analysis (ops/ranges.py) finds such channels: filters of zeros, activations that never leave a clamp. A channel also goes
-when all weights that read it are zero.
+The last term goes into the bias, and channel k needs neither weights nor memory, nor does what computes it.
+Interval analysis (ops/ranges.py) finds such channels: filters of zeros, activations that never leave a clamp.
+A channel also goes when all weights that read it are zero.
 
-Channels are removed along a chain of nodes that keep them apart (bias, requantisation, depthwise convolution, pooling),
-from the node that makes them to the one that sums over them. Where padding makes the constant's share depend on the
-position (v != z at a padded window) the channel stays.
+Channels are removed along a chain of nodes that keep them apart (bias, requantisation, depthwise convolution,
+pooling), from the node that makes them to the one that sums over them. Where padding makes the constant's
+share depend on the position (v != z at a padded window) the channel stays.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ def _follow(graph: Graph, first: Node, ranges: Ranges, uses: dict[Value, list[No
 
 
 def _foldable(node: Node, value: Value, ranges: Ranges) -> np.ndarray:
-    """Channels of the input of a sum that it can do without: constant ones whose share is the same everywhere, and
-    those that meet no weight but zero."""
+    """Channels of the input of a sum that it can do without: constant ones whose share is the same
+    everywhere, and those that meet no weight but zero."""
     weights = _weights(node)
     unread = ~np.any(weights, axis=tuple(range(weights.ndim - 1)))
     found = ranges.get(value)
@@ -174,7 +174,9 @@ def _shrink_node(node: Node, keep: np.ndarray, *, first: bool) -> None:
         node.op = ReshapeTo((*node.outputs[0].shape[:-1], keep.size))
         node.inputs = node.inputs[:1]
     else:
-        node.inputs = [_picked(v, keep, channels, -1) if v is not None and v.is_const else v for v in node.inputs]
+        node.inputs = [
+            _picked(v, keep, channels, -1) if v is not None and v.is_const else v for v in node.inputs
+        ]
 
 
 def _constant(value: Value | None) -> Value:
@@ -201,8 +203,10 @@ def _fold_into_bias(graph: Graph, node: Node, value: Value, keep: np.ndarray, ra
     if len(readers) == 1 and readers[0].kind == "Add" and out not in graph.outputs:
         place = 1 if readers[0].inputs[0] is out else 0
         bias = readers[0].inputs[place]
-        if bias is not None and bias.data is not None and (bias.data.size == 1 or bias.shape[-1] == share.size):
-            readers[0].inputs[place] = constant(bias.name, (bias.data.astype(np.int64) + share).astype(np.int32))
+        if bias is not None and bias.data is not None and (bias.data.size == 1
+                                                           or bias.shape[-1] == share.size):
+            readers[0].inputs[place] = constant(bias.name,
+                                                (bias.data.astype(np.int64) + share).astype(np.int32))
             out.stands_for = ()  # its share of the dropped channels is in the bias
             return
     inner = Value(f"{out.name}.live", out.type)

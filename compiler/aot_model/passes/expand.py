@@ -37,16 +37,22 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
         try:
             results = node.op.expand(Build(inner, node.name), node.inputs)
         except OperatorError as error:
-            problems.append(Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
+            problems.append(
+                Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
             nodes.append(node)
             continue
-        except (ValueError, ArithmeticError) as error:  # a number of the model that cannot be what an attribute says
-            problems.append(Problem("E301", f"attributes or inputs do not fit: {printable(str(error))}", f"node '{printable(node.name)}' ({node.kind})"))
+        # a number of the model that cannot be what an attribute says
+        except (ValueError, ArithmeticError) as error:
+            problems.append(
+                Problem("E301", f"attributes or inputs do not fit: {printable(str(error))}",
+                        f"node '{printable(node.name)}' ({node.kind})"))
             nodes.append(node)
             continue
         for old, new in zip(node.outputs, results, strict=False):
             if new.type != old.type:
-                problems.append(Problem("E301", f"its inputs do not fit: they make {new.type}, not {old.type}", f"node '{printable(node.name)}' ({node.kind})"))
+                problems.append(
+                    Problem("E301", f"its inputs do not fit: they make {new.type}, not {old.type}",
+                            f"node '{printable(node.name)}' ({node.kind})"))
             _rename(old, new, inner, renamed)
         pending.extend(reversed(inner))
     if problems:

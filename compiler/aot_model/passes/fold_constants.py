@@ -14,7 +14,9 @@ from aot_model.ops.registry import Build
 from aot_model.passes.explain import refuse
 
 MAX_GROWTH = 1 << 16
-"""A fold whose result has more elements than this must not be larger than its inputs (Expand, ConstantOfShape)."""
+"""A fold whose result has more elements than this must not be larger than its inputs (Expand,
+ConstantOfShape).
+"""
 MAX_WORK = 1 << 26
 """Multiply-accumulates that folding a reduction may take."""
 

@@ -2,8 +2,9 @@
 
     (sum(x * w[o]) + b[o]) * m[o] + a[o]  =  sum(x * (w[o] * m[o])) + (b[o] * m[o] + a[o])
 
-Batch normalisation after a convolution or matrix product disappears this way. Only for floats: integer arithmetic
-rounds. The multiplication moves up through an addition of a constant first: (y + b) * m = y * m + b * m.
+Batch normalisation after a convolution or matrix product disappears this way. Only for floats: integer
+arithmetic rounds. The multiplication moves up through an addition of a constant first: (y + b) * m = y * m +
+b * m.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ def fuse_affine(graph: Graph) -> bool:
 
 
 def per_channel(value: Value, like: Value) -> np.ndarray | str:
-    """A constant that depends on the last axis of another value only, as [channels]; else why it is not one."""
+    """A constant that depends on the last axis of another value only, as [channels]; else why it is not one.
+    """
     assert value.data is not None
     channels = like.shape[-1]
-    if value.data.size not in (1, channels) or len(value.shape) > like.type.rank or (value.data.size > 1 and value.shape[-1] != channels):
+    if value.data.size not in (1, channels) or len(
+            value.shape) > like.type.rank or (value.data.size > 1 and value.shape[-1] != channels):
         return f"'{value.name}' is not one number for each of {channels} channels"
     return np.broadcast_to(value.data.reshape(-1), (channels,))
 
@@ -40,7 +43,8 @@ def _into_weights(match: Match) -> list[Node] | str:
     if isinstance(scale, str):
         return scale
     assert weights.data is not None
-    channels = (-1,) if total.kind == "MatMul" else (-1, *[1] * (weights.type.rank - 1))  # their axis: the last, or the first
+    # their axis: the last, or the first
+    channels = (-1,) if total.kind == "MatMul" else (-1, *[1] * (weights.type.rank - 1))
     scaled = constant(weights.name, weights.data * scale.astype(weights.data.dtype).reshape(channels))
     return [Node(total.op, [total.inputs[0], scaled, *total.inputs[2:]], [out], total.name)]
 
@@ -75,7 +79,9 @@ def _is_float(value: Value) -> bool | str:
 
 
 SUMS = ("Convolution", "ConvolutionTranspose", "MatMul")
-WEIGHTS = any_constant("weights", where=lambda v: (v.type.rank >= 2 or "is no matrix") if v.dtype.is_float else "is not of floats")
+WEIGHTS = any_constant("weights",
+                       where=lambda v: (v.type.rank >= 2 or "is no matrix")
+                       if v.dtype.is_float else "is not of floats")
 FACTOR = any_constant("factor", where=_is_float)
 RULES = (
     Rule(op("Mul", op("Add", value("y"), any_constant("b"), name="total"), FACTOR), _before_addition),

@@ -26,8 +26,9 @@ from aot_model.passes.widen import widen
 GraphPass = Callable[[Graph], bool]
 
 PHASES = ("before-partition", "after-partition")
-"""When a target's graph passes run: after those of ORDER, on the whole graph; and after the partition, on what the target
-lowers: for a target that takes over parts of the model each of its regions, for the processor the rest."""
+"""When a target's graph passes run: after those of ORDER, on the whole graph; and after the partition, on
+what the target lowers: for a target that takes over parts of the model each of its regions, for the processor
+the rest."""
 PROGRAM_PHASES = ("after-lowering", "after-planning")
 """When a target's program passes run: before buffers have addresses, and after."""
 
@@ -49,8 +50,8 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("dead_channels", dead_channels),
     ("prune", prune),
 )
-"""Every pass in the order in which it runs, before the partition: a convolution is one node with channels last, an integer
-layer its accumulators, bias and requantisation, whatever the file format."""
+"""Every pass in the order in which it runs, before the partition: a convolution is one node with channels
+last, an integer layer its accumulators, bias and requantisation, whatever the file format."""
 
 REST: tuple[tuple[str, GraphPass], ...] = (
     ("expand", expand),
@@ -64,7 +65,9 @@ REST: tuple[tuple[str, GraphPass], ...] = (
 
 @dataclass
 class Observer:
-    """What the user wants to see, told through `write`: IR after a pass, and where a pass did not fire and why."""
+    """What the user wants to see, told through `write`: IR after a pass, and where a pass did not fire and
+    why.
+    """
 
     dump_after: frozenset[str] = frozenset()
     explain: frozenset[str] = frozenset()
@@ -76,7 +79,9 @@ class Observer:
 def _check_names(wanted: frozenset[str], known: list[str]) -> None:
     unknown = sorted(wanted - set(known))
     if unknown:
-        raise fail("E501", f"there is no pass '{unknown[0]}'", hint=f"there are: {', '.join(dict.fromkeys(known))}")
+        raise fail("E501",
+                   f"there is no pass '{unknown[0]}'",
+                   hint=f"there are: {', '.join(dict.fromkeys(known))}")
 
 
 def nested(graph: Graph) -> Iterator[Graph]:
@@ -88,14 +93,17 @@ def nested(graph: Graph) -> Iterator[Graph]:
 
 
 def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -> Partition:
-    """Run all passes on a graph in place, and the partition among them, those of the targets at their phases."""
+    """Run all passes on a graph in place, and the partition among them, those of the targets at their phases.
+    """
     observer = observer or Observer()
     kept = frozenset[str]().union(*(t.offloads.keep for t in target.asked() if t.offloads is not None))
     first = [(n, _expand_but(kept) if p is expand and kept else p) for n, p in ORDER]
     rest = list(REST) if kept else []
     every = (target, *target.before)
     early = [p for t in every for p in _of_target(t, PHASES[0], graph)]
-    known = [n for n, _ in (*first, *early, *rest, *(p for t in every for p in _of_target(t, PHASES[1], graph)))]
+    known = [
+        n for n, _ in (*first, *early, *rest, *(p for t in every for p in _of_target(t, PHASES[1], graph)))
+    ]
     _check_names(observer.dump_after | observer.explain, [*known, "partition"])
     for name, function in (*first, *early):
         _run(graph, name, function, observer)
@@ -105,7 +113,8 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
         observer.write(f"; partition: {len(result.regions)} regions")
         for node in result.assignments:
             for who, pattern, why in node.refused:
-                observer.write(f";   {node.operator} '{node.node}': {who}{f':{pattern}' if pattern else ''}: {why}")
+                observer.write(
+                    f";   {node.operator} '{node.node}': {who}{f':{pattern}' if pattern else ''}: {why}")
     if "partition" in observer.dump_after:
         observer.write("\n".join([f"; after partition\n{graph}", *(str(r.graph) for r in result.regions)]))
     for name, function in (*rest, *_of_target(target, PHASES[1], graph)):
@@ -115,14 +124,19 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
         for name, function in _of_target(region.target, PHASES[1], region.graph):
             _run(region.graph, name, function, observer)
         if region.border() != border:
-            raise wrong(region.target, f"a pass ({PHASES[1]})", f"changes the inputs or outputs of region {region.name}")
+            raise wrong(region.target, f"a pass ({PHASES[1]})",
+                        f"changes the inputs or outputs of region {region.name}")
         update_constants(region)
     return result
 
 
 def _of_target(target: Target, phase: str, whole: Graph) -> list[tuple[str, GraphPass]]:
-    """The graph passes of a target and its ancestors for a phase, ancestors first, and what is said when one fails."""
-    return [(p.__name__, _guarded(p, owner, phase, whole.verify)) for owner in reversed(target.lineage()) for p in owner.graph_passes.get(phase, ())]
+    """The graph passes of a target and its ancestors for a phase, ancestors first, and what is said when one
+    fails.
+    """
+    return [(p.__name__, _guarded(p, owner, phase, whole.verify))
+            for owner in reversed(target.lineage())
+            for p in owner.graph_passes.get(phase, ())]
 
 
 def _expand_but(kept: frozenset[str]) -> GraphPass:
@@ -148,10 +162,14 @@ def _run(graph: Graph, name: str, function: GraphPass, observer: Observer) -> No
         observer.write(f"; after {name}\n{graph}")
 
 
-def run_program_passes(program: Program, target: Target, phase: str, placed: Collection[Buffer] | None = None) -> None:
+def run_program_passes(program: Program,
+                       target: Target,
+                       phase: str,
+                       placed: Collection[Buffer] | None = None) -> None:
     """Run the program passes of a processor and the targets before it for a phase, ancestors first, in place.
 
-    placed: the buffers that have addresses, once they have. CompileError E502 when a pass fails or leaves no program.
+    placed: the buffers that have addresses, once they have. CompileError E502 when a pass fails or leaves no
+    program.
     """
 
     def verify() -> None:
@@ -159,7 +177,10 @@ def run_program_passes(program: Program, target: Target, phase: str, placed: Col
         for call in program.calls() if placed is not None else ():
             for buffer in call.arguments:
                 where = buffer.root()[0].role
-                assert placed is None or where not in PLANNED or buffer in placed, f"'{call.function.name}' has '{buffer.name}', which the plan does not know"
+                assert placed is None or where not in PLANNED or buffer in placed, (f"'{call.function.name}' "
+                                                                                    f"has '{buffer.name}', "
+                                                                                    "which the plan does "
+                                                                                    "not know")
 
     for chosen in (target, *target.before):
         for owner in reversed(chosen.lineage()):
@@ -167,8 +188,11 @@ def run_program_passes(program: Program, target: Target, phase: str, placed: Col
                 _guarded(function, owner, phase, verify)(program)
 
 
-def _guarded(function: Callable[[Any], Any], owner: Target, phase: str, verify: Callable[[], None]) -> Callable[[Any], Any]:
-    """A target's pass whose failure, or that of the check afterwards, names the target and the hook: CompileError E502."""
+def _guarded(function: Callable[[Any], Any], owner: Target, phase: str,
+             verify: Callable[[], None]) -> Callable[[Any], Any]:
+    """A target's pass whose failure, or that of the check afterwards, names the target and the hook:
+    CompileError E502.
+    """
 
     def run(subject: Any) -> Any:
         result = function(subject)

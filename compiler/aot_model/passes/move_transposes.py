@@ -2,11 +2,11 @@
 
     T(T(x, p), q) = T(x, p∘q)            f(T(x, p), T(y, p)) = T(f(x, y), p)          T of extents 1 = reshape
 
-ONNX says channels first, kernels want channels last: every convolution comes with a transpose on either side. Pushing
-them through element-wise operators, reductions, concatenations, pads and slices makes them cancel, so that a network
-has at most one at its inputs and one at its outputs. A transpose that moves no data (all but one moved extents are 1)
-becomes a reshape. A reshape between a transpose and a matrix product with constant weights is absorbed by permuting
-the rows of the weights.
+ONNX says channels first, kernels want channels last: every convolution comes with a transpose on either side.
+Pushing them through element-wise operators, reductions, concatenations, pads and slices makes them cancel, so
+that a network has at most one at its inputs and one at its outputs. A transpose that moves no data (all but
+one moved extents are 1) becomes a reshape. A reshape between a transpose and a matrix product with constant
+weights is absorbed by permuting the rows of the weights.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def move_transposes(graph: Graph) -> bool:
 
 
 class _Sweep:
-    """One walk over a graph, inputs first. A rule gives the nodes that stand for a node, which are looked at again;
-    a transpose moves through the whole graph in one walk."""
+    """One walk over a graph, inputs first. A rule gives the nodes that stand for a node, which are looked at
+    again; a transpose moves through the whole graph in one walk."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -121,7 +121,9 @@ def _simplified(sweep: _Sweep, node: Node) -> list[Node] | None:
     assert x is not None and perm is not None
     inner = sweep.perm(x)
     if inner is not None:
-        return [Node(Transpose(tuple(inner[p] for p in perm)), [sweep.producer[x].inputs[0]], [out], node.name)]
+        return [
+            Node(Transpose(tuple(inner[p] for p in perm)), [sweep.producer[x].inputs[0]], [out], node.name)
+        ]
     if perm == tuple(range(len(perm))) and out not in sweep.outputs:
         sweep.renamed[out] = x
         return []
@@ -146,7 +148,10 @@ def _new_value(like: Value, shape: tuple[int, ...], suffix: str) -> Value:
 def _restored(node: Node, op: Operator, inputs: list[Value | None], perm: Perm) -> list[Node]:
     """op(inputs), each result followed by a transpose that restores the user's order."""
     inner = [_new_value(out, permuted(out.shape, inverse(perm)), "cl") for out in node.outputs]
-    back = [Node(Transpose(perm), [moved], [out], node.name) for moved, out in zip(inner, node.outputs, strict=True)]
+    back = [
+        Node(Transpose(perm), [moved], [out], node.name)
+        for moved, out in zip(inner, node.outputs, strict=True)
+    ]
     return [Node(op, inputs, inner, node.name), *back]
 
 
@@ -171,7 +176,9 @@ def _elementwise(sweep: _Sweep, node: Node) -> list[Node] | None:
         refuse(node, "more elements would be transposed on the way in than are saved")
         return None
     before: list[Node] = []
-    inputs = [None if v is None else _reordered(sweep, node, v, perm, out.type.rank, before) for v in node.inputs]
+    inputs = [
+        None if v is None else _reordered(sweep, node, v, perm, out.type.rank, before) for v in node.inputs
+    ]
     return [*before, *_restored(node, node.op, inputs, perm)]
 
 
@@ -190,7 +197,8 @@ def _reordered(sweep: _Sweep, node: Node, value: Value, perm: Perm, rank: int, b
     shape = _padded(value.shape, rank)
     back = inverse(perm)
     if value.data is not None:
-        return constant(value.name, np.ascontiguousarray(value.data.reshape(shape).transpose(back)), value.quantisation)
+        return constant(value.name, np.ascontiguousarray(value.data.reshape(shape).transpose(back)),
+                        value.quantisation)
     if value.shape != shape:
         wide = _new_value(value, shape, "wide")
         before.append(Node(ReshapeTo(shape), [value], [wide], node.name))
@@ -236,10 +244,9 @@ def _concat(sweep: _Sweep, node: Node) -> list[Node] | None:
     perm = next((p for p in perms if p is not None), None)
     if perm is None:
         return None
-    gain = sum(
-        v.type.elements if p == perm else 0 if v.is_const or moves_nothing(v.shape, inverse(perm)) else -v.type.elements
-        for v, p in zip(values, perms, strict=True)
-    )
+    gain = sum(v.type.elements if p ==
+               perm else 0 if v.is_const or moves_nothing(v.shape, inverse(perm)) else -v.type.elements
+               for v, p in zip(values, perms, strict=True))
     if gain <= 0:
         refuse(node, "more elements would be transposed on the way in than are saved")
         return None
@@ -260,7 +267,8 @@ def _axis_operator(sweep: _Sweep, node: Node) -> list[Node] | None:
     source, perm = found
     rank = len(perm)
     if isinstance(node.op, Split):
-        return _restored(node, Split(perm[node.op.axis % rank], node.op.num_outputs), [source, *node.inputs[1:]], perm)
+        return _restored(node, Split(perm[node.op.axis % rank], node.op.num_outputs),
+                         [source, *node.inputs[1:]], perm)
     data = [None if v is None else v.data for v in node.inputs]
     slot = 3
     old = data[slot] if len(data) > slot else None
@@ -281,11 +289,14 @@ def _resampling(sweep: _Sweep, node: Node) -> list[Node] | None:
         return None
     source, perm = found
     assert isinstance(node.op, Resampling)
-    return _restored(node, replace(node.op, axes=tuple(perm[a] for a in node.op.axes)), [source, *node.inputs[1:]], perm)
+    return _restored(node, replace(node.op, axes=tuple(perm[a] for a in node.op.axes)),
+                     [source, *node.inputs[1:]], perm)
 
 
 def _view(sweep: _Sweep, node: Node) -> list[Node] | None:
-    """reshape(transpose(x)): drop the transpose where the reshape needs none, or into the weights of a product."""
+    """reshape(transpose(x)): drop the transpose where the reshape needs none, or into the weights of a
+    product.
+    """
     found = _source(sweep, node)
     if found is None:
         return None
@@ -343,7 +354,8 @@ def _into_weights(sweep: _Sweep, node: Node, source: Value, perm: Perm) -> list[
 
 def _multiplies_rows(reader: Node, rows: Value) -> bool:
     weights = reader.input(1)
-    return isinstance(reader.op, MatMul) and reader.inputs[0] is rows and weights is not None and weights.data is not None and weights.type.rank == 2
+    return isinstance(reader.op, MatMul) and reader.inputs[
+        0] is rows and weights is not None and weights.data is not None and weights.type.rank == 2
 
 
 _RULES: tuple[tuple[type[Operator] | tuple[type[Operator], ...], Rule], ...] = (

@@ -1,7 +1,7 @@
 """The rules of fuse_qdq: for an operator between DequantizeLinear and QuantizeLinear, the same on integers.
 
-A rule returns the integers that the QuantizeLinear would give, or says why it cannot. Every result is within one unit
-of the literal computation in floats: sums are exact, and rounded once.
+A rule returns the integers that the QuantizeLinear would give, or says why it cannot. Every result is within
+one unit of the literal computation in floats: sums are exact, and rounded once.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def _bias(n: QdqSite, value: Value | None, channels: int) -> np.ndarray | str | 
     if value is None:
         return None
     real = n.real(value)
-    if real is None or real.size not in (1, channels) or (real.size > 1 and real.shape[-1] != channels and real.size != real.shape[0]):
+    if real is None or real.size not in (1, channels) or (real.size > 1 and real.shape[-1] != channels
+                                                          and real.size != real.shape[0]):
         return "the bias is not a constant for each channel"
     return np.broadcast_to(real.reshape(-1), (channels,))
 
@@ -118,7 +119,7 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
             if isinstance(found, str):
                 return found
             w = found
-        elif not second.single or second.value.dtype not in NARROW or second.value.dtype.bits != a.value.dtype.bits:
+        elif not second.single or second.value.dtype not in NARROW or second.value.dtype.bits != a.value.dtype.bits:  # noqa: E501
             return "the second operand is not quantised with one scale, in as many bits"
         else:
             w = second
@@ -148,7 +149,9 @@ def _rescale(real: float, zero: int) -> Rescale:
 def addition(n: QdqSite, node: Node) -> Answer:
     for product, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         made = None if product is None else n.producer.get(product)
-        if node.kind == "Add" and made is not None and isinstance(made.op, MatMul) and product is not None and n.read_once(product) and n.real(other) is not None:
+        if node.kind == "Add" and made is not None and isinstance(
+                made.op,
+                MatMul) and product is not None and n.read_once(product) and n.real(other) is not None:
             return matrix_product(n, made, other)
     pair = _pair(n, node)
     if isinstance(pair, str):
@@ -160,7 +163,8 @@ def addition(n: QdqSite, node: Node) -> Answer:
     twice = 2 * max(a.s, b.s)
     function = "add" if node.kind == "Add" else "sub"
     result = _rescale(twice / ((1 << left) * n.to.s), n.to.z)
-    sum_op = QuantisedSum(function, _rescale(a.s / twice, a.z), _rescale(b.s / twice, b.z), result, left, n.to.low, n.to.high, "even")
+    sum_op = QuantisedSum(function, _rescale(a.s / twice, a.z), _rescale(b.s / twice, b.z), result, left,
+                          n.to.low, n.to.high, "even")
     return n.build(sum_op, a.value, b.value)
 
 
@@ -177,7 +181,8 @@ def concatenation(n: QdqSite, node: Node) -> Answer:
     assert isinstance(node.op, Concat)
     parts = [n.tensor(v) for v in node.inputs]
     values = [n.rescaled(p) for p in parts if p is not None]
-    return n.build(node.op, *values) if len(values) == len(parts) else "a piece is not quantised with one scale"
+    return n.build(node.op, *
+                   values) if len(values) == len(parts) else "a piece is not quantised with one scale"
 
 
 def average(n: QdqSite, node: Node) -> Answer:
@@ -203,7 +208,9 @@ def average(n: QdqSite, node: Node) -> Answer:
         data = node.input(1)
         if data is not None and data.data is None:
             return "the axes are not constant"
-        axes = tuple(sorted({normal_axis(a, len(shape)) for a in ints(data.data)})) if data is not None and data.data is not None and data.data.size else tuple(range(len(shape)))
+        axes = tuple(sorted({normal_axis(a, len(shape)) for a in ints(data.data)
+                             })) if data is not None and data.data is not None and data.data.size else tuple(
+                                 range(len(shape)))
         keep = bool(getattr(node.op, "keepdims", 1))
         if getattr(node.op, "noop_with_empty_axes", 0):
             return "noop_with_empty_axes"
@@ -219,7 +226,8 @@ def _window_mean(n: QdqSite, x: Scaled, pool: Pool) -> Value:
     channels = x.value.shape[1]
     ones = n.constant("ones", np.ones((channels, *pool.kernel, 1), np.int8))
     build = n.build
-    acc = build(Convolution(pool.strides, pool.pads, pool.dilations, channels, x.z, 0), channels_last(build, x.value), ones)
+    acc = build(Convolution(pool.strides, pool.pads, pool.dilations, channels, x.z, 0),
+                channels_last(build, x.value), ones)
     y = n.requantised(acc, [x.s / (n.to.s * math.prod(pool.kernel))])
     return channels_first(n.build, y)
 
@@ -230,7 +238,8 @@ def softmax(n: QdqSite, node: Node) -> Answer:
     x = n.tensor(node.inputs[0])
     if x is None or x.value.dtype.bits != 8 or n.to.dtype.bits != 8:
         return "not from 8 to 8 bits"
-    return n.build(RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype), x.value)
+    return n.build(RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype),
+                   x.value)
 
 
 def movement(n: QdqSite, node: Node) -> Answer:
@@ -257,10 +266,12 @@ def table(n: QdqSite) -> Answer:
         if node.kind != "DequantizeLinear" or (origin is not None and value is not origin):
             return "not a function of one quantised tensor"
         origin, source = value, n.tensor(value)
-    if source is None or origin is None or source.value.dtype.bits != 8 or source.value.shape != n.quantise.outputs[0].shape:
+    if source is None or origin is None or source.value.dtype.bits != 8 or source.value.shape != n.quantise.outputs[  # noqa: E501
+            0].shape:
         return "not a function of one 8-bit tensor"
     low, high = source.value.dtype.limits
-    grid = n.constant("grid", (np.arange(low - source.z, high - source.z + 1).astype(np.float32) * np.float32(source.s)).astype(origin.dtype.numpy))
+    grid = n.constant("grid", (np.arange(low - source.z, high - source.z + 1).astype(np.float32)
+                               * np.float32(source.s)).astype(origin.dtype.numpy))
     i = var("i", 256)
 
     def at(value: Value, index: Index) -> Expr:
@@ -271,7 +282,8 @@ def table(n: QdqSite) -> Answer:
         node = n.producer[value]
         return node.op.express(at, node.inputs, tuple(const(0) for _ in value.shape), 0)
 
-    element = n.quantise.op.express(at, n.quantise.inputs, tuple(const(0) for _ in n.quantise.outputs[0].shape))
+    element = n.quantise.op.express(at, n.quantise.inputs,
+                                    tuple(const(0) for _ in n.quantise.outputs[0].shape))
     values = evaluate(element, (i,), (256,))
     return n.build(lookup(source.value.dtype, [int(v) for v in values], n.to.dtype), source.value)
 
@@ -279,9 +291,10 @@ def table(n: QdqSite) -> Answer:
 Rule = Callable[[QdqSite, Node], Answer]
 
 WITH_RANGE: dict[str, Rule] = {
-    "Conv": convolution, "ConvTranspose": convolution, "MatMul": matrix_product, "Gemm": matrix_product, "Add": addition, "Sub": addition,
-    "Mul": multiplication, "Concat": concatenation, "GlobalAveragePool": average, "AveragePool": average, "ReduceMean": average,
-}  # fmt: skip
+    "Conv": convolution, "ConvTranspose": convolution, "MatMul": matrix_product, "Gemm": matrix_product,
+    "Add": addition, "Sub": addition, "Mul": multiplication, "Concat": concatenation,
+    "GlobalAveragePool": average, "AveragePool": average, "ReduceMean": average,
+}
 """Operators behind which a Relu or Clip is only a narrower range of the result."""
 
 ALONE: dict[str, Rule] = {"Softmax": softmax}

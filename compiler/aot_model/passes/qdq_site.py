@@ -1,4 +1,6 @@
-"""What the rules of fuse_qdq see of a graph: which floats are quantised integers, and how results become integers again."""
+"""What the rules of fuse_qdq see of a graph: which floats are quantised integers, and how results become
+integers again.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,11 @@ from aot_model.ops.quantised import Requantise, lookup
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.registry import Build
 
-MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Identity", "Expand", "Tile", "MaxPool", "DepthToSpace", "SpaceToDepth")
-"""Operators that give the same elements whether they are integers or what those stand for; the first input is the data."""
+MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Identity",
+             "Expand", "Tile", "MaxPool", "DepthToSpace", "SpaceToDepth")
+"""Operators that give the same elements whether they are integers or what those stand for; the first input is
+the data.
+"""
 
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 
@@ -59,10 +64,11 @@ def parameters(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _meets_ties(real: float, most: float) -> bool:
-    """Whether some whole number up to `most` times the fixed-point factor is half-way between two others: with scales
-    that are powers of two many are, with others as good as none."""
+    """Whether some whole number up to `most` times the fixed-point factor is half-way between two others:
+    with scales that are powers of two many are, with others as good as none."""
     multiplier, shift = quantise_multiplier(real)
-    halves = 30 - shift - ((multiplier & -multiplier).bit_length() - 1)  # the smallest power of two that gives a half
+    # the smallest power of two that gives a half
+    halves = 30 - shift - ((multiplier & -multiplier).bit_length() - 1)
     return multiplier != 0 and halves >= 0 and 2.0**halves <= most
 
 
@@ -75,7 +81,8 @@ def _whole_bytes(value: Value) -> Value:
 
 @dataclass
 class QdqResult:
-    """What a QuantizeLinear makes: type, scale, zero point, and the range that activations before it leave."""
+    """What a QuantizeLinear makes: type, scale, zero point, and the range that activations before it leave.
+    """
 
     dtype: DType
     s: float
@@ -169,7 +176,8 @@ class QdqSite:
         return constant(f"{self.label}.{name}", np.ascontiguousarray(data))
 
     def finish(self, acc: Value, bias: np.ndarray | None, units: np.ndarray, most: float) -> Value:
-        """Accumulators of `units` (a real number, or one for each channel of the last axis) to the wanted integers.
+        """Accumulators of `units` (a real number, or one for each channel of the last axis) to the wanted
+        integers.
 
         bias: real numbers, one or one per channel. most: no accumulator is larger, whatever the input.
         """
@@ -178,25 +186,40 @@ class QdqSite:
             most += float(np.abs(bias / units).max(initial=0))
             low, high = (float(v) for v in kind.limits)
             whole = np.clip(np.rint(bias / units), low, high)
-            acc = self.build(op("Add"), acc, self.constant("bias", np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)))
+            acc = self.build(
+                op("Add"), acc,
+                self.constant("bias",
+                              np.broadcast_to(whole, (acc.shape[-1],)).astype(kind.numpy)))
         reals = (units / self.to.s).reshape(-1)
-        rounding = "wide" if most >= 2**31 else "even" if any(_meets_ties(r, most) for r in set(reals.tolist())) else "single"
+        rounding = "wide" if most >= 2**31 else "even" if any(
+            _meets_ties(r, most) for r in set(reals.tolist())) else "single"
         return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding)
 
-    def requantised(self, acc: Value, reals: Sequence[float] | np.ndarray, x_zero_point: int = 0, rounding: str = "even") -> Value:
-        """Ties to even as the literal meaning has it; "single" (ties up) is less work, where no accumulator is a tie."""
+    def requantised(self,
+                    acc: Value,
+                    reals: Sequence[float] | np.ndarray,
+                    x_zero_point: int = 0,
+                    rounding: str = "even") -> Value:
+        """Ties to even as the literal meaning has it; "single" (ties up) is less work, where no accumulator
+        is a tie.
+        """
         wide = rounding == "wide"
         pairs = [quantise_multiplier(float(r)) for r in reals]
         multipliers = [min((m + (1 << 15)) >> 16, 0x7FFF) if wide else m for m, _ in pairs]
-        factors = [np.asarray(v if len(v) > 1 else v[0], dtype=np.int32) for v in (multipliers, [s for _, s in pairs])]
+        factors = [
+            np.asarray(v if len(v) > 1 else v[0], dtype=np.int32)
+            for v in (multipliers, [s for _, s in pairs])
+        ]
         node = Requantise(self.to.z, self.to.low, self.to.high, self.to.dtype, rounding, x_zero_point)
-        return self.build(node, acc, self.constant("multiplier", factors[0]), self.constant("shift", factors[1]))
+        return self.build(node, acc, self.constant("multiplier", factors[0]),
+                          self.constant("shift", factors[1]))
 
     def rescaled(self, x: Scaled) -> Value:
         """Integers in the wanted scale: through a table, or by a multiplication."""
         to = self.to
         least, most = to.dtype.limits
-        if x.value.dtype is to.dtype and (np.float32(x.s), x.z) == (np.float32(to.s), to.z) and (to.low, to.high) == (least, most):
+        if x.value.dtype is to.dtype and (np.float32(x.s), x.z) == (np.float32(
+                to.s), to.z) and (to.low, to.high) == (least, most):
             return x.value
         if x.value.dtype.bits == 8:
             low, high = x.value.dtype.limits

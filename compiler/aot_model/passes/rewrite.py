@@ -1,8 +1,10 @@
 """Passes that replace shapes of nodes: rules over the pattern language, applied until none fits.
 
-    Rule(op("Mul", op("Add", value("y"), constant("b")), constant("m")), distribute)      (y + b) * m  ->  y * m + b * m
+    Rule(op("Mul", op("Add", value("y"), constant("b")), constant("m")), distribute)      (y + b) * m  ->  y *
+        m + b * m
 
-Why a rule did not fit at a node that its pattern ends with is told to `--explain`, without a word from the pass.
+Why a rule did not fit at a node that its pattern ends with is told to `--explain`, without a word from the
+pass.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ from aot_model.passes.explain import refuse
 
 @dataclass(frozen=True)
 class Rule:
-    """What stands for the nodes of a match: nodes of which the last writes the result's values, or why nothing does.
+    """What stands for the nodes of a match: nodes of which the last writes the result's values, or why
+    nothing does.
 
-    sole_reader: the match must be the only reader of what it computes on the way, since that is gone afterwards. Without it the
-    nodes on the way stay where somebody else reads them.
+    sole_reader: the match must be the only reader of what it computes on the way, since that is gone
+    afterwards. Without it the nodes on the way stay where somebody else reads them.
     """
 
     pattern: Pattern
@@ -32,7 +35,9 @@ class Rule:
 
 
 def apply_rules(graph: Graph, rules: Sequence[Rule]) -> bool:
-    """Apply rules to a graph in place, inputs first; what a rule made is looked at again. True when something changed."""
+    """Apply rules to a graph in place, inputs first; what a rule made is looked at again. True when something
+    changed.
+    """
     return _Rewriting(graph, rules).run()
 
 

@@ -1,10 +1,11 @@
-"""Compute in types that C has: values of storage types (float16, bfloat16, float8, int4 …) are converted around each
-operator that computes.
+"""Compute in types that C has: values of storage types (float16, bfloat16, float8, int4 …) are converted
+around each operator that computes.
 
     y = f(x)  =  narrow(f(widen(x)))
 
-Every operator's result is rounded to its type, as the standard says. The conversions are element-wise, so they fuse
-into the loops and kernels beside them: values of these types exist in memory only, never in an expression.
+Every operator's result is rounded to its type, as the standard says. The conversions are element-wise, so
+they fuse into the loops and kernels beside them: values of these types exist in memory only, never in an
+expression.
 """
 
 from __future__ import annotations
@@ -25,11 +26,16 @@ def widen(graph: Graph) -> bool:
         bodies = list(subgraphs(node))
         for body in bodies:
             widen(body)
-        touched = any(v is not None and v.dtype.storage for k, v in enumerate([*node.inputs, *node.outputs]) if not _kept(node, k))
+        touched = any(v is not None and v.dtype.storage
+                      for k, v in enumerate([*node.inputs, *node.outputs])
+                      if not _kept(node, k))
         if not touched or bodies or isinstance(node.op, Cast) or node.op.only_moves():
             nodes.append(node)
             continue
-        inputs = [None if v is None else v if _kept(node, k) else _wide(v, node, nodes) for k, v in enumerate(node.inputs)]
+        inputs = [
+            None if v is None else v if _kept(node, k) else _wide(v, node, nodes)
+            for k, v in enumerate(node.inputs)
+        ]
         types = node.op.infer(inputs)
         outputs, after = [], []
         for out, wide in zip(node.outputs, types, strict=False):

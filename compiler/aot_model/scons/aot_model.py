@@ -5,13 +5,16 @@
     env.Program("app", ["main.c"], LIBS=[kws, "m"], CPPPATH=kws.include_dirs)
     env.AotModelTest("kws_test", kws, "vectors.npz")     # scons test
 
-env.AotModelLibrary(name, model, ...) makes a static library of the generated C, compiled with the environment's own
-compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both have these arguments:
+env.AotModelLibrary(name, model, ...) makes a static library of the generated C, compiled with the
+environment's own compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both have these
+arguments:
 
     model           the ONNX or TFLite file; one that the build makes, too
-    model_name      prefix of the generated files and symbols; default: the library's name as a C identifier, with
+    model_name      prefix of the generated files and symbols; default: the library's name as a C identifier,
+                    with
                     `_model` where `<name>.h` would hide a header of C
-    target          what to generate code for (`aot-model targets`), with its options: `cortex-m4,optimize=size`;
+    target          what to generate code for (`aot-model targets`), with its options:
+                    `cortex-m4,optimize=size`;
                     default: what the library is compiled for, which the C compiler is asked
     offload         targets that take over parts of the model first, in order of preference: docs/targets.md
     target_plugins  Python files that define further targets
@@ -34,29 +37,33 @@ compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both h
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
     max_flash       budget of the constants
     max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
-    stack_allowance what each function that max_stack cannot count may need of the stack; default: such a function is
+    stack_allowance what each function that max_stack cannot count may need of the stack; default: such a
+        function is
                     an error
     options         any other arguments of `aot-model compile`
     depends         what else is read or must be there first: <file|target>
     report          receives the path of the report, and has it written; SCons: True
 
-Construction variables by keyword (CCFLAGS=...) hold for this library alone. The result is the list of nodes that a
-builder returns, with the attributes .source, .header, .metadata, .params, .report, .include_dirs, .target and, for libraries,
-.library. Everything generated is in <name>.aot/ of the current (variant) directory.
+Construction variables by keyword (CCFLAGS=...) hold for this library alone. The result is the list of nodes
+that a builder returns, with the attributes .source, .header, .metadata, .params, .report, .include_dirs,
+.target and, for libraries, .library. Everything generated is in <name>.aot/ of the current (variant)
+directory.
 
-env.AotModelArena(name, libraries, pool_sections={}) makes a library of memory for models that do not run at the same time: as
-large as the one that needs most. It stands for the libraries too, in LIBS and with its .include_dirs.
+env.AotModelArena(name, libraries, pool_sections={}) makes a library of memory for models that do not run at
+the same time: as large as the one that needs most. It stands for the libraries too, in LIBS and with its
+.include_dirs.
 
-env.AotModelTest(name, library, vectors, atol=, rtol=, max_lsb=, alias="test") makes the program <name>, which has the
-vectors in it, and runs it when `alias` is built; a test that passed runs again when the program has changed.
-env.AotModelBenchmark(name, library, runs=) makes a program that prints the time of one inference.
+env.AotModelTest(name, library, vectors, atol=, rtol=, max_lsb=, alias="test") makes the program <name>, which
+has the vectors in it, and runs it when `alias` is built; a test that passed runs again when the program has
+changed. env.AotModelBenchmark(name, library, runs=) makes a program that prints the time of one inference.
 
 Construction variables:
 
     AOT_MODEL            command that runs the compiler, a list; default: this installation's
     AOT_MODEL_PYTHON     the interpreter of that default
     AOT_MODEL_TARGET     default of `target`
-    AOT_MODEL_EMULATOR   command that runs programs of the target; without one, tests of a cross build are built only
+    AOT_MODEL_EMULATOR   command that runs programs of the target; without one, tests of a cross build are
+                         built only
     AOT_MODEL_TEST_SOURCES, AOT_MODEL_TEST_LINKFLAGS   start-up code and linker script of test programs
     AOT_MODEL_COMSTR     what is shown instead of the command line
 """
@@ -106,22 +113,26 @@ class Generated(NodeList):  # type: ignore[misc]
     library: Node | None = None
 
 
-# --- the compiler -----------------------------------------------------------------------------------------------------
+# --- the compiler -------------------------------------------------------------------------------------------
 
 
 def _python(env: Environment) -> str:
     """The interpreter that runs the compiler: SCons itself may run in one without the compiler's packages."""
     if given := env.get("AOT_MODEL_PYTHON") or os.environ.get("AOT_MODEL_PYTHON"):
         return str(given)
-    installed_in = PACKAGE.parents[3] if PACKAGE.parent.name == "site-packages" else None  # <prefix>/lib/python3.x/site-packages
-    for candidate in (installed_in / "bin" / "python3" if installed_in else None, shutil.which("python3"), sys.executable):
+    # <prefix>/lib/python3.x/site-packages
+    installed_in = PACKAGE.parents[3] if PACKAGE.parent.name == "site-packages" else None
+    for candidate in (installed_in / "bin" / "python3" if installed_in else None, shutil.which("python3"),
+                      sys.executable):
         if candidate and os.path.exists(candidate):
             return str(candidate)
     return sys.executable
 
 
 def _describe(env: Environment) -> dict[str, Any]:
-    """What the compiler says of its installation, asked once in a run of SCons. UserError when it cannot work."""
+    """What the compiler says of its installation, asked once in a run of SCons. UserError when it cannot
+    work.
+    """
     command = tuple(map(str, env["AOT_MODEL"]))
     if command in _answers:
         return _answers[command]
@@ -149,7 +160,8 @@ def _describe(env: Environment) -> dict[str, Any]:
 def _identity(env: Environment) -> Node:
     """A node that changes when the compiler does: its files, its Python, the packages that it uses."""
     answer = _describe(env)
-    return Value(json.dumps({k: answer.get(k) for k in ("version", "python", "packages", "digest")}, sort_keys=True))
+    return Value(
+        json.dumps({k: answer.get(k) for k in ("version", "python", "packages", "digest")}, sort_keys=True))
 
 
 def _scan_model(node: Node, env: Environment, path: object) -> list[Node]:
@@ -161,24 +173,32 @@ def _scan_model(node: Node, env: Environment, path: object) -> list[Node]:
     key = (file.get_abspath(), state.st_mtime_ns, state.st_size)
     if key not in _model_files:
         found: list[str] = []
-        # External data has the key "location" literally in the file: without it there is no need to start a process.
+        # External data has the key "location" literally in the file: without it there is no need to start a
+        # process.
         if b"location" in file.get_contents():
-            done = subprocess.run([*map(str, env["AOT_MODEL"]), "inputs", file.get_abspath()], capture_output=True, text=True)
+            done = subprocess.run([*map(str, env["AOT_MODEL"]), "inputs",
+                                   file.get_abspath()],
+                                  capture_output=True,
+                                  text=True)
             folder = os.path.dirname(file.get_abspath())
             found = [os.path.relpath(line, folder) for line in done.stdout.splitlines()[1:]]
         _model_files[key] = found
     return [node.dir.File(location) for location in _model_files[key] if not location.startswith("..")]
 
 
-# --- what to generate code for ----------------------------------------------------------------------------------------
+# --- what to generate code for ------------------------------------------------------------------------------
 
 
 def _predefined(env: Environment) -> str:
-    """The macros that the environment's C compiler predefines with its flags; empty when it is not like GCC."""
+    """The macros that the environment's C compiler predefines with its flags; empty when it is not like GCC.
+    """
     command = tuple(shlex.split(env.subst("$CC $CCFLAGS $CFLAGS")))
     if command not in _macros:
         try:
-            done = subprocess.run([*command, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, env=env["ENV"])
+            done = subprocess.run([*command, "-dM", "-E", "-x", "c", os.devnull],
+                                  capture_output=True,
+                                  text=True,
+                                  env=env["ENV"])
             _macros[command] = done.stdout if done.returncode == 0 else ""
         except OSError:
             _macros[command] = ""
@@ -190,19 +210,28 @@ def _is_native(env: Environment) -> bool:
     macros = _predefined(env)
     if not macros:
         return True
-    system = {"Linux": "__linux__", "Darwin": "__APPLE__", "Windows": "_WIN32"}.get(platform.system(), "__unix__")
+    system = {"Linux": "__linux__", "Darwin": "__APPLE__",
+              "Windows": "_WIN32"}.get(platform.system(), "__unix__")
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    return f"#define {system} " in macros and (f"#define __{machine}__ " in macros or machine not in ("x86_64", "aarch64"))
+    return f"#define {system} " in macros and (f"#define __{machine}__ " in macros
+                                               or machine not in ("x86_64", "aarch64"))
 
 
 def _probe(env: Environment, path: str) -> Node:
-    """The object that says what the environment's C compiler and flags are for: of the probe, compiled as the library is."""
+    """The object that says what the environment's C compiler and flags are for: of the probe, compiled as the
+    library is.
+    """
     source = env.File(_describe(env)["probe"])
-    flags = {name: [flag for flag in CLVar(env.subst(f"${name}")) if not flag.startswith("-flto")] for name in ("CCFLAGS", "CFLAGS")}
+    flags = {
+        name: [flag
+               for flag in CLVar(env.subst(f"${name}"))
+               if not flag.startswith("-flto")]
+        for name in ("CCFLAGS", "CFLAGS")
+    }
     return env.Object(path, source, **flags)[0]
 
 
-# --- libraries --------------------------------------------------------------------------------------------------------
+# --- libraries ----------------------------------------------------------------------------------------------
 
 
 def _identifier(env: Environment, call: str, name: str) -> str:
@@ -212,7 +241,10 @@ def _identifier(env: Environment, call: str, name: str) -> str:
     if re.match("aot_model(_|$)", text.lower()):
         text = f"m_{text}"
     if text.lower() in str(_describe(env).get("reserved", "")).split():
-        print(f"{call}: its header is {text}_model.h, because programs include <{text.lower()}.h>; model_name says otherwise")
+        print(
+            f"{call}: its header is {text}_model.h, because programs include <{text.lower()}.h>; model_name "
+            "says otherwise"
+        )
         text += "_model"
     return text
 
@@ -226,9 +258,13 @@ def _split(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _options(env: Environment, arguments: dict[str, Any]) -> list[str]:
-    """The options of `aot-model compile` among keyword arguments, which are taken out. The compiler says which there are."""
+    """The options of `aot-model compile` among keyword arguments, which are taken out. The compiler says
+    which there are.
+    """
     known = _describe(env)["options"]
-    words = [f"{flag}={arguments[key]}" for key, flag in known["text"].items() if arguments.get(key) is not None]
+    words = [
+        f"{flag}={arguments[key]}" for key, flag in known["text"].items() if arguments.get(key) is not None
+    ]
     for key, flag in known["list"].items():
         words += [f"{flag}={value}" for value in arguments.get(key) or ()]
     for key, flag in known["map"].items():
@@ -250,9 +286,19 @@ def _find_model(env: Environment, call: str, model: Any) -> Node:
 
 
 def _sources(
-    env: Environment, name: str, model: Any, model_name: str | None = None, target: str | None = None, offload: Sequence[str] = (),
-    target_plugins: Any = (), options: Sequence[str] = (), depends: Any = (), report: bool = False, call: str = "AotModelSources", **arguments: Any,
-) -> tuple[Environment, Generated]:  # fmt: skip
+    env: Environment,
+    name: str,
+    model: Any,
+    model_name: str | None = None,
+    target: str | None = None,
+    offload: Sequence[str] = (),
+    target_plugins: Any = (),
+    options: Sequence[str] = (),
+    depends: Any = (),
+    report: bool = False,
+    call: str = "AotModelSources",
+    **arguments: Any,
+) -> tuple[Environment, Generated]:
     """The nodes, and the environment with the construction variables among the arguments."""
     call = f"{call}({name})"
     plugins = env.arg2nodes(target_plugins, env.fs.File)
@@ -267,12 +313,19 @@ def _sources(
     folder = env.Dir(f"{name}.aot")
     follows_flags = {"auto", "host"}.intersection(target.split(","))
     probe = [_probe(env, f"{folder}/probe")] if follows_flags else []
-    suffixes = [".c", ".h", ".json", *([".params"] if "--params=external" in words else []), *([".report.txt"] if report else [])]
+    suffixes = [
+        ".c", ".h", ".json", *([".params"] if "--params=external" in words else []),
+        *([".report.txt"] if report else [])
+    ]
     nodes = env._AotModelCompile(
-        [folder.File(model_name + suffix) for suffix in suffixes], model,
-        AOT_MODEL_ARGUMENTS=[f"--name={model_name}", f"--target={target}", *words], AOT_MODEL_REPORT=["--report=${TARGETS[-1]}"] if report else [],
-        AOT_MODEL_NAME=model_name, AOT_MODEL_TARGET=target, AOT_MODEL_FILES={"target-plugin": [plugin.rfile() for plugin in plugins], "target-probe": probe},
-    )  # fmt: skip
+        [folder.File(model_name + suffix) for suffix in suffixes],
+        model,
+        AOT_MODEL_ARGUMENTS=[f"--name={model_name}", f"--target={target}", *words],
+        AOT_MODEL_REPORT=["--report=${TARGETS[-1]}"] if report else [],
+        AOT_MODEL_NAME=model_name,
+        AOT_MODEL_TARGET=target,
+        AOT_MODEL_FILES={"target-plugin": [plugin.rfile() for plugin in plugins], "target-probe": probe},
+    )
     env.Depends(nodes, [_identity(env), *probe, *plugins, *env.Flatten(depends)])
     result = Generated(nodes)
     made = dict(zip(suffixes, nodes, strict=True))
@@ -284,7 +337,9 @@ def _sources(
 
 
 def _file_arguments(target: Any, source: Any, env: Environment, for_signature: bool) -> list[str]:
-    """Arguments that name files, when they are used: the name of a node is relative to the SConscript's folder while that is read."""
+    """Arguments that name files, when they are used: the name of a node is relative to the SConscript's
+    folder while that is read.
+    """
     return [f"--{option}={node}" for option, nodes in env["AOT_MODEL_FILES"].items() for node in nodes]
 
 
@@ -292,22 +347,30 @@ def _aot_model_sources(env: Environment, name: str, model: Any, **arguments: Any
     return _sources(env, name, model, **arguments)[1]
 
 
-def _aot_model_library(env: Environment, name: str, model: Any, max_stack: int | str | None = None, stack_allowance: int | str | None = None, **arguments: Any) -> Generated:
+def _aot_model_library(env: Environment,
+                       name: str,
+                       model: Any,
+                       max_stack: int | str | None = None,
+                       stack_allowance: int | str | None = None,
+                       **arguments: Any) -> Generated:
     env, made = _sources(env, name, model, call="AotModelLibrary", **arguments)
     include = [*made.include_dirs, "$CPPPATH"]
     if max_stack is None:
         objects = env.Object(made.source, CPPPATH=include)
     else:
         base = os.path.splitext(str(made.source))[0]
-        objects = env.Command(
-            [f"{base}$OBJSUFFIX", f"{base}.ci"], made.source, Action("$CCCOM", "$CCCOMSTR"), CPPPATH=include, CFLAGS=["$CFLAGS", "-fcallgraph-info=su"]
-        )
+        objects = env.Command([f"{base}$OBJSUFFIX", f"{base}.ci"],
+                              made.source,
+                              Action("$CCCOM", "$CCCOMSTR"),
+                              CPPPATH=include,
+                              CFLAGS=["$CFLAGS", "-fcallgraph-info=su"])
     result = Generated(env.StaticLibrary(name, objects[0]))
     if max_stack is not None:
         flags = re.findall(r"(?<!\S)-m\S+", env.subst("$CCFLAGS $CFLAGS"))
         allowed = [] if stack_allowance is None else [f"--stack-allowance={stack_allowance}"]
         words = ["--compiler=" + " ".join([env.subst("$CC"), *flags]), *allowed, f"--max-stack={max_stack}"]
-        checked = env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]], AOT_MODEL_ARGUMENTS=words)
+        checked = env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]],
+                                     AOT_MODEL_ARGUMENTS=words)
         env.Depends(checked, [made.source, _identity(env)])
         env.Depends(result, checked)
     result.__dict__.update({k: v for k, v in made.__dict__.items() if k != "data"})
@@ -315,44 +378,68 @@ def _aot_model_library(env: Environment, name: str, model: Any, max_stack: int |
     return result
 
 
-def _aot_model_arena(env: Environment, name: str, libraries: Any, pool_sections: Mapping[str, str] | None = None, **overrides: Any) -> Generated:
+def _aot_model_arena(env: Environment,
+                     name: str,
+                     libraries: Any,
+                     pool_sections: Mapping[str, str] | None = None,
+                     **overrides: Any) -> Generated:
     call = f"AotModelArena({name})"
     env = env.Clone(**_split(call, overrides)) if overrides else env
     libraries = list(libraries)
     if not libraries or not all(isinstance(library, Generated) and library.library for library in libraries):
         raise UserError(f"{call}: libraries were not made by AotModelLibrary()")
     symbol, folder = _identifier(env, call, name), env.Dir(f"{name}.aot")
-    arguments = [f"--name={symbol}", *(f"--pool-section={pool}={section}" for pool, section in (pool_sections or {}).items())]
-    nodes = env._AotModelArena([folder.File(f"{symbol}.c"), folder.File(f"{symbol}.h")], [u.metadata for u in libraries], AOT_MODEL_ARGUMENTS=arguments)
+    arguments = [
+        f"--name={symbol}",
+        *(f"--pool-section={pool}={section}" for pool, section in (pool_sections or {}).items())
+    ]
+    nodes = env._AotModelArena(
+        [folder.File(f"{symbol}.c"), folder.File(f"{symbol}.h")], [u.metadata for u in libraries],
+        AOT_MODEL_ARGUMENTS=arguments)
     env.Depends(nodes, _identity(env))
     include = list(dict.fromkeys([folder, *(d for u in libraries for d in u.include_dirs)]))
-    result = Generated([*env.StaticLibrary(name, env.Object(nodes[0], CPPPATH=[*include, "$CPPPATH"])), *(u.library for u in libraries)])
+    result = Generated([
+        *env.StaticLibrary(name, env.Object(nodes[0], CPPPATH=[*include, "$CPPPATH"])),
+        *(u.library for u in libraries)
+    ])
     result.source, result.header, result.include_dirs, result.library = nodes[0], nodes[1], include, result[0]
     return result
 
 
-# --- programs ---------------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 
 
-def _program(env: Environment, call: str, name: str, library: Any, subcommand: str, arguments: Sequence[str], vectors: Sequence[Node]) -> list[Node]:
+def _program(env: Environment, call: str, name: str, library: Any, subcommand: str, arguments: Sequence[str],
+             vectors: Sequence[Node]) -> list[Node]:
     if not isinstance(library, Generated) or library.library is None:
         raise UserError(f"{call}: library was not made by AotModelLibrary()")
-    main = env._AotModelMain(f"{name}.aot/main.c", library.metadata, AOT_MODEL_SUBCOMMAND=subcommand, AOT_MODEL_ARGUMENTS=list(arguments))
+    main = env._AotModelMain(f"{name}.aot/main.c",
+                             library.metadata,
+                             AOT_MODEL_SUBCOMMAND=subcommand,
+                             AOT_MODEL_ARGUMENTS=list(arguments))
     env.Depends(main, [_identity(env), *vectors])
     # Start-up code is compiled beside each program: environments with other flags may use the same file.
     extra = [
-        env.Object(f"{name}.aot/{Path(str(file)).stem}", file) for file in env.Flatten(env.get("AOT_MODEL_TEST_SOURCES", []))
+        env.Object(f"{name}.aot/{Path(str(file)).stem}", file)
+        for file in env.Flatten(env.get("AOT_MODEL_TEST_SOURCES", []))
     ]
     objects = env.Object(main, CPPPATH=[*library.include_dirs, "$CPPPATH"])
     libraries = [library, *([] if env["PLATFORM"] == "win32" else ["m"])]
     flags = [*CLVar(env["LINKFLAGS"]), *env.get("AOT_MODEL_TEST_LINKFLAGS", [])]
-    return env.Program(name, [*objects, *extra], LIBS=[*libraries, "$LIBS"], LINKFLAGS=flags)  # type: ignore[no-any-return]
+    return env.Program(name, [*objects, *extra], LIBS=[*libraries, "$LIBS"],  # type: ignore[no-any-return]
+                       LINKFLAGS=flags)
 
 
-def _aot_model_test(
-    env: Environment, name: str, library: Any, vectors: Any, atol: float | None = None, rtol: float | None = None, max_lsb: int | None = None,
-    alias: str = "test", **overrides: Any,
-) -> list[Node]:  # fmt: skip
+def _aot_model_test(env: Environment,
+                    name: str,
+                    library: Any,
+                    vectors: Any,
+                    atol: float | None = None,
+                    rtol: float | None = None,
+                    max_lsb: int | None = None,
+                    alias: str = "test",
+                    **overrides: Any,
+                    ) -> list[Node]:
     call = f"AotModelTest({name})"
     env = env.Clone(**_split(call, overrides)) if overrides else env
     entry = env.arg2nodes(vectors, env.fs.Entry)[0]
@@ -368,19 +455,26 @@ def _aot_model_test(
     if not env["AOT_MODEL_EMULATOR"] and not _is_native(env):
         env.Alias(alias, program)
         return program
-    passed = env.Command(f"{name}.aot/{os.path.basename(name)}.passed", program, [Action("$AOT_MODEL_EMULATOR $SOURCE.abspath", "Testing $SOURCE"), Touch("$TARGET")])
+    passed = env.Command(f"{name}.aot/{os.path.basename(name)}.passed", program,
+                         [Action("$AOT_MODEL_EMULATOR $SOURCE.abspath", "Testing $SOURCE"),
+                          Touch("$TARGET")])
     env.NoCache(passed)
     env.Alias(alias, passed)
     return program
 
 
-def _aot_model_benchmark(env: Environment, name: str, library: Any, runs: int | None = None, **overrides: Any) -> list[Node]:
+def _aot_model_benchmark(env: Environment,
+                         name: str,
+                         library: Any,
+                         runs: int | None = None,
+                         **overrides: Any) -> list[Node]:
     call = f"AotModelBenchmark({name})"
     env = env.Clone(**_split(call, overrides)) if overrides else env
-    return _program(env, call, name, library, "benchmark-main", [] if runs is None else [f"--runs={runs}"], [])
+    return _program(env, call, name, library, "benchmark-main", [] if runs is None else [f"--runs={runs}"],
+                    [])
 
 
-# --- the tool ---------------------------------------------------------------------------------------------------------
+# --- the tool -----------------------------------------------------------------------------------------------
 
 
 def generate(env: Environment) -> None:
@@ -390,13 +484,16 @@ def generate(env: Environment) -> None:
         AOT_MODEL_TEST_SOURCES=[],
         AOT_MODEL_TEST_LINKFLAGS=[],
         _AOT_MODEL_FILES=_file_arguments,
-        AOT_MODEL_COM="$AOT_MODEL compile $SOURCE --quiet -o $TARGET.dir $AOT_MODEL_ARGUMENTS $_AOT_MODEL_FILES $AOT_MODEL_REPORT",
+        AOT_MODEL_COM=
+        "$AOT_MODEL compile $SOURCE --quiet -o $TARGET.dir $AOT_MODEL_ARGUMENTS $_AOT_MODEL_FILES "
+        "$AOT_MODEL_REPORT",
         AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
         AOT_MODEL_STACKCOM="$AOT_MODEL stack $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
         AOT_MODEL_MAINCOM="$AOT_MODEL $AOT_MODEL_SUBCOMMAND $SOURCE -o $TARGET $AOT_MODEL_ARGUMENTS",
     )
     if not env.get("AOT_MODEL"):
-        env["AOT_MODEL"] = [_python(env), "-B", str(PACKAGE)]  # -B: no .pyc in a tree that may be read-only or shared
+        # -B: no .pyc in a tree that may be read-only or shared
+        env["AOT_MODEL"] = [_python(env), "-B", str(PACKAGE)]
     elif isinstance(env["AOT_MODEL"], str):
         env["AOT_MODEL"] = shlex.split(env["AOT_MODEL"])
     _describe(env)
@@ -404,8 +501,10 @@ def generate(env: Environment) -> None:
         action=Action("$AOT_MODEL_COM", "$AOT_MODEL_COMSTR"),
         source_scanner=Scanner(function=_scan_model, name="aot-model", recursive=False),
     )
-    env["BUILDERS"]["_AotModelStack"] = Builder(action=Action("$AOT_MODEL_STACKCOM", "Measuring the stack of $TARGET"))
-    env["BUILDERS"]["_AotModelArena"] = Builder(action=Action("$AOT_MODEL arena $SOURCES -o $TARGET.dir $AOT_MODEL_ARGUMENTS", "Generating $TARGET"))
+    env["BUILDERS"]["_AotModelStack"] = Builder(
+        action=Action("$AOT_MODEL_STACKCOM", "Measuring the stack of $TARGET"))
+    env["BUILDERS"]["_AotModelArena"] = Builder(
+        action=Action("$AOT_MODEL arena $SOURCES -o $TARGET.dir $AOT_MODEL_ARGUMENTS", "Generating $TARGET"))
     env["BUILDERS"]["_AotModelMain"] = Builder(action=Action("$AOT_MODEL_MAINCOM", "Generating $TARGET"))
     env.AddMethod(_aot_model_sources, "AotModelSources")
     env.AddMethod(_aot_model_library, "AotModelLibrary")

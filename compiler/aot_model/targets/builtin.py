@@ -15,7 +15,9 @@ from aot_model.targets.json_region import JSON, JSON_WEIGHTLESS
 from aot_model.targets.onednn import ONEDNN
 
 _OPTIMISE = Attribute("balanced", "what to prefer where speed and size differ", ("speed", "size", "balanced"))
-_ARITHMETIC = Attribute("tflm", "rounding of integer TFLite models: TensorFlow Lite Micro's or LiteRT's reference kernels'", ("tflm", "litert-ref"))
+_ARITHMETIC = Attribute(
+    "tflm", "rounding of integer TFLite models: TensorFlow Lite Micro's or LiteRT's reference kernels'",
+    ("tflm", "litert-ref"))
 
 _HAS_DSP = "defined(__ARM_FEATURE_DSP)"
 _HAS_MVE = "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3"
@@ -26,17 +28,34 @@ _USE_MVE = (_HAS_MVE, "MVE vectors", "cortex-m55")
 _USE_DSP = (f"{_HAS_DSP} && {_M_PROFILE}", "DSP instructions", "cortex-m4")
 _USE_VECTORS = ((_HAS_AVX2, "AVX2 vectors", "host"), (_HAS_NEON, "NEON vectors", "host"))
 
-C = Target(
-    "c", "portable C99, any processor", attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC}, kernels=(*FLOAT32, *int8(PLAIN)), vector="scalar",
-    c_advice=(_USE_MVE, _USE_DSP, *_USE_VECTORS),
-)  # fmt: skip
+C = Target("c",
+           "portable C99, any processor",
+           attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC},
+           kernels=(*FLOAT32, *int8(PLAIN)),
+           vector="scalar",
+           c_advice=(_USE_MVE, _USE_DSP, *_USE_VECTORS),
+           )
 
 HOST = Target(
-    "host", "the machine that builds, with vector code for x86-64 and AArch64", C,
-    attributes={"vector": Attribute("auto", "widest float vector to write code for; auto: what the compiler has, where it is known (build rules, run, verify), else v8", ("auto", "scalar", "v4", "v8", "v16", "neon")),
-                "dot": Attribute("none", "instruction for products of 8-bit integers: VPDPBUSD of AVX-512 VNNI with vectors v8, SDOT with neon; set where the compiler's flags are known", ("none", "vnni", "sdot"))},
-    kernels=(*int8(AVX512_VNNI)[:2], *int8(NEON_SDOT)[:2], *int8(HOST_INT8)), vector="v8", c_flags=("-march=native",),
-)  # fmt: skip
+    "host",
+    "the machine that builds, with vector code for x86-64 and AArch64",
+    C,
+    attributes={
+        "vector": Attribute(
+            "auto",
+            "widest float vector to write code for; auto: what the compiler has, where it is known (build "
+            "rules, run, verify), else v8",
+            ("auto", "scalar", "v4", "v8", "v16", "neon")),
+        "dot": Attribute(
+            "none",
+            "instruction for products of 8-bit integers: VPDPBUSD of AVX-512 VNNI with vectors v8, SDOT with "
+            "neon; set where the compiler's flags are known",
+            ("none", "vnni", "sdot"))
+    },
+    kernels=(*int8(AVX512_VNNI)[:2], *int8(NEON_SDOT)[:2], *int8(HOST_INT8)),
+    vector="v8",
+    c_flags=("-march=native",),
+)
 
 _DSP = ((_HAS_DSP, "compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"),)
 _MVE = ((_HAS_MVE, "compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"),)
@@ -51,7 +70,8 @@ _EXTENSIONS: dict[str, dict[str, Any]] = {
 
 def _faster_than(core: str) -> tuple[tuple[str, str, str], ...]:
     """What a compiler's flags may allow that the code for a core does not use."""
-    return {"cortex-m0": (_USE_MVE, _USE_DSP), "cortex-m3": (_USE_MVE, _USE_DSP), "cortex-m55": ()}.get(core, (_USE_MVE,))
+    return {"cortex-m0": (_USE_MVE, _USE_DSP), "cortex-m3": (_USE_MVE, _USE_DSP),
+            "cortex-m55": ()}.get(core, (_USE_MVE,))
 
 
 def _targets_of_cores() -> tuple[Target, ...]:

@@ -1,7 +1,9 @@
-"""How much scratch the functions of CMSIS-NN need, in bytes, by the instruction set that the library is built for.
+"""How much scratch the functions of CMSIS-NN need, in bytes, by the instruction set that the library is built
+for.
 
-The library says it in functions (`…_get_buffer_size()`), which cannot be called when memory is planned; generated code
-compares what they return with what was planned. Source: CMSIS-NN, its documentation of those functions.
+The library says it in functions (`…_get_buffer_size()`), which cannot be called when memory is planned;
+generated code compares what they return with what was planned. Source: CMSIS-NN, its documentation of those
+functions.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ def convolution(shape: ConvShape, extension: str) -> int:
 
 def depthwise(shape: ConvShape, extension: str) -> int:
     """arm_depthwise_conv_wrapper_s8() for more than one input channel."""
-    if shape.in_c != shape.out_c or shape.batch != 1 or shape.dilation_h != 1 or shape.dilation_w != 1 or extension == "none":
+    if shape.in_c != shape.out_c or shape.batch != 1 or shape.dilation_h != 1 or shape.dilation_w != 1 or extension == "none":  # noqa: E501
         return 0
     taps = shape.kernel_h * shape.kernel_w
     if extension == "mve":
@@ -41,7 +43,9 @@ def average_pool(shape: ConvShape, extension: str) -> int:
 
 
 def fully_connected(rows: int, extension: str) -> int:
-    """arm_fully_connected_s8(): the constant part of each accumulator, for `rows` outputs. It is not scratch but data."""
+    """arm_fully_connected_s8(): the constant part of each accumulator, for `rows` outputs. It is not scratch
+    but data.
+    """
     return 4 * rows if extension == "mve" else 0
 
 

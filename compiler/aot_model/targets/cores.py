@@ -1,6 +1,6 @@
-"""The Cortex-M cores: one row each, from which the targets, the toolchain files of CMake, Bazel and SCons, and the
-tests' emulated boards are made. A new core of a known family is a row here, and `pytest tests/build/test_cores.py
---update-golden`.
+"""The Cortex-M cores: one row each, from which the targets, the toolchain files of CMake, Bazel and SCons,
+and the tests' emulated boards are made. A new core of a known family is a row here, and `pytest
+tests/build/test_cores.py --update-golden`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,20 @@ class Core:
 
 _SOFT, _HARD = ("-mfloat-abi=soft",), ("-mfloat-abi=hard",)
 
-CORES = (
-    Core("cortex-m0", "Armv6-M, no FPU", "c", _SOFT, "mps2-an385", "mps2.ld", note=
-         "QEMU has no such board with room: programs run on a Cortex-M3's."),
-    Core("cortex-m3", "Armv7-M, no FPU", "c", _SOFT, "mps2-an385", "mps2.ld"),
-    Core("cortex-m4", "Armv7E-M with DSP extension and single-precision FPU", "cortex-m3",
-         ("-mfpu=fpv4-sp-d16", *_HARD), "mps2-an386", "mps2.ld"),
-    Core("cortex-m7", "Armv7E-M, dual issue, with FPU", "cortex-m4",
-         ("-mfpu=fpv5-sp-d16", *_HARD), "mps2-an500", "mps2.ld"),
-    Core("cortex-m33", "Armv8-M Mainline with DSP extension and FPU", "cortex-m4",
-         ("-mfpu=fpv5-sp-d16", *_HARD), "mps2-an505", "mps2-an505.ld", 20),
-    Core("cortex-m55", "Armv8.1-M with Helium vectors", "cortex-m33", _HARD, "mps3-an547", "mps3-an547.ld", 32),
-)  # fmt: skip
+CORES = (Core("cortex-m0",
+              "Armv6-M, no FPU",
+              "c",
+              _SOFT,
+              "mps2-an385",
+              "mps2.ld",
+              note="QEMU has no such board with room: programs run on a Cortex-M3's."),
+         Core("cortex-m3", "Armv7-M, no FPU", "c", _SOFT, "mps2-an385", "mps2.ld"),
+         Core("cortex-m4", "Armv7E-M with DSP extension and single-precision FPU", "cortex-m3",
+              ("-mfpu=fpv4-sp-d16", *_HARD), "mps2-an386", "mps2.ld"),
+         Core("cortex-m7", "Armv7E-M, dual issue, with FPU", "cortex-m4", ("-mfpu=fpv5-sp-d16", *_HARD),
+              "mps2-an500", "mps2.ld"),
+         Core("cortex-m33", "Armv8-M Mainline with DSP extension and FPU", "cortex-m4",
+              ("-mfpu=fpv5-sp-d16", *_HARD), "mps2-an505", "mps2-an505.ld", 20),
+         Core("cortex-m55", "Armv8.1-M with Helium vectors", "cortex-m33", _HARD, "mps3-an547",
+              "mps3-an547.ld", 32),
+         )

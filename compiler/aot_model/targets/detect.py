@@ -1,8 +1,9 @@
-"""The target that a C compiler's flags are for: read off the macros that it predefines, never off the text of the flags.
+"""The target that a C compiler's flags are for: read off the macros that it predefines, never off the text of
+the flags.
 
-Build systems compile runtime/probe.c as they will compile the library and hand over its object; by hand, the output of
-`$CC $CFLAGS -dM -E -x c /dev/null` does as well. So flags count wherever they come from: toolchain files, options of a
-directory or of a library that is linked, wrappers, defaults of the compiler itself.
+Build systems compile runtime/probe.c as they will compile the library and hand over its object; by hand, the
+output of `$CC $CFLAGS -dM -E -x c /dev/null` does as well. So flags count wherever they come from: toolchain
+files, options of a directory or of a library that is linked, wrappers, defaults of the compiler itself.
 """
 
 from __future__ import annotations
@@ -21,25 +22,34 @@ _DEFINE = re.compile(r"^#define (\w+)(?: (.*))?$", re.MULTILINE)
 
 Macros = Mapping[str, str]
 
-_VECTORS_OF_FOUR = frozenset(("__SSE2__", "__ARM_NEON", "__ALTIVEC__", "__VX__", "__mips_msa", "__loongarch_sx", "__wasm_simd128__"))
-"""Machines that have vectors of four floats; elsewhere GCC makes four numbers of each, slower than one by one."""
+_VECTORS_OF_FOUR = frozenset(
+    ("__SSE2__", "__ARM_NEON", "__ALTIVEC__", "__VX__", "__mips_msa", "__loongarch_sx", "__wasm_simd128__"))
+"""Machines that have vectors of four floats; elsewhere GCC makes four numbers of each, slower than one by
+one.
+"""
 
 
 def read_probe(path: Path) -> Macros:
-    """Predefined macros from the object of runtime/probe.c, or from the text of `-dM -E`. CompileError E101, E503."""
+    """Predefined macros from the object of runtime/probe.c, or from the text of `-dM -E`. CompileError E101,
+    E503.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise fail("E101", f"cannot be read: {error.strerror or error}", where=str(path)) from None
     _, mark, rest = data.partition(_MARK)
     if mark:
-        pairs = (pair.split("=", 1) for pair in rest.partition(b"\0")[0].decode("latin-1").split(";") if "=" in pair)
+        pairs = (pair.split("=", 1)
+                 for pair in rest.partition(b"\0")[0].decode("latin-1").split(";")
+                 if "=" in pair)
         return {name: value for name, value in pairs if name != value}
     if found := parse_macros(data.decode("latin-1")):
         return found
-    raise fail("E503", "this is neither the object of the probe nor a list of predefined macros", where=str(path),
+    raise fail("E503",
+               "this is neither the object of the probe nor a list of predefined macros",
+               where=str(path),
                hint="compile runtime/probe.c without link-time optimisation (-fno-lto), "
-                    "or pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints")  # fmt: skip
+               "or pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints")
 
 
 def parse_macros(text: str) -> Macros:
@@ -48,21 +58,29 @@ def parse_macros(text: str) -> Macros:
 
 
 def target_for(macros: Macros) -> str:
-    """The target for what a compiler with these macros compiles for. CompileError E503 where it was told no core."""
+    """The target for what a compiler with these macros compiles for. CompileError E503 where it was told no
+    core.
+    """
     if macros.get("__ARM_ARCH_PROFILE") in ("77", "'M'"):
         return _cortex_m(macros)
     hosted = any(system in macros for system in ("__linux__", "__APPLE__"))
     if int(macros.get("__ARM_ARCH", "8"), 0) < 5 and not hosted:
-        raise fail("E503", f"the C compiler compiles for Armv{macros['__ARM_ARCH']}, which it takes when no flag names a core",
-                   hint="give the library the flags of the firmware (-mcpu=...; in CMake: FLAGS_FROM <target that carries them>), "
-                        "or name the target: TARGET cortex-m4, or TARGET c for plain C on exactly this processor")  # fmt: skip
+        raise fail(
+            "E503",
+            f"the C compiler compiles for Armv{macros['__ARM_ARCH']}, which it takes when no flag names a "
+            "core",
+            hint=
+            "give the library the flags of the firmware (-mcpu=...; in CMake: FLAGS_FROM <target that "
+            "carries them>), "
+            "or name the target: TARGET cortex-m4, or TARGET c for plain C on exactly this processor")
     if "__aarch64__" in macros or "__x86_64__" in macros:
         return ",".join(["host", *_options(macros)])
     return "c"
 
 
 def _cortex_m(macros: Macros) -> str:
-    vectors, architecture = int(macros.get("__ARM_FEATURE_MVE", "0"), 0), int(macros.get("__ARM_ARCH", "7"), 0)
+    vectors, architecture = int(macros.get("__ARM_FEATURE_MVE", "0"),
+                                0), int(macros.get("__ARM_ARCH", "7"), 0)
     if vectors & 3 == 3:
         return "cortex-m55"
     if "__ARM_FEATURE_DSP" not in macros:
@@ -86,19 +104,25 @@ def vector_for(macros: Macros) -> str:
 
 
 def dot_for(macros: Macros) -> str:
-    """The instruction for products of 8-bit integers that the flags allow: the option `dot` of the target `host`."""
-    if vector_for(macros) == "v8" and all(f"__AVX512{part}__" in macros for part in ("F", "VL", "BW", "VNNI")):
+    """The instruction for products of 8-bit integers that the flags allow: the option `dot` of the target
+    `host`.
+    """
+    if vector_for(macros) == "v8" and all(f"__AVX512{part}__" in macros
+                                          for part in ("F", "VL", "BW", "VNNI")):
         return "vnni"
     return "sdot" if vector_for(macros) == "neon" and "__ARM_FEATURE_DOTPROD" in macros else "none"
 
 
 def _options(macros: Macros) -> list[str]:
     """Of the target `host`, as they follow its name; those that are not the default."""
-    return [f"vector={vector_for(macros)}", *([f"dot={dot_for(macros)}"] if dot_for(macros) != "none" else [])]
+    return [
+        f"vector={vector_for(macros)}", *([f"dot={dot_for(macros)}"] if dot_for(macros) != "none" else [])
+    ]
 
 
 def resolve(specification: str, probe: Path | None) -> str:
-    """A target as --target takes it, with `auto` replaced, and `host` given its vectors, by what the probe says.
+    """A target as --target takes it, with `auto` replaced, and `host` given its vectors, by what the probe
+    says.
 
     CompileError E101, E503; E503 for `auto` without a probe.
     """
@@ -109,11 +133,14 @@ def resolve(specification: str, probe: Path | None) -> str:
     last = names[-1]
     if words[last] == AUTO:
         if probe is None:
-            raise fail("E503", "--target auto needs --target-probe", hint="pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints")
+            raise fail("E503",
+                       "--target auto needs --target-probe",
+                       hint="pass what `$CC $CFLAGS -dM -E -x c /dev/null` prints")
         name, *given = target_for(read_probe(probe)).split(",")
     elif words[last] == "host" and probe is not None:
         name, *given = "host", *_options(read_probe(probe))
     else:
         return specification
     said = {word.partition("=")[0] for word in words[last + 1 :]}
-    return ",".join([*words[:last], name, *(g for g in given if g.partition("=")[0] not in said), *words[last + 1 :]])
+    return ",".join(
+        [*words[:last], name, *(g for g in given if g.partition("=")[0] not in said), *words[last + 1:]])

@@ -40,8 +40,12 @@ def coordinates_of(out: Value) -> object:
     return lambda at: at
 
 
-def conv_shape(x: Value, out: Value, kernel: tuple[int, ...], op: Convolution | ConvolutionTranspose | Pool, groups: int,
-               window: Strided | None = None) -> ConvShape:  # fmt: skip
+def conv_shape(x: Value,
+               out: Value,
+               kernel: tuple[int, ...],
+               op: Convolution | ConvolutionTranspose | Pool,
+               groups: int,
+               window: Strided | None = None) -> ConvShape:
     """The geometry of a node, 1-D as 2-D with one row; strides where the input is read through a window."""
     d = x.type.rank - 2
     in_h, in_w = planar(x.shape[1:-1], 1)
@@ -52,10 +56,9 @@ def conv_shape(x: Value, out: Value, kernel: tuple[int, ...], op: Convolution | 
     if window is not None and window.source is not x:
         s = window.strides
         strides = (s[0], *planar(s[1:-1], 0), s[-1])
-    return ConvShape(
-        x.shape[0], in_h, in_w, x.shape[-1], out_h, out_w, out.shape[-1], kernel_h, kernel_w, stride_h, stride_w,
-        dilation_h, dilation_w, pad_top, pad_left, groups, strides,
-    )  # fmt: skip
+    return ConvShape(x.shape[0], in_h, in_w, x.shape[-1], out_h, out_w, out.shape[-1], kernel_h, kernel_w,
+                     stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left, groups, strides,
+                     )
 
 
 def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
@@ -88,7 +91,8 @@ def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray
     dialect = dialect_of(site.target)
     out = site.node.outputs[0]
     coordinates = pixel_coordinates(out) if flat_pixels else coordinates_of(out)
-    tail = site.tail(coordinates, after=0 if bias is None else 1).with_dialect(dialect)  # type: ignore[arg-type]
+    tail = site.tail(coordinates,  # type: ignore[arg-type]
+                     after=0 if bias is None else 1).with_dialect(dialect)
     return tail, bias, dialect
 
 
@@ -128,7 +132,12 @@ def _convolution(site: Site) -> None:
     name = f"conv_{shape.kernel_h}x{shape.kernel_w}"
     if op.group > 1 and op.group == shape.in_c:
         tail, bias, dialect = _begin(site)
-        code = pool_kernels.depthwise(shape, weights[..., 0], tail, dialect, bias=bias, vector_tail=tail.vector)
+        code = pool_kernels.depthwise(shape,
+                                      weights[..., 0],
+                                      tail,
+                                      dialect,
+                                      bias=bias,
+                                      vector_tail=tail.vector)
         name = f"depthwise_{shape.kernel_h}x{shape.kernel_w}"
     else:
         row = conv_kernels.pixels_in_a_row(shape)
@@ -175,7 +184,8 @@ def _matmul_reject(node: Node, chain: Chain, target: Target) -> str | None:
         return None if b.type.rank >= 2 and a.type.rank >= 2 else "a constant vector on the left"
     if b.is_const and b.type.rank != 2 and max(b.type.rank, a.type.rank) > 4:
         return "more than two batch axes"
-    return "more than two batch axes" if max(a.type.rank, b.type.rank) > 4 or min(a.type.rank, b.type.rank) < 1 else None
+    return "more than two batch axes" if max(a.type.rank, b.type.rank) > 4 or min(a.type.rank,
+                                                                                  b.type.rank) < 1 else None
 
 
 def _matmul(site: Site) -> None:
@@ -194,9 +204,21 @@ def _matmul_packed(site: Site, a: Value, b: Value) -> None:
     window = site.window(0)
     strides = window.strides
     row_stride = strides[-2] if a.type.rank > 1 else k
-    shape = ConvShape(1, 1, rows, k, 1, rows, n, x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
+    shape = ConvShape(1,
+                      1,
+                      rows,
+                      k,
+                      1,
+                      rows,
+                      n,
+                      x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
     tail, bias, dialect = _begin(site, flat_pixels=True)
-    code = conv_kernels.conv(shape, np.ascontiguousarray(b.data.T).reshape(n, 1, 1, k), tail, dialect, bias=bias, vector_tail=tail.vector)
+    code = conv_kernels.conv(shape,
+                             np.ascontiguousarray(b.data.T).reshape(n, 1, 1, k),
+                             tail,
+                             dialect,
+                             bias=bias,
+                             vector_tail=tail.vector)
     site.emit("matmul", code, tail, _shapes(site), shape.macs, (window,))
 
 
@@ -216,7 +238,8 @@ def _matmul_in_place(site: Site, a: Value, b: Value) -> None:
         return padded[0], padded[1]
 
     shape = MatmulShape((pairs[0], pairs[1]), wide_a[-2], wide_b[-1], wide_a[-1],
-                        (*lead(wide_a, strides_a), strides_a[-2], strides_a[-1]), (*lead(wide_b, strides_b), strides_b[-2], strides_b[-1]))  # fmt: skip
+                        (*lead(wide_a, strides_a), strides_a[-2], strides_a[-1]),
+                        (*lead(wide_b, strides_b), strides_b[-2], strides_b[-1]))
 
     def coordinates(at: Coordinates) -> tuple[Expr, ...]:
         full = (*at[2 - len(batch) : 2], at[2], at[3])
@@ -250,9 +273,11 @@ def _blocks(site: Site) -> None:
     x, q, scales, zeros = site.input(0), site.input(1), site.input(2), site.node.input(3)
     assert q.data is not None and scales.data is not None
     low = q.dtype.limits[0]
-    shift = 0 if zeros is None or zeros.data is None else zeros.data.astype(np.float32 if zeros.dtype.is_float else np.int16)
+    shift = 0 if zeros is None or zeros.data is None else zeros.data.astype(
+        np.float32 if zeros.dtype.is_float else np.int16)
     found = np.broadcast_to(np.asarray(shift) - np.asarray(low, np.int16), scales.shape)
-    matrix = blocks.Blocks((q.data.astype(np.int16) - low).astype(np.uint8), q.dtype.bits, scales.data, found, site.node.op.block)  # type: ignore[attr-defined]
+    matrix = blocks.Blocks((q.data.astype(np.int16) - low).astype(np.uint8), q.dtype.bits, scales.data, found,
+                           site.node.op.block)  # type: ignore[attr-defined]
     rows = x.type.elements // x.shape[-1]
     dialect = dialect_of(site.target)
     tail = site.tail(pixel_coordinates(site.node.outputs[0]))  # type: ignore[arg-type]
@@ -262,7 +287,8 @@ def _blocks(site: Site) -> None:
         site.emit("block_matmul", code, tail, _shapes(site), rows * q.type.elements, (dense(x),))
         return
     # A tile that is filled up costs at most a fifth.
-    tile = next((t for t in ((4,) if dialect.lanes == 1 else (16, 8)) if -q.shape[0] % t * 5 <= q.shape[0]), 4)
+    tile = next((t for t in ((4,) if dialect.lanes == 1 else (16, 8)) if -q.shape[0] % t * 5 <= q.shape[0]),
+                4)
     code = blocks.block_matmul(rows, matrix, tail, tile, min(rows, 2))
     site.emit("block_matmul", code, tail, _shapes(site), rows * q.type.elements, (dense(x),))
 

@@ -1,7 +1,8 @@
 """The integer kernels as a target sees them: which nodes they take, and how a node becomes a call.
 
-They take a convolution or matrix product of int8 (uint8) activations with constant int8 weights whose accumulators go
-through a constant bias and a requantisation to int8 (uint8); what follows (a residual sum, a table) is the tail.
+They take a convolution or matrix product of int8 (uint8) activations with constant int8 weights whose
+accumulators go through a constant bias and a requantisation to int8 (uint8); what follows (a residual sum, a
+table) is the tail.
 """
 
 from __future__ import annotations
@@ -112,24 +113,37 @@ HOST = Family(
     "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
     _always, sum_row=sum_host.row_kernel, dialects=("v8", "v16"),
 )  # fmt: skip
-AVX512_VNNI = replace(HOST, name=vectors.VNNI.name, conv=partial(conv_host.conv, dialect=vectors.VNNI), dot="vnni")
-NEON_SDOT = replace(PLAIN, name=vectors.SDOT.name, conv=partial(conv_host.conv, dialect=vectors.SDOT), dialects=("neon",), dot="sdot")
-DSP = Family(
-    "DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise, depthwise_dsp.applicable,
-    fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
-)  # fmt: skip
-HELIUM = Family(
-    "Helium", conv_mve.conv, conv_mve.applicable, _pool_mve, depthwise_mve.depthwise, depthwise_mve.applicable,
-    fully_connected_mve.fully_connected, fully_connected_mve.applicable, sum_row=sum_mve.row_kernel,
-)  # fmt: skip
+AVX512_VNNI = replace(HOST,
+                      name=vectors.VNNI.name,
+                      conv=partial(conv_host.conv, dialect=vectors.VNNI),
+                      dot="vnni")
+NEON_SDOT = replace(PLAIN,
+                    name=vectors.SDOT.name,
+                    conv=partial(conv_host.conv, dialect=vectors.SDOT),
+                    dialects=("neon",),
+                    dot="sdot")
+DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,
+             depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
+             )
+HELIUM = Family("Helium",
+                conv_mve.conv,
+                conv_mve.applicable,
+                _pool_mve,
+                depthwise_mve.depthwise,
+                depthwise_mve.applicable,
+                fully_connected_mve.fully_connected,
+                fully_connected_mve.applicable,
+                sum_row=sum_mve.row_kernel,
+                )
 
 
-# --- from a node and its chain to numbers -----------------------------------------------------------------------------
+# --- from a node and its chain to numbers -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Integer:
-    """The integer part of a chain: bias and requantisation; `after` nodes of the chain are the kernel's own."""
+    """The integer part of a chain: bias and requantisation; `after` nodes of the chain are the kernel's own.
+    """
 
     bias: np.ndarray | None
     quant: QuantSpec
@@ -157,16 +171,18 @@ def integer_part(node: Node, chain: Chain) -> Integer | str:
     if step is None or not isinstance(step.op, Requantise) or step.inputs[0] is not out:
         return "the accumulators are not requantised next"
     multiplier, shift = step.inputs[1], step.inputs[2]
-    if multiplier is None or shift is None or not _per_channel(multiplier, channels) or not _per_channel(shift, channels):
+    if multiplier is None or shift is None or not _per_channel(multiplier, channels) or not _per_channel(
+            shift, channels):
         return "the multipliers are not constants for each channel"
     if step.op.to not in _BYTES or step.op.rounding not in _VARIANTS or step.op.x_zero_point:
         return f"requantisation to {step.op.to.label} with {step.op.rounding} rounding"
     op = node.op
     assert isinstance(op, (Convolution, MatMul)) and multiplier.data is not None and shift.data is not None
-    quant = QuantSpec(
-        op.x_zero_point, multiplier.data.reshape(-1).astype(np.int32), shift.data.reshape(-1).astype(np.int32), step.op.zero_point,
-        step.op.low, step.op.high, x.dtype.label, step.op.to.label, _VARIANTS[step.op.rounding], op.w_zero_point,
-    )  # fmt: skip
+    quant = QuantSpec(op.x_zero_point,
+                      multiplier.data.reshape(-1).astype(np.int32),
+                      shift.data.reshape(-1).astype(np.int32), step.op.zero_point, step.op.low, step.op.high,
+                      x.dtype.label, step.op.to.label, _VARIANTS[step.op.rounding], op.w_zero_point,
+                      )
     return Integer(bias, quant, after + 1)
 
 
@@ -189,19 +205,22 @@ def _reject(node: Node, chain: Chain, target: Target) -> str | None:
     return part if isinstance(part, str) else None
 
 
-# --- calls ------------------------------------------------------------------------------------------------------------
+# --- calls --------------------------------------------------------------------------------------------------
 
 
 def _tail(site: Site, part: Integer, flat: bool) -> FusedTail:
     out = site.node.outputs[0]
     coordinates = pixel_coordinates(out) if flat else coordinates_of(out)
-    return site.tail(coordinates, after=part.after, low=part.quant.act_min, high=part.quant.act_max)  # type: ignore[arg-type]
+    return site.tail(coordinates, after=part.after, low=part.quant.act_min,  # type: ignore[arg-type]
+                     high=part.quant.act_max)
 
 
-def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape, weights: np.ndarray, flat: bool) -> None:
+def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape,
+          weights: np.ndarray, flat: bool) -> None:
     tail = _tail(site, part, flat)
     if family.sum_row is not None and part.after:
-        tail = sum_tail(family.sum_row, tail, site.chain.nodes[part.after :], site.chain.nodes[part.after - 1].outputs[0])
+        tail = sum_tail(family.sum_row, tail, site.chain.nodes[part.after:],
+                        site.chain.nodes[part.after - 1].outputs[0])
     w = site.node.input(1)
     kind = w.dtype if w is not None and w.dtype in NIBBLES else None
     weights = weights if kind is None else weights.astype(kind.compute.numpy)
@@ -216,15 +235,20 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
     site.emit(name, code, None if tail.is_identity else tail, shapes, shape.macs, (dense(site.input(0)),))
 
 
-def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape, weights: np.ndarray, tail: Tail | None) -> KernelCode:
-    """The kernel of a layer whose weights (here a byte each) have 4 bits: unpacked before, or read where they lie."""
+def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape,
+                  weights: np.ndarray, tail: Tail | None) -> KernelCode:
+    """The kernel of a layer whose weights (here a byte each) have 4 bits: unpacked before, or read where they
+    lie.
+    """
     plain = (part.bias, part.quant, tail)
     if shape.groups > 1:  # weights of few channels are few: there is room
-        return nibbles.staged(code, None) or nibbles.staged((PLAIN.depthwise if weights.ndim == 3 else PLAIN.conv)(shape, weights, *plain), None) or code
+        return nibbles.staged(code, None) or nibbles.staged(
+            (PLAIN.depthwise if weights.ndim == 3 else PLAIN.conv)(shape, weights, *plain), None) or code
     room = None
     if family.dialects is None:
         once = shape.batch * shape.out_h * shape.out_w == 1
-        room = 0 if once else nibbles.ROOM[str(site.target.option("optimize"))] if site.target.has_option("optimize") else nibbles.ROOM["balanced"]
+        room = 0 if once else nibbles.ROOM[str(site.target.option("optimize"))] if site.target.has_option(
+            "optimize") else nibbles.ROOM["balanced"]
     matrix = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
     return nibbles.staged(code, room) or conv_c.conv(shape, matrix, *plain, nibbles=True)
 
@@ -249,15 +273,17 @@ class SumTail(FusedTail):
         return self.row_sum.call(source, f"{other}{where}", f"y{where}", str(count))
 
 
-def sum_tail(
-    row_kernel: Callable[[sum_mve.Affine], sum_mve.RowSum], tail: FusedTail, nodes: tuple[Node, ...], before: Value
-) -> FusedTail:
-    """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same place."""
+def sum_tail(row_kernel: Callable[[sum_mve.Affine], sum_mve.RowSum], tail: FusedTail, nodes: tuple[Node, ...],
+             before: Value) -> FusedTail:
+    """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same
+    place.
+    """
     if len(nodes) != 1 or not isinstance(nodes[0].op, QuantisedSum) or len(tail.names) != 1:
         return tail
     node, op = nodes[0], nodes[0].op
     (other,) = tail.names
-    if op.function != "add" or {v.dtype for v in (*node.inputs, *node.outputs) if v is not None} != {DType.INT8}:
+    if op.function != "add" or {v.dtype for v in (*node.inputs, *node.outputs) if v is not None
+                                } != {DType.INT8}:
         return tail
     if not tail.reads_in_place(other) or other.type.elements != node.outputs[0].type.elements:
         return tail
@@ -309,7 +335,14 @@ def _matmul(family: Family) -> Callable[[Site], None]:
             _emit(family, site, part, "fully_connected", family.row, shape, weights, flat=True)
         else:
             writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
-            _emit(family, site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), flat=True)
+            _emit(family,
+                  site,
+                  part,
+                  "fully_connected",
+                  writer,
+                  shape,
+                  weights.reshape(n, 1, 1, k),
+                  flat=True)
 
     return emit
 
@@ -324,7 +357,8 @@ def _pool(family: Family) -> Callable[[Site], None]:
         tail = site.tail(coordinates_of(out), low=low, high=high)  # type: ignore[arg-type]
         code = family.pool(op.mode, shape, x.dtype.label, None if tail.is_identity else tail)
         name = f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}"
-        site.emit(name, code, None if tail.is_identity else tail, f"{x.type} -> {site.result.type}", 0, (dense(x),))
+        site.emit(name, code, None if tail.is_identity else tail, f"{x.type} -> {site.result.type}", 0,
+                  (dense(x),))
 
     return emit
 
@@ -343,7 +377,9 @@ def _pool_reject(node: Node, chain: Chain, target: Target) -> str | None:
     return None
 
 
-def _for_dialects(family: Family, reject: Callable[[Node, Chain, Target], str | None]) -> Callable[[Node, Chain, Target], str | None]:
+def _for_dialects(
+        family: Family, reject: Callable[[Node, Chain, Target],
+                                         str | None]) -> Callable[[Node, Chain, Target], str | None]:
     def check(node: Node, chain: Chain, target: Target) -> str | None:
         if family.dialects is not None and target.dialect() not in family.dialects:
             return f"the target's vectors are {target.dialect()}"
@@ -356,8 +392,10 @@ def _for_dialects(family: Family, reject: Callable[[Node, Chain, Target], str | 
 
 def kernels(family: Family) -> tuple[Kernel, ...]:
     """The kernels of an instruction set for a target."""
-    return (
-        Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family), _for_dialects(family, _reject)),
-        Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family), _for_dialects(family, _reject)),
-        Kernel(f"int8 pooling ({family.name})", "Pool", _pool(family), _for_dialects(family, _pool_reject)),
-    )
+    return (Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family),
+                   _for_dialects(family, _reject)),
+            Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family),
+                   _for_dialects(family, _reject)),
+            Kernel(f"int8 pooling ({family.name})", "Pool", _pool(family),
+                   _for_dialects(family, _pool_reject)),
+            )

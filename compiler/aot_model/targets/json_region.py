@@ -1,9 +1,11 @@
-"""json: float regions as data, which a small interpreter in C reads at run time (runtime/include/aot_model/region.h).
+"""json: float regions as data, which a small interpreter in C reads at run time
+(runtime/include/aot_model/region.h).
 
     blob = header, JSON text (tensors, nodes), constants
 
-Nothing is specialised, so the code is the same for every region: the way to try an operator set, to send a part of a
-network over a wire, or to let many rarely used networks share one interpreter. docs/backends.md has the format.
+Nothing is specialised, so the code is the same for every region: the way to try an operator set, to send a
+part of a network over a wire, or to let many rarely used networks share one interpreter. docs/backends.md has
+the format.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ VERSION = 1
 MAGIC = b"AOTR"
 ALIGN = 16
 _RANK, _OPERANDS, _LIMIT, _ELEMENTS, _ENTRY = 6, 16, 1 << 15, 1 << 26, 44
-"""Limits of the interpreter: axes, operands of a node, attributes and tensors, elements; bytes of its table for a tensor."""
+"""Limits of the interpreter: axes, operands of a node, attributes and tensors, elements; bytes of its table
+for a tensor.
+"""
 
 Attributes = dict[str, int | list[int]]
 
@@ -49,7 +53,7 @@ class Operation:
     attributes: Attributes
 
 
-# --- nodes ------------------------------------------------------------------------------------------------------------
+# --- nodes --------------------------------------------------------------------------------------------------
 
 
 def _plain(name: str, least: int = 1, most: int = 2) -> Callable[[Node], Operation | str]:
@@ -76,7 +80,8 @@ def _windows(node: Node) -> Attributes | str:
 def _convolution(node: Node) -> Operation | str:
     windows = _windows(node)
     assert isinstance(node.op, Convolution)
-    return windows if isinstance(windows, str) else Operation("conv2d", tuple(node.inputs), {**windows, "groups": node.op.group})
+    return windows if isinstance(windows, str) else Operation("conv2d", tuple(node.inputs),
+                                                              {**windows, "groups": node.op.group})
 
 
 def _pool(node: Node) -> Operation | str:
@@ -89,7 +94,8 @@ def _pool(node: Node) -> Operation | str:
     if o.ceil_mode:
         return "windows beyond the end"
     more: Attributes = {"kernel": list(o.kernel), "include_pad": int(bool(o.count_include_pad))}
-    return Operation("max_pool2d" if o.mode == "max" else "avg_pool2d", tuple(node.inputs), {**windows, **more})
+    return Operation("max_pool2d" if o.mode == "max" else "avg_pool2d", tuple(node.inputs),
+                     {**windows, **more})
 
 
 def _dense(node: Node) -> Operation | str:
@@ -134,13 +140,19 @@ def _concatenate(node: Node) -> Operation | str:
 
 _NODES: dict[str, Callable[[Node], Operation | str]] = {
     "Convolution": _convolution, "MatMul": _dense, "Pool": _pool, "Softmax": _softmax, "ReduceMean": _mean,
-    "Reshape": _reshape, "ReshapeTo": _reshape, "Flatten": _reshape, "Squeeze": _reshape, "Unsqueeze": _reshape,
-    "Transpose": _transpose, "Concat": _concatenate, "Clip": _plain("clip", 1, 3), "PRelu": _plain("prelu", 2),
-    "Add": _plain("add", 2), "Sub": _plain("subtract", 2), "Mul": _plain("multiply", 2), "Div": _plain("divide", 2),
-    "Max": _plain("maximum", 2), "Min": _plain("minimum", 2), "Relu": _plain("relu", 1, 1), "Sigmoid": _plain("sigmoid", 1, 1), "LibmSigmoid": _plain("sigmoid", 1, 1),
-    "Tanh": _plain("tanh", 1, 1), "LibmTanh": _plain("tanh", 1, 1), "Exp": _plain("exp", 1, 1), "Sqrt": _plain("sqrt", 1, 1), "Neg": _plain("negate", 1, 1),
-    "Abs": _plain("abs", 1, 1),
-}  # fmt: skip
+    "Reshape": _reshape, "ReshapeTo": _reshape, "Flatten": _reshape, "Squeeze": _reshape,
+    "Unsqueeze": _reshape, "Transpose": _transpose, "Concat": _concatenate, "Clip": _plain("clip", 1, 3),
+    "PRelu": _plain("prelu", 2), "Add": _plain("add", 2), "Sub": _plain("subtract",
+                                                                        2), "Mul": _plain("multiply", 2),
+    "Div": _plain("divide", 2), "Max": _plain("maximum", 2), "Min": _plain("minimum",
+                                                                           2), "Relu": _plain("relu", 1, 1),
+    "Sigmoid": _plain("sigmoid", 1, 1), "LibmSigmoid": _plain("sigmoid", 1, 1), "Tanh": _plain("tanh", 1, 1),
+    "LibmTanh": _plain("tanh", 1,
+                       1), "Exp": _plain("exp", 1,
+                                         1), "Sqrt": _plain("sqrt", 1,
+                                                            1), "Neg": _plain("negate", 1,
+                                                                              1), "Abs": _plain("abs", 1, 1),
+}
 
 
 def operation(node: Node) -> Operation | str:
@@ -149,9 +161,11 @@ def operation(node: Node) -> Operation | str:
     if isinstance(found, str):
         return found
     for value in (*found.operands, *node.outputs):
-        if value is not None and (value.dtype is not DType.FLOAT32 or value.type.rank > _RANK or value.type.elements > _ELEMENTS):
+        if value is not None and (value.dtype is not DType.FLOAT32 or value.type.rank > _RANK
+                                  or value.type.elements > _ELEMENTS):
             return f"{value.type}; it computes float32 of up to {_RANK} axes"
-    largest = max((max(a) if isinstance(a, list) else a for a in found.attributes.values() if a != []), default=0)
+    largest = max((max(a) if isinstance(a, list) else a for a in found.attributes.values() if a != []),
+                  default=0)
     return f"an attribute of {largest}; the largest is {_LIMIT}" if largest > _LIMIT else found
 
 
@@ -169,7 +183,7 @@ def _check_weightless(match: Match, target: Target) -> str | None:
     return f"'{lost[0].name}' says a shape or axes, which must be in the data" if lost else None
 
 
-# --- the blob ---------------------------------------------------------------------------------------------------------
+# --- the blob -----------------------------------------------------------------------------------------------
 
 
 def serialise(graph: Graph) -> tuple[bytes, int]:
@@ -178,7 +192,8 @@ def serialise(graph: Graph) -> tuple[bytes, int]:
     The same graph gives the same bytes. ValueError for a node that the interpreter does not have.
     """
     operations = [_operation(n) for n in graph.nodes]
-    values = dict.fromkeys(v for n, what in zip(graph.nodes, operations, strict=True) for v in (*what.operands, n.outputs[0]) if v is not None)
+    values = dict.fromkeys(v for n, what in zip(graph.nodes, operations, strict=True)
+                           for v in (*what.operands, n.outputs[0]) if v is not None)
     numbers = {v: k for k, v in enumerate(values)}
     offsets, temporary_bytes = _temporaries(graph, operations)
     constants, pieces = 0, []
@@ -195,11 +210,16 @@ def serialise(graph: Graph) -> tuple[bytes, int]:
         else:
             place = {"temporary": offsets[value]}
         tensors.append({"name": value.name, "shape": list(value.shape), **place})
-    nodes = [
-        {"op": what.name, "name": node.name, "inputs": [-1 if v is None else numbers[v] for v in what.operands], "output": numbers[node.outputs[0]], **what.attributes}
-        for node, what in zip(graph.nodes, operations, strict=True)
-    ]
-    document = {"format": "aot-model-region", "version": VERSION, "symbol": graph.name, "tensors": tensors, "nodes": nodes}
+    nodes = [{
+        "op": what.name, "name": node.name,
+        "inputs": [-1 if v is None else numbers[v]
+                   for v in what.operands], "output": numbers[node.outputs[0]], **what.attributes
+    }
+             for node, what in zip(graph.nodes, operations, strict=True)]
+    document = {
+        "format": "aot-model-region", "version": VERSION, "symbol": graph.name, "tensors": tensors,
+        "nodes": nodes
+    }
     text = json.dumps(document, separators=(",", ":")).encode()
     begin = -(-(32 + len(text)) // ALIGN) * ALIGN
     head = MAGIC + struct.pack("<6I", VERSION, len(text), begin, constants, len(tensors), temporary_bytes)
@@ -238,11 +258,17 @@ def _claims(check: Callable[[Match, Target], str | None]) -> tuple[Claim, ...]:
     return tuple(Claim(name, op(name), check) for name in _NODES)
 
 
-JSON = Target(
-    "json", "float layers as data for an interpreter in C; before any processor",
-    offload=Offload(_claims(_check), compile_region=_compile, update_constants=_take_over, keep=frozenset({"Softmax"})),
-)  # fmt: skip
-JSON_WEIGHTLESS = Target(
-    "json-weightless", "json with the constants outside of the data, where parameters of the model are",
-    offload=Offload(_claims(_check_weightless), compile_region=_compile, keep=frozenset({"Softmax"}), constants_as_inputs=True),
-)  # fmt: skip
+JSON = Target("json",
+              "float layers as data for an interpreter in C; before any processor",
+              offload=Offload(_claims(_check),
+                              compile_region=_compile,
+                              update_constants=_take_over,
+                              keep=frozenset({"Softmax"})),
+              )
+JSON_WEIGHTLESS = Target("json-weightless",
+                         "json with the constants outside of the data, where parameters of the model are",
+                         offload=Offload(_claims(_check_weightless),
+                                         compile_region=_compile,
+                                         keep=frozenset({"Softmax"}),
+                                         constants_as_inputs=True),
+                         )

@@ -1,4 +1,6 @@
-"""All targets by name: those of this package, those that other packages register (entry points), those of plug-in files."""
+"""All targets by name: those of this package, those that other packages register (entry points), those of
+plug-in files.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ ENTRY_POINTS = "aot_model.targets"
 
 @cache
 def targets(files: tuple[Path, ...] = ()) -> dict[str, Target]:
-    """Every target by name, with those of the plug-in files given. CompileError E502 when a plug-in cannot be loaded."""
+    """Every target by name, with those of the plug-in files given. CompileError E502 when a plug-in cannot be
+    loaded.
+    """
     from aot_model.targets.builtin import BUILTIN
 
     found = {t.name: t for t in BUILTIN}
@@ -36,9 +40,13 @@ def targets(files: tuple[Path, ...] = ()) -> dict[str, Target]:
 
 
 def _load(file: Path) -> Iterable[object]:
-    """The TARGETS of a Python file, which runs as a module that nobody else imports. CompileError E101, E502."""
+    """The TARGETS of a Python file, which runs as a module that nobody else imports. CompileError E101, E502.
+    """
     if not file.is_file():
-        raise fail("E101", "there is no such file", where=str(file), hint="--target-plugin takes a Python file that defines TARGETS")
+        raise fail("E101",
+                   "there is no such file",
+                   where=str(file),
+                   hint="--target-plugin takes a Python file that defines TARGETS")
     name = f"aot_model_plugin_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -51,7 +59,9 @@ def _load(file: Path) -> Iterable[object]:
     except CompileError:
         raise
     except Exception as error:
-        raise fail("E502", f"target plug-in {file} cannot be loaded: {type(error).__name__}: {error}", hint="it defines TARGETS, a list of Target") from error
+        raise fail("E502",
+                   f"target plug-in {file} cannot be loaded: {type(error).__name__}: {error}",
+                   hint="it defines TARGETS, a list of Target") from error
 
 
 def _add(found: dict[str, Target], plugin: str, given: Iterable[object]) -> None:
@@ -61,13 +71,17 @@ def _add(found: dict[str, Target], plugin: str, given: Iterable[object]) -> None
         if target.name in found:
             raise fail("E502", f"{plugin}: there is a target '{target.name}' already")
         if not target.name or any(c in ",= \t\n" for c in target.name):
-            raise fail("E502", f"{plugin}: '{target.name}' cannot be the name of a target: no comma, '=' or space")
+            raise fail("E502",
+                       f"{plugin}: '{target.name}' cannot be the name of a target: no comma, '=' or space")
         found[target.name] = target
 
 
 def plugin_sources(files: Sequence[Path] = ()) -> list[Path]:
-    """The files that targets from elsewhere are made of, for depfiles: plug-in files, and loaded modules of packages."""
-    packages = {e.value.partition(":")[0].split(".")[0] for e in entry_points(group=ENTRY_POINTS)} - {"aot_model"}
+    """The files that targets from elsewhere are made of, for depfiles: plug-in files, and loaded modules of
+    packages.
+    """
+    packages = {e.value.partition(":")[0].split(".")[0]
+                for e in entry_points(group=ENTRY_POINTS)} - {"aot_model"}
     loaded = sorted((n, m.__file__) for n, m in sys.modules.items() if n.split(".")[0] in packages)
     return [*files, *(Path(file) for _, file in loaded if file)]
 
@@ -75,8 +89,8 @@ def plugin_sources(files: Sequence[Path] = ()) -> list[Path]:
 def parse_target(text: str, options: Mapping[str, str] | None = None, plugins: Sequence[Path] = ()) -> Target:
     """The processor of "npu,key=value,cortex-m4,key=value", with the targets named before it in `before`.
 
-    Settings belong to the name before them. options: go to the processor where it has them, else to the others that do.
-    CompileError E501 for a target or an option that does not exist.
+    Settings belong to the name before them. options: go to the processor where it has them, else to the
+    others that do. CompileError E501 for a target or an option that does not exist.
     """
     known = targets(tuple(plugins)) if plugins else targets()
     chosen: list[tuple[Target, dict[str, str]]] = []
@@ -87,24 +101,38 @@ def parse_target(text: str, options: Mapping[str, str] | None = None, plugins: S
         elif equals or key not in known:
             near = difflib.get_close_matches(word, known, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}"
-            raise fail("E501", f"unknown target '{word}'", hint=f"{hint}; a target's options are of the form key=value" if chosen else hint)
+            raise fail("E501",
+                       f"unknown target '{word}'",
+                       hint=f"{hint}; a target's options are of the form key=value" if chosen else hint)
         else:
             chosen.append((known[key], {}))
     _check_roles([t for t, _ in chosen])
     *before, processor = chosen
     rest = dict(options or {})
-    own = {k: rest.pop(k) for k in list(rest) if processor[0].has_option(k) or not any(t.has_option(k) for t, _ in before)}
-    partners = tuple(t.with_options({**given, **{k: v for k, v in rest.items() if t.has_option(k)}}) for t, given in before)
+    own = {
+        k: rest.pop(k)
+        for k in list(rest)
+        if processor[0].has_option(k) or not any(t.has_option(k) for t, _ in before)
+    }
+    partners = tuple(
+        t.with_options({**given, **{k: v for k, v in rest.items() if t.has_option(k)}}) for t, given in
+        before)
     return replace(processor[0].with_options({**processor[1], **own}), before=partners)
 
 
 def _check_roles(chosen: Sequence[Target]) -> None:
-    """CompileError E501 unless all but the last take over parts of a model, and the last one computes the rest."""
+    """CompileError E501 unless all but the last take over parts of a model, and the last one computes the
+    rest.
+    """
     *before, last = chosen
     for target in before:
         if target.offloads is None:
-            raise fail("E501", f"target '{target.name}' takes over no parts of a model: it can only be the last one", hint=f"'{last.name},{target.name}'?")
+            raise fail("E501",
+                       f"target '{target.name}' takes over no parts of a model: it can only be the last one",
+                       hint=f"'{last.name},{target.name}'?")
     if len({t.name for t in chosen}) != len(chosen):
         raise fail("E501", f"a target is named twice in '{','.join(t.name for t in chosen)}'")
     if not last.is_processor and last.offloads is not None:
-        raise fail("E501", f"target '{last.name}' takes over parts of a model only", hint=f"name what computes the rest: '{last.name},cortex-m4'")
+        raise fail("E501",
+                   f"target '{last.name}' takes over parts of a model only",
+                   hint=f"name what computes the rest: '{last.name},cortex-m4'")

@@ -1,21 +1,46 @@
 """Capital and small letters, one code point for one: no locale, no context, and the UTF-8 keeps its length.
 
-Letters of Latin (with Latin-1, Extended-A and Extended Additional), Greek, Cyrillic and Armenian; what has no partner in
-these blocks, or one of another length (ß, İ, ı, ς, µ), stays as it is. Source: UnicodeData.txt, simple case mappings.
+Letters of Latin (with Latin-1, Extended-A and Extended Additional), Greek, Cyrillic and Armenian; what has no
+partner in these blocks, or one of another length (ß, İ, ı, ς, µ), stays as it is. Source: UnicodeData.txt,
+simple case mappings.
 """
 
 from __future__ import annotations
 
 PAIRS: tuple[tuple[int, int, int, int], ...] = (
     # first and last capital, step from one to the next, distance from a capital to its small letter
-    (0x41, 0x5A, 1, 32), (0xC0, 0xD6, 1, 32), (0xD8, 0xDE, 1, 32), (0x100, 0x12E, 2, 1), (0x132, 0x136, 2, 1), (0x139, 0x147, 2, 1),
-    (0x14A, 0x176, 2, 1), (0x178, 0x178, 1, -121), (0x179, 0x17D, 2, 1), (0x386, 0x386, 1, 38), (0x388, 0x38A, 1, 37), (0x38C, 0x38C, 1, 64),
-    (0x38E, 0x38F, 1, 63), (0x391, 0x3A1, 1, 32), (0x3A3, 0x3AB, 1, 32), (0x400, 0x40F, 1, 80), (0x410, 0x42F, 1, 32), (0x460, 0x480, 2, 1),
-    (0x48A, 0x4BE, 2, 1), (0x4C0, 0x4C0, 1, 15), (0x4C1, 0x4CD, 2, 1), (0x4D0, 0x52E, 2, 1), (0x531, 0x556, 1, 48), (0x1E00, 0x1E94, 2, 1),
+    (0x41, 0x5A, 1, 32),
+    (0xC0, 0xD6, 1, 32),
+    (0xD8, 0xDE, 1, 32),
+    (0x100, 0x12E, 2, 1),
+    (0x132, 0x136, 2, 1),
+    (0x139, 0x147, 2, 1),
+    (0x14A, 0x176, 2, 1),
+    (0x178, 0x178, 1, -121),
+    (0x179, 0x17D, 2, 1),
+    (0x386, 0x386, 1, 38),
+    (0x388, 0x38A, 1, 37),
+    (0x38C, 0x38C, 1, 64),
+    (0x38E, 0x38F, 1, 63),
+    (0x391, 0x3A1, 1, 32),
+    (0x3A3, 0x3AB, 1, 32),
+    (0x400, 0x40F, 1, 80),
+    (0x410, 0x42F, 1, 32),
+    (0x460, 0x480, 2, 1),
+    (0x48A, 0x4BE, 2, 1),
+    (0x4C0, 0x4C0, 1, 15),
+    (0x4C1, 0x4CD, 2, 1),
+    (0x4D0, 0x52E, 2, 1),
+    (0x531, 0x556, 1, 48),
+    (0x1E00, 0x1E94, 2, 1),
     (0x1EA0, 0x1EFE, 2, 1),
-)  # fmt: skip
+)
 
-_SMALL = {capital: capital + offset for first, last, step, offset in PAIRS for capital in range(first, last + 1, step)}
+_SMALL = {
+    capital: capital + offset
+    for first, last, step, offset in PAIRS
+    for capital in range(first, last + 1, step)
+}
 
 
 def lower(text: str) -> str:
@@ -62,7 +87,7 @@ ROWS
         }
         k += n;
     }
-}"""
+}"""  # noqa: E501
 
 
 def change_case_function() -> str:

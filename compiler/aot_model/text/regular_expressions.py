@@ -2,10 +2,11 @@
 
     pattern ─ Parser ─► tree ─ Nfa ─► nondeterministic automaton ─ determinise, minimise ─► Automaton (tables)
 
-An assertion (^ $ \\A \\z \\b \\B) is an edge without a byte that can be taken where its condition holds: the states of the
-deterministic automaton remember what was before, and the byte that follows decides. Whether a repetition is lazy does
-not matter, because the whole text must match.
-Source: https://github.com/google/re2/wiki/Syntax; the construction of subsets, Rabin and Scott 1959; minimal automata, Moore 1956.
+An assertion (^ $ \\A \\z \\b \\B) is an edge without a byte that can be taken where its condition holds: the
+states of the deterministic automaton remember what was before, and the byte that follows decides. Whether a
+repetition is lazy does not matter, because the whole text must match. Source:
+https://github.com/google/re2/wiki/Syntax; the construction of subsets, Rabin and Scott 1959; minimal
+automata, Moore 1956.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 
-from aot_model.text.pattern import Assertion, Choice, Letters, PatternError, Repetition, Sequence, Tree, parse, word
+from aot_model.text.pattern import (
+    Assertion,
+    Choice,
+    Letters,
+    PatternError,
+    Repetition,
+    Sequence,
+    Tree,
+    parse,
+    word,
+)
 
 MAX_NODES = 20000
 """Of the nondeterministic automaton."""
@@ -160,7 +171,9 @@ def compile_pattern(pattern: str) -> Automaton:
 
 
 def _determinise(nfa: _Nfa) -> tuple[list[int], list[list[int]], list[bool]]:
-    """(class of each byte, rows of following states, whether a state accepts); state 0 is dead, state 1 the start."""
+    """(class of each byte, rows of following states, whether a state accepts); state 0 is dead, state 1 the
+    start.
+    """
     kinds = {assertion for node in nfa.nodes for assertion, _ in node.asserting}
     borders = {b for node in nfa.nodes for low, high, _ in node.bytes for b in (low, high + 1)}
     if kinds & {Assertion.BOUNDARY, Assertion.NO_BOUNDARY}:
@@ -188,7 +201,8 @@ def _determinise(nfa: _Nfa) -> tuple[list[int], list[list[int]], list[bool]]:
             steps += len(reached)
             if steps > MAX_STEPS:
                 raise PatternError("is too large: it takes too long to make an automaton of it")
-            targets = frozenset(to for n in reached for low, high, to in nfa.nodes[n].bytes if low <= byte <= high)
+            targets = frozenset(to for n in reached
+                                for low, high, to in nfa.nodes[n].bytes if low <= byte <= high)
             key = (targets, after(byte) if targets else -1)
             if key not in known:
                 if len(known) >= MAX_STATES:
@@ -202,8 +216,8 @@ def _determinise(nfa: _Nfa) -> tuple[list[int], list[list[int]], list[bool]]:
 
 
 def _bytes_to_go(rows: list[list[int]], accepts: list[bool]) -> list[int]:
-    """Least bytes from each state to one that accepts, -1: there is none. States that differ in it are different, which
-    saves a chain of states one round of refinement for each of its links."""
+    """Least bytes from each state to one that accepts, -1: there is none. States that differ in it are
+    different, which saves a chain of states one round of refinement for each of its links."""
     before: list[set[int]] = [set() for _ in rows]
     for state, row in enumerate(rows):
         for following in row:
@@ -223,7 +237,11 @@ def _minimise(class_of: list[int], rows: list[list[int]], accepts: list[bool]) -
     groups = _bytes_to_go(rows, accepts)
     while True:
         numbers: dict[tuple[int, ...], int] = {}
-        refined = [numbers.setdefault((group, *(groups[n] for n in row)), len(numbers)) for group, row in zip(groups, rows, strict=True)]
+        refined = [
+            numbers.setdefault((group, *(groups[n]
+                                         for n in row)), len(numbers))
+            for group, row in zip(groups, rows, strict=True)
+        ]
         if len(numbers) == len(set(groups)):
             break
         groups = refined
@@ -234,4 +252,5 @@ def _minimise(class_of: list[int], rows: list[list[int]], accepts: list[bool]) -
     columns: dict[tuple[int, ...], int] = {}
     merged = [columns.setdefault(column, len(columns)) for column in zip(*table, strict=True)]
     following = tuple(n for row in zip(*columns, strict=True) for n in row)
-    return Automaton(place[groups[1]], len(columns), tuple(merged[c] for c in class_of), following, tuple(accepts[s] for s in one_of))
+    return Automaton(place[groups[1]], len(columns), tuple(merged[c] for c in class_of), following,
+                     tuple(accepts[s] for s in one_of))

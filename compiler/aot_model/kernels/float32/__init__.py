@@ -1,1 +1,3 @@
-"""Float32 kernels: convolution, matrix products, pooling, for plain C and the vector instruction sets of `dialect`."""
+"""Float32 kernels: convolution, matrix products, pooling, for plain C and the vector instruction sets of
+`dialect`.
+"""

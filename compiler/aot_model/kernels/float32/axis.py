@@ -1,11 +1,12 @@
 """Which taps of a kernel meet which input elements, along one spatial axis.
 
-Outputs that meet the same taps are a segment. Padding is thereby settled before any loop starts: inside a segment
-every tap is valid, and a pair of segments (rows, columns) is a rectangle of outputs without any borders.
+Outputs that meet the same taps are a segment. Padding is thereby settled before any loop starts: inside a
+segment every tap is valid, and a pair of segments (rows, columns) is a rectangle of outputs without any
+borders.
 
-A transposed convolution is gathered: output o takes taps k with o + pad = i * stride + k * dilation. The outputs of one
-residue class of o modulo the stride meet the same residue class of taps; with the taps sorted by class, it is an
-ordinary convolution whose outputs are `stride` apart.
+A transposed convolution is gathered: output o takes taps k with o + pad = i * stride + k * dilation. The
+outputs of one residue class of o modulo the stride meet the same residue class of taps; with the taps sorted
+by class, it is an ordinary convolution whose outputs are `stride` apart.
 """
 
 from __future__ import annotations
@@ -59,9 +60,13 @@ def _segments(outputs: list[Segment]) -> list[Segment]:
     return found
 
 
-def conv_axis(
-    size_in: int, size_out: int, kernel: int, stride: int, dilation: int, pad: int, padded_end: int | None = None
-) -> Axis:
+def conv_axis(size_in: int,
+              size_out: int,
+              kernel: int,
+              stride: int,
+              dilation: int,
+              pad: int,
+              padded_end: int | None = None) -> Axis:
     """Axis of a convolution or of pooling.
 
     padded_end: padding at the end; given where an average counts the padding.
@@ -75,7 +80,8 @@ def conv_axis(
         tap = max(0, -(start // dilation)) if start < 0 else 0
         taps = max(0, min(kernel, -((start - size_in) // dilation)) - tap)
         area = taps if padded_end is None else min(kernel, -((start - size_in - padded_end) // dilation))
-        outputs.append(Segment(out, 1, start + tap * dilation if taps else 0, tap if taps else 0, taps, max(1, area)))
+        outputs.append(
+            Segment(out, 1, start + tap * dilation if taps else 0, tap if taps else 0, taps, max(1, area)))
     if outer > inner:
         outputs[inner] = replace(outputs[inner], count=outer - inner)
     return Axis(tuple(_segments(outputs)), 1, stride, dilation, range(kernel))

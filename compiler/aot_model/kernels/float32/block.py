@@ -1,8 +1,8 @@
 """The register block: which one to take for a shape.
 
-A block holds `pixels` x `vectors` accumulators. Every step of its inner loop reads one input element of each pixel and
-one vector of weights of each channel vector, and does pixels * vectors FMAs (the outer-product form of GEMM: Goto and
-van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008).
+A block holds `pixels` x `vectors` accumulators. Every step of its inner loop reads one input element of each
+pixel and one vector of weights of each channel vector, and does pixels * vectors FMAs (the outer-product form
+of GEMM: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be done: rectangles of (pixels, taps along y, steps of one tap row), for `channels` outputs."""
+    """What is to be done: rectangles of (pixels, taps along y, steps of one tap row), for `channels` outputs.
+    """
 
     rectangles: Sequence[tuple[int, int, int]]
     channels: int

@@ -1,8 +1,9 @@
-"""Rows of floats times a constant matrix of 4 or 8 bits, quantised by blocks along its rows: plain C for every core.
+"""Rows of floats times a constant matrix of 4 or 8 bits, quantised by blocks along its rows: plain C for
+every core.
 
-A tile of columns is computed at a time; its weights lie in the order in which they are read, for each step one of each
-column, 4-bit ones two in a byte (column j in the low half, column j + half a tile in the high one), without a sign.
-Products of a block are summed as they are and multiplied by the block's scale once.
+A tile of columns is computed at a time; its weights lie in the order in which they are read, for each step
+one of each column, 4-bit ones two in a byte (column j in the low half, column j + half a tile in the high
+one), without a sign. Products of a block are summed as they are and multiplied by the block's scale once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from aot_model.kernels.float32.text import CText
 
 @dataclass(frozen=True)
 class Blocks:
-    """The matrix: q (columns, depth) without sign (uint8), of so many bits; scales and zero points (columns, blocks)."""
+    """The matrix: q (columns, depth) without sign (uint8), of so many bits; scales and zero points (columns,
+    blocks).
+    """
 
     q: np.ndarray
     bits: int
@@ -30,7 +33,8 @@ class Blocks:
     @property
     def zero(self) -> int | None:
         """The zero point that all blocks have."""
-        same = self.zeros.size > 0 and self.zeros.dtype.kind == "i" and bool((self.zeros == self.zeros.flat[0]).all())
+        same = self.zeros.size > 0 and self.zeros.dtype.kind == "i" and bool(
+            (self.zeros == self.zeros.flat[0]).all())
         return int(self.zeros.flat[0]) if same else None
 
 
@@ -49,7 +53,11 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int) -> 
     weights = tiles(m.q, tile)
     if m.bits == 4:
         weights = weights[..., :half] | weights[..., half:] << 4
-    constants = [Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=ANYTHING), Packed("scales", np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1))]
+    constants = [
+        Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=ANYTHING),
+        Packed("scales",
+               np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1))
+    ]
     if m.zero is None:
         kind = np.float32 if m.zeros.dtype.kind == "f" else np.int16
         constants.append(Packed("zeros", np.ascontiguousarray(tiles(m.zeros.astype(kind), tile)).reshape(-1)))
@@ -62,7 +70,9 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int) -> 
     for row in range(whole, rows):
         with text.block():
             writer.rows(text, str(row), 1)
-    return KernelCode(str(text), tuple(constants), note=f"{together} rows x {tile} columns; {m.bits} bits in blocks of {m.block}")
+    return KernelCode(str(text),
+                      tuple(constants),
+                      note=f"{together} rows x {tile} columns; {m.bits} bits in blocks of {m.block}")
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,8 @@ class _Writer:
     def _tile(self, text: CText, row: str, column: str, count: int) -> None:
         for r in range(count):
             text.line(f"float sum{r}[{self.tile}] = {{0.0f}};")
-            text.line(f"const float *at{r} = x + ({row} + {r}) * {self.depth};" if row != "0" else f"const float *at{r} = x + {r * self.depth};")
+            text.line(f"const float *at{r} = x + ({row} + {r}) * {self.depth};" if row !=
+                      "0" else f"const float *at{r} = x + {r * self.depth};")
         rest = self.depth % self.m.block
         length = str(min(self.m.block, self.depth))
         if rest and self.blocks > 1:
@@ -108,11 +119,14 @@ class _Writer:
             text.line(f"s += {self.tile};")
             if self.zero is None:
                 text.line(f"z += {self.tile};")
-        left = f"({self.columns} - {column} < {self.tile} ? {self.columns} - {column} : {self.tile})" if self.columns % self.tile else str(self.tile)
+        left = f"({self.columns} - {column} < {self.tile} ? {self.columns} - {column} : {self.tile})" if self.columns % self.tile else str(  # noqa: E501
+            self.tile)
         left = str(min(self.columns, self.tile)) if column == "0" else left
         with text.loop("j", left):
             for r in range(count):
-                text.line(self.tail.store(f"sum{r}[j]", ("0", "0", f"{row} + {r}" if row != "0" else str(r), f"{column} + j" if column != "0" else "j"), 1))
+                text.line(
+                    self.tail.store(f"sum{r}[j]", ("0", "0", f"{row} + {r}" if row != "0" else str(r),
+                                                   f"{column} + j" if column != "0" else "j"), 1))
 
     def _step(self, text: CText, count: int) -> None:
         """One element of each row times its weights of the tile."""

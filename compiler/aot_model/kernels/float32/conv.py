@@ -23,8 +23,9 @@ def conv(
 ) -> KernelCode:
     """Convolution of `x` [N, H, W, C].
 
-    weights: [out_c, kernel_h, kernel_w, in_c / groups]. bias: [out_c], where the accumulators start; None: zero.
-    vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the one that would be chosen.
+    weights: [out_c, kernel_h, kernel_w, in_c / groups]. bias: [out_c], where the accumulators start; None:
+    zero. vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the one that
+    would be chosen.
     """
     s = shape
     rows = conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
@@ -44,8 +45,9 @@ def conv_transpose(
 ) -> KernelCode:
     """Transposed convolution of `x` [N, H, W, C], gathered: every output is finished at once.
 
-    shape: stride, dilation and padding are those of the convolution that this one transposes (`pad_top` rows of the
-    full result are cut off). weights: [out_c, kernel_h, kernel_w, in_c / groups]; the others as in `conv`.
+    shape: stride, dilation and padding are those of the convolution that this one transposes (`pad_top` rows
+    of the full result are cut off). weights: [out_c, kernel_h, kernel_w, in_c / groups]; the others as in
+    `conv`.
     """
     s = shape
     rows = transposed_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
@@ -54,7 +56,8 @@ def conv_transpose(
 
 
 def pixels_in_a_row(shape: ConvShape) -> ConvShape | None:
-    """A pointwise convolution over all its pixels as one row (N = H = 1), or None where the input is not that regular.
+    """A pointwise convolution over all its pixels as one row (N = H = 1), or None where the input is not that
+    regular.
 
     Cheaper to index; for tails that address pixel (n, y, x) of a dense result as (0, 0, (n * H + y) * W + x).
     """
@@ -66,4 +69,12 @@ def pixels_in_a_row(shape: ConvShape) -> ConvShape | None:
     if (s.in_h > 1 and h != s.in_w * w) or (s.batch > 1 and n != s.in_h * s.in_w * w):
         return None
     pixels = s.batch * s.in_h * s.in_w
-    return ConvShape(1, 1, pixels, s.in_c, 1, pixels, s.out_c, groups=s.groups, x_strides=(pixels * w, pixels * w, w, c))
+    return ConvShape(1,
+                     1,
+                     pixels,
+                     s.in_c,
+                     1,
+                     pixels,
+                     s.out_c,
+                     groups=s.groups,
+                     x_strides=(pixels * w, pixels * w, w, c))

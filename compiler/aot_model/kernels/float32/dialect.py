@@ -1,8 +1,10 @@
-"""What a float32 kernel must know of an instruction set: its vector type, the C of a few operations, its costs.
+"""What a float32 kernel must know of an instruction set: its vector type, the C of a few operations, its
+costs.
 
-One row of `DIALECTS` per instruction set. `v4` needs nothing but GCC's vector extension (GCC and Clang, any CPU),
-the others use the intrinsics of their instruction set, because the vector extension alone does not contract a
-multiplication and an addition under -std=c99. Loads and stores need the alignment of one element only.
+One row of `DIALECTS` per instruction set. `v4` needs nothing but GCC's vector extension (GCC and Clang, any
+CPU), the others use the intrinsics of their instruction set, because the vector extension alone does not
+contract a multiplication and an addition under -std=c99. Loads and stores need the alignment of one element
+only.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from aot_model.arithmetic import rational
 class Costs:
     """Cost of one step of an inner loop, from which the shape of the register block is chosen.
 
-    An in-order core issues everything one after another; a superscalar one is bound by its busiest unit, or by the
-    latency of a chain of dependent FMAs. Units are cycles; `in_order` cores count one per instruction.
+    An in-order core issues everything one after another; a superscalar one is bound by its busiest unit, or
+    by the latency of a chain of dependent FMAs. Units are cycles; `in_order` cores count one per instruction.
     """
 
     in_order: bool
@@ -50,12 +52,15 @@ class Costs:
         fmas, loads = pixels * vectors, pixels + vectors
         if self.in_order:
             return fmas + loads + self.loop / unroll
-        return max(fmas / self.fma_per_cycle, loads / self.loads_per_cycle, self.latency, far / self.far_bytes)
+        return max(fmas / self.fma_per_cycle, loads / self.loads_per_cycle, self.latency,
+                   far / self.far_bytes)
 
 
 @dataclass(frozen=True)
 class VectorDialect:
-    """C of vector operations. The format strings take expressions: {p} pointer, {a} {b} {acc} vectors, {s} scalar."""
+    """C of vector operations. The format strings take expressions: {p} pointer, {a} {b} {acc} vectors, {s}
+    scalar.
+    """
 
     name: str
     lanes: int
@@ -73,15 +78,15 @@ class VectorDialect:
     sub_text: str = "{a} - {b}"
     mul_text: str = "{a} * {b}"
     div_text: str | None = None
-    """None where vectors cannot be divided, and where a product and a sum are rounded twice: what is to be right to the last bit
-    is computed without vectors then."""
+    """None where vectors cannot be divided, and where a product and a sum are rounded twice: what is to be
+    right to the last bit is computed without vectors then."""
     max_text: str = "f32_max({a}, {b})"
     min_text: str = "f32_min({a}, {b})"
     sum_text: str = "{a}"
     """Sum of the lanes."""
     hold_text: str | None = None
-    """Keeps a loaded vector in its register. gcc tuned for AMD's Zen otherwise repeats the load as memory operand of
-    every use, and loads, not FMAs, become the limit."""
+    """Keeps a loaded vector in its register. gcc tuned for AMD's Zen otherwise repeats the load as memory
+    operand of every use, and loads, not FMAs, become the limit."""
     includes: frozenset[str] = frozenset()
     check: tuple[str, str] | None = None
     """(preprocessor condition for these intrinsics, what to do where it does not hold)."""
@@ -164,7 +169,8 @@ class VectorDialect:
 
         def horner(name: str, coefficients: tuple[float, ...]) -> str:
             steps = [f"{name} = {self.fma(name, 'square', number(c))};" for c in coefficients[1:]]
-            return "".join(f"    {line}\n" for line in (f"{self.ctype} {name} = {number(coefficients[0])};", *steps))
+            return "".join(f"    {line}\n" for line in (f"{self.ctype} {name} = {number(coefficients[0])};",
+                                                        *steps))
 
         assert self.div_text is not None
         quotient = self.div_text.format(a=self.mul("odd", "x"), b="even")
@@ -173,9 +179,9 @@ class VectorDialect:
         # Of a pair with a NaN the second operand is the result: a NaN stays one.
         clamped = self.minimum(number(limit), self.maximum(number(-limit), "x"))
         return (
-            f"static inline {self.ctype} {self.function(op)}({self.ctype} x)\n{{\n    x = {clamped};\n    const {self.ctype} square = {self.mul('x', 'x')};\n"
-            f"{horner('odd', odd)}{horner('even', even)}    return {quotient};\n}}\n"
-        )
+            f"static inline {self.ctype} {self.function(op)}({self.ctype} x)\n{{\n    x = {clamped};\n    "
+            f"const {self.ctype} square = {self.mul('x', 'x')};\n"
+            f"{horner('odd', odd)}{horner('even', even)}    return {quotient};\n}}\n")
 
 
 _RATIONAL = {
@@ -194,59 +200,50 @@ static inline float f32_fma(float a, float b, float acc)
     return acc + a * b; /* fmaf() would be a library call */
 #endif
 }
-""",
-    "f32_max": """\
+""", "f32_max": """\
 static inline float f32_max(float a, float b)
 {
     return a > b ? a : b;
 }
-""",
-    "f32_min": """\
+""", "f32_min": """\
 static inline float f32_min(float a, float b)
 {
     return a < b ? a : b;
 }
-""",
-    "f32x4": """\
+""", "f32x4": """\
 #pragma GCC diagnostic ignored "-Wpsabi" /* how vectors are passed where there are none: these functions are of this file */
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef int32_t s32x4 __attribute__((vector_size(16)));
-""",
-    "f32x4_load": """\
+""", "f32x4_load": """\
 static inline f32x4 f32x4_load(const float *p)
 {
     f32x4 v;
     memcpy(&v, p, sizeof v);
     return v;
 }
-""",
-    "f32x4_store": """\
+""", "f32x4_store": """\
 static inline void f32x4_store(float *p, f32x4 v)
 {
     memcpy(p, &v, sizeof v);
 }
-""",
-    "f32x4_splat": """\
+""", "f32x4_splat": """\
 static inline f32x4 f32x4_splat(float s)
 {
     return (f32x4){s, s, s, s};
 }
-""",
-    "f32x4_sum": """\
+""", "f32x4_sum": """\
 static inline float f32x4_sum(f32x4 a)
 {
     return (a[0] + a[1]) + (a[2] + a[3]);
 }
-""",
-    "f32x8_sum": """\
+""", "f32x8_sum": """\
 static inline float f32x8_sum(__m256 a)
 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
-""",
-    "f32x8_hold": """\
+""", "f32x8_hold": """\
 static inline __m256 f32x8_hold(__m256 a)
 {
 #ifdef __GNUC__
@@ -254,8 +251,7 @@ static inline __m256 f32x8_hold(__m256 a)
 #endif
     return a;
 }
-""",
-    "f32x16_hold": """\
+""", "f32x16_hold": """\
 static inline __m512 f32x16_hold(__m512 a)
 {
 #ifdef __GNUC__
@@ -263,31 +259,29 @@ static inline __m512 f32x16_hold(__m512 a)
 #endif
     return a;
 }
-""",
-    "mve_sum": """\
+""", "mve_sum": """\
 static inline float mve_sum(float32x4_t a)
 {
     return (vgetq_lane_f32(a, 0) + vgetq_lane_f32(a, 1)) + (vgetq_lane_f32(a, 2) + vgetq_lane_f32(a, 3));
 }
-""",
-    "f32x4_max": """\
+""", "f32x4_max": """\
 static inline f32x4 f32x4_max(f32x4 a, f32x4 b)
 {
     const s32x4 m = a > b;
     return (f32x4)((m & (s32x4)a) | (~m & (s32x4)b));
 }
-""",
-    "f32x4_min": """\
+""", "f32x4_min": """\
 static inline f32x4 f32x4_min(f32x4 a, f32x4 b)
 {
     const s32x4 m = a < b;
     return (f32x4)((m & (s32x4)a) | (~m & (s32x4)b));
 }
-""",
+""",  # noqa: E501
 }
 
 
-def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str, condition: str, flags: str) -> VectorDialect:
+def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str, condition: str,
+         flags: str) -> VectorDialect:
     """AVX: the same intrinsics for 256 and 512 bits."""
     mm = f"_mm{bits}"
     return VectorDialect(
@@ -309,17 +303,33 @@ def _x86(name: str, lanes: int, bits: int, registers: int, sum_text: str, condit
         sum_text=sum_text,
         hold_text=f"f32x{lanes}_hold({{a}})",
         includes=frozenset({"immintrin.h"}),
-        check=(condition, f"compile with {flags}, or -march=native on a processor that has it; or pass --target host,vector=v4 (any processor), host,vector=neon (AArch64)"),
+        check=
+        (condition,
+         f"compile with {flags}, or -march=native on a processor that has it; or pass --target "
+         "host,vector=v4 (any processor), host,vector=neon (AArch64)"
+         ),
     )
 
 
-_SUPERSCALAR = Costs(
-    in_order=False, fma_per_cycle=2, loads_per_cycle=2, latency=5.5, pixel=2, pixels=8, near=24 * 1024, far_bytes=22,
-    cache=256 * 1024,
-)
+_SUPERSCALAR = Costs(in_order=False,
+                     fma_per_cycle=2,
+                     loads_per_cycle=2,
+                     latency=5.5,
+                     pixel=2,
+                     pixels=8,
+                     near=24 * 1024,
+                     far_bytes=22,
+                     cache=256 * 1024,
+                     )
 
-# 28 of the 32 single-precision registers: where loads are scheduled early (gcc for the M33) more of them would spill
-SCALAR = VectorDialect("scalar", 1, "float", 28, Costs(in_order=True), fma_scalar_text="f32_fma({a}, {s}, {acc})")
+# 28 of the 32 single-precision registers: where loads are scheduled early (gcc for the M33) more of them
+# would spill
+SCALAR = VectorDialect("scalar",
+                       1,
+                       "float",
+                       28,
+                       Costs(in_order=True),
+                       fma_scalar_text="f32_fma({a}, {s}, {acc})")
 
 V4 = VectorDialect(
     name="v4",
@@ -337,27 +347,27 @@ V4 = VectorDialect(
     includes=frozenset({"string.h"}),
 )
 
-NEON = VectorDialect(
-    name="neon",
-    lanes=4,
-    ctype="float32x4_t",
-    registers=32,
-    costs=_SUPERSCALAR,
-    load_text="vld1q_f32({p})",
-    store_text="vst1q_f32({p}, {a})",
-    splat_text="vdupq_n_f32({s})",
-    fma_text="vfmaq_f32({acc}, {a}, {b})",
-    fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
-    add_text="vaddq_f32({a}, {b})",
-    sub_text="vsubq_f32({a}, {b})",
-    mul_text="vmulq_f32({a}, {b})",
-    div_text="vdivq_f32({a}, {b})",
-    max_text="vmaxq_f32({a}, {b})",
-    min_text="vminq_f32({a}, {b})",
-    sum_text="vaddvq_f32({a})",
-    includes=frozenset({"arm_neon.h"}),
-    check=("defined(__aarch64__) && defined(__ARM_NEON)", "compile for AArch64, or pass --target host,vector=v4 (any processor)"),
-)
+NEON = VectorDialect(name="neon",
+                     lanes=4,
+                     ctype="float32x4_t",
+                     registers=32,
+                     costs=_SUPERSCALAR,
+                     load_text="vld1q_f32({p})",
+                     store_text="vst1q_f32({p}, {a})",
+                     splat_text="vdupq_n_f32({s})",
+                     fma_text="vfmaq_f32({acc}, {a}, {b})",
+                     fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
+                     add_text="vaddq_f32({a}, {b})",
+                     sub_text="vsubq_f32({a}, {b})",
+                     mul_text="vmulq_f32({a}, {b})",
+                     div_text="vdivq_f32({a}, {b})",
+                     max_text="vmaxq_f32({a}, {b})",
+                     min_text="vminq_f32({a}, {b})",
+                     sum_text="vaddvq_f32({a})",
+                     includes=frozenset({"arm_neon.h"}),
+                     check=("defined(__aarch64__) && defined(__ARM_NEON)",
+                            "compile for AArch64, or pass --target host,vector=v4 (any processor)"),
+                     )
 
 MVE = VectorDialect(
     name="mve",

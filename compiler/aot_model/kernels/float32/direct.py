@@ -1,8 +1,9 @@
 """Direct convolution: the loops inside a block of pixels, without im2col.
 
-Loops, from the outside: blocks of pixels (pixels.py), blocks of output channels, rows of taps, and the inner loop over
-the taps of a row and the input channels together where they lie one behind the other in memory. Weights too large for
-the caches exchange the first two. The weights lie in the order in which these loops read them:
+Loops, from the outside: blocks of pixels (pixels.py), blocks of output channels, rows of taps, and the inner
+loop over the taps of a row and the input channels together where they lie one behind the other in memory.
+Weights too large for the caches exchange the first two. The weights lie in the order in which these loops
+read them:
 
     [group][block of output channels][bias][tap row][tap column][input channel][channel of the block]
 """
@@ -29,12 +30,15 @@ from aot_model.kernels.overlap import MANY_OUTPUTS, slack
 _SMALL_STEP = 16
 """A step of fewer MACs is unrolled twice as often."""
 _UNROLLED_CHANNELS = 4
-"""Up to so many input channels that do not lie one behind the other are unrolled inside the loop over tap columns."""
+"""Up to so many input channels that do not lie one behind the other are unrolled inside the loop over tap
+columns.
+"""
 
 
 @dataclass(frozen=True)
 class _Channels:
-    """A block of output channels. `first` and `weights` are C expressions: channel, offset into the weights."""
+    """A block of output channels. `first` and `weights` are C expressions: channel, offset into the weights.
+    """
 
     vectors: int
     number: int
@@ -44,8 +48,8 @@ class _Channels:
 
 @dataclass(frozen=True)
 class DirectConvolution:
-    """One convolution as loops over pixels, channel blocks and taps. weights: [out_c, kernel_h, kernel_w, in_c of a
-    group]; the rest as in conv.conv()."""
+    """One convolution as loops over pixels, channel blocks and taps. weights: [out_c, kernel_h, kernel_w,
+    in_c of a group]; the rest as in conv.conv()."""
 
     shape: ConvShape
     rows: Axis
@@ -141,7 +145,8 @@ class DirectConvolution:
         for n in range(s.batch):
             for r, c in self.rectangles():
                 y, x = np.divmod(np.arange(r.count * c.count), c.count)
-                read = n * n_stride + (r.first + y * self.rows.in_step) * h + (c.first + x * self.cols.in_step) * w
+                read = n * n_stride + (r.first + y * self.rows.in_step) * h + (c.first
+                                                                               + x * self.cols.in_step) * w
                 if r.taps * c.taps == 0:
                     read = np.full_like(read, size)
                 row = n * s.out_h + r.out + y * self.rows.out_step
@@ -150,7 +155,11 @@ class DirectConvolution:
                 reads.append(np.minimum.reduceat(read, begins))
                 ends.append(np.maximum.reduceat(end, begins))
         channel_blocks = s.groups * sum(count for _, count, _ in self.vectors(block))
-        return slack(np.concatenate(reads), np.concatenate(ends), reread=channel_blocks > 1, size=size, element=4)
+        return slack(np.concatenate(reads),
+                     np.concatenate(ends),
+                     reread=channel_blocks > 1,
+                     size=size,
+                     element=4)
 
     # ---- code
 
@@ -265,7 +274,8 @@ class DirectConvolution:
                     self._run(text, pixels, vectors, product(self._cols.taps, self.in_c), c, unroll)
                 elif self.unrolled:
                     with text.loop("kx", self._cols.taps):
-                        self._steps(text, pixels, vectors, [i * c for i in range(self.in_c)], self.cols.tap_step * w)
+                        self._steps(text, pixels, vectors, [i * c for i in range(self.in_c)],
+                                    self.cols.tap_step * w)
                 else:
                     with text.loop("kx", self._cols.taps):
                         self._run(text, pixels, vectors, str(self.in_c), c, unroll)
@@ -282,8 +292,9 @@ class DirectConvolution:
     def _steps(self, text: CText, pixels: int, vectors: int, offsets: list[int], advance: int) -> None:
         """Outer products of the input elements at `offsets` with their weights; then pointers advance.
 
-        Weights are loaded from the last to the first: the load at the pointer itself, being next to where the pointer
-        advances, becomes one that advances it. In the other order gcc 12 spends a move and an addition.
+        Weights are loaded from the last to the first: the load at the pointer itself, being next to where the
+        pointer advances, becomes one that advances it. In the other order gcc 12 spends a move and an
+        addition.
         """
         d = self.dialect
         for u, offset in enumerate(offsets):

@@ -2,8 +2,9 @@
 
 A product with a constant is a pointwise convolution (conv.py), whose weights are packed.
 
-Where the columns of B are contiguous, blocks of rows x vectors of columns are built up by outer products. Where B is
-transposed, so that k is contiguous in both, each accumulator is a vector of partial sums over k, added up at the end.
+Where the columns of B are contiguous, blocks of rows x vectors of columns are built up by outer products.
+Where B is transposed, so that k is contiguous in both, each accumulator is a vector of partial sums over k,
+added up at the end.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def matmul(
     s = shape
     text = CText()
     contiguous = s.b_strides[3] == 1
-    dots = dialect.lanes > 1 and not contiguous and s.b_strides[2] == 1 and s.a_strides[3] == 1 and s.k >= dialect.lanes
+    dots = dialect.lanes > 1 and not contiguous and s.b_strides[2] == 1 and s.a_strides[
+        3] == 1 and s.k >= dialect.lanes
     body = _Dots(s, tail, dialect, a, b) if dots else _OuterProducts(s, tail, dialect, a, b, vector_tail)
     with text.loop("i", str(s.batch[0]), needed=s.batch[0] > 1):  # noqa: SIM117
         with text.loop("j", str(s.batch[1]), needed=s.batch[1] > 1):
@@ -108,7 +110,8 @@ class _OuterProducts(_Product):
             with text.loop("mb", str(count), needed=count > 1):
                 row = total(product("mb", pixels) if count > 1 else "0", str(first))
                 for dialect, column, blocks, width in columns:
-                    with text.loop("nb", str(blocks), needed=blocks > 1), text.block() if blocks == 1 else nullcontext():
+                    with text.loop("nb", str(blocks), needed=blocks
+                                   > 1), text.block() if blocks == 1 else nullcontext():
                         col = total(product("nb", width * dialect.lanes) if blocks > 1 else "0", str(column))
                         self._block(text, dialect, pixels, width, row, col)
         return f"{b.pixels} rows x {b.vectors * d.lanes} columns in registers"
@@ -160,7 +163,8 @@ class _Dots(_Product):
             with text.loop("mb", str(count), needed=count > 1):
                 row = total(product("mb", rows) if count > 1 else "0", str(first))
                 for column, blocks, cols in _parts(s.n, b.vectors):
-                    with text.loop("nb", str(blocks), needed=blocks > 1), text.block() if blocks == 1 else nullcontext():
+                    with text.loop("nb", str(blocks), needed=blocks
+                                   > 1), text.block() if blocks == 1 else nullcontext():
                         col = total(product("nb", cols) if blocks > 1 else "0", str(column))
                         self._block(text, rows, cols, row, col)
         return f"{b.pixels} rows x {b.vectors} columns, partial sums of {d.lanes} in registers"
@@ -169,9 +173,15 @@ class _Dots(_Product):
         s, d = self.shape, self.dialect
         m, n = _named(text, "m", row), _named(text, "n", col)
         for p in range(rows):
-            text.line(f"const float *const a{p} = {self.at(self.a, s.a_strides, _scaled(m, p, s.a_strides[2]), '0')};")
+            text.line(
+                f"const float *const a{p} = "
+                f"{self.at(self.a, s.a_strides, _scaled(m, p, s.a_strides[2]), '0')};"
+            )
         for q in range(cols):
-            text.line(f"const float *const b{q} = {self.at(self.b, s.b_strides, '0', _scaled(n, q, s.b_strides[3]))};")
+            text.line(
+                f"const float *const b{q} = "
+                f"{self.at(self.b, s.b_strides, '0', _scaled(n, q, s.b_strides[3]))};"
+            )
         for p in range(rows):
             for q in range(cols):
                 text.line(f"{d.ctype} acc{p}_{q} = {d.splat('0.0f')};")

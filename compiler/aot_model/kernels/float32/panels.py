@@ -1,7 +1,8 @@
 """Many rows of floats times a matrix quantised by blocks, on processors with wide vectors and caches.
 
-A panel of columns is dequantised into scratch memory once, then multiplied by all rows as any matrix of floats: the
-more rows, the less the weights' unpacking costs. The panel is a few vectors wide, so that it stays in the nearest cache.
+A panel of columns is dequantised into scratch memory once, then multiplied by all rows as any matrix of
+floats: the more rows, the less the weights' unpacking costs. The panel is a few vectors wide, so that it
+stays in the nearest cache.
 """
 
 from __future__ import annotations
@@ -48,9 +49,14 @@ def panel_matmul(rows: int, m: Blocks, tail: Tail, dialect: VectorDialect, vecto
     if m.bits == 4:
         packed = packed[..., : tile // 2] | packed[..., tile // 2 :] << 4
     constants = [Packed("weights", np.ascontiguousarray(packed).reshape(-1), admissible=ANYTHING)]
-    constants += [Packed("scales", np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1))]
+    constants += [
+        Packed("scales",
+               np.ascontiguousarray(tiles(m.scales.astype(np.float32), tile)).reshape(-1))
+    ]
     if m.zero is None:
-        constants.append(Packed("zeros", np.ascontiguousarray(tiles(m.zeros.astype(np.float32), tile)).reshape(-1)))
+        constants.append(
+            Packed("zeros",
+                   np.ascontiguousarray(tiles(m.zeros.astype(np.float32), tile)).reshape(-1)))
     whole, rest = columns - columns % tile, columns % tile
     text = CText()
     text.line("const uint8_t *code = weights;")
@@ -67,7 +73,12 @@ def panel_matmul(rows: int, m: Blocks, tail: Tail, dialect: VectorDialect, vecto
                 helpers[_UNPACK[dialect.name]] = None
                 includes |= dialect.includes
             shape = MatmulShape((1, 1), rows, width, depth, (0, 0, depth, 1), (0, 0, tile, 1))
-            code = matmul(shape, _Shifted(tail, column), dialect, b="panel", vector_tail=vector_tail and width % dialect.lanes == 0, block=block)
+            code = matmul(shape,
+                          _Shifted(tail, column),
+                          dialect,
+                          b="panel",
+                          vector_tail=vector_tail and width % dialect.lanes == 0,
+                          block=block)
             text.line(code.body)
             includes |= code.includes
             helpers |= dict.fromkeys(code.helpers)
@@ -83,20 +94,21 @@ static inline __m256 panel_codes_v8(const uint8_t *p, int shift, int mask)
     const __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
     return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, shift), _mm256_set1_epi32(mask)));
 }
-"""),
-    "v16": ("""\
+"""), "v16": ("""\
 static inline __m512 panel_codes_v16(const uint8_t *p, int shift, int mask)
 {
     const __m512i v = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
     return _mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32(v, (unsigned int)shift), _mm512_set1_epi32(mask)));
 }
-"""),
-}  # fmt: skip
+"""),  # noqa: E501
+}
 """By dialect: the codes of as many bytes as a vector has lanes, as floats."""
 
 
 def _dequantise(text: CText, m: Blocks, tile: int, d: VectorDialect) -> bool:
-    """The next panel: element k of each of its columns, then element k + 1. Whether a function of _UNPACK is called."""
+    """The next panel: element k of each of its columns, then element k + 1. Whether a function of _UNPACK is
+    called.
+    """
     depth, count = m.q.shape[1], m.scales.shape[1]
     packed = tile // 2 if m.bits == 4 else tile
     # (first column, shift) of the codes that a byte holds.
@@ -107,7 +119,8 @@ def _dequantise(text: CText, m: Blocks, tile: int, d: VectorDialect) -> bool:
         length = f"(b == {count - 1} ? {depth % m.block} : {m.block})"
     text.line("float *real = panel;")
     with text.loop("b", str(count), needed=count > 1):
-        with text.block(f"for (const float *const end = real + {length} * {tile}; real != end; real += {tile})"):
+        with text.block(
+                f"for (const float *const end = real + {length} * {tile}; real != end; real += {tile})"):
             if by_vector:
                 for first, shift in halves:
                     for j in range(0, packed, d.lanes):

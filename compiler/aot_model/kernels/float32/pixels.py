@@ -1,7 +1,7 @@
 """The walk over all outputs of a convolution, block of pixels by block of pixels.
 
-The outer loops go over the rectangles of outputs without borders; inside a rectangle the blocks run on from row to
-row, so that narrow images fill them, too.
+The outer loops go over the rectangles of outputs without borders; inside a rectangle the blocks run on from
+row to row, so that narrow images fill them, too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Walk:
             text.line(f"const int32_t ox_end = ox + {product(cols.count, cols.axis.out_step)};")
         exact = all(size % self.pixels == 0 for size in self.sizes)
         at = []
-        with text.block(f"for (int32_t left = {_times(rows.count, cols.count)}; left > 0; left -= {self.pixels})"):
+        with text.block(
+                f"for (int32_t left = {_times(rows.count, cols.count)}; left > 0; left -= {self.pixels})"):
             for p in range(self.pixels):
                 at.append(self._pixel(text, p))
                 # past the last pixel the block repeats it, unless it is always full

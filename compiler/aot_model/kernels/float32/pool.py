@@ -28,10 +28,21 @@ def _along_row(s: ConvShape, tail: Tail) -> tuple[ConvShape, Tail]:
     if s.in_w != 1 or s.out_w != 1 or s.kernel_w != 1 or s.pad_left:
         return s, tail
     n, h, w, c = s.strides
-    row = replace(
-        s, in_h=1, in_w=s.in_h, out_h=1, out_w=s.out_h, kernel_h=1, kernel_w=s.kernel_h, stride_h=1,
-        stride_w=s.stride_h, dilation_h=1, dilation_w=s.dilation_h, pad_top=0, pad_left=s.pad_top, x_strides=(n, w, h, c),
-    )  # fmt: skip
+    row = replace(s,
+                  in_h=1,
+                  in_w=s.in_h,
+                  out_h=1,
+                  out_w=s.out_h,
+                  kernel_h=1,
+                  kernel_w=s.kernel_h,
+                  stride_h=1,
+                  stride_w=s.stride_h,
+                  dilation_h=1,
+                  dilation_w=s.dilation_h,
+                  pad_top=0,
+                  pad_left=s.pad_top,
+                  x_strides=(n, w, h, c),
+                  )
     return row, _Turned(tail)
 
 
@@ -79,8 +90,8 @@ def average_pool(
 ) -> KernelCode:
     """Mean over windows of `x` [N, H, W, C]; a window of the whole input is global pooling.
 
-    count_include_pad: (pad_bottom, pad_right) where padding counts as zeros, as far as it reaches; None: only the
-    elements inside the input count. A window without any gives zero.
+    count_include_pad: (pad_bottom, pad_right) where padding counts as zeros, as far as it reaches; None: only
+    the elements inside the input count. A window without any gives zero.
     """
     turned, tail = _along_row(shape, tail)
     if turned is not shape and count_include_pad is not None:

@@ -1,4 +1,6 @@
-"""The segments of an axis in C: a table and expressions of the current entry, or literals where there is only one."""
+"""The segments of an axis in C: a table and expressions of the current entry, or literals where there is only
+one.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ _FUNCTIONS = ("rational_tanh", "rational_logistic")
 
 
 def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf, dialect: VectorDialect) -> bool:
-    """Whether a tail can be computed on vectors: arithmetic only, memory read along the channels or not at all."""
+    """Whether a tail can be computed on vectors: arithmetic only, memory read along the channels or not at
+    all.
+    """
     channel = index[-1] if index else None
     operations = _OPERATIONS if dialect.div_text is None else (*_OPERATIONS, *_FUNCTIONS)
     pending = [element]
@@ -23,8 +25,10 @@ def can_vectorise(element: Expr, index: tuple[Expr, ...], accumulator: Leaf, dia
         if x is accumulator or isinstance(x, Const):
             continue
         if isinstance(x, Cell):
-            if x.value.dtype is not DType.FLOAT32 or not _along(x.position, channel) or any(isinstance(n, Cell) for n in walk(x.position)):
-                return False  # a row that is looked up, as of an embedding, is a position that reads memory itself
+            if x.value.dtype is not DType.FLOAT32 or not _along(x.position, channel) or any(
+                    isinstance(n, Cell) for n in walk(x.position)):
+                # a row that is looked up, as of an embedding, is a position that reads memory itself
+                return False
         elif isinstance(x, Call) and x.op in operations and x.dtype is DType.FLOAT32:
             pending.extend(x.args)
         else:
@@ -49,10 +53,11 @@ def _along(position: Expr, channel: Expr | None) -> bool:
 
 
 class VectorText:
-    """Writes a tail over vectors. names: C names of the tensors that are read; mapping: the tail's indices and
-    accumulator to what they are where the vector is stored."""
+    """Writes a tail over vectors. names: C names of the tensors that are read; mapping: the tail's indices
+    and accumulator to what they are where the vector is stored."""
 
-    def __init__(self, dialect: VectorDialect, names: dict[Value, str], channel: Expr | None, mapping: dict[Expr, Expr]) -> None:
+    def __init__(self, dialect: VectorDialect, names: dict[Value, str], channel: Expr | None,
+                 mapping: dict[Expr, Expr]) -> None:
         self.dialect = dialect
         self.names = names
         self.channel = channel
@@ -76,7 +81,8 @@ class VectorText:
             return f"{d.function(x.op)}({self.text(x.args[0])})"
         a, b = (self.text(v) for v in x.args)
         if x.op == "max":
-            # The vector instructions return their second operand when one is NaN: NaN then stays NaN under a clamp.
+            # The vector instructions return their second operand when one is NaN: NaN then stays NaN under a
+            # clamp.
             return d.maximum(b, a)
         if x.op == "min":
             return d.minimum(b, a)
@@ -86,7 +92,9 @@ class VectorText:
 
 
 def position_text(x: Expr, precedence: int = 0) -> str:
-    """C text of an index; it reads no memory. precedence: in brackets where its operator binds less (c/expr.py)."""
+    """C text of an index; it reads no memory. precedence: in brackets where its operator binds less
+    (c/expr.py).
+    """
 
     def no_cells(cell: Cell, text: str) -> str:
         raise AssertionError(f"{cell.value} in an index")

@@ -1,9 +1,10 @@
 """Kernels that keep channels apart: depthwise convolution and pooling, channels last.
 
-A block is some neighbouring outputs of one row, for one vector of channels. Their windows overlap, so the block slides
-over the input row: each input column is loaded once and goes to all outputs of the block that it belongs to. Which ones
-these are is known for every column when the code is written, so the blocks at the left and right border differ from
-those between them only in leaving out what is padding. Above and below, the loop over tap rows is shorter.
+A block is some neighbouring outputs of one row, for one vector of channels. Their windows overlap, so the
+block slides over the input row: each input column is loaded once and goes to all outputs of the block that it
+belongs to. Which ones these are is known for every column when the code is written, so the blocks at the left
+and right border differ from those between them only in leaving out what is padding. Above and below, the loop
+over tap rows is shorter.
 
 Windows too wide for that are gathered tap by tap, several vectors of channels at a time.
 """
@@ -126,7 +127,8 @@ class Window:
         return weights + len({c for _, c in pairs}) + len(pairs)
 
     def column_blocks(self) -> list[_Columns] | None:
-        """The blocks of a row with the fewest instructions, or None where windows are too wide to be unrolled.
+        """The blocks of a row with the fewest instructions, or None where windows are too wide to be
+        unrolled.
 
         Nor is a wide window unrolled that is alone in its row: nothing would be shared.
         """
@@ -172,8 +174,12 @@ class Window:
         size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
         if s.batch * s.out_h * s.out_w > MANY_OUTPUTS or s.out_w > MANY_COLUMNS:
             return None
-        pieces = [(b.out + i * b.pixels, b.pixels) for b in blocks or [_Columns(0, 1, s.out_w)] for i in range(b.repeat)]
-        columns = [min((col for p in range(n) for _, col in self.taps(out + p)), default=-1) for out, n in pieces]
+        pieces = [(b.out + i * b.pixels, b.pixels)
+                  for b in blocks or [_Columns(0, 1, s.out_w)]
+                  for i in range(b.repeat)]
+        columns = [
+            min((col for p in range(n) for _, col in self.taps(out + p)), default=-1) for out, n in pieces
+        ]
         lefts = np.array([col * w if col >= 0 else size for col in columns])
         rights = np.array([(out + n) * s.out_c for out, n in pieces])
         reads, ends = [], []
@@ -201,10 +207,13 @@ class Window:
         with text.loop("n", str(s.batch), needed=s.batch > 1):  # noqa: SIM117
             with text.loop("r", str(rows.number), needed=rows.number > 1):
                 with text.loop("j", self._rows.count, needed=repeated):
-                    start = total("x", product("n", s.strides[0]) if s.batch > 1 else "0", product(self._rows.first, h),
+                    start = total("x",
+                                  product("n", s.strides[0]) if s.batch > 1 else "0",
+                                  product(self._rows.first, h),
                                   product("j", self.rows.in_step * h) if repeated else "0")
                     seen = not blocks or any(g.taps for g in self.cols.segments)
-                    text.line(f"const float *const row = {start};" if seen else "(void)x; /* nothing but padding */")
+                    text.line(f"const float *const row = {start};"
+                              if seen else "(void)x; /* nothing but padding */")
                     y = total(self._rows.out, "j") if repeated else self._rows.out
                     if not y.isdigit():
                         text.line(f"const int32_t oy = {y};")
@@ -215,15 +224,17 @@ class Window:
                         self._gather(text, y)
         body = str(text)
         dialects = {d.name: d for d, _, _ in self.channel_loops()}.values()
-        note = ", ".join(f"{b.pixels} outputs" + (f" {b.repeat} times" if b.repeat > 1 else "") for b in blocks or [])
-        return KernelCode(
-            body=body,
-            constants=(Packed("weights", self.pack(), 4 * self.dialect.lanes),) if "weights" in body else (),
-            includes=frozenset().union(*(d.includes for d in dialects), {"math.h"} if "INFINITY" in body else set()),
-            helpers=tuple(dict.fromkeys(h for d in dialects for h in d.helpers(body))),
-            slack=self.slack(blocks),
-            note=f"each row in blocks of {note}" if blocks else "gathered tap by tap",
-        )
+        note = ", ".join(f"{b.pixels} outputs" + (f" {b.repeat} times" if b.repeat > 1 else "")
+                         for b in blocks or [])
+        return KernelCode(body=body,
+                          constants=(Packed("weights", self.pack(), 4
+                                            * self.dialect.lanes),) if "weights" in body else (),
+                          includes=frozenset().union(*(d.includes for d in dialects),
+                                                     {"math.h"} if "INFINITY" in body else set()),
+                          helpers=tuple(dict.fromkeys(h for d in dialects for h in d.helpers(body))),
+                          slack=self.slack(blocks),
+                          note=f"each row in blocks of {note}" if blocks else "gathered tap by tap",
+                          )
 
     @property
     def _rows(self) -> Segments:
@@ -268,7 +279,8 @@ class Window:
             in_c = str(int(channel) // self.multiplier)
         else:
             in_c = f"({channel}) / {self.multiplier}"
-        return product(in_c if in_c.isidentifier() or self.shape.strides[3] == 1 else f"({in_c})", self.shape.strides[3])
+        return product(in_c if in_c.isidentifier() or self.shape.strides[3] == 1 else f"({in_c})",
+                       self.shape.strides[3])
 
     def _weight_offset(self, d: VectorDialect, first: int, vectors: int) -> str:
         size = self.rows.taps * self.cols.taps + self.head
@@ -284,10 +296,12 @@ class Window:
             move = product("k", b.pixels * self.cols.in_step * w) if b.repeat > 1 else "0"
             ox = total(product("k", b.pixels) if b.repeat > 1 else "0", str(b.out))
             for d, first, vectors in self.channel_loops():
-                with text.loop("c", str(vectors), needed=vectors > 1), text.block() if vectors == 1 else nullcontext():
+                with text.loop("c", str(vectors), needed=vectors
+                               > 1), text.block() if vectors == 1 else nullcontext():
                     channel = self._channel(d, first, vectors)
                     if self.weights is not None and (pairs or self.bias is not None):
-                        text.line(f"const float *w = {total('weights', self._weight_offset(d, first, vectors))};")
+                        text.line(
+                            f"const float *w = {total('weights', self._weight_offset(d, first, vectors))};")
                     self._start(text, d, b.pixels, shared=True)
                     if pairs:
                         at = total("row", move, product(str(left), w), self._input_channel(channel))
@@ -297,9 +311,11 @@ class Window:
                         self._divide(text, d, f"acc{p}", self.area(b.out + p))
                     pixels = [(y, total(ox, str(p))) for p in range(b.pixels)]
                     names = [[f"acc{p}"] for p in range(b.pixels)]
-                    Accumulators(d, names, pixels, self.n, channel, d.lanes).store(text, self.tail, self.vector_tail)
+                    Accumulators(d, names, pixels, self.n, channel,
+                                 d.lanes).store(text, self.tail, self.vector_tail)
 
-    def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
+    def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]],
+                    left: int) -> None:
         """All rows of taps."""
         if self.weights is not None:
             skip = total(product(self._rows.tap, self.cols.taps * d.lanes), str(self.head * d.lanes))
@@ -316,10 +332,13 @@ class Window:
         """One row of taps: every input column once, to all outputs that it belongs to."""
         _, _, w, _ = self.shape.strides
         # hold the fewer: the taps while columns stream past, or the columns of a window while taps do;
-        # backwards if rows follow, so that pointers advance right after the load at the pointer itself (see conv.py)
+        # backwards if rows follow, so that pointers advance right after the load at the pointer itself (see
+        # conv.py)
         by_column = len({p for _, _, p in pairs}) >= len({k for k, _, _ in pairs})
         loaded: set[str] = set()
-        order = sorted(pairs, key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]), reverse=self._rows.taps != "1")
+        order = sorted(pairs,
+                       key=lambda t: (t[1], t[0]) if by_column else (t[0], t[1]),
+                       reverse=self._rows.taps != "1")
         for k, col, p in order:
             weight, element = f"w{k}", f"e{col - left}"
             if self.weights is not None and weight not in loaded:
@@ -350,15 +369,19 @@ class Window:
         _, _, w, _ = self.shape.strides
         cols = self._cols
         repeated = cols.repeated
-        with text.loop("s", str(cols.number), needed=cols.number > 1), text.loop("k", self._cols.count, needed=repeated):
+        with text.loop("s", str(cols.number), needed=cols.number > 1), text.loop("k",
+                                                                                 self._cols.count,
+                                                                                 needed=repeated):
             x = total(self._cols.out, "k") if repeated else self._cols.out
-            move = total(product(self._cols.first, w), product("k", self.cols.in_step * w) if repeated else "0")
+            move = total(product(self._cols.first, w),
+                         product("k", self.cols.in_step * w) if repeated else "0")
             if not x.isdigit():
                 text.line(f"const int32_t ox = {x};")
                 x = "ox"
             for d, first, vectors in self.channel_loops():
                 at_once = _GATHERED if self.multiplier == 1 else 1
-                for begin, count, width in ((0, vectors // at_once, at_once), (vectors - vectors % at_once, 1, vectors % at_once)):
+                for begin, count, width in ((0, vectors // at_once, at_once), (vectors - vectors % at_once, 1,
+                                                                               vectors % at_once)):
                     if count and width:
                         self._gather_channels(text, d, first + begin * d.lanes, count, width, y, x, move)
 
@@ -394,14 +417,19 @@ class Window:
                             text.line(f"w{v} += {d.lanes};")
                         text.line(self._step(d, f"acc{v}", f"e{v}", weight))
                     text.line(f"a += {self.cols.tap_step * w};")
-                text.line(f"a += {self.rows.tap_step * h} - {product(self._cols.taps, self.cols.tap_step * w)};")
+                text.line(
+                    f"a += {self.rows.tap_step * h} - {product(self._cols.taps, self.cols.tap_step * w)};")
                 if self.weights is not None and self._cols.taps != str(self.cols.taps):
                     for v in range(width):
-                        text.line(f"w{v} += ({self.cols.taps} - {self._cols.taps}){'' if d.lanes == 1 else f' * {d.lanes}'};")
+                        text.line(
+                            f"w{v} += ({self.cols.taps} - "
+                            f"{self._cols.taps}){'' if d.lanes == 1 else f' * {d.lanes}'};"
+                        )
             for v in range(width):
                 self._divide(text, d, f"acc{v}", self._cols.area)
             names = [[f"acc{v}" for v in range(width)]]
-            Accumulators(d, names, [(y, x)], self.n, channel, width * d.lanes).store(text, self.tail, self.vector_tail)
+            Accumulators(d, names, [(y, x)], self.n, channel,
+                         width * d.lanes).store(text, self.tail, self.vector_tail)
 
 
 def float_literal(value: float) -> str:

@@ -27,11 +27,13 @@ def channel_loop(
     steps: tuple[int, int],
     next_channel: tuple[int, int],
 ) -> list[str]:
-    """Instructions: for each channel, `per_channel`, then blocks of `across` outputs until `outputs` are covered.
+    """Instructions: for each channel, `per_channel`, then blocks of `across` outputs until `outputs` are
+    covered.
 
-    A block moves r1 and r3 on by `steps` bytes. Where the outputs are no multiple of a block, the last one goes back
-    and writes some of them once more; a row shorter than a block is one block, whose stores the caller predicates.
-    next_channel: bytes from one channel to the next in input and output. r9 holds the number of channels.
+    A block moves r1 and r3 on by `steps` bytes. Where the outputs are no multiple of a block, the last one
+    goes back and writes some of them once more; a row shorter than a block is one block, whose stores the
+    caller predicates. next_channel: bytes from one channel to the next in input and output. r9 holds the
+    number of channels.
     """
     full, rest = divmod(outputs, across)
     lines = ["1:", *per_channel]
@@ -64,7 +66,9 @@ def split_shift(rq: Requantiser) -> list[str]:
 
 
 def scalar_result(rq: Requantiser, shift: str) -> str:
-    """C of the result in a twin: `acc` without bias, constants k[2 c], k[2 c + 1], `shift` as `signed_shift`."""
+    """C of the result in a twin: `acc` without bias, constants k[2 c], k[2 c + 1], `shift` as `signed_shift`.
+    """
     acc = "(int32_t)((uint32_t)acc + (uint32_t)k[2 * c])"
-    left, right = (f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)") if rq.has_left else ("0", shift)
+    left, right = (f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)") if rq.has_left else ("0",
+                                                                                                        shift)
     return rq.scalar(acc, "k[2 * c + 1]", left, right)

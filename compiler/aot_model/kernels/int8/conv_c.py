@@ -1,8 +1,9 @@
 """Convolution in plain C, for every core, geometry, group count and weight zero point.
 
-Two pixels x two channels share their loads (one x two on ARMv6-M, which has eight registers for it). A pixel's patch is
-read where it lies if it is one run of bytes (1x1), else gathered into `patch` with the zero point for what is outside
-of the image, so that the inner loop knows of no padding. Weights are interleaved in the order of the loop.
+Two pixels x two channels share their loads (one x two on ARMv6-M, which has eight registers for it). A
+pixel's patch is read where it lies if it is one run of bytes (1x1), else gathered into `patch` with the zero
+point for what is outside of the image, so that the inner loop knows of no padding. Weights are interleaved in
+the order of the loop.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import admissible_rows, finish_c, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.finish import (
+    admissible_rows,
+    finish_c,
+    requantise_helper,
+    requantise_words,
+    wrapped,
+)
 from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan, room_for_bias
 from aot_model.kernels.int8.spec import QuantSpec
@@ -33,9 +40,11 @@ def conv(
     block: tuple[int, int] = (2, 2),
     nibbles: bool = False,
 ) -> KernelCode:
-    """Convolution, grouped ones too; weights [out_c, kernel_h, kernel_w, in_c / groups]; block: pixels x channels.
+    """Convolution, grouped ones too; weights [out_c, kernel_h, kernel_w, in_c / groups]; block: pixels x
+    channels.
 
-    nibbles: weights of 4 bits stay two in a byte, those of two channels for the same tap; a channel left over has bytes.
+    nibbles: weights of 4 bits stay two in a byte, those of two channels for the same tap; a channel left over
+    has bytes.
     """
     s = shape
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
@@ -64,14 +73,17 @@ def conv(
         table = np.stack([b, m, shift], axis=1)
     else:
         requantise = ""
-        table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
+        table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)],
+                         np.int64)
     width = int(table.shape[1])
     most = room_for_bias(weights.dtype, w.shape[1], quant)
     room = most if int(np.abs(table[:, 0]).max(initial=0)) <= most else None
     if nibbles:
         packed = [_pairs(v, offset) if k % 2 == 0 and channels == 2 else v for k, v in enumerate(packed)]
     constants = [
-        Packed("weights", np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed), admissible=ANYTHING),
+        Packed("weights",
+               np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed),
+               admissible=ANYTHING),
         Packed("requantisation", wrapped(table.reshape(-1)), admissible=admissible_rows(rq, width, room)),
     ]
     scratch: list[Scratch] = []
@@ -86,11 +98,12 @@ def conv(
             scratch.append(Scratch("border", s.kernel_w * s.in_c, 4, x_type))
         scratch.append(Scratch("patch", pixels * taps * s.groups, 4, x_type))
 
-    # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
-    # unsigned sums wrap as the rule's do, but gcc reorders them and runs out of registers: only where they may wrap
+    # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w` unsigned sums wrap as
+    # the rule's do, but gcc reorders them and runs out of registers: only where they may wrap
     sum_type, sum_cast = ("int32_t", "") if room is not None else ("uint32_t", "(uint32_t)")
     unroll = _largest_divisor(taps, 8)
-    zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
+    zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else (" + "
+                                                                                f"{-quant.weight_zero_point}")
     zero = "" if quant.weight_zero_point == 0 else zero
 
     def weight(k: int, c: int, j: int) -> str:
@@ -100,7 +113,8 @@ def conv(
         if c == 1:
             return f"({weights.dtype.name}_t)w[{k}]{zero}"
         shift = quant.weight_zero_point + offset
-        return f"(int32_t)(w[{k}] {'>> 4' if j else '& 15'})" + (f" - {shift}" if shift > 0 else f" + {-shift}" if shift else "")
+        return f"(int32_t)(w[{k}] {'>> 4' if j else '& 15'})" + (f" - {shift}" if shift > 0 else
+                                                                 f" + {-shift}" if shift else "")
 
     def block_lines(p: int, c: int) -> list[str]:
         lines = [f"{sum_type} sum{i}{j} = {sum_cast}table[{j * width}];" for i in range(p) for j in range(c)]
@@ -152,7 +166,8 @@ def conv(
         length = s.kernel_w * s.in_c
         _, sy, sx, _ = s.strides
         position = f"top + ky * {s.dilation_h}"
-        where = f"x{n} + ({position}) * {sy} + left * {sx}" if not run else f"{run}(x{n}, {position}, left, border)"
+        where = f"x{n} + ({position}) * {sy} + left * {sx}" if not run else (f"{run}(x{n}, {position}, left, "
+                                                                             "border)")
         copy = [f"memcpy(to, from, {length});", f"to += {length};"]
         if s.groups > 1:
             size = s.kernel_h * s.kernel_w * per_in
@@ -195,12 +210,21 @@ def conv(
             starts = [f"const {x_type} *from{i} = {base}{i * taps};" for i in range(p)]
         if s.groups == 1:
             return lines + starts + group_lines(p)
-        return [*lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{", *("    " + t for t in starts + group_lines(p)), "}"]
+        return [
+            *lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{",
+            *("    " + t for t in starts + group_lines(p)), "}"
+        ]
 
     whole = count - count % pixels
-    lines = [f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{", *("    " + t for t in pixel_lines(pixels)), "}"]
+    lines = [
+        f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{",
+        *("    " + t for t in pixel_lines(pixels)), "}"
+    ]
     if count % pixels:
-        lines += [f"for (int32_t pixel = {whole}; pixel < {count}; pixel++) {{", *("    " + t for t in pixel_lines(1)), "}"]
+        lines += [
+            f"for (int32_t pixel = {whole}; pixel < {count}; pixel++) {{",
+            *("    " + t for t in pixel_lines(1)), "}"
+        ]
     return KernelCode(
         body="\n".join(lines) + "\n",
         constants=tuple(constants),

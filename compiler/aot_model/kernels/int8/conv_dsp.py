@@ -1,12 +1,14 @@
-"""Convolution for cores with the DSP extension: expand four pixels' patches to int16, then all channels of the four.
+"""Convolution for cores with the DSP extension: expand four pixels' patches to int16, then all channels of
+the four.
 
-Four output pixels at a time (in memory order, across rows): their patches are gathered as int16 pairs into `columns`,
-sign extension included, and the micro-kernel of gemm_dsp multiplies them with all channels. So the input of these four
-pixels is consumed before one of their outputs is written, and `y` may follow over `x` closely (see `slack`).
+Four output pixels at a time (in memory order, across rows): their patches are gathered as int16 pairs into
+`columns`, sign extension included, and the micro-kernel of gemm_dsp multiplies them with all channels. So the
+input of these four pixels is consumed before one of their outputs is written, and `y` may follow over `x`
+closely (see `slack`).
 
-A patch is kernel_h runs of kernel_w * channels adjacent bytes. Runs inside of the image are read where they lie; one
-that leaves it is first assembled in `border` with the input's zero point for what is outside, so that folding the
-zero point into the bias holds for every pixel and the inner loop knows of no padding.
+A patch is kernel_h runs of kernel_w * channels adjacent bytes. Runs inside of the image are read where they
+lie; one that leaves it is first assembled in `border` with the input's zero point for what is outside, so
+that folding the zero point into the bias holds for every pixel and the inner loop knows of no padding.
 """
 
 from __future__ import annotations
@@ -21,7 +23,14 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import raw_constants, requantise_helper
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, pair_kernel
-from aot_model.kernels.int8.patch_dsp import PIXELS, Patch, expand_helper, needs_assembly, patch_layout, run_helper
+from aot_model.kernels.int8.patch_dsp import (
+    PIXELS,
+    Patch,
+    expand_helper,
+    needs_assembly,
+    patch_layout,
+    run_helper,
+)
 from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
@@ -39,7 +48,9 @@ def conv(
     quant: QuantSpec,
     tail: Tail | None = None,
 ) -> KernelCode:
-    """Convolution; weights [out_c, kernel_h, kernel_w, in_c], `applicable()`. With a tail it gets the int8 value."""
+    """Convolution; weights [out_c, kernel_h, kernel_w, in_c], `applicable()`. With a tail it gets the int8
+    value.
+    """
     oc, ic = shape.out_c, shape.in_c
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     assemble = needs_assembly(shape)
@@ -84,10 +95,10 @@ def conv(
         includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=by_pixels(shape, PIXELS, through_images=flat),
-        note=(
-            f"four pixels x channel pairs, {patch.length} taps; {'one' if stream.joined else 'two'} SXTB16 per 4 weights, "
-            f"{5 / 16:.2f} words loaded per MAC; requantisation: {stream.requantise.form}"
-        ),
+        note=
+        (f"four pixels x channel pairs, {patch.length} taps; {'one' if stream.joined else 'two'} SXTB16 per "
+         "4 weights, "
+         f"{5 / 16:.2f} words loaded per MAC; requantisation: {stream.requantise.form}"),
     )
 
 
@@ -121,7 +132,9 @@ class _Body:
                 lines += [
                     "    const int32_t valid = left < 4 ? left : 4;",
                 ]
-                column = ["0", "(valid > 1 ? 1 : 0)", "(valid > 2 ? 2 : valid - 1)", "(valid > 3 ? 3 : valid - 1)"]
+                column = [
+                    "0", "(valid > 1 ? 1 : 0)", "(valid > 2 ? 2 : valid - 1)", "(valid > 3 ? 3 : valid - 1)"
+                ]
             else:
                 lines += [
                     "    const int32_t step = left > 1 ? 1 : 0;",
@@ -130,8 +143,14 @@ class _Body:
                 column = ["0", "step", "second", "second + step"]
         else:
             column = ["0", "1", "2", "3"]
-        lines += ["    " + line for line in (self._flat(expand, column) if self.flat else self._gather(expand, run, column))]
-        lines += ["    " + line for line in self._multiply(kernel, requantise, words, pair_words, partial, batch > 1)]
+        lines += [
+            "    " + line
+            for line in (self._flat(expand, column) if self.flat else self._gather(expand, run, column))
+        ]
+        lines += [
+            "    " + line
+            for line in self._multiply(kernel, requantise, words, pair_words, partial, batch > 1)
+        ]
         if not self.flat:
             lines += [
                 "    column += 4;",
@@ -163,7 +182,9 @@ class _Body:
         if p.rest:
             used = c - 4 * p.quads
             lines += [f"memset(rest, 0, {PIXELS * p.rest});"]
-            lines += [f"memcpy(rest + {i * p.rest}, {r} + {4 * p.quads}, {used});" for i, r in enumerate(runs)]
+            lines += [
+                f"memcpy(rest + {i * p.rest}, {r} + {4 * p.quads}, {used});" for i, r in enumerate(runs)
+            ]
             where = "more" if p.quads else "columns"
             lines.append(f"{expand}({where}, {self._rest()}, {p.rest // 4}u);")
         return lines
@@ -172,7 +193,9 @@ class _Body:
         return ", ".join(f"rest + {i * self.patch.rest}" for i in range(PIXELS))
 
     def _gather(self, expand: str, run: str, column: list[str]) -> list[str]:
-        """Fills `columns`: pixels of one row whose patches lie inside of the image need no look at each of them."""
+        """Fills `columns`: pixels of one row whose patches lie inside of the image need no look at each of
+        them.
+        """
         s = self.shape
         _, _, sx, sc = s.strides
         adjacent = sc == 1 and (s.kernel_w == 1 or (sx == s.in_c and s.dilation_w == 1))
@@ -191,13 +214,10 @@ class _Body:
         if (s.out_w - PIXELS) * s.stride_w - s.pad_left > last_column:
             inside.append(f"x0 <= {last_column}")
         return [
-            f"const int32_t y0 = row * {s.stride_h} - {s.pad_top}, x0 = column * {s.stride_w} - {s.pad_left};",
-            "uint32_t *to = columns;",
-            f"if ({' && '.join(inside)}) {{",
-            *("    " + line for line in self._together(expand)),
-            "} else {",
-            *("    " + line for line in each),
-            "}",
+            f"const int32_t y0 = row * {s.stride_h} - {s.pad_top}, x0 = column * {s.stride_w} - {s.pad_left};",  # noqa: E501
+            "uint32_t *to = columns;", f"if ({' && '.join(inside)}) {{",
+            *("    " + line for line in self._together(expand)), "} else {", *("    " + line
+                                                                               for line in each), "}",
         ]
 
     def _together(self, expand: str) -> list[str]:
@@ -223,14 +243,13 @@ class _Body:
             return lines
         if p.rest > 8:
             return [
-                *lines,
-                f"memset(rest, 0, {PIXELS * p.rest});",
+                *lines, f"memset(rest, 0, {PIXELS * p.rest});",
                 f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++, at += {down}) {{",
-                *(f"    memcpy(rest + {i * p.rest} + ky * {used}, at + {i * step}, {used});" for i in range(PIXELS)),
-                "}",
-                f"{expand}(to, {self._rest()}, {p.rest // 4}u);",
+                *(f"    memcpy(rest + {i * p.rest} + ky * {used}, at + {i * step}, {used});"
+                  for i in range(PIXELS)), "}", f"{expand}(to, {self._rest()}, {p.rest // 4}u);",
             ]
-        value = [f"(uint32_t)at[{o}]" if o else "(uint32_t)*at" for o in offsets] + ["0u"] * (p.rest - len(offsets))
+        value = [f"(uint32_t)at[{o}]" if o else "(uint32_t)*at"
+                 for o in offsets] + ["0u"] * (p.rest - len(offsets))
 
         def pair(low: str, high: str) -> str:
             return f"({low} & 0xffffu)" + ("" if high == "0u" else f" | {high} << 16")
@@ -273,7 +292,9 @@ class _Body:
             loop.append(f"to = {expand}(to, run0, run1, run2, run3, {p.quads}u);")
         if used:
             loop.append(f"for (int32_t k = 0; k < {used}; k++) {{")
-            loop += [f"    rest[{i * p.rest} + ky * {used} + k] = run{i}[{4 * p.quads} + k];" for i in range(4)]
+            loop += [
+                f"    rest[{i * p.rest} + ky * {used} + k] = run{i}[{4 * p.quads} + k];" for i in range(4)
+            ]
             loop.append("}")
         if p.rest:
             lines.append(f"memset(rest, 0, {PIXELS * p.rest});")
@@ -282,7 +303,8 @@ class _Body:
             lines.append(f"{expand}(to, {self._rest()}, {p.rest // 4}u);")
         return lines
 
-    def _multiply(self, kernel: str, requantise: str, words: int, pair_words: int, partial: bool, many: bool) -> list[str]:
+    def _multiply(self, kernel: str, requantise: str, words: int, pair_words: int, partial: bool,
+                  many: bool) -> list[str]:
         s, half = self.shape, self.patch.length // 2
         oc = s.out_c
         out = "out" if many and self.tail is None else "y"
@@ -296,12 +318,16 @@ class _Body:
             for first, last, channel in spans:
                 at = "to_y" if not channel else f"to_y + {channel}"
                 stream = "weights" if not first else f"weights + {first}"
-                lines.append(f"{kernel}(columns, {stream}, {at}, {at} + {second} * {oc}, {step}, {half}u, weights + {last});")
+                lines.append(
+                    f"{kernel}(columns, {stream}, {at}, {at} + {second} * {oc}, {step}, {half}u, weights + "
+                    f"{last});"
+                )
             return lines
         slots = oc + oc % 2
         size = 4 if self.raw else 1
         lines = [
-            f"{kernel}(columns, weights, results, results + {2 * slots}, {slots * size}u, {half}u, weights + {words});",
+            f"{kernel}(columns, weights, results, results + {2 * slots}, {slots * size}u, {half}u, weights + "
+            f"{words});",
             f"for (int32_t p = 0; p < {'valid' if partial else '4'}; p++) {{",
             f"    for (int32_t c = 0; c < {oc}; c++) {{",
         ]

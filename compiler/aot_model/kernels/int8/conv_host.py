@@ -1,12 +1,15 @@
-"""int8 convolution and matrix products on hosts: blocks of pixels by blocks of 16 output channels in registers.
+"""int8 convolution and matrix products on hosts: blocks of pixels by blocks of 16 output channels in
+registers.
 
-Output channels lie in the lanes; one step of the inner loop broadcasts a pair (AVX2) or a quad (VNNI, SDOT) of adjacent inputs
-of each pixel of the block and multiplies it with the weights of 16 channels, which are used for all pixels:
+Output channels lie in the lanes; one step of the inner loop broadcasts a pair (AVX2) or a quad (VNNI, SDOT)
+of adjacent inputs of each pixel of the block and multiplies it with the weights of 16 channels, which are
+used for all pixels:
 
     for each pixel: one load with broadcast, two multiply-adds of 16 or 32 products each
 
-Weights, in the order of reading: [block of channels][tap row][run][step][channel of the block][input of the step]. A run is
-what lies adjacent in the tile: a row of taps with all its channels, or the channels of one tap of a dilated or grouped one.
+Weights, in the order of reading: [block of channels][tap row][run][step][channel of the block][input of the
+step]. A run is what lies adjacent in the tile: a row of taps with all its channels, or the channels of one
+tap of a dilated or grouped one.
 """
 
 from __future__ import annotations
@@ -27,13 +30,18 @@ from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2
 
 
-def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, dialect: InstructionSet) -> tuple[str, str]:
-    """(name, text): `pixels` pixels x `blocks` blocks of end.block channels, all taps, finished and stored."""
+def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str,
+                 dialect: InstructionSet) -> tuple[str, str]:
+    """(name, text): `pixels` pixels x `blocks` blocks of end.block channels, all taps, finished and stored.
+    """
     vectors, lanes = dialect.registers(end.block), dialect.lanes
     name = f"q8_conv_{pixels}x{blocks * end.block}_{weights}_{end.name.partition('_')[2]}"
     held = "uvwz"
     group = dialect.group
-    acc = [[[f"{'abcd'[v]}{p}{f'_{k}' if blocks > 1 else ''}" for v in range(vectors)] for p in range(pixels)] for k in range(blocks)]
+    acc = [[[f"{'abcd'[v]}{p}{f'_{k}' if blocks > 1 else ''}"
+             for v in range(vectors)]
+            for p in range(pixels)]
+           for k in range(blocks)]
     lines = []
     for k in range(blocks):
         entry = "table" if k == 0 else f"table + {k * end.words}"
@@ -50,10 +58,14 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, 
     ]
     inner = []
     for p in range(pixels):
-        inner.append(f"const q8_inputs x{p} = q8_splat(at{f' + {p} * pixel' if p > 1 else ' + pixel' if p else ''});")
+        inner.append(
+            f"const q8_inputs x{p} = q8_splat(at{f' + {p} * pixel' if p > 1 else ' + pixel' if p else ''});")
         if blocks == 1:
             if p == 0:
-                loads = [f"{held[v]}0 = q8_weights_{weights}(w{f' + {lanes * group * v}' if v else ''})" for v in range(vectors)]
+                loads = [
+                    f"{held[v]}0 = q8_weights_{weights}(w{f' + {lanes * group * v}' if v else ''})"
+                    for v in range(vectors)
+                ]
                 inner.append(f"const q8_weights {', '.join(loads)};")
             inner += [f"{a} = q8_dot({a}, {held[v]}0, x{p});" for v, a in enumerate(acc[0][p])]
     if blocks > 1:
@@ -68,18 +80,25 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str, 
     for k in range(blocks):
         entry = "table" if k == 0 else f"table + {k * end.words}"
         for p in range(pixels):
-            at = "y" + (f" + {k * end.block}" if k else "") + (f" + {p} * next" if p > 1 else " + next" if p else "")
-            lines.append(f"    {end.name}({', '.join(dialect.parts.format(a) for a in acc[k][p])}, {entry}, {at}, count);")
+            at = "y" + (f" + {k * end.block}" if k else "") + (f" + {p} * next"
+                                                               if p > 1 else " + next" if p else "")
+            lines.append(
+                f"    {end.name}({', '.join(dialect.parts.format(a) for a in acc[k][p])}, {entry}, {at}, "
+                "count);"
+            )
     unused = ["pixel", "next"] if pixels == 1 else []
     lines += [f"    (void){u};" for u in unused]
     stride = ["int32_t stride"] if blocks > 1 else []
     parameters = [
-        f"const {dialect.element} *x", "int32_t pixel", "int32_t rows", "int32_t row", "int32_t runs", "int32_t run", "int32_t steps",
-        f"const {weights}_t *w", *stride, "const int32_t *table", f"{out}_t *y", "int32_t next", "int32_t count",
-    ]  # fmt: skip
+        f"const {dialect.element} *x", "int32_t pixel", "int32_t rows", "int32_t row", "int32_t runs",
+        "int32_t run", "int32_t steps", f"const {weights}_t *w", *stride, "const int32_t *table",
+        f"{out}_t *y", "int32_t next", "int32_t count",
+    ]
     half = len(parameters) // 2
-    head = f"AOT_MODEL_INLINE void {name}({', '.join(parameters[:half])},\n    {', '.join(parameters[half:])})"
-    comment = f"/* {pixels} pixel(s) x {blocks * end.block} channels: rows x runs x steps of {group} inputs. */\n"
+    head = (f"AOT_MODEL_INLINE void {name}({', '.join(parameters[:half])},\n    "
+            f"{', '.join(parameters[half:])})")
+    comment = (f"/* {pixels} pixel(s) x {blocks * end.block} channels: rows x runs x steps of {group} "
+               "inputs. */\n")
     return name, f"{comment}{head}\n{{\n" + "\n".join(lines) + "\n}\n"
 
 
@@ -93,8 +112,8 @@ def conv(
 ) -> KernelCode:
     """Convolution of any geometry; weights [out_c, kernel_h, kernel_w, in_c / groups], int8 or uint8.
 
-    With a tail, it gets the requantised and clamped value. Layers that an int8 dot product cannot take (weights with a
-    zero point) are computed by the set's base, or in plain C.
+    With a tail, it gets the requantised and clamped value. Layers that an int8 dot product cannot take
+    (weights with a zero point) are computed by the set's base, or in plain C.
     """
     s = along_rows(shape)
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
@@ -126,8 +145,10 @@ def conv(
         def call(pixels: int, x: str, at: str, entry: str, y: str, count: int) -> str:
             name, text = micro_kernel(pixels, blocks, end, kind, quant.out_dtype, dialect)
             texts[name] = text
-            geometry = f"{v.stride_w * v.pixel}, {s.kernel_h}, {s.dilation_h * v.pitch}, {runs}, {apart}, {steps}"
-            return f"{name}({x}, {geometry}, {at}, {f'{stride}, ' if blocks > 1 else ''}{entry}, {y}, {oc}, {min(count, end.block)});"
+            geometry = (f"{v.stride_w * v.pixel}, {s.kernel_h}, {s.dilation_h * v.pitch}, {runs}, {apart}, "
+                        f"{steps}")
+            return (f"{name}({x}, {geometry}, {at}, {f'{stride}, ' if blocks > 1 else ''}{entry}, {y}, {oc}, "
+                    f"{min(count, end.block)});")
 
         return call
 
@@ -146,9 +167,8 @@ def conv(
             packed.append(rows.transpose(1, 2, 3, 0, 4).astype(stored).reshape(-1))
         pixels = dialect.pixels[block] if blocks == 1 else v.out_w
         sweeps.append(
-            Sweep(group * per_out + first, count, block * blocks, pixels, before[0], size * blocks, before[1], end.words * blocks,
-                  group * per_in, 0, caller(blocks, end, size))
-        )  # fmt: skip
+            Sweep(group * per_out + first, count, block * blocks, pixels, before[0], size * blocks, before[1],
+                  end.words * blocks, group * per_in, 0, caller(blocks, end, size)))
 
     blocks = {1: 4, 2: 2, 3: 2}.get(v.out_w if v.out_h == 1 else 0, 1)
     for group in range(s.groups):
@@ -165,12 +185,13 @@ def conv(
     finishes = [t for e in ends.values() for t in e.helpers]
     tiles = tile_helpers(v, quant.x_dtype, dialect)
     helpers = [*tiles, *finishes, *texts.values()]
-    return KernelCode(
-        body=dialect.named(body),
-        constants=(Packed("weights", np.concatenate(packed), 32, ANYTHING), Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries))),
-        scratch=loops.scratch(),
-        includes=frozenset({dialect.header}),
-        helpers=tuple(dict.fromkeys(dialect.named(h) for h in (*helpers, *tail_helpers(tail)))),
-        slack=loops.slack(),
-        note=f"{dialect.name}, {loops.note}; requantisation: {rq.note}",
-    )
+    return KernelCode(body=dialect.named(body),
+                      constants=(Packed("weights", np.concatenate(packed), 32, ANYTHING),
+                                 Packed("table", np.concatenate(entries), 32, admissible_entries(rq,
+                                                                                                 entries))),
+                      scratch=loops.scratch(),
+                      includes=frozenset({dialect.header}),
+                      helpers=tuple(dict.fromkeys(dialect.named(h) for h in (*helpers, *tail_helpers(tail)))),
+                      slack=loops.slack(),
+                      note=f"{dialect.name}, {loops.note}; requantisation: {rq.note}",
+                      )

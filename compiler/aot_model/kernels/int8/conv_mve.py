@@ -1,9 +1,9 @@
 """Convolution, int8, Helium: two pixels at a time through the dot-product micro-kernel.
 
-The taps of two pixels are copied next to each other (a patch, channels last: kernel_w * in_c bytes of a kernel row are
-contiguous in the image), taps outside of the image as the zero point, so that the inner loop knows no borders. The
-copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs in the micro-kernel; it allows
-the output to overwrite pixels that were consumed.
+The taps of two pixels are copied next to each other (a patch, channels last: kernel_w * in_c bytes of a
+kernel row are contiguous in the image), taps outside of the image as the zero point, so that the inner loop
+knows no borders. The copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs
+in the micro-kernel; it allows the output to overwrite pixels that were consumed.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def conv(
 ) -> KernelCode:
     """2-D convolution, groups = 1, any kernel, stride, dilation and padding.
 
-    weights: int8 [out_c, kernel_h, kernel_w, in_c]. bias: int32 [out_c]. tail: gets the requantised, clamped outputs
-    instead of the store to y, one at a time. The slack holds for a tail
-    too that stores one byte per element.
+    weights: int8 [out_c, kernel_h, kernel_w, in_c]. bias: int32 [out_c]. tail: gets the requantised, clamped
+    outputs instead of the store to y, one at a time. The slack holds for a tail too that stores one byte per
+    element.
 
     Raises:
         ValueError: a layer that is not `applicable`.
@@ -100,7 +100,8 @@ def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | No
     inner += f"for (int32_t i = 0; i < {pair}; i++) {{\n{indent(fill, 1)}}}\n"
     if odd:
         inner += f"const int32_t second = {second};\nint8_t *to = {to};\n"
-        inner += f"{kernel}(patch, patch + second * {depth}, w, {shape.out_c}, to, to + second * {shape.out_c});\n"
+        inner += (f"{kernel}(patch, patch + second * {depth}, w, {shape.out_c}, to, to + second * "
+                  f"{shape.out_c});\n")
     else:
         inner += f"{kernel}(patch, patch + {depth}, w, {shape.out_c}, {to}, {to} + {shape.out_c});\n"
     if tail is not None:
@@ -109,7 +110,8 @@ def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | No
     body = f"const int8_t *image = x + n * {image_in};\n"
     if tail is None:
         body += f"int8_t *out = y + n * {image_out};\n"
-    body += f"int32_t oy = 0;\nint32_t ox = 0;\nfor (int32_t p = 0; p < {pixels}; p += 2) {{\n{indent(inner, 1)}}}\n"
+    body += (f"int32_t oy = 0;\nint32_t ox = 0;\nfor (int32_t p = 0; p < {pixels}; p += 2) "
+             f"{{\n{indent(inner, 1)}}}\n")
     return f"for (int32_t n = 0; n < {shape.batch}; n++) {{\n{indent(body, 1)}}}\n"
 
 
@@ -120,7 +122,8 @@ class RowTail(Protocol):
     row_helpers: tuple[str, ...]
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
-        """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the first."""
+        """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the first.
+        """
 
 
 def tail_helpers(tail: Tail | None) -> tuple[str, ...]:
@@ -138,4 +141,5 @@ def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail) 
 
 def indent(text: str, levels: int) -> str:
     lines = text.rstrip("\n").split("\n")
-    return "".join(f"{'    ' * levels if line and not line.startswith('#') else ''}{line}\n" for line in lines)
+    return "".join(
+        f"{'    ' * levels if line and not line.startswith('#') else ''}{line}\n" for line in lines)

@@ -1,7 +1,8 @@
-"""3x3 depthwise micro-kernel for cores with the DSP extension: weights stay in registers, two outputs per step.
+"""3x3 depthwise micro-kernel for cores with the DSP extension: weights stay in registers, two outputs per
+step.
 
-Per line of the kernel the weights are the pairs P = (w0, w1) and Q = (w1, w2). At stride 1, from the four neighbours
-A = (x0, x1) and B = (x2, x3) of a line of the plane:
+Per line of the kernel the weights are the pairs P = (w0, w1) and Q = (w1, w2). At stride 1, from the four
+neighbours A = (x0, x1) and B = (x2, x3) of a line of the plane:
 
     y0 += SMLAD(A, P) + SMLABT(B, Q)        y1 += SMLATB(A, P) + SMLAD(B, Q)
 
@@ -19,11 +20,14 @@ from aot_model.kernels.int8.requantise import Requantise
 def _advance(register: str, by: int, free: str) -> list[str]:
     if by <= 4095:
         return [f"addw {register}, {register}, #{by}"]
-    return [f"movw {free}, #{by & 0xFFFF}", f"movt {free}, #{by >> 16}", f"add {register}, {register}, {free}"]
+    return [
+        f"movw {free}, #{by & 0xFFFF}", f"movt {free}, #{by >> 16}", f"add {register}, {register}, {free}"
+    ]
 
 
 def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: int) -> tuple[str, str]:
-    """(name, text) of the micro-kernel: all outputs of one channel's plane; y_u, y_v: steps of y in elements."""
+    """(name, text) of the micro-kernel: all outputs of one channel's plane; y_u, y_v: steps of y in elements.
+    """
     raw = rq.form == "raw"
     size = 4 if raw else 1
     out = "int32_t" if raw else f"{out_dtype}_t"
@@ -49,7 +53,10 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
         pair += loads(k, last, advance) if advance or not last else ["ldrd r8, r9, [r0]"]
         pair.append(f"smlad r10, r8, {p[k]}, {into0}")
         if v.stride == 1:
-            pair += [f"smlatb r11, r8, {p[k]}, {into1}", f"smlabt r10, r9, {q[k]}, r10", f"smlad r11, r9, {q[k]}, r11"]
+            pair += [
+                f"smlatb r11, r8, {p[k]}, {into1}", f"smlabt r10, r9, {q[k]}, r10",
+                f"smlad r11, r9, {q[k]}, r11"
+            ]
         else:
             pair += [f"ldr r8, [r0, #{k * line + 8}]", f"smlabt r10, r9, {q[k]}, r10"]
             pair += [f"smlad r11, r9, {p[k]}, {into1}", f"smlabt r11, r8, {q[k]}, r11"]
@@ -62,7 +69,8 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
 
     def finish(accs: tuple[str, ...]) -> list[str]:
         load = [] if raw else ["ldrd r8, r9, [sp]"]
-        return load + assembly(requantise(rq, accs, 0, out_dtype, ("r8", "r9", "lr", "lr"), [Reload("lr", 8, "p[2]")]))
+        return load + assembly(
+            requantise(rq, accs, 0, out_dtype, ("r8", "r9", "lr", "lr"), [Reload("lr", 8, "p[2]")]))
 
     store, y_step = ("str" if raw else "strb"), y_v * size
     if y_step <= 255:
@@ -109,24 +117,20 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
         "pop {r4-r11, pc}",
     ]
     unused = "__attribute__((unused))"
-    twin = "\n".join(
-        [
-            "    const int32_t *p = constants + 4;",
-            "    (void)p;",
-            "    int32_t w[9];",
-            "    for (int32_t i = 0; i < 9; i++) { w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu); }",
-            f"    for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-            f"        for (int32_t j = 0; j < {v.size_out}; j++) {{",
-            f"            const int16_t *from = plane + u * {plane.u.stride * plane.length} + j * {v.stride};",
-            "            uint32_t sum = (uint32_t)constants[0];",
-            f"            for (int32_t i = 0; i < 9; i++) {{ sum += (uint32_t)(from[i / 3 * {plane.length} + i % 3] * w[i]); }}",
-            "            int32_t v = (int32_t)sum;",
-            *("            " + line for line in ([] if raw else finish_c(rq, out_dtype, "p"))),
-            f"            y[u * {y_u} + j * {y_v}] = ({out})v;",
-            "        }",
-            "    }",
-        ]
-    )
+    twin = "\n".join([
+        "    const int32_t *p = constants + 4;", "    (void)p;", "    int32_t w[9];",
+        "    for (int32_t i = 0; i < 9; i++) { w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & "
+        "0xffu); }",
+        f"    for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
+        f"        for (int32_t j = 0; j < {v.size_out}; j++) {{",
+        f"            const int16_t *from = plane + u * {plane.u.stride * plane.length} + j * {v.stride};",
+        "            uint32_t sum = (uint32_t)constants[0];",
+        f"            for (int32_t i = 0; i < 9; i++) {{ sum += (uint32_t)(from[i / 3 * {plane.length} + i % "
+        f"3] * w[i]); }}",
+        "            int32_t v = (int32_t)sum;", *("            " + line
+                                                   for line in ([] if raw else finish_c(rq, out_dtype, "p"))),
+        f"            y[u * {y_u} + j * {y_v}] = ({out})v;", "        }", "    }",
+    ])
     text = f"""/* 3x3 depthwise, one channel: {plane.lines_out} lines of {v.size_out} outputs; constants = bias, weights (one word per line),
  * requantisation; y is stepped by {y_u} per line and by {y_v} within a line. */
 {DSP}
@@ -143,5 +147,5 @@ AOT_MODEL_OPAQUE static void {name}(const int16_t *plane, {out} *y, const int32_
 {twin}
 }}
 #endif
-"""
+"""  # noqa: E501
     return name, text

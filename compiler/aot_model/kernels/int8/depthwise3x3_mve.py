@@ -1,10 +1,11 @@
 """Depthwise 3x3 convolution, int8, Helium: dot products over the taps of up to four outputs of one channel.
 
-Two rows of the image are interleaved byte by byte into a row pair, so that two vertical neighbours of one channel are
-one half-word. A gather of eight half-words then brings the 4 x 4 neighbourhood of one channel into one vector, column
-by column, and VMLADAV with the 3 x 3 weights at one of four places in it gives an output: 1 gather and 4
-multiplications for 2 x 2 outputs (stride 1), 1 and 1 for each output (stride 2). A channel's weights stay in registers
-along the row. The four weight vectors are four unaligned reads of the same 12 bytes with zeros around:
+Two rows of the image are interleaved byte by byte into a row pair, so that two vertical neighbours of one
+channel are one half-word. A gather of eight half-words then brings the 4 x 4 neighbourhood of one channel
+into one vector, column by column, and VMLADAV with the 3 x 3 weights at one of four places in it gives an
+output: 1 gather and 4 multiplications for 2 x 2 outputs (stride 1), 1 and 1 for each output (stride 2). A
+channel's weights stay in registers along the row. The four weight vectors are four unaligned reads of the
+same 12 bytes with zeros around:
 
     0 0 0 0  w00 w10 w20 0  w01 w11 w21 0  w02 w12 w22 0  (0 0 0 0, of the next channel)
 
@@ -33,7 +34,8 @@ def depthwise3x3(
     spec: QuantSpec,
     tail: Tail | None = None,
 ) -> KernelCode:
-    """3x3, stride 1x1 or 2x2, one output channel per input channel, at least two output columns: `applicable`.
+    """3x3, stride 1x1 or 2x2, one output channel per input channel, at least two output columns:
+    `applicable`.
 
     weights: int8 [3, 3, channels]. bias: int32 [channels]. tail: as for `conv`.
 
@@ -52,15 +54,18 @@ def depthwise3x3(
     scratch = [Scratch("pairs", total)]
     if tail is not None:
         scratch.append(Scratch("row", step * s.out_w * s.out_c))
-    constants = [Packed("w", _pack(matrix), admissible=ANYTHING), Packed("k", np.stack([rq.bias, rq.multiplier], 1).astype(np.int32), admissible=ANYTHING)]
+    constants = [
+        Packed("w", _pack(matrix), admissible=ANYTHING),
+        Packed("k", np.stack([rq.bias, rq.multiplier], 1).astype(np.int32), admissible=ANYTHING)
+    ]
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))
     constants.append(Packed("offsets", _offsets(s, pair)))
     fields = {
-        "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h, "out_row": s.out_w * s.out_c,
-        "pad_top": s.pad_top, "step": step, "pair": pair, "left": 2 * s.pad_left * s.in_c,
-        "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
-    }  # fmt: skip
+        "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h,
+        "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "step": step, "pair": pair,
+        "left": 2 * s.pad_left * s.in_c, "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
+    }
     geometry = "static const aot_mve_depthwise_shape shape = {\n"
     geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
     right = "right" if rq.common_right is None else "NULL"
@@ -69,16 +74,17 @@ def depthwise3x3(
         body = geometry + f"aot_mve_depthwise3x3(&shape, {name}, pairs, x, w, k, {right}, offsets, y);\n"
     else:
         body = geometry + _body(s, name, right, tail)
-    return KernelCode(
-        body=body,
-        constants=tuple(constants),
-        scratch=tuple(scratch),
-        includes=INCLUDES,
-        helpers=(*tail_helpers(tail), text),
-        slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, step, unread),
-        note=f"{s.macs} MACs, row pairs of {pair} bytes, "
-        + ("1 gather of 8 half-words per 36 MACs" if s.stride_h == 1 else "1 gather of 8 half-words per 9 MACs"),
-    )
+    return KernelCode(body=body,
+                      constants=tuple(constants),
+                      scratch=tuple(scratch),
+                      includes=INCLUDES,
+                      helpers=(*tail_helpers(tail), text),
+                      slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, step,
+                                    unread),
+                      note=f"{s.macs} MACs, row pairs of {pair} bytes, " +
+                      ("1 gather of 8 half-words per 36 MACs"
+                       if s.stride_h == 1 else "1 gather of 8 half-words per 9 MACs"),
+                      )
 
 
 def _row_pair(s: ConvShape) -> tuple[int, int, int]:
@@ -109,18 +115,22 @@ def _pack(matrix: np.ndarray) -> np.ndarray:
 
 
 def _offsets(s: ConvShape, pair: int) -> np.ndarray:
-    """uint16 [3, 8]: half-words of the neighbourhood where the upper pair is the first or the second; outputs (u32)."""
+    """uint16 [3, 8]: half-words of the neighbourhood where the upper pair is the first or the second; outputs
+    (u32).
+    """
     column = np.repeat(np.arange(4) * 2 * s.in_c, 2)
     second = np.tile([0, pair], 4)
     if s.stride_h == 1:
         outputs = np.array([0, s.out_c, s.out_w * s.out_c, (s.out_w + 1) * s.out_c])
     else:
         outputs = np.arange(4) * s.out_c
-    return np.concatenate([(column + second).astype("<u2"), (column + pair - second).astype("<u2"), outputs.astype("<u4").view("<u2")])
+    return np.concatenate([(column + second).astype("<u2"), (column + pair - second).astype("<u2"),
+                           outputs.astype("<u4").view("<u2")])
 
 
 def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
-    """(name, text) of name(x, w, k, right, gather, scatter, rows, y): two rows (one for stride 2), all channels.
+    """(name, text) of name(x, w, k, right, gather, scatter, rows, y): two rows (one for stride 2), all
+    channels.
 
     rows: how many rows of the output are left.
     """
@@ -130,13 +140,22 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
     partial = (s.out_h % 2 == 1) if square else s.out_w < 4
     if square:
         block = ["vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{x_step}"]
-        block += [f"vmladav.s8 {r}, q0, {q}" for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)]
-        weights = ["vldrb.8 q1, [r5, #4]", "vldrb.8 q3, [r5, #3]", "vldrb.8 q4, [r5, #-1]", "vldrb.8 q2, [r5], #16"]
+        block += [
+            f"vmladav.s8 {r}, q0, {q}"
+            for r, q in zip(("r0", "r2", "r4", "r6"), ("q1", "q2", "q3", "q4"), strict=True)
+        ]
+        weights = [
+            "vldrb.8 q1, [r5, #4]", "vldrb.8 q3, [r5, #3]", "vldrb.8 q4, [r5, #-1]", "vldrb.8 q2, [r5], #16"
+        ]
     else:
-        block = [line for r in ("r0", "r2", "r4", "r6") for line in ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")]
+        block = [
+            line for r in ("r0", "r2", "r4", "r6")
+            for line in ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")
+        ]
         weights = ["vldrb.8 q1, [r5, #4]", "add r5, r5, #16"]
     block += ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
-    block += split_shift(rq) + rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10") + rq.narrow("q0", None, "q7")
+    block += split_shift(rq) + rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10") + rq.narrow(
+        "q0", None, "q7")
     block += ["vpst", "vstrbt.32 q0, [r3, q6]"] if partial else ["vstrb.32 q0, [r3, q6]"]
     block.append(f"addw r3, r3, #{y_step}")
     # A last single row of a pair of rows, or a row shorter than a block: only the first lanes are stored.
@@ -149,7 +168,8 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
 
 
 def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) -> tuple[str, str]:
-    parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"), ("const int32_t *", "k", "r7")]
+    parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
+                  ("const int32_t *", "k", "r7")]
     parameters += [("const int8_t *", "right", "r11"), ("const uint16_t *", "gather", "r0")]
     parameters += [("const uint16_t *", "scatter", "r2"), ("int32_t ", "rows", "r4"), ("int8_t *", "y", "r3")]
     rows, across = (2, 2) if s.stride_h == 1 else (1, 4)
@@ -184,7 +204,8 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
 """
     digest = hashlib.sha256(body.encode()).hexdigest()[:6]
     name = f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}_{digest}"
-    comment = f"/* {rows} row(s) of {s.out_w} outputs, {s.out_c} channels; x: row pairs, w: one past the leading zeros. */\n"
+    comment = (f"/* {rows} row(s) of {s.out_w} outputs, {s.out_c} channels; x: row pairs, w: one past the "
+               "leading zeros. */\n")
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 
@@ -193,7 +214,8 @@ def _body(s: ConvShape, kernel: str, right: str, tail: Tail) -> str:
     """The loops of aot_mve_depthwise3x3, the outputs of a step passing through `row` to the tail."""
     step, out_row = (2 if s.stride_h == 1 else 1), s.out_w * s.out_c
     each = tail_loop(s.out_c, f"row + r * {out_row} + ox * {s.out_c}", ("n", "oy", "ox"), tail)
-    line = f"const int32_t oy = {step} * j + r;\nfor (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{indent(each, 1)}}}\n"
+    line = (f"const int32_t oy = {step} * j + r;\nfor (int32_t ox = 0; ox < {s.out_w}; ox++) "
+            f"{{\n{indent(each, 1)}}}\n")
     inner = f"""\
 aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);
 {kernel}(pairs, w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16, {s.out_h} - {step} * j, row);

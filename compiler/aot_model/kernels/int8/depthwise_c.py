@@ -1,6 +1,8 @@
-"""Depthwise convolution in plain C, for every core and weight zero point: one channel's plane at a time (plane.py).
+"""Depthwise convolution in plain C, for every core and weight zero point: one channel's plane at a time
+(plane.py).
 
-Small kernels are written out tap by tap with the channel's weights in variables; others are two loops over the taps.
+Small kernels are written out tap by tap with the channel's weights in variables; others are two loops over
+the taps.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import admissible_rows, finish_c, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.finish import (
+    admissible_rows,
+    finish_c,
+    requantise_helper,
+    requantise_words,
+    wrapped,
+)
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan, room_for_bias
 from aot_model.kernels.int8.spec import QuantSpec
@@ -45,7 +53,8 @@ def depthwise(
         m, s = quant.channels(oc)
         table = np.stack([b, m, s], axis=1)
     else:
-        table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)], np.int64)
+        table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)],
+                         np.int64)
     width = int(table.shape[1])
     most = room_for_bias(weights.dtype, w.shape[1], quant)
     room = most if int(np.abs(table[:, 0]).max(initial=0)) <= most else None
@@ -53,7 +62,8 @@ def depthwise(
     loops = PlaneLoops(shape, quant, plane, rq, tail, results)
     y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
     out = f"{quant.out_dtype}_t"
-    zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else f" + {-quant.weight_zero_point}"
+    zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else (" + "
+                                                                                f"{-quant.weight_zero_point}")
     zero = zero if quant.weight_zero_point else ""
 
     sum_type, sum_cast = ("int32_t", "") if room is not None else ("uint32_t", "(uint32_t)")
@@ -100,14 +110,16 @@ def depthwise(
         scratch.append(Scratch("results", plane.lines_out * v.size_out, 4, out))
     return KernelCode(
         body=loops.text(compute, ""),
-        constants=(
-            Packed("weights", np.ascontiguousarray(grid).reshape(-1), admissible=ANYTHING),
-            Packed("requantisation", wrapped(table.reshape(-1)), admissible=admissible_rows(rq, width, room)),
-        ),
+        constants=(Packed("weights", np.ascontiguousarray(grid).reshape(-1), admissible=ANYTHING),
+                   Packed("requantisation",
+                          wrapped(table.reshape(-1)),
+                          admissible=admissible_rows(rq, width, room)),
+                   ),
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=loops.slack,
         slack_step=shape.in_c,
-        note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16; requantisation: {rq.form}",
+        note=
+        f"one channel at a time in a plane of {plane.lines} x {plane.length} int16; requantisation: {rq.form}",  # noqa: E501
     )

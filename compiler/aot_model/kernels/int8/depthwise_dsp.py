@@ -1,8 +1,9 @@
 """Depthwise convolution for cores with the DSP extension: one channel's plane at a time, two taps per SMLAD.
 
-The input of one channel is gathered into a plane of int16 with a border (plane.py); neighbours in a line of it are a
-pair of taps for SMLAD. Then the outputs of the channel are written. Nothing of that channel is read any more, so `y`
-may lie on `x` itself. 3x3 kernels are in depthwise3x3_dsp.py, all others are C with SMLAD, four outputs at a time.
+The input of one channel is gathered into a plane of int16 with a border (plane.py); neighbours in a line of
+it are a pair of taps for SMLAD. Then the outputs of the channel are written. Nothing of that channel is read
+any more, so `y` may lie on `x` itself. 3x3 kernels are in depthwise3x3_dsp.py, all others are C with SMLAD,
+four outputs at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from aot_model.ir.admissible import ANYTHING, Range
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.depthwise3x3_dsp import three_by_three
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import finish_c, raw_constants, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.finish import (
+    finish_c,
+    raw_constants,
+    requantise_helper,
+    requantise_words,
+    wrapped,
+)
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
@@ -58,10 +65,18 @@ def depthwise(
     rows = []
     for c in range(oc):
         taps = _packed_taps(grid[c], register, v.dilation)
-        rows.append(np.concatenate([wrapped(start[c : c + 1]), taps, wrapped(np.array(requantise_words(rq, c), np.int64))]))
+        rows.append(
+            np.concatenate(
+                [wrapped(start[c:c + 1]), taps,
+                 wrapped(np.array(requantise_words(rq, c), np.int64))]))
     words = int(rows[0].size)
     helpers: list[str] = []
-    constants = [Packed("weights", np.concatenate(rows), admissible=ANYTHING if rq.form == "raw" or rq.uniform_shift else (Range(0, 31, words - 1, words),))]
+    constants = [
+        Packed("weights",
+               np.concatenate(rows),
+               admissible=ANYTHING if rq.form == "raw" or rq.uniform_shift else
+               (Range(0, 31, words - 1, words),))
+    ]
     scratch = [Scratch("plane", 2 * plane.length * plane.lines, 4, "int16_t")]
     if results:
         size = 4 if rq.form == "raw" else 1
@@ -71,7 +86,9 @@ def depthwise(
         y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
         kernel, text = three_by_three(plane, rq, quant.out_dtype, y_u, y_v)
         helpers.append(text)
-        compute = [f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"]
+        compute = [
+            f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"
+        ]
     else:
         compute = tap_pairs(loops, words, rows[0].size - 1 - len(requantise_words(rq, 0)))
         kernel = "C"
@@ -99,7 +116,9 @@ def depthwise(
 
 
 def _packed_taps(grid: Int64, register: bool, dilation: int) -> npt.NDArray[np.int32]:
-    """One channel's weights [lines, taps]: bytes w0 w1 w2 0 per line (3x3 in registers), else bytes padded to pairs."""
+    """One channel's weights [lines, taps]: bytes w0 w1 w2 0 per line (3x3 in registers), else bytes padded to
+    pairs.
+    """
     lines, taps = grid.shape
     if register:
         four = np.concatenate([grid, np.zeros((lines, 1), np.int64)], axis=1)
@@ -126,25 +145,28 @@ def tap_pairs(loops: PlaneLoops, words: int, tap_words: int) -> list[str]:
     lines = [
         f"const int32_t *constants = weights + {words} * {loops.channel};",
         *([f"const int32_t *finish = constants + {1 + tap_words};"] if rq.form != "raw" else []),
-        f"int32_t taps[{total}];",
-        f"for (int32_t k = 0; k < {total}; k++) {{",
+        f"int32_t taps[{total}];", f"for (int32_t k = 0; k < {total}; k++) {{",
         "    const uint32_t two = (uint32_t)constants[1 + k / 2] >> k % 2 * 16;",
-        "    taps[k] = (int32_t)(((uint32_t)(int8_t)(two & 0xffu) & 0xffffu) | (uint32_t)(int8_t)(two >> 8 & 0xffu) << 16);",
-        "}",
-        f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
+        "    taps[k] = (int32_t)(((uint32_t)(int8_t)(two & 0xffu) & 0xffffu) | (uint32_t)(int8_t)(two >> 8 & "
+        "0xffu) << 16);",
+        "}", f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
         f"    const int16_t *from = plane + u * {u.stride * plane.length};",
         f"    {cast} *to = {target} + u * {y_u};",
     ]
 
     def block(count: int) -> list[str]:
         def taps_at(offset: str, tap: str) -> list[str]:
-            return [f"sum{i} = dsp_smlad_at(at + {offset}{i * v.stride}, {tap}, sum{i});" for i in range(count)]
+            return [
+                f"sum{i} = dsp_smlad_at(at + {offset}{i * v.stride}, {tap}, sum{i});" for i in range(count)
+            ]
 
         out = [f"int32_t sum{i} = constants[0];" for i in range(count)]
         if total <= UNROLLED_PAIRS:
             for k in range(u.kernel):
                 out += ["{", f"    const int16_t *at = from + {k * u.dilation * plane.length};"]
-                out += ["    " + t for j in range(pairs) for t in taps_at(f"{2 * j} + ", f"taps[{k * pairs + j}]")]
+                out += [
+                    "    " + t for j in range(pairs) for t in taps_at(f"{2 * j} + ", f"taps[{k * pairs + j}]")
+                ]
                 out.append("}")
         else:
             out += [

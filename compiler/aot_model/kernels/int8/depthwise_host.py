@@ -1,7 +1,8 @@
 """int8 depthwise convolution with AVX2: channels in the lanes, taps in pairs.
 
-Two taps of 16 channels are interleaved to pairs of int16 and multiplied with the pairs of their weights: per pixel and pair
-two loads, two interleavings and two multiply-adds, 32 products. Weights: [block of 16 channels][pair of taps][channel][2].
+Two taps of 16 channels are interleaved to pairs of int16 and multiplied with the pairs of their weights: per
+pixel and pair two loads, two interleavings and two multiply-adds, 32 products. Weights: [block of 16
+channels][pair of taps][channel][2].
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str) -> tuple[str,
     places = [f" + {p} * pixel" if p > 1 else " + pixel" if p else "" for p in range(pixels)]
     lines = []
     for v, at in (("a", "table"), ("b", "table + 8")):
-        lines.append(f"    q8_acc {v}0 = q8_load({at}){''.join(f', {v}{p} = {v}0' for p in range(1, pixels))};")
+        lines.append(
+            f"    q8_acc {v}0 = q8_load({at}){''.join(f', {v}{p} = {v}0' for p in range(1, pixels))};")
     lines += [
         f"    for (int32_t k = 0; k < pairs; k++, offsets += 2, w += {2 * BLOCK}) {{",
         f"        const q8_weights u = q8_weights_{weights}(w), v = q8_weights_{weights}(w + {BLOCK});",
@@ -43,7 +45,10 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str) -> tuple[str,
             f"        b{p} = q8_dot(b{p}, v, q8_high_channels(s{p}, t{p}));",
         ]
     lines.append("    }")
-    lines += [f"    {end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);" for p, place in enumerate(places)]
+    lines += [
+        f"    {end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);"
+        for p, place in enumerate(places)
+    ]
     lines += ["    (void)pixel;", "    (void)next;"] if pixels == 1 else []
     return name, f"""\
 /* {pixels} pixel(s) x {BLOCK} channels, taps in pairs at x + offsets. */
@@ -74,10 +79,15 @@ def depthwise(
     v = view(s, PIXELS, oc // s.in_c)
     kind = "int8" if (np.abs(w * 2 + 1) <= 255).all() else "int16"
 
-    # few channels: adjacent pixels of a row are adjacent in the tile and in the output, so they are channels as well
+    # few channels: adjacent pixels of a row are adjacent in the tile and in the output, so they are channels
+    # as well
     fold = BLOCK // oc if BLOCK % oc == 0 and s.stride_w == 1 and v.out_w % (BLOCK // oc) == 0 else 1
     count, lanes_used = taps.shape[0], oc * fold
-    places = [ky * s.dilation_h * v.pitch + kx * s.dilation_w * v.pixel for ky in range(s.kernel_h) for kx in range(s.kernel_w)]
+    places = [
+        ky * s.dilation_h * v.pitch + kx * s.dilation_w * v.pixel
+        for ky in range(s.kernel_h)
+        for kx in range(s.kernel_w)
+    ]
     offsets = np.array([*places, *places[-1:]][: count + count % 2], np.int32)
     pairs = offsets.size // 2
     padded = np.zeros((-(-lanes_used // BLOCK) * BLOCK, 2 * pairs), np.int64)
@@ -85,22 +95,27 @@ def depthwise(
     end = finish(BLOCK, rq, quant, AVX2)
     packed, entries = [], []
     for first in range(0, lanes_used, BLOCK):
-        packed.append(padded[first + AVX2.block_channels(BLOCK)].reshape(BLOCK, pairs, 2).transpose(1, 0, 2).astype(kind).reshape(-1))
+        packed.append(padded[first
+                             + AVX2.block_channels(BLOCK)].reshape(BLOCK, pairs,
+                                                                   2).transpose(1, 0,
+                                                                                2).astype(kind).reshape(-1))
         channels = np.arange(first, first + BLOCK)
-        entries.append(table(BLOCK, rq, b + rq.bias_shift, np.where(channels < lanes_used, channels % oc, -1), AVX2))
+        entries.append(
+            table(BLOCK, rq, b + rq.bias_shift, np.where(channels < lanes_used, channels % oc, -1), AVX2))
 
     texts: dict[str, str] = {}
 
     def call(pixels: int, x: str, at: str, entry: str, y: str, channels: int) -> str:
         name, text = micro_kernel(pixels, end, kind, quant.out_dtype)
         texts[name] = text
-        return f"{name}({x}, {fold * v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, {lanes_used}, {channels});"
+        return (f"{name}({x}, {fold * v.stride_w * v.pixel}, offsets, {pairs}, {at}, {entry}, {y}, "
+                f"{lanes_used}, {channels});")
 
     whole, size = lanes_used // BLOCK * BLOCK, packed[0].size
     sweeps = [
-        Sweep(first, n, BLOCK, PIXELS, first // BLOCK * size, size, first // BLOCK * end.words, end.words, first, BLOCK, call, fold)
-        for first, n in ((0, whole), (whole, lanes_used - whole)) if n
-    ]  # fmt: skip
+        Sweep(first, n, BLOCK, PIXELS, first // BLOCK * size, size, first // BLOCK * end.words, end.words,
+              first, BLOCK, call, fold) for first, n in ((0, whole), (whole, lanes_used - whole)) if n
+    ]
     loops = Loops(shape, v, quant, AVX2, sweeps, tail, quant.x_zero_point)
     body = loops.text()
     tiles = tile_helpers(v, quant.x_dtype, AVX2)

@@ -26,11 +26,12 @@ def depthwise(
 ) -> KernelCode:
     """One or more output channels of each input channel.
 
-    weights: int8 [kernel_h, kernel_w, in_c * multiplier]. bias: int32 [out_c]. tail: gets the requantised, clamped
-    outputs instead of the store to y, one at a time.
+    weights: int8 [kernel_h, kernel_w, in_c * multiplier]. bias: int32 [out_c]. tail: gets the requantised,
+    clamped outputs instead of the store to y, one at a time.
 
     Raises:
         ValueError: a layer that is not `applicable`.
     """
-    kernel = depthwise3x3_mve.depthwise3x3 if depthwise3x3_mve.applicable(shape) else depthwise_taps_mve.depthwise_taps
+    kernel = depthwise3x3_mve.depthwise3x3 if depthwise3x3_mve.applicable(
+        shape) else depthwise_taps_mve.depthwise_taps
     return kernel(shape, weights, bias, spec, tail)

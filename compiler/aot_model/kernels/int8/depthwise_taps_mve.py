@@ -1,9 +1,9 @@
 """Depthwise convolution of any kernel size, int8, Helium: gathers of eight taps of one channel.
 
-A gather of eight bytes, widened to int16, brings eight taps of one channel wherever they lie; VMLADAVA.S16 multiplies
-them with eight weights: 2 instructions per 8 taps. The channel's weights and the taps' offsets stay in registers along
-the row where there are at most 16 taps. An image that needs padding passes through a ring of padded rows, which also
-lets the output overwrite the input.
+A gather of eight bytes, widened to int16, brings eight taps of one channel wherever they lie; VMLADAVA.S16
+multiplies them with eight weights: 2 instructions per 8 taps. The channel's weights and the taps' offsets
+stay in registers along the row where there are at most 16 taps. An image that needs padding passes through a
+ring of padded rows, which also lets the output overwrite the input.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def depthwise_taps(
 
 
 def applicable(shape: ConvShape) -> bool:
-    """Whether `depthwise_taps` takes a geometry: steps are 12 bits, offsets 16, a channel's weights within reach."""
+    """Whether `depthwise_taps` takes a geometry: steps are 12 bits, offsets 16, a channel's weights within
+    reach.
+    """
     s = _along_the_row(shape)
     if s.out_c % s.in_c or s.out_c > 1023 or s.in_c * s.stride_w > 4095 or s.kernel_h * s.kernel_w > 128:
         return False
@@ -104,13 +106,16 @@ def _along_the_row(s: ConvShape) -> ConvShape:
 def _plan(s: ConvShape) -> _Plan:
     tall, wide = (s.kernel_h - 1) * s.dilation_h + 1, (s.kernel_w - 1) * s.dilation_w + 1
     columns = (s.out_w - 1) * s.stride_w + wide
-    padded = s.pad_top > 0 or s.pad_left > 0 or (s.out_h - 1) * s.stride_h + tall > s.in_h or (s.out_w - 1) * s.stride_w + wide > s.in_w
+    padded = s.pad_top > 0 or s.pad_left > 0 or (s.out_h - 1) * s.stride_h + tall > s.in_h or (
+        s.out_w - 1) * s.stride_w + wide > s.in_w
     slots, row = (tall, columns * s.in_c) if padded else (0, s.in_w * s.in_c)
     return _Plan(s, -(-s.kernel_h * s.kernel_w // 8), slots, row, s.out_c // s.in_c)
 
 
 def _offsets(p: _Plan) -> np.ndarray:
-    """uint16 [phases, chunks, 8]: taps' offsets for each position of the ring's oldest row; outputs' (u32) behind."""
+    """uint16 [phases, chunks, 8]: taps' offsets for each position of the ring's oldest row; outputs' (u32)
+    behind.
+    """
     s = p.shape
     rows = np.arange(s.kernel_h) * s.dilation_h
     columns = np.arange(s.kernel_w) * s.dilation_w * s.in_c
@@ -155,20 +160,26 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
                 block += [f"subw r1, r1, #{p.step}"] * pixels if pixels * p.step > 4095 else [
                     f"subw r1, r1, #{pixels * p.step}"]  # fmt: skip
     block += ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
-    block += split_shift(rq) + rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10") + rq.narrow("q0", None, "q7")
+    block += split_shift(rq) + rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10") + rq.narrow(
+        "q0", None, "q7")
     block += ["vpst", "vstrbt.32 q0, [r3, q6]"] if pixels < 4 else ["vstrb.32 q0, [r3, q6]"]
     block.append(f"addw r3, r3, #{pixels * s.out_c}")
     per_channel = ["ldrd r12, r8, [r7], #8"]
     per_channel += [f"ldrsb r10, [r5, #{8 * p.chunks}]"] if rq.common_right is None else []
     per_channel += [f"vldrb.s16 q{1 + i}, [r5, #{8 * i}]" for i in range(p.chunks) if resident]
     lines = [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(p.chunks) if resident]
-    lines += ["vldrw.32 q6, [r2]", *([f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < 4 else []), f"movw r9, #{s.in_c}"]
+    lines += [
+        "vldrw.32 q6, [r2]", *([f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < 4 else []),
+        f"movw r9, #{s.in_c}"
+    ]
     steps = (pixels * p.step, pixels * s.out_c)
     # r5 moves on at the end of a channel, before the loop's own count.
     loop = channel_loop(per_channel, block, s.out_w, pixels, steps, (1, p.multiplier))
     lines += [*loop[:-2], f"addw r5, r5, #{record}", *loop[-2:]]
-    parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"), ("const int32_t *", "k", "r7")]
-    parameters += [("const uint16_t *", "taps", "r11"), ("const uint16_t *", "scatter", "r2"), ("int8_t *", "y", "r3")]
+    parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
+                  ("const int32_t *", "k", "r7")]
+    parameters += [("const uint16_t *", "taps", "r11"), ("const uint16_t *", "scatter", "r2"),
+                   ("int8_t *", "y", "r3")]
     right = f"w[{record} * c + {8 * p.chunks}]"
     body = f"""\
 {{
@@ -195,7 +206,8 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
 """
     digest = hashlib.sha256(body.encode()).hexdigest()[:6]
     name = f"aot_mve_depthwise_t{s.kernel_h * s.kernel_w}_c{s.out_c}_{digest}"
-    comment = f"/* One row of {s.out_w} outputs, {s.in_c} channels, {s.kernel_h} x {s.kernel_w} taps at given offsets. */\n"
+    comment = (f"/* One row of {s.out_w} outputs, {s.in_c} channels, {s.kernel_h} x {s.kernel_w} taps at "
+               "given offsets. */\n")
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 

@@ -1,12 +1,13 @@
 """The Helium micro-kernel of convolutions and matrix products: dot products along the depth with VMLADAVA.
 
-VMLADAVA.S8 multiplies 16 pairs of bytes and adds all products to a core register. A block is `pixels` x `channels` =
-up to eight accumulators, which are the eight even core registers (the only ones that VMLADAVA can name); the pointers
-live in the odd ones. Per 16 values of depth a block of 2 x 4 takes 6 loads for 8 multiplications, 128 MACs.
+VMLADAVA.S8 multiplies 16 pairs of bytes and adds all products to a core register. A block is `pixels` x
+`channels` = up to eight accumulators, which are the eight even core registers (the only ones that VMLADAVA
+can name); the pointers live in the odd ones. Per 16 values of depth a block of 2 x 4 takes 6 loads for 8
+multiplications, 128 MACs.
 
-The weights are one stream in the order of reading: for each block of channels, for each chunk of depth, 16 weights of
-each channel; then the block's requantisation constants. The depth is padded to a multiple of 4 only: a rest of at
-most 4 or 8 is multiplied in 32- or 16-bit lanes, which load 4 or 8 bytes.
+The weights are one stream in the order of reading: for each block of channels, for each chunk of depth, 16
+weights of each channel; then the block's requantisation constants. The depth is padded to a multiple of 4
+only: a rest of at most 4 or 8 is multiplied in 32- or 16-bit lanes, which load 4 or 8 bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ STRAIGHT = 12
 
 
 def chunk_widths(depth: int) -> list[int]:
-    """How a dot product of `depth` values is cut: 16s, then one of 4, 8 or 16 that may reach beyond the depth."""
+    """How a dot product of `depth` values is cut: 16s, then one of 4, 8 or 16 that may reach beyond the
+    depth.
+    """
     rest = depth % 16
     return [16] * (depth // 16) + ([4 if rest <= 4 else 8 if rest <= 8 else 16] if rest else [])
 
@@ -45,7 +48,8 @@ class Dot:
 def pack(weights: np.ndarray, rq: Requantiser, block: int) -> np.ndarray:
     """The stream of weights [channels, depth] int8 and constants in the order in which `dot` reads it.
 
-    Channels beyond the last are zeros. A block of eight takes its constants as channels 0, 2, 4, 6, then 1, 3, 5, 7.
+    Channels beyond the last are zeros. A block of eight takes its constants as channels 0, 2, 4, 6, then 1,
+    3, 5, 7.
     """
     channels, depth = weights.shape
     widths = chunk_widths(depth)
@@ -66,8 +70,9 @@ def pack(weights: np.ndarray, rq: Requantiser, block: int) -> np.ndarray:
 def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> Dot:
     """The micro-kernel `name(x0[, x1], w, channels, y0[, y1])`: `pixels` pixels times all channels.
 
-    pixels x block is 2 x 4, 1 x 4 or 1 x 8. It reads Dot.depth bytes of each pixel (two pixels may be the same, then
-    so may their outputs) and writes exactly `channels` bytes of each output. Layers of one depth share its text.
+    pixels x block is 2 x 4, 1 x 4 or 1 x 8. It reads Dot.depth bytes of each pixel (two pixels may be the
+    same, then so may their outputs) and writes exactly `channels` bytes of each output. Layers of one depth
+    share its text.
     """
     widths = chunk_widths(depth)
     padded = sum(widths)
@@ -75,8 +80,8 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     lines = _straight(widths, pixels, block) if len(widths) <= STRAIGHT else _looped(widths, pixels, block)
     x = ["x0", "x1"][:pixels]
     y = ["y0", "y1"][:pixels]
-    # Widening loads and narrowing stores take low registers only: r1, r3, r5, r7. Two pixels with a rest of the depth
-    # would need a fifth one, for y1: then it moves through r0.
+    # Widening loads and narrowing stores take low registers only: r1, r3, r5, r7. Two pixels with a rest of
+    # the depth would need a fifth one, for y1: then it moves through r0.
     low = {"w", *y, *(x if widths[-1] < 16 else [])}
     spare = len(low) > 4
     if spare:
@@ -87,11 +92,13 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
         lines += [line for p in x for line in _rewind(p, padded)]
     lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
     # q5 is free: it holds what all blocks share.
-    shared = ["vldrw.32 q5, [%[w]], #16"] if rq.common_multiplier is not None else rq.zero_point_constant("q5")
+    shared = ["vldrw.32 q5, [%[w]], #16"
+              ] if rq.common_multiplier is not None else rq.zero_point_constant("q5")
     code = [*shared, "1:", *lines]
     outs = ["w", "left", *y, *(x if mutable else [])]
     ins = [] if mutable else x
-    parameters = [f"const int8_t *{p}" for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
+    parameters = [f"const int8_t *{p}"
+                  for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
     pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
     twin = _twin(widths, rq, pixels, block)
     body = f"""\
@@ -118,9 +125,9 @@ def _pin(operands: list[str]) -> str:
     """C that puts the operands into the odd registers, low ones first."""
     types = {"left": "int32_t ", "y0": "int8_t *", "y1": "int8_t *"}
     return "".join(
-        f'    register {types.get(name, "const int8_t *")}{name}_ __asm__("{register}") = {"channels" if name == "left" else name};\n'
-        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False)
-    )
+        f'    register {types.get(name, "const int8_t *")}{name}_ __asm__("{register}") = '
+        f'{"channels" if name == "left" else name};\n'
+        for name, register in zip(operands, ("r1", "r3", "r5", "r7", "r9", "r11"), strict=False))
 
 
 def _load(width: int) -> str:
@@ -132,7 +139,9 @@ def _multiply(width: int, first: bool) -> str:
 
 
 def _chunk(width: int, pixels: int, block: int, first: bool, offset: int | None) -> list[str]:
-    """One chunk of depth: pixels in q0, q1, weights in q2, q3 by turns. offset None: the pixel pointers advance."""
+    """One chunk of depth: pixels in q0, q1, weights in q2, q3 by turns. offset None: the pixel pointers
+    advance.
+    """
     at = [f"[%[x{p}], #{offset}]" if offset is not None else f"[%[x{p}]], #{width}" for p in range(pixels)]
     lines = []
     for c in range(block):
@@ -154,7 +163,9 @@ def _straight(widths: list[int], pixels: int, block: int) -> list[str]:
 
 
 def _looped(widths: list[int], pixels: int, block: int) -> list[str]:
-    """First chunks straight, then a loop of UNROLL, then the rest. The count of channels waits in q7 meanwhile."""
+    """First chunks straight, then a loop of UNROLL, then the rest. The count of channels waits in q7
+    meanwhile.
+    """
     rest = [w for w in widths if w < 16]
     whole = len(widths) - len(rest)
     head = (whole - 1) % UNROLL + 1
@@ -174,14 +185,16 @@ def _rewind(pointer: str, distance: int) -> list[str]:
     if distance < 4096:
         return [f"subw %[{pointer}], %[{pointer}], #{distance}"]
     low, high = distance & 0xFFFF, distance >> 16
-    return [f"movw r0, #{low}", *([f"movt r0, #{high}"] if high else []), f"sub %[{pointer}], %[{pointer}], r0"]
+    return [
+        f"movw r0, #{low}", *([f"movt r0, #{high}"] if high else []), f"sub %[{pointer}], %[{pointer}], r0"
+    ]
 
 
 def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool) -> list[str]:
     """Accumulators to vectors q6 (and q7), requantisation, store.
 
-    Lanes: 2 x 4: q6 is pixel 0, q7 pixel 1. 1 x 8: q6 the even channels, q7 the odd ones, so that narrowing puts them
-    in order. 1 x 4: q6.
+    Lanes: 2 x 4: q6 is pixel 0, q7 pixel 1. 1 x 8: q6 the even channels, q7 the odd ones, so that narrowing
+    puts them in order. 1 x 4: q6.
     """
     lines = []
     common = rq.common_multiplier is not None
@@ -189,20 +202,25 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
     for v, vector in enumerate(vectors):
         step = len(vectors)
         a = [ACCUMULATORS[v + step * i] for i in range(4)]
-        lines += [f"vmov {vector}[2], {vector}[0], {a[0]}, {a[2]}", f"vmov {vector}[3], {vector}[1], {a[1]}, {a[3]}"]
+        lines += [
+            f"vmov {vector}[2], {vector}[0], {a[0]}, {a[2]}", f"vmov {vector}[3], {vector}[1], {a[1]}, {a[3]}"
+        ]
     for v, vector in enumerate(vectors):
         if v == 0 or pixels == 1:
             lines.append("vldrw.32 q0, [%[w]], #16")
             lines += ["vldrw.32 q1, [%[w]], #16"] if not common else []
             lines += ["vldrb.s32 q2, [%[w]], #4"] if rq.has_left else []
             lines += ["vldrb.s32 q3, [%[w]], #4"] if rq.common_right is None else []
-        lines += [f"vadd.i32 {vector}, {vector}, q0", *rq.vector(vector, "q4", "q5" if common else "q1", "q2", "q3")]
+        lines += [
+            f"vadd.i32 {vector}, {vector}, q0", *rq.vector(vector, "q4", "q5" if common else "q1", "q2", "q3")
+        ]
     lines += rq.narrow("q6", "q7" if len(vectors) == 2 else None, "q0", None if common else "q5")
     if block == 8:
         store = [("vstrb{t}.16", "q6, [%[y0]], #8")]
     elif pixels == 2:
         second = "[r0]" if spare else "[%[y1]], #4"
-        store = [("vstrb{t}.32", "q6, [%[y0]], #4"), ("vshr{t}.u32", "q6, q6, #16"), ("vstrb{t}.32", f"q6, {second}")]
+        store = [("vstrb{t}.32", "q6, [%[y0]], #4"), ("vshr{t}.u32", "q6, q6, #16"),
+                 ("vstrb{t}.32", f"q6, {second}")]
     else:
         store = [("vstrb{t}.32", "q6, [%[y0]], #4")]
     if spare:
@@ -248,9 +266,11 @@ def _twin(widths: list[int], rq: Requantiser, pixels: int, block: int) -> str:
             memcpy(&bias, record + 4 * ({lane}), 4);
 """
     if not common:
-        out += f"            int32_t multiplier;\n            memcpy(&multiplier, record + 16 + 4 * ({lane}), 4);\n"
+        out += ("            int32_t multiplier;\n            memcpy(&multiplier, record + 16 + 4 * "
+                f"({lane}), 4);\n")
     left = f"record[{rq.shifts_at} + {lane}]"
     right = f"record[{rq.shifts_at + 4 * rq.has_left} + {lane}]"
     for p in range(pixels):
-        out += f"            y{p}[first + c] = {rq.scalar(f'(int32_t)((uint32_t)acc[{p}][c] + (uint32_t)bias)', 'multiplier', left, right)};\n"
+        out += (f"            y{p}[first + c] = "
+                f"{rq.scalar(f'(int32_t)((uint32_t)acc[{p}][c] + (uint32_t)bias)', 'multiplier', left, right)};\n")  # noqa: E501
     return out + f"        }}\n        w += {weight_bytes + record * step};\n    }}\n"

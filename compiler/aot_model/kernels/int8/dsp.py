@@ -1,7 +1,9 @@
-"""The DSP extension as a table: two int16 in a core register, assembly on named registers and its C twin from one schedule.
+"""The DSP extension as a table: two int16 in a core register, assembly on named registers and its C twin from
+one schedule.
 
-A schedule is a list of `Op` and `Load` on registers. Printed as assembly it is the body of a micro-kernel; printed as C, on
-variables of the registers' names, it is the twin for other compilers, which tests run on the host under sanitizers.
+A schedule is a list of `Op` and `Load` on registers. Printed as assembly it is the body of a micro-kernel;
+printed as C, on variables of the registers' names, it is the twin for other compilers, which tests run on the
+host under sanitizers.
 """
 
 from __future__ import annotations
@@ -55,38 +57,57 @@ def _greater(kind: str) -> object:
     return of_bytes
 
 
-def _row(text: str, count: int, meaning: object, assembly: str = "", operand: Operand = WORD, last: Operand | None = None) -> CoreInstruction:
+def _row(text: str,
+         count: int,
+         meaning: object,
+         assembly: str = "",
+         operand: Operand = WORD,
+         last: Operand | None = None) -> CoreInstruction:
     operands = (*[operand] * (count - 1), last or operand) if count else ()
     return CoreInstruction(text, operands, operand, meaning, assembly)  # type: ignore[arg-type]
 
 
 DSP = InstructionSet(
     "DSP extension", HEADER, "", {
-        "smlad": _row("dsp_smlad({0}, {1}, {2})", 3, lambda a, b, c: c + _low(a) * _low(b) + (a >> 16) * (b >> 16), "smlad {d}, {0}, {1}, {2}"),
-        "smlabt": _row("dsp_smlabt({0}, {1}, {2})", 3, lambda a, b, c: c + _low(a) * (b >> 16), "smlabt {d}, {0}, {1}, {2}"),
-        "smlatb": _row("dsp_smlatb({0}, {1}, {2})", 3, lambda a, b, c: c + (a >> 16) * _low(b), "smlatb {d}, {0}, {1}, {2}"),
-        "smmlar": _row("dsp_smmlar({0}, {1}, {2})", 3, lambda a, b, c: c + ((a * b + (1 << 31)) >> 32), "smmlar {d}, {0}, {1}, {2}",
-                       last=Operand("int32_t", "int32", 1, -(1 << 30), 1 << 30)),
-        "sxtb16": _row("dsp_sxtb16({0})", 1, _bytes(0, np.int8), "sxtb16 {d}, {0}"),
-        "sxtb16_ror8": _row("dsp_sxtb16_ror8({0})", 1, _bytes(8, np.int8), "sxtb16 {d}, {0}, ror #8"),
-        "uxtb16": _row("dsp_uxtb16({0})", 1, _bytes(0, np.uint8), "uxtb16 {d}, {0}"),
-        "uxtb16_ror8": _row("dsp_uxtb16_ror8({0})", 1, _bytes(8, np.uint8), "uxtb16 {d}, {0}, ror #8"),
-        "ssat8": _row("dsp_ssat8({0})", 1, lambda a: np.clip(a, -128, 127), "ssat {d}, #8, {0}"),
-        "usat8": _row("dsp_usat8({0})", 1, lambda a: np.clip(a, 0, 255), "usat {d}, #8, {0}"),
-        "ssat8_asr": _row("dsp_ssat8({0} >> {1})", 2, lambda a, s: np.clip(a >> s, -128, 127), "ssat {d}, #8, {0}, asr {1}", last=_SHIFT),
-        "usat8_asr": _row("dsp_usat8({0} >> {1})", 2, lambda a, s: np.clip(a >> s, 0, 255), "usat {d}, #8, {0}, asr {1}", last=_SHIFT),
-        "asr": _row("{0} >> {1}", 2, lambda a, s: a >> s, "asr {d}, {0}, {1}", last=_SHIFT),
-        "lsl": _row("(int32_t)((uint32_t){0} << {1})", 2, lambda a, s: a << s, "lsl {d}, {0}, {1}", last=_SHIFT),
-        "sub": _row("dsp_sub({0}, {1})", 2, lambda a, b: a - b, "sub {d}, {0}, {1}"),
-        "add_sign": _row("{0} + ({1} >> 31)", 2, lambda a, b: a + (b >> 31), "add {d}, {0}, {1}, asr #31", Operand("int32_t", "int32", 1, -(1 << 30), 1 << 30)),
+        "smlad": _row("dsp_smlad({0}, {1}, {2})", 3, lambda a, b, c: c + _low(a) * _low(b) + (a >> 16) *
+                      (b >> 16), "smlad {d}, {0}, {1}, {2}"), "smlabt": _row(
+                          "dsp_smlabt({0}, {1}, {2})", 3, lambda a, b, c: c + _low(a) *
+                          (b >> 16), "smlabt {d}, {0}, {1}, {2}"), "smlatb": _row(
+                              "dsp_smlatb({0}, {1}, {2})", 3, lambda a, b, c: c +
+                              (a >> 16) * _low(b), "smlatb {d}, {0}, {1}, {2}"),
+        "smmlar": _row("dsp_smmlar({0}, {1}, {2})",
+                       3,
+                       lambda a, b, c: c + ((a * b + (1 << 31)) >> 32),
+                       "smmlar {d}, {0}, {1}, {2}",
+                       last=Operand("int32_t", "int32", 1, -(1 << 30), 1 << 30)), "sxtb16": _row(
+                           "dsp_sxtb16({0})", 1, _bytes(0, np.int8), "sxtb16 {d}, {0}"), "sxtb16_ror8": _row(
+                               "dsp_sxtb16_ror8({0})", 1, _bytes(8, np.int8), "sxtb16 {d}, {0}, ror #8"),
+        "uxtb16": _row("dsp_uxtb16({0})", 1, _bytes(0, np.uint8), "uxtb16 {d}, {0}"), "uxtb16_ror8": _row(
+            "dsp_uxtb16_ror8({0})", 1, _bytes(8, np.uint8), "uxtb16 {d}, {0}, ror #8"), "ssat8": _row(
+                "dsp_ssat8({0})", 1, lambda a: np.clip(a, -128, 127), "ssat {d}, #8, {0}"), "usat8": _row(
+                    "dsp_usat8({0})", 1, lambda a: np.clip(a, 0, 255), "usat {d}, #8, {0}"),
+        "ssat8_asr": _row("dsp_ssat8({0} >> {1})",
+                          2,
+                          lambda a, s: np.clip(a >> s, -128, 127),
+                          "ssat {d}, #8, {0}, asr {1}",
+                          last=_SHIFT), "usat8_asr": _row("dsp_usat8({0} >> {1})",
+                                                          2,
+                                                          lambda a, s: np.clip(a >> s, 0, 255),
+                                                          "usat {d}, #8, {0}, asr {1}",
+                                                          last=_SHIFT),
+        "asr": _row("{0} >> {1}", 2, lambda a, s: a >> s, "asr {d}, {0}, {1}", last=_SHIFT), "lsl": _row(
+            "(int32_t)((uint32_t){0} << {1})", 2, lambda a, s: a << s, "lsl {d}, {0}, {1}", last=_SHIFT),
+        "sub": _row("dsp_sub({0}, {1})", 2, lambda a, b: a - b, "sub {d}, {0}, {1}"), "add_sign": _row(
+            "{0} + ({1} >> 31)", 2, lambda a, b: a +
+            (b >> 31), "add {d}, {0}, {1}, asr #31", Operand("int32_t", "int32", 1, -(1 << 30), 1 << 30)),
         "at_least": _row("{0} < {1} ? {1} : {0}", 2, np.maximum, "cmp {d}, {1}; it lt; movlt {d}, {1}"),
         "at_most": _row("{0} > {1} ? {1} : {0}", 2, np.minimum, "cmp {d}, {1}; it gt; movgt {d}, {1}"),
-        "sxtab16": _row("dsp_sxtab16({0}, {1})", 2, _added(np.int8), operand=_UNSIGNED),
-        "uxtab16": _row("dsp_uxtab16({0}, {1})", 2, _added(np.uint8), operand=_UNSIGNED),
-        "max_int8": _row("dsp_max_int8({0}, {1})", 2, _greater("i1"), operand=_UNSIGNED),
-        "max_uint8": _row("dsp_max_uint8({0}, {1})", 2, _greater("u1"), operand=_UNSIGNED),
+        "sxtab16": _row("dsp_sxtab16({0}, {1})", 2, _added(np.int8), operand=_UNSIGNED), "uxtab16": _row(
+            "dsp_uxtab16({0}, {1})", 2, _added(np.uint8), operand=_UNSIGNED), "max_int8": _row(
+                "dsp_max_int8({0}, {1})", 2, _greater("i1"), operand=_UNSIGNED), "max_uint8": _row(
+                    "dsp_max_uint8({0}, {1})", 2, _greater("u1"), operand=_UNSIGNED),
     },
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +122,8 @@ class Op:
     def assembly(self) -> list[str]:
         row = DSP.instructions[self.name]
         assert isinstance(row, CoreInstruction) and row.assembly
-        return row.assembly.format(*(o if isinstance(o, str) else f"#{o}" for o in self.operands), d=self.to).split("; ")
+        return row.assembly.format(*(o if isinstance(o, str) else f"#{o}" for o in self.operands),
+                                   d=self.to).split("; ")
 
     @property
     def c(self) -> str:
@@ -123,7 +145,10 @@ class Load:
     def assembly(self) -> list[str]:
         if len(self.to) > 2:
             return [f"ldmia {self.pointer}!, {{{self.to[0]}-{self.to[-1]}}}"]
-        return [f"ldr{'d' if len(self.to) == 2 else ''} {', '.join(self.to)}, [{self.pointer}], #{4 * len(self.to)}"]
+        return [
+            f"ldr{'d' if len(self.to) == 2 else ''} {', '.join(self.to)}, [{self.pointer}], "
+            f"#{4 * len(self.to)}"
+        ]
 
     @property
     def c(self) -> str:

@@ -1,7 +1,8 @@
-"""Requantisation as a schedule: assembly on named registers, its C twin and inline C from one list; and the plain rule.
+"""Requantisation as a schedule: assembly on named registers, its C twin and inline C from one list; and the
+plain rule.
 
-All follow a `Requantise` (see requantise.py). Constants of one channel are {multiplier, offset[, shift]}, in that order.
-The C needs the header of dsp.py.
+All follow a `Requantise` (see requantise.py). Constants of one channel are {multiplier, offset[, shift]}, in
+that order. The C needs the header of dsp.py.
 """
 
 from __future__ import annotations
@@ -41,16 +42,27 @@ def form_name(rq: Requantise, out_dtype: str) -> str:
     """Suffix of a micro-kernel's name: everything of the requantisation that its text depends on."""
     if rq.form == "raw":
         return "raw"
-    parts = [rq.form, str(int(rq.shift[0])) if rq.uniform_shift else "v", "s8" if out_dtype == "int8" else "u8"]
-    parts += [f"{n}{v}".replace("-", "n") for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None]
+    parts = [
+        rq.form,
+        str(int(rq.shift[0])) if rq.uniform_shift else "v", "s8" if out_dtype == "int8" else "u8"
+    ]
+    parts += [
+        f"{n}{v}".replace("-", "n") for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None
+    ]
     return "_".join(parts)
 
 
-def requantise(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str, constants: tuple[str, str, str, str], fetch: Schedule, clamp: bool = False) -> Schedule:
+def requantise(rq: Requantise,
+               accs: tuple[str, ...],
+               align: int,
+               out_dtype: str,
+               constants: tuple[str, str, str, str],
+               fetch: Schedule,
+               clamp: bool = False) -> Schedule:
     """Requantises one channel's accumulators in place; they come shifted left by `align`.
 
-    constants: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded just before it is used.
-    clamp: compare with both ends where there are clamps at all, and do not saturate before.
+    constants: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded just before it
+    is used. clamp: compare with both ends where there are clamps at all, and do not saturate before.
     """
     if rq.form == "raw":
         return [op("asr", a, a, align) for a in accs] if align else []
@@ -66,9 +78,16 @@ def requantise(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str
         if rq.form == "affine":
             lines.append(op("smmlar", a, a, m, c))
         else:
-            lines += [op("asr", a, a, align - 1) if align else op("lsl", a, a, 1), op("add_sign", free, c, a), op("smmlar", a, a, m, free)]
+            lines += [
+                op("asr", a, a, align - 1) if align else op("lsl", a, a, 1),
+                op("add_sign", free, c, a),
+                op("smmlar", a, a, m, free)
+            ]
         if not rq.uniform_shift:
-            lines += [*([op("asr", a, a, align)] if rq.form == "affine" and align else []), *fetch, op("asr", a, a, variable)]
+            lines += [
+                *([op("asr", a, a, align)] if rq.form == "affine" and align else []), *fetch,
+                op("asr", a, a, variable)
+            ]
         if rq.uniform_shift and fixed:
             lines.append(op("asr" if compare else f"{saturate}_asr", a, a, fixed))
         elif not compare:
@@ -79,14 +98,18 @@ def requantise(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str
 
 
 def finish_c(rq: Requantise, out_dtype: str, constants: str) -> list[str]:
-    """C that turns the accumulator `v` into the clamped value; `constants`: a pointer to {multiplier, offset[, shift]}."""
+    """C that turns the accumulator `v` into the clamped value; `constants`: a pointer to {multiplier,
+    offset[, shift]}.
+    """
     places = (f"{constants}[0]", f"{constants}[1]", "sign", f"{constants}[2]")
     lines = twin(requantise(rq, ("v",), 0, out_dtype, places, [], clamp=True), "")
     return [f"const int32_t {line}" if line.startswith("sign =") else line for line in lines]
 
 
 def admissible_rows(rq: Requantise, width: int, room: int | None) -> Ranges:
-    """Of a table of rows {start of the sum, requantisation}: starts are not larger than `room`, where sums are signed."""
+    """Of a table of rows {start of the sum, requantisation}: starts are not larger than `room`, where sums
+    are signed.
+    """
     least = -(1 << 31)
     start = () if room is None else (Range(-room, room, 0, width),)
     if rq.form == "raw":
@@ -96,9 +119,15 @@ def admissible_rows(rq: Requantise, width: int, room: int | None) -> Ranges:
 
 
 def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
-    """(name, C text) of the rule as it stands, for any multiplier and shift: (acc, {multiplier, shift}) -> clamped value."""
-    name = f"requantise_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
-    rule = {1: "aot_model_requantise", 2: "aot_model_requantise_up", 3: "aot_model_requantise_single", 4: "aot_model_requantise_even"}[quant.variant]
+    """(name, C text) of the rule as it stands, for any multiplier and shift: (acc, {multiplier, shift}) ->
+    clamped value.
+    """
+    name = f"requantise_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace(
+        "-", "n")
+    rule = {
+        1: "aot_model_requantise", 2: "aot_model_requantise_up", 3: "aot_model_requantise_single",
+        4: "aot_model_requantise_even"
+    }[quant.variant]
     low, high = quant.act_min - quant.out_zero_point, quant.act_max - quant.out_zero_point
     text = f"""/* The rule for one accumulator; constants = {{multiplier, shift}}. */
 static int32_t {name}(int32_t acc, const int32_t *constants)
@@ -113,4 +142,8 @@ static int32_t {name}(int32_t acc, const int32_t *constants)
 def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
     """Multiplier and shift of each channel for the plain rule."""
     m, s = quant.channels(channels)
-    return [Packed("requantisation", np.stack([m, s], axis=1).astype(np.int32).reshape(-1), admissible=(Range(*SHIFTS, 1, 2),))]
+    return [
+        Packed("requantisation",
+               np.stack([m, s], axis=1).astype(np.int32).reshape(-1),
+               admissible=(Range(*SHIFTS, 1, 2),))
+    ]

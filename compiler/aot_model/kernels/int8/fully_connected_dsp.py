@@ -1,12 +1,14 @@
-"""Fully connected layer (one row of input) for cores with the DSP extension: four output rows share the input.
+"""Fully connected layer (one row of input) for cores with the DSP extension: four output rows share the
+input.
 
-Weights are joined in pairs of rows as in gemm_dsp (one SXTB16 feeds four products). Per four inputs x four rows:
+Weights are joined in pairs of rows as in gemm_dsp (one SXTB16 feeds four products). Per four inputs x four
+rows:
 
     expanded    LDRD (int16 input), LDM (4 words of weights), 4 SXTB16, 8 SMLAD = 14 instructions for 16 MACs
     in place    LDR (int8 input), 2 SXTB16 in the LDRD's place                  = 16, without scratch
 
-The input is expanded where there are enough rows to pay for it and scratch is small. Rows beyond a multiple of four
-are computed as rows of zeros and not stored.
+The input is expanded where there are enough rows to pay for it and scratch is small. Rows beyond a multiple
+of four are computed as rows of zeros and not stored.
 """
 
 from __future__ import annotations
@@ -17,7 +19,16 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER, Load, Schedule, assembly, op, twin
-from aot_model.kernels.int8.finish import DSP, asm_text, form_name, raw_constants, requantise, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.finish import (
+    DSP,
+    asm_text,
+    form_name,
+    raw_constants,
+    requantise,
+    requantise_helper,
+    requantise_words,
+    wrapped,
+)
 from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
 from aot_model.kernels.int8.requantise import Requantise, fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
@@ -35,7 +46,8 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     return one and dense and shape.groups == 1 and quant.weight_zero_point == 0
 
 
-def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, shared: bool) -> tuple[str, str]:
+def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool,
+               shared: bool) -> tuple[str, str]:
     """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike."""
     raw = rq.form == "raw"
     size = 4 if raw else 1
@@ -46,7 +58,11 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
     name = f"rows4_{letter}{'j' if joined else 's'}{'u' if shared else ''}_{form_name(rq, quant.out_dtype)}"
     acc = ("r2", "r3", "r4", "r5")  # A and B of the first pair, of the second
     step: Schedule = [Load(("r6", "r7", "r8", "r9"), "r1")]
-    step += [Load(("r10", "r11"), "r0")] if expanded else [Load(("r10",), "r0", of_bytes=True), op(f"{ext}_ror8", "r11", "r10"), op(ext, "r10", "r10")]
+    step += [Load(("r10", "r11"), "r0")] if expanded else [
+        Load(("r10",), "r0", of_bytes=True),
+        op(f"{ext}_ror8", "r11", "r10"),
+        op(ext, "r10", "r10")
+    ]
     for x, loaded in (("r10", ("r6", "r7")), ("r11", ("r8", "r9"))):
         for which, w in enumerate(loaded):
             a, b = acc[2 * which], acc[2 * which + 1]
@@ -59,7 +75,10 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, s
     words = len(requantise_words(rq, 0))
     finish: Schedule = [op("sub", a, a, b) for a, b in (acc[:2], acc[2:])] if joined else []
     for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ()):
-        finish += [Load(("r6", "r7"), "r12", "table"), *requantise(rq, accs, 0 if i else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])]
+        finish += [
+            Load(("r6", "r7"), "r12", "table"), *requantise(rq, accs, 0 if i else align, quant.out_dtype,
+                                                            ("r6", "r7", "r8", "r9"), [])
+        ]
     for i, a in enumerate(() if shared else acc):
         if not raw:
             finish += [Load(("r6", "r7"), "r1"), *([Load(("r9",), "r1")] if words == 3 else [])]
@@ -133,7 +152,7 @@ AOT_MODEL_OPAQUE static void {name}(const {source} *x, const int32_t *stream, {o
 {body}
 }}
 #endif
-"""
+"""  # noqa: E501
     return name, text
 
 
@@ -163,11 +182,15 @@ def fully_connected(
             a, c = slots[i], slots[i + 1]
             start_a, start_c = int(b[a] + rq.bias_shift[i]), int(b[c] + rq.bias_shift[i + 1])
             init += [256 * start_a + start_c if joined else start_a, start_c]
-            half = 256 * ordered[a] + ordered[c] if joined else (ordered[a] & 0xFF) * 256 + (ordered[c] & 0xFF)
+            half = 256 * ordered[a] + ordered[c] if joined else (ordered[a] & 0xFF) * 256 + (ordered[c]
+                                                                                             & 0xFF)
             pairs.append(to_words(half.reshape(-1, 2, 2)))  # [quads, 2]
         words = np.stack(pairs, axis=2).reshape(-1)  # quad, half of the quad, pair of rows
         tail_words = [v for i in range(g, g + ROWS) for v in requantise_words(rq, i)] if not shared else []
-        rows.append(np.concatenate([wrapped(np.array(init, np.int64)), words, wrapped(np.array(tail_words, np.int64))]))
+        rows.append(
+            np.concatenate(
+                [wrapped(np.array(init, np.int64)), words,
+                 wrapped(np.array(tail_words, np.int64))]))
     table = wrapped(np.array(each[0] + each[1], np.int64)) if shared else np.zeros(0, np.int32)
     stream = np.concatenate([table, *rows])
     group = int(rows[0].size)
@@ -184,7 +207,8 @@ def fully_connected(
             lines.append(f"{widen}(wide, x, {ic // 4}u);")
         if ic % 4:
             lines += [
-                f"const {quant.x_dtype}_t last[4] = {{{', '.join(f'x[{k}]' if k < ic else '0' for k in range(ic - ic % 4, taps))}}};",
+                f"const {quant.x_dtype}_t last[4] = "
+                f"{{{', '.join(f'x[{k}]' if k < ic else '0' for k in range(ic - ic % 4, taps))}}};",
                 f"{widen}(wide + {ic // 4 * 2}, last, 1u);",
             ]
         source = "wide"
@@ -199,7 +223,8 @@ def fully_connected(
         out = "int32_t" if raw else f"{quant.out_dtype}_t"
         scratch.append(Scratch("results", count * (4 if raw else 1), 4, out))
         first = base + direct * group
-        lines.append(f"{kernel}({source}, weights + {first}, results, {taps // 4}u, weights + {stream.size}{extra});")
+        lines.append(
+            f"{kernel}({source}, weights + {first}, results, {taps // 4}u, weights + {stream.size}{extra});")
         value = "results[c]"
         if raw:
             rule, text = requantise_helper(quant)
@@ -222,5 +247,7 @@ def fully_connected(
         includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=ic if expanded or (through and direct == 0) else None,
-        note=f"four rows at a time, input {'expanded once' if expanded else 'expanded on the way'}; requantisation: {rq.form}",
+        note=
+        f"four rows at a time, input {'expanded once' if expanded else 'expanded on the way'}; "
+        f"requantisation: {rq.form}",
     )

@@ -28,7 +28,8 @@ def fully_connected(
 ) -> KernelCode:
     """y[m, o] = sum over i of x[m, i] * w[o, i], as a 1x1 convolution over the M pixels of `shape`.
 
-    weights: int8 [out_c, in_c]. bias, tail: as for `conv`, which computes it when there is more than one pixel.
+    weights: int8 [out_c, in_c]. bias, tail: as for `conv`, which computes it when there is more than one
+    pixel.
 
     Raises:
         ValueError: as `conv`.

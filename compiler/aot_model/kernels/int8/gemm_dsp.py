@@ -1,18 +1,21 @@
-"""Matrix product of four pixels by channel pairs for cores with the DSP extension: the inner loop of convolutions.
+"""Matrix product of four pixels by channel pairs for cores with the DSP extension: the inner loop of
+convolutions.
 
-Register blocking. Four pixels x two channels: eight accumulators; pixels come as int16 pairs (k, k + 1) interleaved
-[k/2][4 pixels][2], so that one LDRD brings a pair of two pixels. Weights stay int8 in flash: one word holds two taps
-of two channels A and B as the halfwords H(k) = 256 * A(k) + B(k). SMLAD of the raw word sums 256 * (x.A) + x.B
-(modulo 2^32), SMLAD of its SXTB16 sums x.B; their difference is 256 * (x.A), used as it stands by a requantisation
-that knows of the alignment. That is one SXTB16 per word and not two:
+Register blocking. Four pixels x two channels: eight accumulators; pixels come as int16 pairs (k, k + 1)
+interleaved [k/2][4 pixels][2], so that one LDRD brings a pair of two pixels. Weights stay int8 in flash: one
+word holds two taps of two channels A and B as the halfwords H(k) = 256 * A(k) + B(k). SMLAD of the raw word
+sums 256 * (x.A) + x.B (modulo 2^32), SMLAD of its SXTB16 sums x.B; their difference is 256 * (x.A), used as
+it stands by a requantisation that knows of the alignment. That is one SXTB16 per word and not two:
 
-    per two taps x four pixels x two channels (16 MACs): LDR, 2 LDRD, SXTB16, 8 SMLAD = 12 instructions, 5 words loaded
+    per two taps x four pixels x two channels (16 MACs): LDR, 2 LDRD, SXTB16, 8 SMLAD = 12 instructions, 5
+    words loaded
 
-It needs -32768 <= 256 * A + B and |x.A| < 2^23, both checked against the weights. Where they fail, both channels are
-sign-extended (13 instructions).
+It needs -32768 <= 256 * A + B and |x.A| < 2^23, both checked against the weights. Where they fail, both
+channels are sign-extended (13 instructions).
 
 The stream of constants is read once from front to back for every four pixels; per channel pair:
-    accumulators' start (2 words), weights (one word per two taps), requantisation (2 x {multiplier, offset[, shift]})
+    accumulators' start (2 words), weights (one word per two taps), requantisation (2 x {multiplier, offset[,
+    shift]})
 """
 
 from __future__ import annotations
@@ -55,7 +58,8 @@ def to_words(half: Int64) -> npt.NDArray[np.int32]:
 def channel_pairs(channels: int, separate: bool) -> npt.NDArray[np.int64]:
     """[n, 2] channels computed together. An odd count ends with a pair that repeats a channel.
 
-    separate: results go to a buffer of 2n channels, the last one twice; else the last pair overlaps its predecessor.
+    separate: results go to a buffer of 2n channels, the last one twice; else the last pair overlaps its
+    predecessor.
     """
     first = np.arange(0, channels, 2)
     if channels % 2 and not separate:
@@ -73,11 +77,13 @@ def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> boo
 def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[Requantise, bool]:
     """(requantisation of each slot, joined or not) of channels that are computed in pairs: slots [2n]."""
     lo, hi = (v[slots] for v in bounds(w, b, quant))
-    if quant.multiplier.size == quant.shift.size == 1:  # one range for all, so that all get the same constants
+    # one range for all, so that all get the same constants
+    if quant.multiplier.size == quant.shift.size == 1:
         lo, hi = np.full_like(lo, lo.min()), np.full_like(hi, hi.max())
     m, s = quant.channels(w.shape[0])
     each = replace(quant, multiplier=m[slots].astype(np.int32), shift=s[slots].astype(np.int32))
-    live = np.where(lo == hi, 0, lo), np.where(lo == hi, 0, hi)  # plan() sets accumulators that are fixed to zero
+    # plan() sets accumulators that are fixed to zero
+    live = np.where(lo == hi, 0, lo), np.where(lo == hi, 0, hi)
     if can_join(w[slots[0::2]], w[slots[1::2]], live[0][0::2], live[1][0::2]):
         align = np.where(np.arange(slots.size) % 2 == 0, 8, 0).astype(np.int64)
         rq = plan(each, lo, hi, align)
@@ -87,7 +93,8 @@ def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[Requ
 
 
 def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStream:
-    """Packs weights [channels, taps] (taps even, in the order of the pixel pairs) and bias, both as folded."""
+    """Packs weights [channels, taps] (taps even, in the order of the pixel pairs) and bias, both as folded.
+    """
     pairs = channel_pairs(w.shape[0], separate)
     rq, joined = plan_slots(w, b, quant, pairs.reshape(-1))
     rows = []
@@ -102,7 +109,9 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStre
 
 def _streamed(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
     """requantise with the constants read from the stream at r1."""
-    load = [] if rq.form == "raw" else [Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])]
+    load = [] if rq.form == "raw" else [
+        Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])
+    ]
     return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
 
 
@@ -177,7 +186,7 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         "pop {r4-r11, pc}",
     ]
     stores = [f"{y}[{at}] = ({out}){r};" for acc in (_ACC_A, _ACC_B) for y, at, r in
-              (("y0", "far", acc[1]), ("*y0++", "", acc[0]), ("y2", "far", acc[3]), ("*y2++", "", acc[2]))]  # fmt: skip
+              (("y0", "far", acc[1]), ("*y0++", "", acc[0]), ("y2", "far", acc[3]), ("*y2++", "", acc[2]))]
     body = "\n".join([
         f"    const uint32_t far = next{'' if size == 1 else ' / 4u'};",
         "    for (const int32_t *r1 = stream; r1 != end;) {",
@@ -193,8 +202,10 @@ def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
         "    }",
     ])  # fmt: skip
     comment = (
-        "/* Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel pair start values,\n"
-        " * weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next (bytes). */"
+        "/* Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel pair "
+        "start values,\n"
+        " * weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next "
+        "(bytes). */"
     )
     text = f"""{comment}
 {DSP}
@@ -215,5 +226,5 @@ AOT_MODEL_OPAQUE static void {name}(
 {body}
 }}
 #endif
-"""
+"""  # noqa: E501
     return name, text

@@ -24,7 +24,8 @@ from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 @dataclass(frozen=True)
 class Finish:
-    """The finishing function `name(a[, b ...], table, y, count)` of one layer for blocks of 16 or 8 channels."""
+    """The finishing function `name(a[, b ...], table, y, count)` of one layer for blocks of 16 or 8 channels.
+    """
 
     block: int
     name: str
@@ -64,7 +65,10 @@ def finish(block: int, rq: Requantise, quant: QuantSpec, dialect: InstructionSet
             vectors = [f"q8_scale({v}, table + {block + at[v]})" for v in parts]
         elif rq.form == "affine":
             words = 3 * block
-            vectors = [f"q8_add_shift(q8_scale({v}, table + {block + at[v]}), table + {2 * block + at[v]}, {shift})" for v in parts]
+            vectors = [
+                f"q8_add_shift(q8_scale({v}, table + {block + at[v]}), table + {2 * block + at[v]}, {shift})"
+                for v in parts
+            ]
         else:
             words = 4 * block
             where = [", ".join(f"table + {n * block + at[v]}" for n in (1, 2, 3)) for v in parts]
@@ -75,15 +79,18 @@ def finish(block: int, rq: Requantise, quant: QuantSpec, dialect: InstructionSet
             packed = f"q8_add_{block}({packed}, table + {2 * block})"
         body = f"    q8_store(y, q8_bytes{block}_{out}({packed}, {low}, {high}), count);\n"
     arguments = ", ".join(f"q8_acc {v}" for v in parts)
-    comment = f"/* {block} channels: requantisation, clamp to [{low}, {high}], store of the first `count`. */\n"
-    text = f"{comment}AOT_MODEL_INLINE void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t count)\n{{\n{body}}}\n"
+    comment = (f"/* {block} channels: requantisation, clamp to [{low}, {high}], store of the first `count`. "
+               "*/\n")
+    text = (f"{comment}AOT_MODEL_INLINE void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t "
+            f"count)\n{{\n{body}}}\n")
     return Finish(block, s.named(name), (*extra, s.named(text)), words)
 
 
 def table(block: int, rq: Requantise, start: Int64, channels: Int64, dialect: InstructionSet) -> np.ndarray:
     """Entry of the channels [block] (-1: none), int32 words. start: the accumulators of all channels."""
     lane = channels[dialect.block_channels(block)]
-    order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4] for i in range(block)])).astype(np.int64)
+    order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4]
+                                                   for i in range(block)])).astype(np.int64)
 
     def of(values: Int64, where: Int64) -> np.ndarray:
         found = np.where(where >= 0, values[np.maximum(where, 0)], 0)
@@ -106,8 +113,11 @@ def table(block: int, rq: Requantise, start: Int64, channels: Int64, dialect: In
 
 
 def admissible_entries(rq: Requantise, entries: Sequence[np.ndarray]) -> Ranges:
-    """Of the entries of a layer: only the plain rule shifts in C; what the vector instructions do is defined for all numbers."""
+    """Of the entries of a layer: only the plain rule shifts in C; what the vector instructions do is defined
+    for all numbers.
+    """
     if rq.form != "raw":
         return ANYTHING
     begins = np.cumsum([0, *(e.size for e in entries)]).tolist()
-    return tuple(Range(*SHIFTS, at + e.size // 3 + 1, 2, e.size // 3) for at, e in zip(begins, entries, strict=False))
+    return tuple(
+        Range(*SHIFTS, at + e.size // 3 + 1, 2, e.size // 3) for at, e in zip(begins, entries, strict=False))

@@ -1,4 +1,6 @@
-"""The loops around the host's micro-kernels: images, tiles of rows, blocks of channels, rows, blocks of pixels."""
+"""The loops around the host's micro-kernels: images, tiles of rows, blocks of channels, rows, blocks of
+pixels.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class Loops:
         size = (v.needed(self.tile_rows) * v.pitch + OVERRUN) * d.element_bytes
         found = [Scratch("tile", size, 32, d.element)]
         if self.tail is not None:
-            found.append(Scratch("results", self.tile_rows * v.out_w * self.shape.out_c, 4, f"{self.quant.out_dtype}_t"))
+            found.append(
+                Scratch("results", self.tile_rows * v.out_w * self.shape.out_c, 4,
+                        f"{self.quant.out_dtype}_t"))
         return tuple(found)
 
     def slack(self) -> int | None:
@@ -75,7 +79,8 @@ class Loops:
     @property
     def note(self) -> str:
         """The blocking of the first sweep."""
-        blocks = " and ".join(str(p) for p, _ in split(self.view.out_w // self.sweeps[0].fold, self.sweeps[0].pixels))
+        blocks = " and ".join(
+            str(p) for p, _ in split(self.view.out_w // self.sweeps[0].fold, self.sweeps[0].pixels))
         return f"blocks of {blocks} pixels, tiles of {self.tile_rows} x {self.view.out_w} outputs"
 
     def text(self) -> str:
@@ -93,8 +98,11 @@ class Loops:
                 first = product(top, v.stride_h)
                 first = f"{first} - {v.top}" if v.top else first
                 more = v.needed(1) - v.stride_h
-                needed = str(v.needed(rows)) if height != "rows" else total(product("rows", v.stride_h), str(more)) if more >= 0 else f"rows * {v.stride_h} - {-more}"
-                c.line(tile_call(v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first, needed))
+                needed = str(v.needed(rows)) if height != "rows" else total(product(
+                    "rows", v.stride_h), str(more)) if more >= 0 else f"rows * {v.stride_h} - {-more}"
+                c.line(
+                    tile_call(v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first,
+                              needed))
                 to = "results" if self.tail else total("y", product(n, image), product(top, v.out_w * oc))
                 for sweep in self.sweeps:
                     self._sweep(c, sweep, height, to)
@@ -112,7 +120,8 @@ class Loops:
             table = total("table", str(s.table), product(block, s.table_step))
             with c.loop("row", height, needed=height != "1"):
                 row = "row" if height != "1" else "0"
-                from_ = total("tile", str(s.input), product(block, s.input_step), product(row, v.stride_h * v.pitch))
+                from_ = total("tile", str(s.input), product(block, s.input_step),
+                              product(row, v.stride_h * v.pitch))
                 at = total(to, str(s.channel), product(block, s.step), product(row, v.out_w * oc))
                 blocks = split(v.out_w // s.fold, s.pixels)
                 from_pixel, to_pixel = s.fold * v.stride_w * v.pixel, s.fold * oc
@@ -127,31 +136,45 @@ class Loops:
                     done += pixels * count
 
     def _tail(self, c: CText, tail: Tail, n: str, top: str, height: str) -> None:
-        """Hands the results of a tile to the tail, by their place in the true result; a row tail takes them all."""
+        """Hands the results of a tile to the tail, by their place in the true result; a row tail takes them
+        all.
+        """
         s, v = self.shape, self.view
-        row = "0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else f"pixel / {s.out_w}"
-        at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row, "0" if s.out_w == 1 else f"pixel % {s.out_w}")
+        row = "0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else ("pixel / "
+                                                                                             f"{s.out_w}")
+        at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row,
+              "0" if s.out_w == 1 else f"pixel % {s.out_w}")
         if isinstance(tail, RowTail):
             count = product(height, v.out_w * s.out_c)
             if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
                 at = (n, top, "0")
             store = tail.store_row("results", (*at, "0"), count).rstrip()
             if "pixel" in store:
-                c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w))};")
+                c.line(
+                    f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w))};")
             c.line(store)
             return
         if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
-            with c.loop("row", height, needed=height != "1"), c.loop("column", str(v.out_w), needed=v.out_w > 1):
+            with c.loop("row", height, needed=height != "1"), c.loop("column",
+                                                                     str(v.out_w),
+                                                                     needed=v.out_w > 1):
                 row, column = "row" if height != "1" else "0", "column" if v.out_w > 1 else "0"
-                self._store(c, total(product(row, v.out_w), column), tail.store("value", (n, total(top, row), column, "c"), 1))
+                self._store(c, total(product(row, v.out_w), column),
+                            tail.store("value", (n, total(top, row), column, "c"), 1))
             return
         store = tail.store("value", (*at, "c"), 1)
         with c.loop("i", str(int(height) * v.out_w) if height.isdigit() else f"{height} * {v.out_w}"):
             if "pixel" in store:
-                c.line(f"const int32_t pixel = {total(product(n, v.out_h * v.out_w), product(top, v.out_w), 'i')};")
+                c.line(
+                    "const int32_t pixel = "
+                    f"{total(product(n, v.out_h * v.out_w), product(top, v.out_w), 'i')};"
+                )
             self._store(c, "i", store)
 
     def _store(self, c: CText, place: str, store: str) -> None:
         with c.loop("c", str(self.shape.out_c)):
-            c.line(f"const int32_t value = results[{total(product(place if place.isalnum() else f'({place})', self.shape.out_c), 'c')}];")
+            c.line(
+                "const int32_t value = "
+                f"results[{total(product(place if place.isalnum() else f'({place})', self.shape.out_c), 'c')}];"  # noqa: E501
+            )
             c.line(store)

@@ -1,7 +1,8 @@
 """The tile: a few rows of the input, widened and padded with the zero point, which the host kernels read.
 
-A tile holds what `rows` rows of outputs need. It is written once for all output channels, so that inner loops know of no
-padding, no input type and no zero point, and all input of these rows is consumed before one of their outputs is written.
+A tile holds what `rows` rows of outputs need. It is written once for all output channels, so that inner loops
+know of no padding, no input type and no zero point, and all input of these rows is consumed before one of
+their outputs is written.
 """
 
 from __future__ import annotations
@@ -73,14 +74,27 @@ def along_rows(shape: ConvShape) -> ConvShape:
     if (s.in_w, s.out_w, s.kernel_w, s.pad_left) != (1, 1, 1, 0) or s.in_h == 1:
         return s
     n, h, w, c = s.strides
-    return replace(
-        s, in_h=1, out_h=1, kernel_h=1, stride_h=1, dilation_h=1, pad_top=0, in_w=s.in_h, out_w=s.out_h, kernel_w=s.kernel_h,
-        stride_w=s.stride_h, dilation_w=s.dilation_h, pad_left=s.pad_top, x_strides=(n, w, h, c),
-    )  # fmt: skip
+    return replace(s,
+                   in_h=1,
+                   out_h=1,
+                   kernel_h=1,
+                   stride_h=1,
+                   dilation_h=1,
+                   pad_top=0,
+                   in_w=s.in_h,
+                   out_w=s.out_h,
+                   kernel_w=s.kernel_h,
+                   stride_w=s.stride_h,
+                   dilation_w=s.dilation_h,
+                   pad_left=s.pad_top,
+                   x_strides=(n, w, h, c),
+                   )
 
 
 def view(shape: ConvShape, pixels: int, repeat: int = 1) -> TileView:
-    """The view of a convolution; a pointwise one becomes rows of a length that blocks of `pixels` pixels divide well."""
+    """The view of a convolution; a pointwise one becomes rows of a length that blocks of `pixels` pixels
+    divide well.
+    """
     s = shape
     n, h, w, c = s.strides
     v = TileView(
@@ -101,7 +115,9 @@ def view(shape: ConvShape, pixels: int, repeat: int = 1) -> TileView:
 
 
 def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
-    """A pointwise convolution over regular pixels, cut into other rows; unchanged where the input is not regular."""
+    """A pointwise convolution over regular pixels, cut into other rows; unchanged where the input is not
+    regular.
+    """
     n, h, w, c = v.strides
     if v.in_h > 1 and h != v.in_w * w:
         return v
@@ -115,11 +131,18 @@ def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
     widths = [d for d in range(1, count + 1) if count % d == 0 and d * v.pixel * 2 <= TILE_BYTES] or [1]
     width = min(widths, key=lambda d: (cost(d), d))
     height = count // width
-    return replace(v, batch=batch, in_h=height, in_w=width, out_h=height, out_w=width, strides=(n, width * w, w, c))
+    return replace(v,
+                   batch=batch,
+                   in_h=height,
+                   in_w=width,
+                   out_h=height,
+                   out_w=width,
+                   strides=(n, width * w, w, c))
 
 
 def split(width: int, pixels: int) -> list[tuple[int, int]]:
-    """A row of `width` pixels as [(pixels of a block, how many such blocks)], sizes differing by one at most."""
+    """A row of `width` pixels as [(pixels of a block, how many such blocks)], sizes differing by one at most.
+    """
     blocks = -(-width // pixels)
     small, more = divmod(width, blocks)
     return [(p, k) for p, k in ((small + 1, more), (small, blocks - more)) if k]
@@ -136,13 +159,15 @@ def tile_call(v: TileView, x_dtype: str, zero: int, image: str, first: str, rows
     if c == 1 and v.repeat == 1:
         run, runs = (width * v.channels, 1) if w == v.channels else (v.channels, width)
         return f"q8_tile_{x_dtype}({common}, {run}, {runs}, {w}, {right}, {zero});"
-    return f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, {zero});"
+    return (f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, "
+            f"{zero});")
 
 
 def tile_helpers(v: TileView, x_dtype: str, dialect: InstructionSet) -> list[str]:
     """The functions that `tile_call` calls."""
     element = dialect.element
-    flip = f"{dialect.flips[x_dtype]:+d}".replace("+", " + ").replace("-", " - ") if x_dtype in dialect.flips else ""
+    flip = f"{dialect.flips[x_dtype]:+d}".replace("+", " + ").replace(
+        "-", " - ") if x_dtype in dialect.flips else ""
     dense = v.strides[3] == 1 and v.repeat == 1
     if dense:
         name, parameters = "q8_tile", "int32_t run, int32_t runs, int32_t step"
@@ -154,7 +179,8 @@ def tile_helpers(v: TileView, x_dtype: str, dialect: InstructionSet) -> list[str
         comment = "`runs` runs of `run` elements"
         size = "run * runs"
     else:
-        name, parameters = "q8_tile_strided", "int32_t width, int32_t step, int32_t channels, int32_t apart, int32_t repeat"
+        name, parameters = "q8_tile_strided", ("int32_t width, int32_t step, int32_t channels, int32_t "
+                                               "apart, int32_t repeat")
         copy = f"""\
             for (int32_t i = 0; i < width; i++, from += step) {{
                 for (int32_t c = 0; c < channels; c++) {{
@@ -182,5 +208,5 @@ AOT_MODEL_FUNCTION void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, in
     }}
     AOT_MODEL_BARRIER;
 }}
-"""
+"""  # noqa: E501
     return [text]

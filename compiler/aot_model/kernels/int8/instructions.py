@@ -1,9 +1,10 @@
 """What an instruction set is to a kernel: a table of instructions, each with its C text and its meaning.
 
-A schedule (the inner loop of conv_host, the pairs of gemm_dsp) is written over the names of a table, never over the text of
-an instruction. The C is in a header of the runtime, where an instruction that a compiler must be told of stands beside its
-portable twin. The meaning is Python on numpy arrays, written from the manual of the processor: tests/kernels/
-test_instruction_tables.py runs every instruction where it exists and compares, and runs the twins under sanitizers.
+A schedule (the inner loop of conv_host, the pairs of gemm_dsp) is written over the names of a table, never
+over the text of an instruction. The C is in a header of the runtime, where an instruction that a compiler
+must be told of stands beside its portable twin. The meaning is Python on numpy arrays, written from the
+manual of the processor: tests/kernels/ test_instruction_tables.py runs every instruction where it exists and
+compares, and runs the twins under sanitizers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Helium as a table: what the vector instructions of the micro-kernels compute.
 
-The schedules of the Helium kernels are lists of assembly lines. `asm_lines` makes the text of a statement of them and insists that
-every instruction that computes is a row here; what a statement spoils follows from the registers that its lines name.
+The schedules of the Helium kernels are lists of assembly lines. `asm_lines` makes the text of a statement of
+them and insists that every instruction that computes is a row here; what a statement spoils follows from the
+registers that its lines name.
 """
 
 from __future__ import annotations
@@ -41,43 +42,64 @@ def _into(top: bool, bits: int) -> Callable[..., Lanes]:
     return narrow
 
 
-def _row(text: str, operands: tuple[Operand, ...], meaning: Callable[..., Lanes], result: Operand = WORDS) -> Instruction:
+def _row(text: str,
+         operands: tuple[Operand, ...],
+         meaning: Callable[..., Lanes],
+         result: Operand = WORDS) -> Instruction:
     return Instruction(text, operands, result, meaning)
 
 
-def _immediate(name: str, n: int, meaning: Callable[[Lanes], Lanes], operand: Operand = WORDS) -> tuple[str, Instruction]:
+def _immediate(name: str,
+               n: int,
+               meaning: Callable[[Lanes], Lanes],
+               operand: Operand = WORDS) -> tuple[str, Instruction]:
     return f"{name} #{n}", _row(f"{name} {{d}}, {{0}}, #{n}", (operand,), meaning)
 
 
 TABLE: dict[str, Instruction] = {
-    **{f"vmladav.s{8 * size}": _row(f"vmladav.s{8 * size} {{d}}, {{0}}, {{1}}", (o, o), lambda a, b: (a * b).sum(keepdims=True), CORE)
-       for size, o in ((1, BYTES), (2, HALVES), (4, WORDS))},
-    **{f"vmladava.s{8 * size}": _row(f"vmladava.s{8 * size} {{d}}, {{1}}, {{2}}", (CORE, o, o), lambda d, a, b: d + (a * b).sum(keepdims=True), CORE)
-       for size, o in ((1, BYTES), (2, HALVES), (4, WORDS))},
-    "vqrdmulh.s32": _row("vqrdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)),
-    "vqrdmulh.s32 r": _row("vqrdmulh.s32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)),
-    "vqdmulh.s32": _row("vqdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, a * b >> 31)),
-    "vqdmulh.s32 r": _row("vqdmulh.s32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: _saturated(32, a * b >> 31)),
+    **{
+        f"vmladav.s{8 * size}": _row(f"vmladav.s{8 * size} {{d}}, {{0}}, {{1}}", (o, o), lambda a, b: (a * b).sum(keepdims=True), CORE) for size, o in ((1, BYTES), (2, HALVES), (4, WORDS))  # noqa: E501
+    },
+    **{
+        f"vmladava.s{8 * size}": _row(f"vmladava.s{8 * size} {{d}}, {{1}}, {{2}}", (CORE, o, o), lambda d, a, b: d + (a * b).sum(keepdims=True), CORE) for size, o in ((1, BYTES), (2, HALVES), (4, WORDS))  # noqa: E501
+    },
+    "vqrdmulh.s32": _row("vqrdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS),
+                         lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)),
+    "vqrdmulh.s32 r": _row("vqrdmulh.s32 {d}, {0}, {1}", (WORDS, CORE),
+                           lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)),
+    "vqdmulh.s32": _row("vqdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS),
+                        lambda a, b: _saturated(32, a * b >> 31)),
+    "vqdmulh.s32 r": _row("vqdmulh.s32 {d}, {0}, {1}", (WORDS, CORE),
+                          lambda a, b: _saturated(32, a * b >> 31)),
     "vshl.s32": _row("vshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: a << b),
     "vrshl.s32": _row("vrshl.s32 {d}, {0}, {1}", (WORDS, _RIGHT), lambda a, b: _rounded(a, -b)),
     "vadd.i32": _row("vadd.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a + b),
     "vadd.i32 r": _row("vadd.i32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: a + b),
     "vqadd.s32": _row("vqadd.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, a + b)),
-    "vqadd.s16": _row("vqadd.s16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: _saturated(16, a + b), HALVES),
+    "vqadd.s16": _row("vqadd.s16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: _saturated(16, a + b),
+                      HALVES),
     "vand": _row("vand {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a & b),
     **dict(_immediate("vshr.s32", n, lambda a, n=n: a >> n) for n in (1, 13, 31)),  # type: ignore[misc]
     **dict(_immediate("vshr.u32", n, lambda a, n=n: (a & 0xFFFFFFFF) >> n) for n in (16,)),  # type: ignore[misc]
     **dict(_immediate("vrshr.s32", n, lambda a, n=n: _rounded(a, n)) for n in (17, 31)),  # type: ignore[misc]
-    **{f"vqrshrn{t}.s32 #{n}": _row(f"vqrshrn{t}.s32 {{d}}, {{1}}, #{n}", (HALVES, WORDS), lambda d, a, n=n, t=t: _into(t == "t", 16)(d, _rounded(a, n)), HALVES)
-       for t in "bt" for n in (1, 9, 16)},
-    **{f"vqmovn{t}.s32": _row(f"vqmovn{t}.s32 {{d}}, {{1}}", (HALVES, WORDS), _into(t == "t", 16), HALVES) for t in "bt"},
+    **{
+        f"vqrshrn{t}.s32 #{n}": _row(f"vqrshrn{t}.s32 {{d}}, {{1}}, #{n}", (HALVES, WORDS),
+                                     lambda d, a, n=n, t=t: _into(t == "t", 16)(d, _rounded(a, n)),
+                                     HALVES) for t in "bt" for n in (1, 9, 16)
+    },
+    **{
+        f"vqmovn{t}.s32": _row(f"vqmovn{t}.s32 {{d}}, {{1}}", (HALVES, WORDS), _into(t == "t", 16), HALVES) for t in "bt"  # noqa: E501
+    },
     "vqmovnb.s16": _row("vqmovnb.s16 {d}, {1}", (BYTES, HALVES), _into(False, 8), BYTES),
-    **{f"v{name}.s{8 * size}": _row(f"v{name}.s{8 * size} {{d}}, {{0}}, {{1}}", (o, o), np.maximum if name == "max" else np.minimum, o)
-       for name in ("max", "min") for size, o in ((2, HALVES), (4, WORDS))},
+    **{
+        f"v{name}.s{8 * size}": _row(f"v{name}.s{8 * size} {{d}}, {{0}}, {{1}}", (o, o), np.maximum if name == "max" else np.minimum, o) for name in ("max", "min") for size, o in ((2, HALVES), (4, WORDS))  # noqa: E501
+    },
     "vmla.s32": _row("vmla.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d + a * b),
     "vmlas.s32": _row("vmlas.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d * a + b),
-}  # fmt: skip
-"""By name, with the form of the last operand where there are several. A row whose text begins with {d}, {1} reads its result."""
+}
+"""By name, with the form of the last operand where there are several. A row whose text begins with {d}, {1}
+reads its result.
+"""
 
 _NAMES = {name.split()[0] for name in TABLE}
 
@@ -85,7 +107,8 @@ _NAMES = {name.split()[0] for name in TABLE}
 def asm_lines(lines: Iterable[str]) -> str:
     """Lines of assembly as the literals of a statement."""
     computing = {line.split()[0] for line in lines if not _AS_IT_IS.match(line)}
-    strangers = sorted(n for n in computing if not {n, n.replace("t.", ".")} & _NAMES)  # t: in a predicated block
+    # t: in a predicated block
+    strangers = sorted(n for n in computing if not {n, n.replace("t.", ".")} & _NAMES)
     assert not strangers, f"not in the table of Helium's instructions: {strangers}"
     return "\n".join(f'        "{line}\\n\\t"' for line in lines)
 

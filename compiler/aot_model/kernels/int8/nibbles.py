@@ -1,8 +1,8 @@
 """Weights of 4 bits for the kernels of 8-bit weights.
 
-A kernel's packed weights, in whatever order it reads them, are packed once more, two in a byte, and unpacked into scratch
-memory before the kernel runs: every kernel of every instruction set takes them so, at its own speed. Where there is no room
-for a layer's weights in RAM, conv_c reads them two at a time where they lie.
+A kernel's packed weights, in whatever order it reads them, are packed once more, two in a byte, and unpacked
+into scratch memory before the kernel runs: every kernel of every instruction set takes them so, at its own
+speed. Where there is no room for a layer's weights in RAM, conv_c reads them two at a time where they lie.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from aot_model.ir.nibbles import packed
 from aot_model.kernels.base import KernelCode, Packed, Scratch
 
 ROOM = {"size": 1024, "balanced": 4096, "speed": 32768}
-"""Bytes of a layer's unpacked weights that may be in scratch memory, by what the target's option `optimize` says."""
+"""Bytes of a layer's unpacked weights that may be in scratch memory, by what the target's option `optimize`
+says.
+"""
 _KINDS = (("int4", np.dtype(np.int8), -8, 7), ("uint4", np.dtype(np.uint8), 0, 15))
 
 
 def _kind(data: np.ndarray) -> str | None:
     """The 4-bit type that holds an array of bytes, if one does."""
-    return next((k for k, dtype, low, high in _KINDS if data.dtype == dtype and data.size and low <= data.min() and data.max() <= high), None)
+    return next((k for k, dtype, low, high in _KINDS
+                 if data.dtype == dtype and data.size and low <= data.min() and data.max() <= high), None)
 
 
 SHORT = 4
@@ -43,7 +46,9 @@ def _runs(words: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _words(code: KernelCode, room: int | None) -> KernelCode | None:
-    """The kernel with streams of words, weights among other numbers, put together before; None where there are none, or no room."""
+    """The kernel with streams of words, weights among other numbers, put together before; None where there
+    are none, or no room.
+    """
     lines, constants, scratch = [], [], []
     for c in code.constants:
         whole = c.data.nbytes % 4 == 0 and c.data.dtype.kind in "iu"
@@ -55,18 +60,33 @@ def _words(code: KernelCode, room: int | None) -> KernelCode | None:
         ends = np.cumsum([a + b for a, b in runs]).tolist()
         raw = [words[end - a - b : end - b] for (a, b), end in zip(runs, ends, strict=True)]
         small = [words[end - b : end] for (_, b), end in zip(runs, ends, strict=True)]
-        constants += [Packed(f"packed_{c.name}", packed(np.concatenate(small).view(np.int8)), 4, ANYTHING), Packed(f"runs_{c.name}", np.asarray(runs, np.uint16).reshape(-1), 4, code=True),
-                      Packed(f"words_{c.name}", np.concatenate([*raw, np.zeros(0 if any(r.size for r in raw) else 1, "<i4")]).astype(np.int32), 4, c.admissible)]  # fmt: skip
+        constants += [
+            Packed(f"packed_{c.name}", packed(np.concatenate(small).view(np.int8)), 4, ANYTHING),
+            Packed(f"runs_{c.name}", np.asarray(runs, np.uint16).reshape(-1), 4, code=True),
+            Packed(
+                f"words_{c.name}",
+                np.concatenate([*raw, np.zeros(0 if any(r.size for r in raw) else 1,
+                                               "<i4")]).astype(np.int32), 4, c.admissible)
+        ]
         scratch.append(Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t"))
-        lines.append(f"aot_model_unpack_words(packed_{c.name}, words_{c.name}, runs_{c.name}, {len(runs)}, (int32_t *)(void *){c.name});")
+        lines.append(
+            f"aot_model_unpack_words(packed_{c.name}, words_{c.name}, runs_{c.name}, {len(runs)}, (int32_t "
+            f"*)(void *){c.name});"
+        )
     if not lines or (room is not None and sum(s.nbytes for s in scratch) > room):
         return None
-    return replace(code, body="\n".join([*lines, code.body]), constants=tuple(constants), scratch=(*code.scratch, *scratch),
-                   includes=code.includes | {"aot_model/narrow.h"}, note=f"{code.note}; weights of 4 bits, unpacked before")  # fmt: skip
+    return replace(code,
+                   body="\n".join([*lines, code.body]),
+                   constants=tuple(constants),
+                   scratch=(*code.scratch, *scratch),
+                   includes=code.includes | {"aot_model/narrow.h"},
+                   note=f"{code.note}; weights of 4 bits, unpacked before")
 
 
 def staged(code: KernelCode, room: int | None) -> KernelCode | None:
-    """The kernel with its weights unpacked before; None where they are not bytes by themselves, or larger than `room`."""
+    """The kernel with its weights unpacked before; None where they are not bytes by themselves, or larger
+    than `room`.
+    """
     found = [c for c in code.constants if _kind(c.data)]
     size = sum(c.data.size for c in found)
     others = [c for c in code.constants if not _kind(c.data) and c.data.dtype.itemsize == 1]
@@ -76,8 +96,14 @@ def staged(code: KernelCode, room: int | None) -> KernelCode | None:
         return None
     lines = [f"aot_model_unpack_{_kind(c.data)}(packed_{c.name}, {c.name}, {c.data.size});" for c in found]
     scratch = [Scratch(c.name, c.data.size, c.align, f"{c.data.dtype}_t") for c in found]
-    constants = [Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING) if _kind(c.data) else c for c in code.constants]
-    return replace(
-        code, body="\n".join([*lines, code.body]), constants=tuple(constants), scratch=(*code.scratch, *scratch),
-        includes=code.includes | {"aot_model/narrow.h"}, note=f"{code.note}; weights of 4 bits, unpacked before",
-    )  # fmt: skip
+    constants = [
+        Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING) if _kind(c.data) else c
+        for c in code.constants
+    ]
+    return replace(code,
+                   body="\n".join([*lines, code.body]),
+                   constants=tuple(constants),
+                   scratch=(*code.scratch, *scratch),
+                   includes=code.includes | {"aot_model/narrow.h"},
+                   note=f"{code.note}; weights of 4 bits, unpacked before",
+                   )

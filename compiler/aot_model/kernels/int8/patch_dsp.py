@@ -1,4 +1,6 @@
-"""Patches of four output pixels as int16 pairs: layout, the helpers that write them, and what it means for overlap."""
+"""Patches of four output pixels as int16 pairs: layout, the helpers that write them, and what it means for
+overlap.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def patch_layout(kernel_h: int, run: int) -> Patch:
 
 
 def expand_helper(dtype: str) -> tuple[str, str]:
-    """(name, text): four runs of 4 * quads bytes to interleaved int16 pairs; returns the end of what it wrote."""
+    """(name, text): four runs of 4 * quads bytes to interleaved int16 pairs; returns the end of what it
+    wrote.
+    """
     name = f"expand4_{dtype}"
     ext = "sxtb16" if dtype == "int8" else "uxtb16"
     lines = [
@@ -86,12 +90,14 @@ AOT_MODEL_OPAQUE static uint32_t *{name}(
     return columns;
 }}
 #endif
-"""
+"""  # noqa: E501
     return name, text
 
 
 def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
-    """(name, text): pointer to a kernel row's run at (row, column) of the image, assembled in `slot` where needed."""
+    """(name, text): pointer to a kernel row's run at (row, column) of the image, assembled in `slot` where
+    needed.
+    """
     cast = f"{quant.x_dtype}_t"
     kw, c, w, h = shape.kernel_w, shape.in_c, shape.in_w, shape.in_h
     _, sy, sx, sc = shape.strides

@@ -13,7 +13,8 @@ LONGEST_UNROLLED = 128
 
 @dataclass(frozen=True)
 class Patch:
-    """`name(patch, x, oy, ox)` writes the taps of output pixel (oy, ox); it may write `overrun` bytes more."""
+    """`name(patch, x, oy, ox)` writes the taps of output pixel (oy, ox); it may write `overrun` bytes more.
+    """
 
     name: str
     helpers: tuple[str, ...]
@@ -34,8 +35,8 @@ def copy_statements(to: str, source: str, nbytes: int, indent: str) -> str:
 def patch_copier(shape: ConvShape, fill: int) -> Patch:
     """The copier for one geometry; taps outside of the image become `fill`.
 
-    Kernel rows of 5 to 15 bytes are read 16 at once where that stays inside of the image: the bytes beyond are
-    overwritten by the next row or meet zero weights.
+    Kernel rows of 5 to 15 bytes are read 16 at once where that stays inside of the image: the bytes beyond
+    are overwritten by the next row or meet zero weights.
     """
     s = shape
     tall, wide = (s.kernel_h - 1) * s.dilation_h + 1, (s.kernel_w - 1) * s.dilation_w + 1
@@ -44,10 +45,10 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
     over = 4 < run < 16
     row, image = s.in_w * s.in_c, s.in_h * s.in_w * s.in_c
     inside = "".join(
-        _copy(ky * s.kernel_w * s.in_c + kx * run, ky * s.dilation_h * row + kx * s.dilation_w * s.in_c, run, over)
+        _copy(ky * s.kernel_w * s.in_c + kx * run, ky * s.dilation_h * row
+              + kx * s.dilation_w * s.in_c, run, over)
         for ky in range(s.kernel_h)
-        for kx in range(1 if whole_rows else s.kernel_w)
-    )
+        for kx in range(1 if whole_rows else s.kernel_w))
     last = (tall - 1) * row + (wide - 1) * s.in_c * (not whole_rows)
     conditions = []
     if s.pad_top > 0:
@@ -81,10 +82,12 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
 }}
 """
     else:
-        body += f"    const int8_t *from = x + iy * {row} + ix * {s.in_c};\n" + inside.replace("        ", "    ") + "}\n"
+        body += f"    const int8_t *from = x + iy * {row} + ix * {s.in_c};\n" + inside.replace(
+            "        ", "    ") + "}\n"
     name = f"aot_mve_patch_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
     comment = f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox). */\n"
-    text = f"{comment}AOT_MODEL_INLINE void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t ox)\n{body}"
+    text = (f"{comment}AOT_MODEL_INLINE void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t "
+            f"ox)\n{body}")
     return Patch(name, (text,), 16 - run if over else 0)
 
 
@@ -103,7 +106,7 @@ def _border_row(s: ConvShape, whole_rows: bool) -> str:
             aot_mve_copy(patch + (ky * {s.kernel_w} + first) * {s.in_c}, x + (y * {s.in_w} + ix + first) * {s.in_c},
                          (end - first) * {s.in_c});
         }}
-"""
+"""  # noqa: E501
     return f"""\
         for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{
             const int32_t column = ix + kx * {s.dilation_w};
@@ -111,4 +114,4 @@ def _border_row(s: ConvShape, whole_rows: bool) -> str:
                 aot_mve_copy(patch + (ky * {s.kernel_w} + kx) * {s.in_c}, x + (y * {s.in_w} + column) * {s.in_c}, {s.in_c});
             }}
         }}
-"""
+"""  # noqa: E501

@@ -1,7 +1,7 @@
 """One channel of the input as an int16 plane with a border: what depthwise kernels compute on.
 
-The border holds the input's zero point and is filled once for all channels; each channel's values are gathered inside
-of it. Lines of the plane run along the rows of the image or along its columns (`transposed`).
+The border holds the input's zero point and is filled once for all channels; each channel's values are
+gathered inside of it. Lines of the plane run along the rows of the image or along its columns (`transposed`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def plane_of(shape: ConvShape, limit: int, once: bool) -> Plane:
     once: no output may be computed twice, so strips are of one size without overlap.
     """
     s = shape
-    rows = Axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.strides[1], s.out_w * s.out_c)
+    rows = Axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.strides[1],
+                s.out_w * s.out_c)
     columns = Axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, s.strides[2], s.out_c)
 
     def cost(u: Axis, v: Axis) -> tuple[int, int, int]:
@@ -138,7 +139,9 @@ class PlaneLoops:
         else:
             inner = [*inner, *self._finish(requantise)]
         if self.multiplier > 1:
-            inner = [f"for (int32_t m = 0; m < {self.multiplier}; m++) {{", *("    " + line for line in inner), "}"]
+            inner = [
+                f"for (int32_t m = 0; m < {self.multiplier}; m++) {{", *("    " + line for line in inner), "}"
+            ]
         inner = [*self._gather(x), *inner]
         if plane.strips > 1:
             step, last = plane.lines_out, u.size_out
@@ -161,7 +164,8 @@ class PlaneLoops:
         channel = "c" if between == 1 else f"c * {between}"
         if plane.strips == 1:
             head = [f"for (int32_t i = 0; i < {u.used}; i++) {{"]
-            source, target = f"{x} + {channel} + i * {u.x_step}", f"plane + (i + {u.pad}) * {plane.length} + {skip}"
+            source, target = f"{x} + {channel} + i * {u.x_step}", (f"plane + (i + {u.pad}) * {plane.length} "
+                                                                   f"+ {skip}")
             inside: list[str] = []
         else:
             head = [f"for (int32_t line = 0; line < {plane.lines}; line++) {{"]
@@ -169,7 +173,8 @@ class PlaneLoops:
                 f"    const int32_t i = first * {u.stride} + line - {u.pad};",
                 f"    const int outside = i < 0 || i >= {u.size_in};",
             ]
-            source, target = f"{x} + {channel} + (outside ? 0 : i) * {u.x_step}", f"plane + line * {plane.length} + {skip}"
+            source, target = f"{x} + {channel} + (outside ? 0 : i) * {u.x_step}", ("plane + line * "
+                                                                                   f"{plane.length} + {skip}")
         body = [f"    const {cast} *from = {source};", f"    int16_t *to = {target};"]
         count = v.used
         unroll = next((f for f in (8, 6, 5, 7, 4) if count % f == 0), 4) if count > 8 else count
@@ -182,9 +187,9 @@ class PlaneLoops:
         else:
             whole = count - count % unroll
             body += [
-                f"    for (const int16_t *end = to + {whole}; to != end; to += {unroll}, from += {unroll * v.x_step}) {{",
-                *("        " + copy(k) for k in range(unroll)),
-                "    }",
+                f"    for (const int16_t *end = to + {whole}; to != end; to += {unroll}, from += "
+                f"{unroll * v.x_step}) {{",
+                *("        " + copy(k) for k in range(unroll)), "    }",
                 *("    " + copy(k) for k in range(count - whole)),
             ]
         if plane.strips > 1:

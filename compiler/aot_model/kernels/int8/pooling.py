@@ -1,8 +1,8 @@
 """Average and maximum pooling of int8/uint8, channels last, as TensorFlow Lite computes them.
 
-average: the sum of what lies inside of the image, divided by how many they are, ties away from zero; no zero points.
-With the DSP extension four channels share a word: SXTAB16 adds two of them at a time in 16-bit lanes, which hold sums
-of up to 255 values; the maximum of four is SSUB8 and SEL.
+average: the sum of what lies inside of the image, divided by how many they are, ties away from zero; no zero
+points. With the DSP extension four channels share a word: SXTAB16 adds two of them at a time in 16-bit lanes,
+which hold sums of up to 255 values; the maximum of four is SSUB8 and SEL.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def pool(
         if high < hi:
             lines.append(f"v = v > {high} ? {high} : v;")
         if tail is not None:
-            return lines + tail.store("v", ("n" if s.batch > 1 else "0", "row", "column", channel), 1).splitlines()
+            return lines + tail.store("v", ("n" if s.batch > 1 else "0", "row", "column", channel),
+                                      1).splitlines()
         return [*lines, f"out[{channel}] = ({cast})v;"]
 
     row_loop = "for (int32_t i = 0; i < height; i++, from += FAR) {"
@@ -64,7 +65,10 @@ def pool(
     column_loop = f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{"
 
     def walk(body: list[str]) -> list[str]:
-        return [row_loop, f"    const {cast} *at = from;", f"    {column_loop}", *("        " + t for t in body), "    }", "}"]
+        return [
+            row_loop, f"    const {cast} *at = from;", f"    {column_loop}", *("        " + t for t in body),
+            "    }", "}"
+        ]
 
     if four and kind == "average":
         add = f"dsp_{'s' if dtype == 'int8' else 'u'}xtab16"
@@ -88,19 +92,19 @@ def pool(
     elif four:
         greater = f"dsp_max_{dtype}"
         work = [
-            "uint32_t most;",
-            "memcpy(&most, from, sizeof most);",
-            *walk(["uint32_t bytes;", "memcpy(&bytes, at, sizeof bytes);", f"most = {greater}(most, bytes);"]),
+            "uint32_t most;", "memcpy(&most, from, sizeof most);", *walk(
+                ["uint32_t bytes;", "memcpy(&bytes, at, sizeof bytes);", f"most = {greater}(most, bytes);"]),
             "for (int32_t k = 0; k < 4; k++, most >>= 8) {",
-            *("    " + t for t in finish(f"({cast})(most & 0xffu)", "c + k")),
-            "}",
+            *("    " + t for t in finish(f"({cast})(most & 0xffu)", "c + k")), "}",
         ]
     elif kind == "average":
         work = ["int32_t sum = 0;", *walk(["sum += *at;"]), *finish("sum", "c")]
     else:
         work = ["int32_t most = *from;", *walk(["most = *at > most ? *at : most;"]), *finish("most", "c")]
 
-    place = [f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - {s.pad_left};"]
+    place = [
+        f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - {s.pad_left};"
+    ]
     image = "x" if s.batch == 1 else f"x + n * {s.strides[0]}"
     if inside:
         start = f"{image} + (top * {s.in_w} + left) * {s.in_c}"

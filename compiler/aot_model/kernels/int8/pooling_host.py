@@ -1,6 +1,8 @@
-"""int8 and uint8 pooling on hosts, channels last: sums or maxima of 16 channels at a time over the window, with AVX2.
+"""int8 and uint8 pooling on hosts, channels last: sums or maxima of 16 channels at a time over the window,
+with AVX2.
 
-average: the sum of what lies inside of the image, divided by how many they are, ties away from zero; no zero points.
+average: the sum of what lies inside of the image, divided by how many they are, ties away from zero; no zero
+points.
 """
 
 from __future__ import annotations
@@ -21,11 +23,14 @@ _MOST = 1 << 16
 def applicable(shape: ConvShape) -> bool:
     """Whether this kernel does the layer; the plain C one does all."""
     s = shape
-    return s.kernel_w <= _WIDEST and s.kernel_h * s.kernel_w < _MOST and s.x_strides is None and (s.dilation_h, s.dilation_w) == (1, 1)
+    return s.kernel_w <= _WIDEST and s.kernel_h * s.kernel_w < _MOST and s.x_strides is None and (
+        s.dilation_h, s.dilation_w) == (1, 1)
 
 
-def _span(c: CText, axis: str, outputs: int, kernel: int, stride: int, pad: int, size: int) -> tuple[str, str]:
-    """(first element, count) of a window along an axis; where it can leave the image, written as variables."""
+def _span(c: CText, axis: str, outputs: int, kernel: int, stride: int, pad: int,
+          size: int) -> tuple[str, str]:
+    """(first element, count) of a window along an axis; where it can leave the image, written as variables.
+    """
     start = product(axis, stride) if outputs > 1 else "0"
     if pad <= 0 and (outputs - 1) * stride + kernel - pad <= size:
         return total(start, str(-pad)), str(kernel)
@@ -35,9 +40,12 @@ def _span(c: CText, axis: str, outputs: int, kernel: int, stride: int, pad: int,
     return f"{axis}_first", f"{axis}_end - {axis}_first"
 
 
-def pool(
-    kind: Literal["average", "max"], shape: ConvShape, act_min: int, act_max: int, dtype: str = "int8", tail: Tail | None = None
-) -> KernelCode:
+def pool(kind: Literal["average", "max"],
+         shape: ConvShape,
+         act_min: int,
+         act_max: int,
+         dtype: str = "int8",
+         tail: Tail | None = None) -> KernelCode:
     """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c."""
     s = shape
     if not applicable(s):
@@ -50,10 +58,13 @@ def pool(
         with c.loop("column", str(s.out_w), needed=s.out_w > 1):
             left, width = _span(c, "column", s.out_w, s.kernel_w, s.stride_w, s.pad_left, s.in_w)
             row, column = "row" if s.out_h > 1 else "0", "column" if s.out_w > 1 else "0"
-            x = total("x", product(n, s.in_h * s.in_w * s.in_c), _times(top, s.in_w * s.in_c), _times(left, s.in_c))
-            y = total("y", product(n, s.out_h * s.out_w * s.in_c), product(row, s.out_w * s.in_c), product(column, s.in_c))
+            x = total("x", product(n, s.in_h * s.in_w * s.in_c), _times(top, s.in_w * s.in_c),
+                      _times(left, s.in_c))
+            y = total("y", product(n, s.out_h * s.out_w * s.in_c), product(row, s.out_w * s.in_c),
+                      product(column, s.in_c))
             to = "results" if tail is not None else y
-            c.line(f"{name}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, {act_min}, {act_max}, {to});")
+            c.line(
+                f"{name}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, {act_min}, {act_max}, {to});")
             if tail is not None:
                 c.line(tail_loop(s.in_c, "results", (n, row, column), tail))
     return KernelCode(

@@ -1,9 +1,9 @@
 """Average and maximum pooling, int8, Helium: channels in the lanes.
 
-The mean is a sum in 16-bit lanes (32-bit beyond 255 elements) and a division by the number of elements inside of the
-image, ties away from zero: (|sum| + n/2) / n by a multiplication with ceil(2^(16+k) / n), k = ceil(log2 n) - 1. That is
-exact: with a = |sum| + n/2 <= 128.5 n and e = M n - 2^(16+k) < n <= 2^(k+1), a e < 128.5 n^2 <= 2^(16+k) for n <= 255.
-In 32 bits M = ceil(2^32 / n) does for n <= 5000 by the same inequality.
+The mean is a sum in 16-bit lanes (32-bit beyond 255 elements) and a division by the number of elements inside
+of the image, ties away from zero: (|sum| + n/2) / n by a multiplication with ceil(2^(16+k) / n), k =
+ceil(log2 n) - 1. That is exact: with a = |sum| + n/2 <= 128.5 n and e = M n - 2^(16+k) < n <= 2^(k+1), a e <
+128.5 n^2 <= 2^(16+k) for n <= 255. In 32 bits M = ceil(2^32 / n) does for n <= 5000 by the same inequality.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
 
 
 def applicable(shape: ConvShape) -> bool:
-    """Whether both kernels take a geometry: dense, undilated, no window without elements, at most 5000 of them."""
+    """Whether both kernels take a geometry: dense, undilated, no window without elements, at most 5000 of
+    them.
+    """
     s = shape
     rows = first_taps(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
     columns = first_taps(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)

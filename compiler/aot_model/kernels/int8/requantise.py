@@ -1,24 +1,27 @@
 """From an int32 accumulator to an int8/uint8 value: the exact rule, and cheaper forms proven equal to it.
 
-The rule (gemmlowp's fixed-point multiplication, as TensorFlow Lite Micro and CMSIS-NN compute it, `variant` 1):
+The rule (gemmlowp's fixed-point multiplication, as TensorFlow Lite Micro and CMSIS-NN compute it, `variant`
+1):
 
     h = (acc * 2^left * m + 2^30) >> 31        left = max(shift, 0)
     q = h / 2^right, ties away from zero       right = max(-shift, 0)
     y = clamp(q + zero_point, act_min, act_max)
 
-All of it but `acc` is known at compile time, and so are bounds of `acc` (from the weights). y is then a step function
-of acc, given by at most 255 thresholds. `plan()` picks the cheapest of three forms:
+All of it but `acc` is known at compile time, and so are bounds of `acc` (from the weights). y is then a step
+function of acc, given by at most 255 thresholds. `plan()` picks the cheapest of three forms:
 
-affine    y = sat((mulhi(acc + b, m') + c) >> s): three instructions where a core has SMMLAR and SSAT, and s is mostly 0
-          for vectors. The rounding constants of the rule are gone: b moves the product by the missing fraction of 2^32, c
-          is a whole number. It holds for a channel when every reachable threshold is the same as the rule's, which is
-          checked one by one. That is so for activations of ReLU kind (no negative q survives the clamp, so there is no kink
-          at zero), and for rules whose second rounding has none.
+affine    y = sat((mulhi(acc + b, m') + c) >> s): three instructions where a core has SMMLAR and SSAT, and s
+          is mostly 0
+          for vectors. The rounding constants of the rule are gone: b moves the product by the missing
+          fraction of 2^32, c is a whole number. It holds for a channel when every reachable threshold is the
+          same as the rule's, which is checked one by one. That is so for activations of ReLU kind (no
+          negative q survives the clamp, so there is no kink at zero), and for rules whose second rounding has
+          none.
 ties      the rule with the rounding constant and the zero point folded into one; right >= 1 and |acc| < 2^30.
 raw       the rule as it stands, in C.
 
-What a set multiplies with decides which is cheapest: rounded high words (SMMLAR) or cut ones (vectors of x86 and AArch64);
-Helium has the rule's own multiplication (requantise_mve.py).
+What a set multiplies with decides which is cheapest: rounded high words (SMMLAR) or cut ones (vectors of x86
+and AArch64); Helium has the rule's own multiplication (requantise_mve.py).
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ Form = Literal["affine", "ties", "raw"]
 
 WORD = 1 << 32
 _NARROW_OFFSET = 8192
-"""Largest |offset| that is added in saturating int16: what was cut to int16 stays beyond the output's range."""
+"""Largest |offset| that is added in saturating int16: what was cut to int16 stays beyond the output's range.
+"""
 
 
 def rescale(acc: Int64, multiplier: Int64, shift: Int64, variant: int = 1) -> Int64:
@@ -76,9 +80,12 @@ def bounds(weights: Int64, bias: Int64, quant: QuantSpec) -> tuple[Int64, Int64]
 
 
 def room_for_bias(kind: np.dtype, taps: int, quant: QuantSpec) -> int:
-    """How large a bias may be, as folded, so that every partial sum fits int32 in any order of the taps and whatever the weights are."""
+    """How large a bias may be, as folded, so that every partial sum fits int32 in any order of the taps and
+    whatever the weights are.
+    """
     limits = np.iinfo(kind)
-    weight = max(abs(int(limits.min) - quant.weight_zero_point), abs(int(limits.max) - quant.weight_zero_point))
+    weight = max(abs(int(limits.min) - quant.weight_zero_point),
+                 abs(int(limits.max) - quant.weight_zero_point))
     return (1 << 31) - 1 - taps * weight * max(abs(v) for v in quant.x_range)
 
 
@@ -91,7 +98,8 @@ class Requantise:
     offset: Int64
     """affine: c; ties: rounding constant + zero point, both shifted left by `shift`; raw: zero."""
     shift: Int64
-    """Right shift after the multiplication, of a high word (affine), of the rule's h (ties); raw: TFLite's."""
+    """Right shift after the multiplication, of a high word (affine), of the rule's h (ties); raw: TFLite's.
+    """
     bias_shift: Int64
     """What to add to the bias."""
     clamp_low: int | None
@@ -127,7 +135,8 @@ def thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tu
 
 
 def first_multiple(a: int, modulus: int, low: int, high: int) -> int | None:
-    """Smallest k >= 0 with low <= a * k mod modulus <= high, for 0 <= low <= high < modulus; None if there is none.
+    """Smallest k >= 0 with low <= a * k mod modulus <= high, for 0 <= low <= high < modulus; None if there is
+    none.
 
     Euclid's algorithm on (a, modulus): each step asks the same for a smaller modulus, in O(log modulus).
     """
@@ -146,11 +155,14 @@ def first_multiple(a: int, modulus: int, low: int, high: int) -> int | None:
     return None if j is None else -(-(low + modulus * j) // a)
 
 
-def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, align: int, rounding: int) -> tuple[int, int] | None:
-    """(bias shift b, offset c) that keep one channel's thresholds with multiplier m, shift s of (acc << align).
+def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, align: int,
+            rounding: int) -> tuple[int, int] | None:
+    """(bias shift b, offset c) that keep one channel's thresholds with multiplier m, shift s of (acc <<
+    align).
 
     acc >= t must reach q, acc <= t - 1 must not; a threshold outside of the range binds on one side only. So
-    b * m + rounding + c * 2^32 lies between two bounds; the smallest b either way is found by Euclid's algorithm.
+    b * m + rounding + c * 2^32 lies between two bounds; the smallest b either way is found by Euclid's
+    algorithm.
     """
     inside, reach = threshold > lo, threshold <= hi
     step = m << align
@@ -165,7 +177,8 @@ def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, a
     if first == 0 or first + width > WORD:
         moves = [0]
     else:
-        found = ((sign, first_multiple(sign * step % WORD, WORD, first, first + width - 1)) for sign in (1, -1))
+        found = ((sign, first_multiple(sign * step % WORD, WORD, first, first + width - 1))
+                 for sign in (1, -1))
         moves = sorted((sign * b for sign, b in found if b is not None), key=abs)
     for b in moves:
         c = -((b * step + rounding - low) // WORD)
@@ -176,17 +189,22 @@ def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, a
     return None
 
 
-def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live: npt.NDArray[np.bool_], right: Int64, target: Int64,
-                align: Int64, rounding: int) -> tuple[Int64, Int64, Int64] | None:  # fmt: skip
-    """(multiplier, bias shift, offset) of every live channel for these shifts; None where a channel has none. steps: `thresholds`."""
+def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live: npt.NDArray[np.bool_],
+                right: Int64, target: Int64, align: Int64,
+                rounding: int) -> tuple[Int64, Int64, Int64] | None:
+    """(multiplier, bias shift, offset) of every live channel for these shifts; None where a channel has none.
+    steps: `thresholds`.
+    """
     levels, threshold = steps
     multiplier, moved, offset = (np.zeros(lo.size, np.int64) for _ in range(3))
     for channel in np.flatnonzero(live):
         exact, places, a = int(m[channel]), int(target[channel] - right[channel]), int(align[channel])
-        candidates = [exact << places] if places >= 0 else sorted({exact >> -places, (exact + (1 << -places) - 1) >> -places})
+        candidates = [exact << places] if places >= 0 else sorted(
+            {exact >> -places, (exact + (1 << -places) - 1) >> -places})
         for candidate in candidates:
             ends = int(lo[channel]), int(hi[channel])
-            found = _affine(levels, threshold[channel], *ends, candidate, int(target[channel]) + a, a, rounding) if 0 < candidate < 1 << 31 else None
+            found = _affine(levels, threshold[channel], *ends, candidate,
+                            int(target[channel]) + a, a, rounding) if 0 < candidate < 1 << 31 else None
             if found is not None:
                 multiplier[channel], (moved[channel], offset[channel]) = candidate, found
                 break
@@ -195,11 +213,17 @@ def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live
     return multiplier, moved, offset
 
 
-def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None, rounded: bool = True) -> Requantise:
-    """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by so much.
+def plan(quant: QuantSpec,
+         lo: Int64,
+         hi: Int64,
+         align: Int64 | None = None,
+         rounded: bool = True) -> Requantise:
+    """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by
+    so much.
 
-    rounded: the set's multiplication gives rounded high words, and shifts of channels may differ (SMMLAR, ASR); else it
-    cuts them off, and one shift is for all, best none, when the offset is added to int16 (vectors).
+    rounded: the set's multiplication gives rounded high words, and shifts of channels may differ (SMMLAR,
+    ASR); else it cuts them off, and one shift is for all, best none, when the offset is added to int16
+    (vectors).
     """
     count = lo.size
     m, s = quant.channels(count)
@@ -215,7 +239,8 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None, rou
         return Requantise("raw", m, zero, s, zero, clamp_low, clamp_high)
 
     least, most = (rescale(v, m, s, quant.variant) + quant.out_zero_point for v in (lo, hi))
-    # strictly within: the affine form is only sure of the side of each threshold, not of how far beyond the last one
+    # strictly within: the affine form is only sure of the side of each threshold, not of how far beyond the
+    # last one
     clamp_low = None if quant.act_min <= out_lo or quant.act_min < int(least.min()) else quant.act_min
     clamp_high = None if quant.act_max >= out_hi or quant.act_max > int(most.max()) else quant.act_max
     raw = Requantise("raw", m, zero, s, zero, clamp_low, clamp_high)
@@ -226,7 +251,9 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None, rou
         return raw
     right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)
     largest = int(right[live].max(initial=15))
-    shifts = [np.full(count, right.min()), right] if rounded else [np.full(count, k) for k in sorted({0, min(largest, 8), min(largest, 15)})]
+    shifts = [np.full(count, right.min()), right
+              ] if rounded else [np.full(count, k)
+                                 for k in sorted({0, min(largest, 8), min(largest, 15)})]
     steps = thresholds(quant, m, s, lo, hi)
     for target in shifts:
         found = _all_affine(steps, lo, hi, m, live, right, target, aligned, 1 << 31 if rounded else 0)
@@ -235,7 +262,8 @@ def plan(quant: QuantSpec, lo: Int64, hi: Int64, align: Int64 | None = None, rou
         multiplier, moved, offset = found
         offset = np.where(live, offset, value << (target + aligned))
         if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
-            return Requantise("affine", multiplier, offset, target, np.where(live, moved, to_zero), clamp_low, clamp_high)
+            return Requantise("affine", multiplier, offset, target, np.where(live, moved, to_zero), clamp_low,
+                              clamp_high)
     if quant.variant != 1:
         return raw
     r = right + 1

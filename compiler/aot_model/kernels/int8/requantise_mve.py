@@ -3,7 +3,8 @@
 TensorFlow Lite Micro's arithmetic ("double rounding", NUMERICS variant 1) on an int32 accumulator `a`:
 
     h = (a * 2^left * m + 2^30) >> 31              VQRDMULH
-    v = h / 2^right, ties away from zero           VRSHL, which rounds ties up, after -1 was added to negatives
+    v = h / 2^right, ties away from zero           VRSHL, which rounds ties up, after -1 was added to
+                                                   negatives
     y = clamp(v + zero_point, act_min, act_max)
 
 What the constants make superfluous is left out:
@@ -12,11 +13,11 @@ What the constants make superfluous is left out:
 * the vector of shifts, where all channels share one: then the shift rides on the narrowing instruction;
 * a separate clamp, where the activation range is that of int8: the narrowing saturates.
 
-Variant 2 rounds the second time with ties up: no -1. Variant 3 rounds once, (a * m + 2^(30 + right)) >> (31 + right):
-VQDMULH, which rounds down, then VRSHL; with no right shift anywhere VQRDMULH.
+Variant 2 rounds the second time with ties up: no -1. Variant 3 rounds once, (a * m + 2^(30 + right)) >> (31 +
+right): VQDMULH, which rounds down, then VRSHL; with no right shift anywhere VQRDMULH.
 
-The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 128, so a value cut to int16
-stays outside of int8 after the addition.
+The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 128, so a value cut to
+int16 stays outside of int8 after the addition.
 """
 
 from __future__ import annotations
@@ -107,12 +108,13 @@ class Requantiser:
     def vector(self, acc: str, temp: str, mult: str, left: str, right: str) -> list[str]:
         """Instructions for one vector of four int32 that already hold the bias, up to the shift.
 
-        `mult`, `left`, `right` are vector registers or, where the four lanes are one channel, core registers. A common
-        right shift is left to `narrow`.
+        `mult`, `left`, `right` are vector registers or, where the four lanes are one channel, core registers.
+        A common right shift is left to `narrow`.
         """
         lines = []
         if self.has_left:
-            lines.append(f"vshl.s32 {acc}, {acc}, {left}" if left.startswith("q") else f"vshl.s32 {acc}, {left}")
+            lines.append(
+                f"vshl.s32 {acc}, {acc}, {left}" if left.startswith("q") else f"vshl.s32 {acc}, {left}")
         lines.append(f"{'vqrdmulh' if self.rounds_product else 'vqdmulh'}.s32 {acc}, {acc}, {mult}")
         if self.ties == "away":
             lines += [f"vshr.s32 {temp}, {acc}, #31", f"vqadd.s32 {acc}, {acc}, {temp}"]
@@ -120,19 +122,23 @@ class Requantiser:
             if right.startswith("q"):
                 lines += [f"vand {temp}, {acc}, {right}", f"vshr.s32 {temp}, {temp}, #31"]
             else:
-                lines += [f"vdup.32 {temp}, {right}", f"vand {temp}, {temp}, {acc}", f"vshr.s32 {temp}, {temp}, #31"]
+                lines += [
+                    f"vdup.32 {temp}, {right}", f"vand {temp}, {temp}, {acc}", f"vshr.s32 {temp}, {temp}, #31"
+                ]
             lines.append(f"vqadd.s32 {acc}, {acc}, {temp}")
         if self.common_right is None:
-            lines.append(f"vrshl.s32 {acc}, {acc}, {right}" if right.startswith("q") else f"vrshl.s32 {acc}, {right}")
+            lines.append(
+                f"vrshl.s32 {acc}, {acc}, {right}" if right.startswith("q") else f"vrshl.s32 {acc}, {right}")
         elif self.common_right > 16:
             lines.append(f"vrshr.s32 {acc}, {acc}, #{self.common_right}")
         return lines
 
     def narrow(self, even: str, odd: str | None, temp: str, zero: str | None = None) -> list[str]:
-        """Instructions that bring two vectors to int8: 16-bit lane 2i is lane i of `even`, 2i + 1 lane i of `odd`.
+        """Instructions that bring two vectors to int8: 16-bit lane 2i is lane i of `even`, 2i + 1 lane i of
+        `odd`.
 
-        The result is in `even`, each int8 in the low byte of its 16-bit lane. odd = None: only the even lanes count.
-        zero: a register that already holds `zero_point_constant`.
+        The result is in `even`, each int8 in the low byte of its 16-bit lane. odd = None: only the even lanes
+        count. zero: a register that already holds `zero_point_constant`.
         """
         shift = self.common_right
         if shift is not None and 1 <= shift <= 16:
@@ -195,7 +201,8 @@ def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray) -> Requantiser
         ties = "up"
     else:
         ties = "away" if np.all(right > 0) else "mixed"
-    return Requantiser(bias, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties, spec.variant)
+    return Requantiser(bias, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties,
+                       spec.variant)
 
 
 def fold_zero_point(weights: np.ndarray, bias: np.ndarray | None, x_zero_point: int) -> np.ndarray:

@@ -24,7 +24,9 @@ class QuantSpec:
     x_dtype: str = "int8"
     out_dtype: str = "int8"
     variant: int = 1
-    """1: double rounding, second ties away from zero. 2: second ties up. 3: single rounding, ties up. 4: single rounding, ties to even."""
+    """1: double rounding, second ties away from zero. 2: second ties up. 3: single rounding, ties up. 4:
+    single rounding, ties to even.
+    """
     weight_zero_point: int = 0
 
     @property

@@ -7,4 +7,5 @@ from aot_model.kernels.int8.sum_mve import Affine, RowSum
 
 def row_kernel(form: Affine) -> RowSum:
     """The function of the runtime, with the form's numbers as its last arguments."""
-    return RowSum("avx2_sum", (form.ma, form.mb, form.offset, form.shift, form.low, form.high), header="aot_model/int8_avx2_rows.h")
+    return RowSum("avx2_sum", (form.ma, form.mb, form.offset, form.shift, form.low, form.high),
+                  header="aot_model/int8_avx2_rows.h")

@@ -1,12 +1,14 @@
-"""The sum of two quantised tensors, int8, Helium: one multiply-add for each input, proven on all 65,536 pairs.
+"""The sum of two quantised tensors, int8, Helium: one multiply-add for each input, proven on all 65,536
+pairs.
 
-TensorFlow Lite brings both inputs to a common finer scale, adds and rescales: three requantisations, each with two
-roundings. The result is a function of two bytes, so a cheaper form can be compared with it on every pair:
+TensorFlow Lite brings both inputs to a common finer scale, adds and rescales: three requantisations, each
+with two roundings. The result is a function of two bytes, so a cheaper form can be compared with it on every
+pair:
 
     y = clamp((a * ma + b * mb + offset) >> shift)
 
-ma, mb are the real factors times 2^shift, a few neighbours of them are tried; for given factors every pair bounds the
-offset from one side, so the offset is found or shown not to exist.
+ma, mb are the real factors times 2^shift, a few neighbours of them are tried; for given factors every pair
+bounds the offset from one side, so the offset is found or shown not to exist.
 """
 
 from __future__ import annotations
@@ -66,7 +68,8 @@ class RowSum:
         return f"{self.name}({', '.join([*arguments, *(str(n) for n in self.numbers)])});\n"
 
 
-def sum_table(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int, high: int) -> np.ndarray:
+def sum_table(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int,
+              high: int) -> np.ndarray:
     """int64 [256, 256]: the sum as TensorFlow Lite Micro computes it for a, b = -128 .. 127."""
     bytes_ = np.arange(-128, 128, dtype=np.int64)
     terms = [_requantise((bytes_ - r.zero_point) << left_shift, r) for r in (a, b)]
@@ -84,7 +87,8 @@ def _requantise(x: np.ndarray, r: Rescaling) -> np.ndarray:
     return rounded
 
 
-def affine(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int, high: int) -> Affine | None:
+def affine(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int,
+           high: int) -> Affine | None:
     """The affine form that equals the sum on all pairs, or None."""
     table = sum_table(a, b, result, left_shift, low, high)
     real = [r.factor * 2.0**left_shift * result.factor for r in (a, b)]
@@ -113,15 +117,19 @@ def _offset(table: np.ndarray, ma: int, mb: int, shift: int, low: int, high: int
 def row_kernel(form: Affine) -> RowSum:
     """The function of one form."""
     saturates = form.low == -128 and form.high == 127
-    clamp = ["vqmovnb.s32 q0, q0", "vqmovnb.s16 q0, q0"] if saturates else ["vmax.s32 q0, q0, %q[low]", "vmin.s32 q0, q0, %q[high]"]
+    clamp = ["vqmovnb.s32 q0, q0", "vqmovnb.s16 q0, q0"
+             ] if saturates else ["vmax.s32 q0, q0, %q[low]", "vmin.s32 q0, q0, %q[high]"]
     lines = ["dlstp.32 lr, %[n]", "1:", "vldrb.s32 q0, [%[a]], #4", "vldrb.s32 q1, [%[b]], #4"]
-    lines += ["vmlas.s32 q0, %q[ma], %[offset]", "vmla.s32 q0, q1, %[mb]", f"vshr.s32 q0, q0, #{form.shift}", *clamp]
+    lines += [
+        "vmlas.s32 q0, %q[ma], %[offset]", "vmla.s32 q0, q1, %[mb]", f"vshr.s32 q0, q0, #{form.shift}", *clamp
+    ]
     lines += ["vstrb.32 q0, [%[y]], #4", "letp lr, 1b"]
     asm = asm_lines(lines)
     limits = "" if saturates else ', [low] "w"(low), [high] "w"(high)'
     vectors = "" if saturates else (
-        f"    const int32x4_t low = vdupq_n_s32({form.low});\n    const int32x4_t high = vdupq_n_s32({form.high});\n"
-    )  # fmt: skip
+        f"    const int32x4_t low = vdupq_n_s32({form.low});\n    const int32x4_t high = "
+        f"vdupq_n_s32({form.high});\n"
+    )
     body = f"""\
 {{
 #if AOT_MODEL_MVE
@@ -141,5 +149,6 @@ def row_kernel(form: Affine) -> RowSum:
 """
     name = f"aot_mve_sum_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
     comment = "/* The sum of two rows of quantised values; the factors are proven on all pairs. */\n"
-    text = f"{comment}AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{body}"
+    text = (f"{comment}AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, "
+            f"int32_t n)\n{body}")
     return RowSum(name, helpers=(text,), header=HEADER)
