@@ -37,7 +37,10 @@ def _sources_impl(ctx):
         problems.append("params are %s" % parameters)
 
     (action,) = [one for one in subject[_ActionsInfo].actions if one.mnemonic == "AotModelCompile"]
-    arguments = action.argv[action.argv.index("compile") + 3:]
+    arguments = action.argv[action.argv.index("compile") + 1:]
+    if "--quiet" not in arguments:
+        problems.append("the action is not quiet: %s" % arguments)
+    arguments = arguments[arguments.index("-o"):]
     expected = ["-o", model.source.dirname, "--name=" + model.name, "--target=" + model.target, "--report=" + model.report.path]
     if arguments != expected + ctx.attr.arguments:
         problems.append("the arguments are %s" % arguments)

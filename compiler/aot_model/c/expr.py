@@ -19,7 +19,8 @@ from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
 # C operator precedence; a text of lower precedence than its place needs parentheses.
-_ATOM, _UNARY, _MUL, _ADD, _SHIFT, _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 16, 15, 13, 12, 11, 10, 9, 8, 5, 3  # noqa: E501
+_ATOM, _UNARY, _MUL, _ADD, _SHIFT = 16, 15, 13, 12, 11
+_COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 10, 9, 8, 5, 3
 SUMMAND = _MUL
 """The precedence that a text needs to stand beside a + without brackets."""
 _PRECEDENCE = {
@@ -203,7 +204,8 @@ class CWriter:
             return self._equal_floats(self.text(a), self.text(b), a.dtype), _ATOM
         if wrap and dtype.is_integer and not _fits(x):
             u = f"uint{max(dtype.bits, 32)}_t"
-            return f"({dtype.c_type})(({u}){self.text(a, _UNARY)} {infix} ({u}){self.text(b, _UNARY)})", _UNARY  # noqa: E501
+            left, right = self.text(a, _UNARY), self.text(b, _UNARY)
+            return f"({dtype.c_type})(({u}){left} {infix} ({u}){right})", _UNARY
         if infix == "<" and isinstance(a, Const):
             return f"{self.text(b, level)} > {self.text(a, level + 1)}", level
         if level in (_SHIFT, _AND, _AND - 1, _AND - 2):

@@ -9,18 +9,21 @@ from pathlib import Path
 from aot_model.errors import fail
 
 _KEYWORDS = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long register
-    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Bool _Complex
-    _Imaginary asm typeof bool true false NULL main alignas alignof class new delete this template namespace operator
-    private protected public virtual try catch throw using friend explicit export mutable typename and or not xor
-    bitand bitor compl and_eq or_eq xor_eq not_eq static_assert thread_local nullptr constexpr noexcept decltype
-    concept requires wchar_t char8_t char16_t char32_t static_cast dynamic_cast const_cast reinterpret_cast typeid"""  # noqa: E501
+    """auto break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch
+    typedef union unsigned void volatile while _Bool _Complex _Imaginary asm typeof bool
+    true false NULL main alignas alignof class new delete this template namespace operator
+    private protected public virtual try catch throw using friend explicit export mutable
+    typename and or not xor bitand bitor compl and_eq or_eq xor_eq not_eq static_assert
+    thread_local nullptr constexpr noexcept decltype concept requires wchar_t char8_t
+    char16_t char32_t static_cast dynamic_cast const_cast reinterpret_cast typeid"""
     .split())
 _HEADERS = frozenset(
-    """assert complex ctype errno fenv float inttypes iso646 limits locale math memory regex search setjmp signal stdalign
-    stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar
-    wctype arm_acle arm_mve arm_neon arm_math immintrin alloca dirent dlfcn endian fcntl features getopt malloc newlib pthread
-    reent sched semaphore syslog termios""".split())  # noqa: E501
+    """assert complex ctype errno fenv float inttypes iso646 limits locale math memory regex
+    search setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib
+    stdnoreturn string strings tgmath threads time uchar unistd wchar wctype arm_acle
+    arm_mve arm_neon arm_math immintrin alloca dirent dlfcn endian fcntl features getopt
+    malloc newlib pthread reent sched semaphore syslog termios""".split())
 """Names of headers that other C code includes, by itself or through others: `<name>.h` in the include path
 would hide them.
 """

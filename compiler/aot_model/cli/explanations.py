@@ -47,7 +47,8 @@ EXPLANATIONS = {
             "pool, add one, try --planner optimal or --option optimize=size, make the input smaller.",
     "E402": "--max-ram, --max-flash or --max-stack is less than what is needed. The table says where the "
             "bytes are, the hint what other options need.",
-    "E501": "A name is not known, is used twice, or options exclude each other. The hint lists what there is.",  # noqa: E501
+    "E501": "A name is not known, is used twice, or options exclude each other. "
+            "The hint lists what there is.",
     "E502": "A target of a plug-in raised an error or returned what it should not; the message names the "
             "hook and the region of the model.",
     "E503": "The target is taken from the C compiler, and its flags name no core. Give the library the "

@@ -95,7 +95,8 @@ def stack(arguments: argparse.Namespace) -> int:
         raise CompileError([
             Problem(
                 "E402",
-                f"{entry}() needs {need.size:,} bytes of stack, the budget is {arguments.max_stack:,}\n{text}",  # noqa: E501
+                f"{entry}() needs {need.size:,} bytes of stack, the budget is {arguments.max_stack:,}\n"
+                f"{text}",
                 str(library), hint)
         ])
     said = f"{entry}() needs {need.size:,} bytes of stack\n{text}\n"

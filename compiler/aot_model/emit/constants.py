@@ -23,7 +23,9 @@ LARGE = 4096
 
 def is_bulky(buffer: Buffer, total: int) -> bool:
     """Whether an array of a model with `total` bytes of constants is written as strings."""
-    return total > BULK and buffer.nbytes >= LARGE and buffer.data is not None and buffer.data.dtype.kind != "S"  # noqa: E501
+    if total <= BULK or buffer.nbytes < LARGE or buffer.data is None:
+        return False
+    return buffer.data.dtype.kind != "S"
 
 
 def little_endian(data: np.ndarray) -> bytes:
@@ -51,7 +53,8 @@ def bulk_initialiser(buffer: Buffer, either_order: bool) -> str:
         return _strings(data, buffer.nbytes)
     other = np.frombuffer(data, np.uint8).reshape(-1, size)[:, ::-1].tobytes()
     return ("#if "
-            f"AOT_MODEL_BIG_ENDIAN\n{_strings(other, buffer.nbytes)}\n#else\n{_strings(data, buffer.nbytes)}\n#endif")  # noqa: E501
+            f"AOT_MODEL_BIG_ENDIAN\n{_strings(other, buffer.nbytes)}\n#else\n"
+            f"{_strings(data, buffer.nbytes)}\n#endif")
 
 
 def _strings(data: bytes, nbytes: int) -> str:

@@ -28,9 +28,12 @@ def _contradictions(options: Options, pools: Sequence[Pool],
             yield (f"--interface {interface} with --metadata {options.metadata}: it checks tensors against "
                    "the metadata"), "use --metadata full"
         if options.io == "workspace":
-            yield f"--interface {interface} with --io workspace: its calls hand over inputs and outputs", "use --io caller"  # noqa: E501
+            yield (f"--interface {interface} with --io workspace: its calls hand over inputs and outputs",
+                   "use --io caller")
         if interface == "tvm-ffi" and options.workspace == "caller":
-            yield "--interface tvm-ffi with --workspace caller: its calls have no argument for the workspace", "use --workspace static"  # noqa: E501
+            yield ("--interface tvm-ffi with --workspace caller: "
+                   "its calls have no argument for the workspace",
+                   "use --workspace static")
     flash = [p.name for p in options.constant_pools]
     names = [*(p.name for p in pools), *flash]
     twice = sorted({n.lower() for n in names if sum(m.lower() == n.lower() for m in names) > 1})

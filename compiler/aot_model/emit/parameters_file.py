@@ -92,7 +92,9 @@ def difference(ours: Sequence[str], theirs: Sequence[str]) -> str | None:
     for a, b in zip(ours, theirs, strict=False):
         if a != b:
             same = a.startswith("call") and a[:-16] == b[:-16]
-            return f"the code of '{_words(a)}' has other values in it (quantisation or scalars)" if same else f"it has '{_words(a)}', the library has '{_words(b)}'"  # noqa: E501
+            if same:
+                return f"the code of '{_words(a)}' has other values in it (quantisation or scalars)"
+            return f"it has '{_words(a)}', the library has '{_words(b)}'"
     if len(ours) != len(theirs):
         more, longer = ("more", ours) if len(ours) > len(theirs) else ("less", theirs)
         return f"it has {more} than the library: '{_words(longer[min(len(ours), len(theirs))])}'"

@@ -16,9 +16,10 @@ import numpy as np
 from aot_model.installation import include_dir
 
 _FUNCTIONS = {
-    "math.h": """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma
-        fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 logb lrint lround modf nearbyint nextafter pow
-        remainder rint round scalbn sin sinh sqrt tan tanh tgamma trunc""",  # noqa: E501
+    "math.h": """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2
+        expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p
+        log2 logb lrint lround modf nearbyint nextafter pow remainder rint round scalbn sin
+        sinh sqrt tan tanh tgamma trunc""",
     "string.h": "memcpy memmove memset memcmp memchr strlen strcmp strncmp",
     "stdlib.h": "abs labs llabs qsort bsearch",
 }

@@ -225,7 +225,8 @@ class Importer:
         dtype = self._dtype(declared.elem_type,
                             f"output '{printable(info.name)}'") if declared.elem_type else None
         if wrong_shape or (dtype is not None and dtype is not value.dtype):
-            said = f"{dtype.label if dtype else 'tensor'}{['?' if d is None else d for d in dims] if declared.HasField('shape') else ''}"  # noqa: E501
+            shape = ["?" if d is None else d for d in dims] if declared.HasField("shape") else ""
+            said = f"{dtype.label if dtype else 'tensor'}{shape}"
             self._problem("E301",
                           f"output '{printable(info.name)}' is declared {said}, but computed as {value.type}",
                           hint="export the model anew, or correct its declaration")

@@ -97,7 +97,8 @@ def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
                 problems.append(
                     Problem(
                         "E103",
-                        f"external data of '{name}' is at '{printable(location)}', outside the model's folder",  # noqa: E501
+                        f"external data of '{name}' is at '{printable(location)}', "
+                        "outside the model's folder",
                         str(path)))
                 continue
             if not file.is_file():
@@ -114,7 +115,8 @@ def load_external(proto: onnx.ModelProto, path: Path) -> list[Path]:
             problems.append(
                 Problem(
                     "E103",
-                    f"external data '{printable(location)}' of '{name}' cannot be read: {printable(str(why))}",  # noqa: E501
+                    f"external data '{printable(location)}' of '{name}' cannot be read: "
+                    f"{printable(str(why))}",
                     str(path)))
             continue
         tensor.data_location = onnx.TensorProto.DEFAULT

@@ -107,13 +107,15 @@ def joined(n: Site, axis: int) -> Value:
     parts = [n.x(k) for k in range(len(n.inputs))]
     first, last = n.host.pieces.get(parts[0]), n.host.pieces.get(parts[-1])
     items = parts[1:-1]
-    if first is None or last is None or not items or first.tail or not last.tail or first.x is not last.x or first.axis != last.axis:  # noqa: E501
+    if (first is None or last is None or not items or first.tail or not last.tail or first.x is not last.x
+            or first.axis != last.axis):
         raise OperatorError(OPEN, "E203", "convert the model with fixed shapes")
     x = first.x
     at = normal_axis(axis, x.type.rank)
     item = n.build(Concat(at), *items) if len(items) > 1 else items[0]
     length = item.shape[at] if len(item.shape) == x.type.rank else -1
-    if at != first.axis or first.place.root is not last.place.root or last.place.offset - first.place.offset != length:  # noqa: E501
+    if (at != first.axis or first.place.root is not last.place.root
+            or last.place.offset - first.place.offset != length):
         raise OperatorError(OPEN, "E203", "convert the model with fixed shapes")
     return n.build(UpdateAt(), x, item, _begins(n, x, at, first.place))
 

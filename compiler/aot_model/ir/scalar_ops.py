@@ -162,17 +162,13 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "fma": ScalarOp(lambda a, b, c: a * b + c, c_float="{0} * {1} + {2}"),
     # libm
     **{
-        op: _libm(name, fn) for op, name, fn in [("exp", "exp", np.exp), ("log", "log", np.log),
-                                                 ("sqrt", "sqrt", np.sqrt), ("sin", "sin", np.sin),
-                                                 ("cos", "cos", np.cos), ("tan", "tan", np.tan),
-                                                 ("asin", "asin", np.arcsin), ("acos", "acos", np.arccos),
-                                                 ("atan", "atan", np.arctan), ("sinh", "sinh", np.sinh),
-                                                 ("cosh", "cosh", np.cosh), ("tanh", "tanh", np.tanh),
-                                                 ("asinh", "asinh", np.arcsinh), ("acosh", "acosh", np.arccosh),  # noqa: E501
-                                                 ("atanh", "atanh", np.arctanh), ("erf", "erf", _erf),
-                                                 ("floor", "floor", np.floor), ("ceil", "ceil", np.ceil),
-                                                 ("trunc", "trunc", np.trunc), ("log1p", "log1p", np.log1p),
-                                                 ("expm1", "expm1", np.expm1)]
+        name: _libm(name, fn) for name, fn in [
+            ("exp", np.exp), ("log", np.log), ("sqrt", np.sqrt), ("sin", np.sin), ("cos", np.cos),
+            ("tan", np.tan), ("asin", np.arcsin), ("acos", np.arccos), ("atan", np.arctan),
+            ("sinh", np.sinh), ("cosh", np.cosh), ("tanh", np.tanh), ("asinh", np.arcsinh),
+            ("acosh", np.arccosh), ("atanh", np.arctanh), ("erf", _erf), ("floor", np.floor),
+            ("ceil", np.ceil), ("trunc", np.trunc), ("log1p", np.log1p), ("expm1", np.expm1)
+        ]
     },
     "rint": ScalarOp(np.rint, c_float="rint{f}({0})"),
     "round": ScalarOp(_round_away, c_float="round{f}({0})"),

@@ -218,7 +218,8 @@ class Site:
             return []
         result = []
         for k, value in enumerate(tail.names):
-            same = value.type.elements == self.result.type.elements and value.dtype.size == self.result.dtype.size  # noqa: E501
+            same = (value.type.elements == self.result.type.elements
+                    and value.dtype.size == self.result.dtype.size)
             if same and tail.reads_in_place(value):
                 result.append(Overlap(first + k, out, 0))
         return result

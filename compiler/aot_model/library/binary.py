@@ -22,15 +22,17 @@ Fields = tuple[Any, ...]
 
 MAGIC, VERSION = b"AOTMODEL", 2
 
-DTYPES = """FLOAT32 FLOAT64 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL FLOAT8E4M3FN FLOAT8E4M3FNUZ
-    FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT6E2M3 FLOAT6E3M2 FLOAT4E2M1 INT4 INT2 UINT4 UINT2 STRING16 STRING32 STRING64 STRING128
-    STRING256 STRING512 STRING1024""".split()  # noqa: E501
+DTYPES = """FLOAT32 FLOAT64 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL
+    FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 FLOAT8E5M2FNUZ FLOAT8E8M0 FLOAT6E2M3 FLOAT6E3M2
+    FLOAT4E2M1 INT4 INT2 UINT4 UINT2 STRING16 STRING32 STRING64 STRING128 STRING256
+    STRING512 STRING1024""".split()
 """In the order of aot_model_dtype, from 1 on."""
 
 # Fields of the structs in order: name and kind, which is of the struct module or P for a pointer.
-_METADATA = """magic:8s version:I flags:H pointer_bytes:H self:P name:P compiler:P target:P model_file:P model_sha256:P inputs:P outputs:P pools:P
-    layers:P structure:P num_inputs:H num_outputs:H num_pools:H reserved:H num_layers:I constant_bytes:I state_bytes:I lower_bound:I params_size:I
-    params_align:I macs:Q"""  # noqa: E501
+_METADATA = """magic:8s version:I flags:H pointer_bytes:H self:P name:P compiler:P target:P
+    model_file:P model_sha256:P inputs:P outputs:P pools:P layers:P structure:P num_inputs:H
+    num_outputs:H num_pools:H reserved:H num_layers:I constant_bytes:I state_bytes:I
+    lower_bound:I params_size:I params_align:I macs:Q"""
 _TENSOR = "name:P c_name:P shape:P scales:P zero_points:P bytes:I quantised:H axis:b rank:B dtype:B"
 _POOL = "name:P c_name:P bytes:I align:I"
 _LAYER = "name:P op:P macs:Q workspace_bytes:I constant_bytes:I"

@@ -105,7 +105,8 @@ class Module:
             raise ValueError(f"the model '{name}' was compiled by another version of aot-model")
         self._library = library
         self.metadata = Metadata(*decode(Process(), self._module.metadata))
-        self.name, self.inputs, self.outputs, pools = self.metadata.name, self.metadata.inputs, self.metadata.outputs, self.metadata.pools  # noqa: E501
+        told = self.metadata
+        self.name, self.inputs, self.outputs, pools = told.name, told.inputs, told.outputs, told.pools
         self._arrays: list[Array | None] = [None] * (len(self.inputs) + len(self.outputs))
         self._memory = [_aligned(p.size, p.align) if self._module.caller_pools else None for p in pools]
         self._bases = (ctypes.c_void_p * max(len(pools), 1))(*(m.ctypes.data if m is not None else None

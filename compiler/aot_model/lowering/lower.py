@@ -301,7 +301,8 @@ class Lowering:
 
     def _claim(self, value: Value | None, parent: Buffer, offset: int) -> None:
         """Let a stored value that has no place yet be computed at an offset of a buffer."""
-        if value is None or value not in self.stored or value in self.buffers or value not in self._producer or not value.type.elements:  # noqa: E501
+        if (value is None or value not in self.stored or value in self.buffers or value not in self._producer
+                or not value.type.elements):
             return
         self.buffers[value] = Buffer(value.name,
                                      value.type,

@@ -77,8 +77,9 @@ class MemoryPlan:
         lines.append(f"live at the peak, step {self.peak_step}:")
         lines += [f"  {size:>10} {block}" for block, size in self.peak_live]
         together = sum(size for _, size in self.peak_live)
-        shared = f", {together - self.lower_bound} of them shared in place" if together > self.lower_bound else ""  # noqa: E501
-        padding = f", and {self.lower_bound - together} between them for alignment" if together < self.lower_bound else ""  # noqa: E501
+        above = together - self.lower_bound
+        shared = f", {above} of them shared in place" if above > 0 else ""
+        padding = f", and {-above} between them for alignment" if above < 0 else ""
         lines.append(f"  {together:>10} together{shared}{padding}")
         return "\n".join(lines) + "\n"
 

@@ -129,7 +129,9 @@ class OverlapAdd(Operator):
 
         def total(place: str) -> str:
             plain = f"sums[{place}] + in[{place}]"
-            return plain if x.dtype.is_float else f"(int16_t)aot_model_min_int32(aot_model_max_int32({plain}, -32768), 32767)"  # noqa: E501
+            if x.dtype.is_float:
+                return plain
+            return f"(int16_t)aot_model_min_int32(aot_model_max_int32({plain}, -32768), 32767)"
 
         text = CText()
         text.line(f"memcpy(rest, kept, {site.input(1).type.nbytes}u);")

@@ -189,7 +189,8 @@ class SequenceLstm(Operator):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, h, c, w, r, b, *more = (None if a is None else np.asarray(a, np.float64) for a in arrays)
         p, norm, projection, q = (*more, None, None, None, None)[:4]
-        assert x is not None and h is not None and c is not None and w is not None and r is not None and b is not None  # noqa: E501
+        assert x is not None and h is not None and c is not None
+        assert w is not None and r is not None and b is not None
         s = self.scales
         steps, rows = x if self.time_major else x.swapaxes(0, 1), []
 
@@ -310,7 +311,8 @@ _FLOAT_ACTIVATIONS = {
 def _clip(name: str, limit: float) -> str:
     """Statement that clips a float to [-limit, limit]; nothing when there is no limit."""
     bound = float_literal(limit, DType.FLOAT32)
-    return f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});" if limit > 0 else ""  # noqa: E501
+    return (f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});"
+            if limit > 0 else "")
 
 
 def _float_lstm(op: SequenceLstm, site: Site) -> None:
@@ -439,7 +441,8 @@ def _integer_lstm(op: SequenceLstm, site: Site) -> None:
     def product(a: str, c: str, by: Rescale) -> str:
         return f"aot_model_requantise((int32_t){a} * {c}, {by.multiplier}, {by.shift})"
 
-    clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{scales.cell_clip}), {scales.cell_clip});" if scales.cell_clip else ""  # noqa: E501
+    limit = scales.cell_clip
+    clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{limit}), {limit});" if limit else ""
     zero = f" + {scales.output.zero_point}" if scales.output.zero_point else ""
     step = f"""for (int32_t k = 0; k < 4; ++k) {{
     for (int32_t j = 0; j < {units}; ++j) {{

@@ -79,8 +79,8 @@ def _end(view: ModelView, buffer: Buffer, source: bool) -> tuple[str, str, str, 
     """(kind, link, title, label) of what is there before or after a run."""
     if buffer.role is Role.STATE:
         k = view.program.states.index(buffer)
-        return "state", f"state-{k}", "State" if source else "State, next run", ("State "
-                                                                                 f"{printable(buffer.name, 120)}")  # noqa: E501
+        word = "State" if source else "State, next run"
+        return "state", f"state-{k}", word, f"State {printable(buffer.name, 120)}"
     ports: tuple[Port, ...] = view.inputs if source else view.outputs
     k = next(k for k, p in enumerate(ports) if p.buffer is buffer)
     word = "Input" if source else "Output"

@@ -300,7 +300,8 @@ def _artifact(build: RegionSite, made: Source | Blob, device: Device | None) -> 
         return
     extra = [device.name] if device is not None and device.context is not None else []
     body = ("    "
-            f"{'return ' if made.fails else ''}{made.function}({', '.join([*(a.name for a in arguments), *extra])});")  # noqa: E501
+            f"{'return ' if made.fails else ''}{made.function}("
+            f"{', '.join([*(a.name for a in arguments), *extra])});")
     build.call(build.region.name,
                body,
                arguments,

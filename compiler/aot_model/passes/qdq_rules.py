@@ -119,7 +119,8 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
             if isinstance(found, str):
                 return found
             w = found
-        elif not second.single or second.value.dtype not in NARROW or second.value.dtype.bits != a.value.dtype.bits:  # noqa: E501
+        elif (not second.single or second.value.dtype not in NARROW
+              or second.value.dtype.bits != a.value.dtype.bits):
             return "the second operand is not quantised with one scale, in as many bits"
         else:
             w = second
@@ -266,8 +267,8 @@ def table(n: QdqSite) -> Answer:
         if node.kind != "DequantizeLinear" or (origin is not None and value is not origin):
             return "not a function of one quantised tensor"
         origin, source = value, n.tensor(value)
-    if source is None or origin is None or source.value.dtype.bits != 8 or source.value.shape != n.quantise.outputs[  # noqa: E501
-            0].shape:
+    if (source is None or origin is None or source.value.dtype.bits != 8
+            or source.value.shape != n.quantise.outputs[0].shape):
         return "not a function of one 8-bit tensor"
     low, high = source.value.dtype.limits
     grid = n.constant("grid", (np.arange(low - source.z, high - source.z + 1).astype(np.float32)

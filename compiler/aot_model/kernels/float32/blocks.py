@@ -119,8 +119,9 @@ class _Writer:
             text.line(f"s += {self.tile};")
             if self.zero is None:
                 text.line(f"z += {self.tile};")
-        left = f"({self.columns} - {column} < {self.tile} ? {self.columns} - {column} : {self.tile})" if self.columns % self.tile else str(  # noqa: E501
-            self.tile)
+        left = str(self.tile)
+        if self.columns % self.tile:
+            left = f"({self.columns} - {column} < {self.tile} ? {self.columns} - {column} : {self.tile})"
         left = str(min(self.columns, self.tile)) if column == "0" else left
         with text.loop("j", left):
             for r in range(count):
