@@ -116,7 +116,7 @@ __attribute__((naked, noinline, used)) static void dot4x2_j_raw(
         "str r4, [sp, #24]\n"
         "rsb r3, r3, #0\n"
         "and r3, r3, #7\n"
-        "mov r5, #48\n"
+        "mov r5, #52\n"
         "adr.w r4, 2f\n"
         "mla r4, r3, r5, r4\n"
         "orr r4, r4, #1\n"
@@ -134,17 +134,18 @@ __attribute__((naked, noinline, used)) static void dot4x2_j_raw(
         "2:\n"
         ".rept 8\n"
         "ldr r10, [r1], #4\n"
-        "ldrd r12, lr, [r0], #8\n"
+        "ldr r12, [r0, #8]\n"
+        "ldr lr, [r0, #12]\n"
         "sxtb16 r11, r10\n"
-        "smlad r2, r12, r10, r2\n"
-        "smlad r6, r12, r11, r6\n"
-        "smlad r3, lr, r10, r3\n"
-        "smlad r7, lr, r11, r7\n"
-        "ldrd r12, lr, [r0], #8\n"
         "smlad r4, r12, r10, r4\n"
         "smlad r8, r12, r11, r8\n"
         "smlad r5, lr, r10, r5\n"
         "smlad r9, lr, r11, r9\n"
+        "ldrd r12, lr, [r0], #16\n"
+        "smlad r2, r12, r10, r2\n"
+        "smlad r6, r12, r11, r6\n"
+        "smlad r3, lr, r10, r3\n"
+        "smlad r7, lr, r11, r7\n"
         ".endr\n"
         "ldr r12, [sp, #16]\n"
         "cmp r0, r12\n"
@@ -188,17 +189,18 @@ AOT_MODEL_OPAQUE static void dot4x2_j_raw(
         r6 = r7 = r8 = r9 = *r1++;
         for (uint32_t k = 0; k < half_taps; k++) {
             r10 = (int32_t)*r1++;
-            r12 = (int32_t)*r0++; lr = (int32_t)*r0++;
+            r12 = (int32_t)r0[2];
+            lr = (int32_t)r0[3];
             r11 = dsp_sxtb16(r10);
-            r2 = dsp_smlad(r12, r10, r2);
-            r6 = dsp_smlad(r12, r11, r6);
-            r3 = dsp_smlad(lr, r10, r3);
-            r7 = dsp_smlad(lr, r11, r7);
-            r12 = (int32_t)*r0++; lr = (int32_t)*r0++;
             r4 = dsp_smlad(r12, r10, r4);
             r8 = dsp_smlad(r12, r11, r8);
             r5 = dsp_smlad(lr, r10, r5);
             r9 = dsp_smlad(lr, r11, r9);
+            r12 = (int32_t)*r0++; lr = (int32_t)*r0++; r0 += 2;
+            r2 = dsp_smlad(r12, r10, r2);
+            r6 = dsp_smlad(r12, r11, r6);
+            r3 = dsp_smlad(lr, r10, r3);
+            r7 = dsp_smlad(lr, r11, r7);
         }
         r2 = dsp_sub(r2, r6);
         r3 = dsp_sub(r3, r7);

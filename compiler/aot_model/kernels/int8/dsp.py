@@ -140,6 +140,8 @@ class Load:
     """Of the twin, where the register is also used for something else."""
     of_bytes: bool = False
     """The pointer of the twin is one to bytes at any address."""
+    skip: int = 0
+    """Bytes that the pointer moves on beyond one or two words."""
 
     @property
     def assembly(self) -> list[str]:
@@ -147,14 +149,32 @@ class Load:
             return [f"ldmia {self.pointer}!, {{{self.to[0]}-{self.to[-1]}}}"]
         return [
             f"ldr{'d' if len(self.to) == 2 else ''} {', '.join(self.to)}, [{self.pointer}], "
-            f"#{4 * len(self.to)}"
+            f"#{4 * len(self.to) + self.skip}"
         ]
 
     @property
     def c(self) -> str:
         p = self.c_pointer or self.pointer
         each = f"memcpy(&{{0}}, {p}, 4); {p} += 4;" if self.of_bytes else f"{{0}} = (int32_t)*{p}++;"
-        return " ".join(each.format(r) for r in self.to)
+        skip = [f"{p} += {self.skip // 4};"] if self.skip else []
+        return " ".join([*(each.format(r) for r in self.to), *skip])
+
+
+@dataclass(frozen=True)
+class Peek:
+    """A word at an offset in bytes from a pointer, which stays."""
+
+    to: str
+    pointer: str
+    offset: int
+
+    @property
+    def assembly(self) -> list[str]:
+        return [f"ldr {self.to}, [{self.pointer}, #{self.offset}]"]
+
+    @property
+    def c(self) -> str:
+        return f"{self.to} = (int32_t){self.pointer}[{self.offset // 4}];"
 
 
 @dataclass(frozen=True)
@@ -174,7 +194,7 @@ class Reload:
         return f"{self.to} = {self.c_value};"
 
 
-Step = Op | Load | Reload
+Step = Op | Load | Peek | Reload
 Schedule = list[Step]
 
 
