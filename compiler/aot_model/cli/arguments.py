@@ -115,8 +115,8 @@ def parser() -> argparse.ArgumentParser:
                          tell=_include,
                          help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
-    for declare in (_compile, _report, _export, _check, _inputs, _inspect, _run, _verify, _time, _targets,
-                    _ops, _explain, _test_main, _benchmark_main, _arena, _params, _stack):
+    for declare in (_compile, _report, _export, _check, _inputs, _inspect, _run, _verify, _compare, _time,
+                    _targets, _ops, _explain, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
 
@@ -434,6 +434,36 @@ def _verify(commands: Commands) -> None:
         "--sequence",
         action="store_true",
         help="the vectors are consecutive runs: state carries over (default: each starts afresh)")
+    _host_build(command)
+
+
+def _compare(commands: Commands) -> None:
+    command = _command(commands, "compare", "compare:compare",
+                       "say which layer of a model loses what another one has: signal to noise, saturation "
+                       "and histograms of every tensor that both have")  # fmt: skip
+    command.add_argument("a_model", type=Path, metavar="A",
+                         help="what is right: ONNX or TFLite file, such as the float model")  # fmt: skip
+    command.add_argument("model", type=Path, metavar="B",
+                         help="what is judged: ONNX or TFLite file, such as the quantised model")  # fmt: skip
+    _generation(command)
+    command.add_argument("--inputs", type=Path, required=True, metavar="FILE",
+                         help=".npz: samples on the leading axis, by name of input or in_<i>; "
+                         ".npy: of the only input")  # fmt: skip
+    command.add_argument("--limit", type=values.whole, default=32, metavar="N",
+                         help="samples to take, the first of the file (default: 32)")  # fmt: skip
+    command.add_argument("--a", choices=("reference", "library"), default="reference",
+                         help="what runs A: a reference implementation, or code that is generated and built "
+                         "for this machine (default: reference)")  # fmt: skip
+    command.add_argument("--b", choices=("library", "reference"), default="library",
+                         help="what runs B (default: the generated library, on this machine or --on another)")
+    command.add_argument("--reference", choices=("onnxruntime", "onnx", "litert"),
+                         help="the reference implementation (default: ONNX Runtime if it is installed, "
+                         "else onnx's reference evaluator; LiteRT for TFLite)")  # fmt: skip
+    command.add_argument("--least-snr", type=float, metavar="DB",
+                         help="the least signal to noise of a layer: one that has less loses, and the exit "
+                         "status is 1 (default: 20, and 0)")  # fmt: skip
+    command.add_argument("--all", action="store_true", help="list all tensors, not only those that lose most")
+    command.add_argument("--json", action="store_true", help="as JSON, which `report --comparison` shows")
     _host_build(command)
 
 

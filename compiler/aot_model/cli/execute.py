@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     from aot_model.emit.files import write_bytes
     from aot_model.host.program import scratch_folder
 
-    given = _read_arrays(arguments.inputs)
+    given = read_arrays(arguments.inputs)
     with scratch_folder() as folder:
         program, _ = built(arguments, Path(folder))
         vectors, stacked = _inputs(program.view, given, arguments.inputs)
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _read_arrays(path: Path) -> dict[str, Array] | Array:
+def read_arrays(path: Path) -> dict[str, Array] | Array:
     """The arrays of an .npz, or that of an .npy. CompileError E104 when it cannot be read."""
     try:
         with path.open("rb") as file:

@@ -12,6 +12,14 @@ from aot_model.frontends.tflite_file import parse
 from aot_model.layers.reference import FileNode, Key, Tensors, missing
 
 
+def file_nodes(path: Path) -> tuple[FileNode, ...]:
+    """The operators of the main graph."""
+    main = parse(path.read_bytes(), str(path)).subgraphs[0]
+    return tuple(
+        FileNode(main.tensors[o.outputs[0]].name if o.outputs else "", o.kind,
+                 tuple(i for i in o.inputs if i >= 0), tuple(o.outputs)) for o in main.operators)  # fmt: skip
+
+
 class LiteRT:
     """The interpreter of ai-edge-litert with reference kernels; it keeps all tensors of a run."""
 
@@ -27,11 +35,8 @@ class LiteRT:
         self.title = f"LiteRT {version('ai-edge-litert')}, reference kernels"
         self._module = interpreter
         data = path.read_bytes()
-        main = parse(data, str(path)).subgraphs[0]
-        self.nodes = tuple(
-            FileNode(main.tensors[o.outputs[0]].name if o.outputs else "", o.kind,
-                     tuple(i for i in o.inputs if i >= 0), tuple(o.outputs)) for o in main.operators)
-        self.outputs = tuple(main.outputs)
+        self.nodes = file_nodes(path)
+        self.outputs = tuple(parse(data, str(path)).subgraphs[0].outputs)
         self._data = data
 
     def run(self, inputs: Sequence[np.ndarray], wanted: Sequence[Key]) -> Tensors:
@@ -44,8 +49,8 @@ class LiteRT:
                 num_threads=1)
             given = iter(inputs)
             feeds = {
-                d["index"]: (d["shape"],
-                             self.constants[d["index"]] if d["index"] in self.constants else next(given))
+                d["index"]:
+                (d["shape"], self.constants[d["index"]] if d["index"] in self.constants else next(given))
                 for d in run.get_input_details()
             }
             for index, (shape, array) in feeds.items():

@@ -33,8 +33,7 @@ class _OnnxReference:
         graph = self.proto.graph
         initial = {t.name for t in graph.initializer}
         self.inputs = [i.name for i in graph.input if i.name not in initial and i.name not in constants]
-        self.nodes = tuple(
-            FileNode(n.name, n.op_type, tuple(_reads(n)), tuple(filter(None, n.output))) for n in graph.node)
+        self.nodes = file_nodes(graph)
         self.outputs = tuple(o.name for o in graph.output)
         self._loaded: dict[tuple[str, ...], Any] = {}
 
@@ -133,13 +132,21 @@ class OnnxEvaluator(_OnnxReference):
         return result
 
 
+def file_nodes(graph: onnx.GraphProto) -> tuple[FileNode, ...]:
+    """The nodes of a graph, those inside of others left out."""
+    return tuple(
+        FileNode(n.name, n.op_type, tuple(_reads(n)), tuple(filter(None, n.output))) for n in graph.node)
+
+
 def _reads(node: onnx.NodeProto) -> Iterable[str]:
     """Tensors that a node reads, those that its bodies capture included."""
     yield from filter(None, node.input)
     for body in _bodies(node):
         own = {i.name
                for i in body.input} | {t.name
-                                       for t in body.initializer} | {o for n in body.node for o in n.output}
+                                       for t in body.initializer} | {o
+                                                                     for n in body.node
+                                                                     for o in n.output}
         for inner in body.node:
             yield from (name for name in _reads(inner) if name not in own)
         yield from (o.name for o in body.output if o.name not in own)

@@ -1,0 +1,109 @@
+"""The signals of an ONNX file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from aot_model.layers.reference import Key
+from aot_model.layers.signals import Signal, Signals, Steps, collected
+
+_RESULT = {
+    "QLinearConv": 6,
+    "QLinearMatMul": 6,
+    "QLinearAdd": 6,
+    "QLinearMul": 6,
+    "QGemm": 7,
+    "QLinearLeakyRelu": 3,
+    "QLinearSigmoid": 3,
+    "QLinearSoftmax": 3,
+    "QLinearAveragePool": 3,
+    "QLinearGlobalAveragePool": 3,
+    "QLinearReduceMean": 3,
+    "QLinearConcat": 0,
+}  # fmt: skip
+"""Operators on integers: which of their inputs is the scale of the result; the zero point is the next."""
+_MOVES = frozenset({
+    "MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity", "Gather", "Slice",
+    "Expand", "DepthToSpace", "SpaceToDepth"
+})
+"""Operators whose result has the scale of their first input."""
+
+
+def of_onnx(proto: onnx.ModelProto, fixed: Sequence[str] = ()) -> Signals:
+    """Of the main graph. fixed: inputs that are constants."""
+    graph = proto.graph
+    constants = {t.name: t for t in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
+            constants[node.output[0]] = node.attribute[0].t
+    of: dict[Key, Signal] = {}
+
+    def steps(names: Sequence[str], axis: int | None) -> Steps | None:
+        if not names or names[0] not in constants:
+            return None
+        scale = np.asarray(numpy_helper.to_array(constants[names[0]]), np.float64).reshape(-1)
+        given = names[1] if len(names) > 1 else ""
+        zero = np.asarray(numpy_helper.to_array(constants[given])).astype(
+            np.int64).reshape(-1) if given in constants else np.zeros(1, np.int64)
+        return Steps(scale, zero, axis)
+
+    inputs = [i.name for i in graph.input if i.name not in constants and i.name not in fixed]
+    for name in inputs:
+        of[name] = Signal([name])
+    back = set[Key]()
+    for node in graph.node:
+        if any(name in constants for name in node.output):
+            continue
+        results = [name for name in node.output if name]
+        source = of.get(node.input[0]) if node.input else None
+        if node.op_type == "QuantizeLinear":
+            found = steps(node.input[1:3], _axis(node))
+            signal = source if source is not None and node.input[0] not in back else None
+            of[results[0]] = _joined(signal, results[0])
+            if found is not None:
+                of[results[0]].steps[results[0]] = found
+        elif node.op_type == "DequantizeLinear" and source is not None:
+            found = steps(node.input[1:3], _axis(node))
+            of[results[0]] = _joined(source, results[0])
+            back.add(results[0])
+            before = source.steps.get(node.input[0])
+            if found is not None:
+                if before is not None and not before.same(found):
+                    source.made.setdefault(node.input[0], before)
+                source.steps[node.input[0]] = found
+        else:
+            for name in results:
+                of[name] = Signal([name])
+            at = _RESULT.get(node.op_type)
+            kept = source.steps.get(node.input[0]) if source is not None and node.op_type in _MOVES else None
+            made = kept if at is None else steps(node.input[at:at + 2], None)
+            if made is not None and made.scale.size == 1:
+                of[results[0]].steps[results[0]] = made
+    return collected(of, {key: str(key) for key in of}, inputs, [o.name for o in graph.output])
+
+
+def _axis(node: onnx.NodeProto) -> int:
+    return next((a.i for a in node.attribute if a.name == "axis"), 1)
+
+
+def _joined(signal: Signal | None, name: str) -> Signal:
+    if signal is None:
+        return Signal([name])
+    signal.keys.append(name)
+    return signal
+
+
+def input_types(
+        proto: onnx.ModelProto) -> list[tuple[str, np.dtype[np.generic] | None, tuple[int | None, ...]]]:
+    """Name, type and shape of what the graph takes."""
+    found: list[tuple[str, np.dtype[np.generic] | None, tuple[int | None, ...]]] = []
+    for port in proto.graph.input:
+        type_ = port.type.tensor_type
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(type_.elem_type)) if type_.elem_type else None
+        found.append((port.name, dtype,
+                      tuple(d.dim_value if d.HasField("dim_value") else None for d in type_.shape.dim)))
+    return found
