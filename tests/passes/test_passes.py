@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from aot_model.errors import CompileError
 from aot_model.ir.graph import Graph, Node
-from aot_model.ir.operator import Operator
+from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
 from aot_model.ops.nn import MatMul
-from aot_model.ops.registry import OPERATORS, Build, load_all
+from aot_model.ops.registry import OPERATORS, Build, load_all, required
 from aot_model.ops.views import ReshapeTo
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
@@ -266,3 +266,45 @@ def test_every_pass_can_be_dumped_and_explained() -> None:
 def test_an_unknown_pass_is_an_error(field: str) -> None:
     with pytest.raises(CompileError, match="E501"):
         run_passes(product(True, True), parse_target("c"), Observer(**{field: frozenset({"nonsense"})}))
+
+
+# --- refusals -----------------------------------------------------------------------------------------------
+
+
+class StorageOnly(Operator):
+    """Takes float16 and nothing else; it is not in the registry."""
+
+    name = "StorageOnly"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.dtype is not DType.FLOAT16:
+            raise OperatorError(f"takes float16, not {x.type}", "E202", "make it float16")
+        return [x.type]
+
+
+def of_float16(name: str) -> tuple[Graph, Value]:
+    x = Value("x", TensorType(DType.FLOAT16, (3,)))
+    y = Value("y", TensorType(DType.FLOAT16, (3,)))
+    return Graph("g", [x], [y], [Node(StorageOnly(), [x], [y], name)]), x
+
+
+def test_what_an_operator_refuses_in_a_pass_is_for_the_user() -> None:
+    """widen gives it float32: that is no internal error, and the message names the node."""
+    graph, _ = of_float16("the node")
+    with pytest.raises(CompileError) as caught:
+        run_passes(graph, parse_target("c"))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.hint) == ("E202", "make it float16")
+    assert problem.where == "node 'the node' (StorageOnly)"
+    assert problem.message == "takes float16, not float32[3]"
+
+
+def test_what_a_pass_builds_and_an_operator_refuses_is_for_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pass_that_builds(graph: Graph) -> bool:
+        Build(graph.nodes, "made")(StorageOnly(), value("z", (2,)))
+        return True
+
+    monkeypatch.setattr("aot_model.passes.manager.ORDER", (("pass_that_builds", pass_that_builds),))
+    with pytest.raises(CompileError, match=r"node 'made' \(StorageOnly\): error: takes float16"):
+        run_passes(of_float16("n")[0], parse_target("c"))

@@ -38,7 +38,11 @@ def _rescaled_bytes(scale: float, zero: int, out_scale: float, out_zero: int) ->
     """What becomes of each uint8 in another quantisation: LiteRT rescales bytes that it joins in single
     precision.
     """
-    factor = np.float32(scale) * (np.float32(1) / np.float32(out_scale))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        factor = np.float32(scale) * (np.float32(1) / np.float32(out_scale))
+    if not np.isfinite(factor):
+        raise OperatorError(f"the scale {out_scale} of the result is too small", "E302",
+                            "quantise the model again")
     moved = np.arange(256, dtype=np.float32) * factor + np.float32(-zero) * factor
     return [max(0, min(255, round_away(float(v)) + out_zero)) for v in moved]
 

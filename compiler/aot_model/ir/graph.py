@@ -9,11 +9,12 @@ Passes change a graph in place through `replace` and `prune`; `verify` says whet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 
-from aot_model.ir.operator import Operator
+from aot_model.ir.operator import Operator, OperatorError
+from aot_model.ir.types import TensorType
 from aot_model.ir.values import ModelTensor, Value
 
 
@@ -33,6 +34,13 @@ class Node:
     def input(self, index: int) -> Value | None:
         """The input at `index`, None when absent or beyond the end."""
         return self.inputs[index] if index < len(self.inputs) else None
+
+    def infer(self, inputs: Sequence[Value | None]) -> list[TensorType]:
+        """Types of the outputs for these inputs. OperatorError, which names the node."""
+        try:
+            return self.op.infer(inputs)
+        except OperatorError as error:
+            raise error.about(self.name, self.kind)  # noqa: B904
 
     def __str__(self) -> str:
         outs = ", ".join(map(str, self.outputs))
@@ -123,7 +131,7 @@ class Graph:
                                                                                           "it is written")
             for body in subgraphs(node):
                 body.verify(known)
-            types = node.op.infer([None if v is None else v for v in node.inputs])
+            types = node.infer(node.inputs)
             assert len(types) >= len(node.outputs), f"{node}: {len(types)} results"
             for out, expected in zip(node.outputs, types, strict=False):
                 assert out not in known, f"{node}: {out} is written twice"

@@ -33,6 +33,13 @@ class OperatorError(Exception):
         super().__init__(message)
         self.code = code
         self.hint = hint
+        self.node = ""
+        """The node that it is about, as a message has it, where that is known."""
+
+    def about(self, name: str, kind: str) -> OperatorError:
+        """The error, which names a node unless it names one already."""
+        self.node = self.node or f"node '{name}' ({kind})"
+        return self
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ def resolved_pads(auto_pad: str, pads: Ints | None, shape: Ints, kernel: Ints, s
                   dilations: Ints) -> Ints:
     """ONNX padding: explicit, VALID, or SAME_UPPER / SAME_LOWER."""
     d = len(kernel)
+    if len(shape) != d:
+        raise OperatorError(f"a window of {d} axes over {len(shape)}")
     if auto_pad in ("NOTSET", "VALID", ""):
         return (0,) * (2 * d) if pads is None or auto_pad == "VALID" else tuple(pads)
     begins, ends = [], []

@@ -14,7 +14,7 @@ from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Concat, Gather, Slice, Transpose
 from aot_model.ops.nn import MatMul
 from aot_model.ops.normalisation import Softmax, scalar
-from aot_model.ops.registry import OPERATORS, Build
+from aot_model.ops.registry import OPERATORS, Build, axis_of
 from aot_model.ops.views import ReshapeTo
 
 
@@ -73,7 +73,7 @@ class Algebra:
 
     def cut(self, x: Value, axis: int, begin: int, end: int) -> Value:
         """Elements [begin, end) along an axis."""
-        if (begin, end) == (0, x.shape[axis]):
+        if (begin, end) == (0, x.shape[axis_of(x, axis)]):
             return x
         return self.build(Slice(), x, *(self.ints([v]) for v in (begin, end, axis)))
 

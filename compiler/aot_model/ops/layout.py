@@ -15,7 +15,7 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.movement import Transpose
-from aot_model.ops.registry import OPERATORS, Build, operator, required
+from aot_model.ops.registry import OPERATORS, Build, operator, ranked, required
 from aot_model.ops.views import ReshapeTo
 
 
@@ -153,7 +153,7 @@ class Contraction(Operator):
     def _extents(self, inputs: Inputs) -> dict[str, int]:
         extents: dict[str, int] = {}
         for k, term in enumerate(self.terms):
-            value = required(inputs, k)
+            value = ranked(required(inputs, k), len(term))
             for label, d in zip(term, value.shape, strict=True):
                 known = extents.setdefault(label, d)
                 if known != d and 1 not in (known, d):

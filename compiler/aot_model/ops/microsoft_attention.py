@@ -17,7 +17,7 @@ from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import Build, operator, required
+from aot_model.ops.registry import Build, operator, ranked, required
 
 LOWEST = float(np.finfo(np.float32).min)
 
@@ -31,7 +31,7 @@ def heads(a: Algebra, x: Value, count: int) -> Value:
 
 def joined(a: Algebra, x: Value) -> Value:
     """(B, N, S, H) as (B, S, N * H)."""
-    b, n, s, h = x.shape
+    b, n, s, h = ranked(x, 4).shape
     return a.reshape(a.transpose(x, 0, 2, 1, 3), b, s, n * h)
 
 
@@ -226,7 +226,7 @@ class MultiHeadAttention(Composition):
         query, key, value = _unpacked(a, required(inputs), key, value)
         width = query.shape[2]
         if bias is not None:
-            ends = [0, width, 2 * width, bias.shape[0]]
+            ends = [0, width, 2 * width, ranked(bias, 1).shape[0]]
             parts = [a.cut(bias, 0, ends[k], ends[k + 1]) for k in range(3)]
             query = a.add(query, parts[0])
             if key.type.rank == 3:
@@ -336,7 +336,7 @@ class RotaryEmbedding(Composition):
         a, x, positions, cosine, sine = Algebra(build), *(required(inputs, k) for k in range(4))
         if self.is_packed_batching:
             raise _refuse("packed batching")
-        flat = x.type.rank == 3
+        flat = ranked(x, 3, 4).type.rank == 3
         count = self.num_heads or (x.shape[-1] // (2 * cosine.shape[-1]) if flat else 0)
         y = heads(a, x, count) if flat else x
         if positions.type.elements == 1 and positions.type.rank == 1:

@@ -22,7 +22,9 @@ from aot_model.ops.registry import Build, operator, required, static
 
 
 def unpacked(data: np.ndarray, bits: int) -> np.ndarray:
-    """The elements of the last axis, a byte each."""
+    """The elements of the last axis, a byte each. OperatorError for anything but bytes."""
+    if data.dtype != np.uint8:
+        raise OperatorError(f"elements of {bits} bits are packed in uint8, not in {data.dtype}")
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return np.asarray((data[..., None] >> shifts & (2**bits - 1)).reshape(*data.shape[:-1], -1),
                       dtype=np.uint8)
@@ -113,6 +115,9 @@ class MatMulNBits(Composition):
         if data is None:
             found = np.full((self.N, blocks), 1 << (self.bits - 1), np.uint8)
         else:
+            if data.size != self.N * -(-blocks * self.bits // 8):
+                raise OperatorError(
+                    f"{data.size} bytes of zero points are not {self.N} columns of {blocks} blocks")
             found = unpacked(data.reshape(self.N, -1), self.bits)[:, :blocks]
         return a.build.constant(_typed(found, self.bits))
 
@@ -184,9 +189,10 @@ class MatMulBnb4(Composition):
                 f"a matrix of {0 if data is None else data.size} bytes is not {self.N} columns of {self.K} "
                 "elements"
             )
-        codes = np.stack([data.reshape(-1) >> 4, data.reshape(-1) & 15], 1).reshape(-1)[:count]
-        w = np.asarray(_CODES[self.quant_type], np.float32)[codes] * np.repeat(
-            largest.reshape(-1).astype(np.float32), self.block_size)[:count]
+        codes = unpacked(data, 4).reshape(-1, 2)[:, ::-1].reshape(-1)[:count]
+        scales = np.repeat(largest.reshape(-1).astype(np.float32), self.block_size)[:count]
+        with np.errstate(invalid="ignore"):  # 0 times infinity is NaN in the runtime too
+            w = np.asarray(_CODES[self.quant_type], np.float32)[codes] * scales
         a, x = Algebra(build), required(inputs)
         y = a.matmul(a.cast(x, DType.FLOAT32),
                      build.constant(np.ascontiguousarray(w.reshape(self.N, self.K).T)))

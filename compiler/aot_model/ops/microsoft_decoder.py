@@ -21,7 +21,7 @@ from aot_model.ops.microsoft_attention import LOWEST, angles, heads, joined, rot
 from aot_model.ops.microsoft_normalisation import simplified
 from aot_model.ops.movement import bounded
 from aot_model.ops.normalisation import scalar
-from aot_model.ops.registry import Build, operator, required, static
+from aot_model.ops.registry import Build, operator, ranked, required, static
 
 
 @operator("CacheAppend", domain="aot")
@@ -33,7 +33,7 @@ class CacheAppend(Operator):
     room: int
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        past, new = required(inputs, 0), required(inputs, 1)
+        past, new = ranked(required(inputs, 0), 4), ranked(required(inputs, 1), 4)
         return [TensorType(past.dtype, (*new.shape[:2], self.room, new.shape[3]))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -99,7 +99,7 @@ class GroupQueryAttention(Composition):
 
     def _split(self, a: Algebra, inputs: Inputs) -> tuple[Value, Value, Value]:
         """Queries, keys and values with their heads apart."""
-        query, key, value = required(inputs, 0), present(inputs, 1), present(inputs, 2)
+        query, key, value = ranked(required(inputs, 0), 3), present(inputs, 1), present(inputs, 2)
         n, k = self.num_heads, self.kv_num_heads
         if n % k:
             raise OperatorError(f"{n} heads of queries cannot share {k} of keys")
@@ -141,7 +141,7 @@ class GroupQueryAttention(Composition):
 
     def _turned(self, a: Algebra, inputs: Inputs, query: Value, key: Value,
                 length: Value) -> tuple[Value, Value]:
-        cosine, sine, positions = required(inputs, 7), required(inputs, 8), present(inputs, 9)
+        cosine, sine, positions = *(ranked(required(inputs, k), 2) for k in (7, 8)), present(inputs, 9)
         if positions is None:
             steps = a.build.constant(np.arange(query.shape[2], dtype=np.int32).reshape(1, -1))
             positions = a.add(a.reshape(length, length.shape[0], 1), steps)

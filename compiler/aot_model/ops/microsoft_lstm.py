@@ -66,6 +66,14 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         if x.type.rank != 3 or w.shape != (len(directions), x.shape[2],
                                            4 * units) or r.shape != (len(directions), units, 4 * units):
             raise OperatorError(f"W {w.type} and R {r.type} do not fit {x.type}")
+        for k, axes in ((3, 2), (5, 3), (6, 3), (7, 2), (8, None), (10, None)):
+            given = present(inputs, k)
+            if given is None:
+                continue
+            if (axes is not None and given.type.rank != axes) or given.shape[:1] != (len(directions),):
+                raise OperatorError(f"input {k} {given.type} is not one for each direction")
+            if axes == 3 and given.shape[1:] != (x.shape[1], units):
+                raise OperatorError(f"the state {given.type} does not fit {x.type} and {units} units")
         lengths = present(inputs, 4)
         if lengths is not None and (lengths.data is None or (lengths.data != x.shape[0]).any()):
             raise OperatorError("sequences of different lengths are not supported", "E202")

@@ -179,8 +179,11 @@ def _whole_steps(build: Build, inputs: Inputs) -> Inputs:
     part of 1 / scale.
     """
     scale = required(inputs, 3)
-    steps = None if scale.data is None else np.floor(np.float32(1) / np.asarray(scale.data, np.float32))
-    if steps is None or not (steps >= 1).all():
+    if scale.data is None or not (scale.data > 0).all():
+        return inputs  # what is no scale is refused where it is used
+    with np.errstate(over="ignore"):
+        steps = np.floor(np.float32(1) / np.asarray(scale.data, np.float32))
+    if not ((steps >= 1) & np.isfinite(steps)).all():
         return inputs
     return [*inputs[:3], build.constant(np.float32(1) / steps), *inputs[4:]]
 

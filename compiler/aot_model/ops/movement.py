@@ -71,9 +71,12 @@ class Slice(Operator):
         axes_data, steps_data = static(inputs, 3, "axes"), static(inputs, 4, "steps")
         axes = range(len(ints(starts))) if axes_data is None else ints(axes_data)
         steps = [1] * len(ints(starts)) if steps_data is None else ints(steps_data)
+        if not len(ints(starts)) == len(ints(ends)) == len(axes) == len(steps):
+            raise OperatorError(f"{len(ints(starts))} starts, {len(ints(ends))} ends, {len(axes)} axes and "
+                                f"{len(steps)} steps: there is one of each for an axis")
         result = [(0, 1, d) for d in x.shape]
         for start, end, axis, step in zip(ints(starts), ints(ends), axes, steps, strict=True):
-            a = normal_axis(axis, x.type.rank)
+            a = axis_of(x, axis)
             if step == 0:
                 raise OperatorError("a step of 0")
             span = range(x.shape[a])[slice(start, None if step < 0 and end < -x.shape[a] else end, step)]
@@ -117,10 +120,10 @@ class Concat(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         values = [required(inputs, i) for i in range(len(inputs))]
         first = values[0]
-        a = normal_axis(self.axis, first.type.rank)
+        a = axis_of(first, self.axis)
         for v in values[1:]:
-            if v.dtype is not first.dtype or v.shape[:a] != first.shape[:a] or v.shape[a + 1:] != first.shape[
-                    a + 1:]:
+            others = v.type.rank == first.type.rank and v.shape[:a] + v.shape[a + 1:]
+            if v.dtype is not first.dtype or others != first.shape[:a] + first.shape[a + 1:]:
                 raise OperatorError(f"cannot concatenate {first.type} and {v.type} along axis {a}")
         return [
             TensorType(first.dtype, (*first.shape[:a], sum(v.shape[a] for v in values), *first.shape[a + 1:]))
@@ -160,7 +163,7 @@ class Split(Operator):
 
     def _sizes(self, inputs: Inputs) -> list[int]:
         x = required(inputs)
-        extent = x.shape[normal_axis(self.axis, x.type.rank)]
+        extent = x.shape[axis_of(x, self.axis)]
         data = static(inputs, 1, "the sizes")
         if data is not None:
             sizes = list(ints(data))

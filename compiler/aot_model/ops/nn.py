@@ -217,7 +217,9 @@ class ConvolutionTranspose(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, w = required(inputs, 0), required(inputs, 1)
         d = x.type.rank - 2
-        if d < 1 or any(
+        if d < 1 or w.type.rank != x.type.rank:
+            raise OperatorError(f"input {x.type} and weights {w.type} do not fit each other")
+        if any(
                 len(v) != n
                 for v, n in [(self.strides, d), (self.dilations, d), (self.pads,
                                                                       2 * d), (self.output_padding, d)]):

@@ -22,7 +22,7 @@ from aot_model.ops.indexing import ScatterElements
 from aot_model.ops.movement import Pad
 from aot_model.ops.nn import Pool
 from aot_model.ops.normalisation import reduction, scalar
-from aot_model.ops.registry import Build, ints, operator, required, static
+from aot_model.ops.registry import Build, ints, operator, ranked, required, static
 from aot_model.ops.views import ReshapeTo
 
 Ints = tuple[int, ...]
@@ -233,7 +233,9 @@ class MaxUnpool(Operator):
     def _inner(self, x: Value) -> Ints:
         d = len(self.kernel_shape)
         strides, pads = spatial(self.strides, d), self.pads or (0,) * (2 * d)
-        return (*x.shape[:2],
+        if len(strides) != d or len(pads) != 2 * d:
+            raise OperatorError(f"strides {strides} and pads {pads} do not fit {d} spatial axes")
+        return (*ranked(x, 2 + d).shape[:2],
                 *((x.shape[2 + k] - 1) * strides[k] - pads[k] - pads[d + k] + self.kernel_shape[k]
                   for k in range(d)))
 
@@ -277,8 +279,11 @@ class Col2Im(Operator):
             raise OperatorError("the shape of the image or of the window is missing")
         h, k = ints(image), ints(block)
         d = len(h)
-        strides, dilations, pads = spatial(self.strides, d), spatial(self.dilations,
-                                                                     d), self.pads or (0,) * (2 * d)
+        strides, dilations = spatial(self.strides, d), spatial(self.dilations, d)
+        pads = self.pads or (0,) * (2 * d)
+        if not len(k) == len(strides) == len(dilations) == d or len(pads) != 2 * d:
+            raise OperatorError(f"a window {list(k)}, strides {strides}, dilations {dilations} and pads "
+                                f"{pads} do not fit an image {list(h)}")
         counts = tuple((h[i] + pads[i] + pads[d + i] - dilations[i] * (k[i] - 1) - 1) // strides[i] + 1
                        for i in range(d))
         return h, k, strides, dilations, pads, counts

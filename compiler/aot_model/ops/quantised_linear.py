@@ -13,7 +13,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import narrow
 from aot_model.ops.elementwise import clamp
-from aot_model.ops.registry import Build, normal_axis, operator, required
+from aot_model.ops.registry import Build, axis_of, normal_axis, operator, required
 
 _ONNX_TYPES: dict[int, DType] = {
     0: DType.UINT8, 2: DType.UINT8, 3: DType.INT8, 4: DType.UINT16, 5: DType.INT16, 17: DType.FLOAT8E4M3FN,
@@ -40,7 +40,7 @@ def check_parameters(x: Value, scale: Value, zero: Value | None, axis: int, bloc
     for value in (scale, zero):
         if value is None or value.type.elements == 1:
             continue
-        a = normal_axis(axis, x.type.rank)
+        a = axis_of(x, axis)
         if block < 0:
             raise OperatorError(f"block_size {block}")
         wanted = tuple(-(-d // block) if k == a else d

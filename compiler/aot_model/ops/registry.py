@@ -76,7 +76,10 @@ class Build:
 
     def many(self, op: Operator, *inputs: Value | None, outputs: Sequence[str] = ()) -> list[Value]:
         """Add a node; all its outputs."""
-        types = op.infer(inputs)
+        try:
+            types = op.infer(inputs)
+        except OperatorError as error:
+            raise error.about(self.prefix, op.name)  # noqa: B904
         names = list(outputs) + [self._fresh(op) for _ in types[len(outputs) :]]
         results = [Value(n, t) for n, t in zip(names, types, strict=True)]
         self.nodes.append(Node(op, list(inputs), results, self.prefix))
@@ -136,6 +139,15 @@ def normal_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise OperatorError(f"axis {axis} is out of range for rank {rank}")
     return axis % rank if rank else 0
+
+
+def ranked(x: Value, least: int, most: int | None = None) -> Value:
+    """The value, with `least` axes, or from `least` to `most`. OperatorError when it has others."""
+    most = least if most is None else most
+    if not least <= x.type.rank <= most:
+        raise OperatorError(f"'{x.name}' {x.type} has {x.type.rank} axes, and must have "
+                            f"{least if least == most else f'{least} to {most}'}")
+    return x
 
 
 def axis_of(x: Value, axis: int) -> int:

@@ -23,7 +23,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Where
-from aot_model.ops.registry import Build, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import Build, axis_of, ints, normal_axis, operator, ranked, required, static
 
 Array = np.ndarray
 
@@ -41,7 +41,7 @@ class Resampling(Operator):
         x = required(inputs)
         shape = list(x.shape)
         for k, a in enumerate(self.axes):
-            shape[a] = required(inputs, 1 + k * self.step()).shape[0]
+            shape[axis_of(x, a)] = ranked(required(inputs, 1 + k * self.step()), 1, 2).shape[0]
         return [TensorType(x.dtype, tuple(shape))]
 
 

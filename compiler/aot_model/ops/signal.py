@@ -16,7 +16,7 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
-from aot_model.ops.registry import Build, ints, normal_axis, operator, required, static
+from aot_model.ops.registry import Build, ints, normal_axis, operator, ranked, required, static
 from aot_model.ops.views import ReshapeTo
 
 
@@ -170,7 +170,7 @@ class Frames(Operator):
     step: int = 1
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
+        x = ranked(required(inputs), 2, 3)
         return [
             TensorType(x.dtype,
                        (x.shape[0], (x.shape[1] - self.length) // self.step + 1, self.length, *x.shape[2:]))

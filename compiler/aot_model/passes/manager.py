@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from aot_model.c.names import printable
 from aot_model.errors import fail
 from aot_model.ir.graph import Graph, subgraphs
+from aot_model.ir.operator import OperatorError
 from aot_model.ir.program import Buffer, Program
 from aot_model.kernels.target import Target
 from aot_model.lowering.memory_plan import PLANNED
@@ -148,8 +151,17 @@ def _expand_but(kept: frozenset[str]) -> GraphPass:
     return run
 
 
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What an operator refuses of a node that a pass made is for the user: CompileError with the node."""
+    try:
+        yield
+    except OperatorError as error:
+        raise fail(error.code, printable(str(error)), where=printable(error.node), hint=error.hint) from error
+
+
 def _run(graph: Graph, name: str, function: GraphPass, observer: Observer) -> None:
-    with reasons() as said:
+    with reasons() as said, _refusals():
         changed = any(list(map(function, nested(graph))))
     if name in observer.explain:
         observer.write(f"; {name}: {'changed the graph' if changed else 'did nothing'}")
@@ -157,7 +169,8 @@ def _run(graph: Graph, name: str, function: GraphPass, observer: Observer) -> No
             observer.write(f";   {line}")
     observer.log.append(f"{name}: {'changed' if changed else 'nothing to do'}")
     if observer.verify:
-        graph.verify()
+        with _refusals():
+            graph.verify()
     if name in observer.dump_after:
         observer.write(f"; after {name}\n{graph}")
 

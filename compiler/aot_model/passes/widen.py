@@ -36,7 +36,7 @@ def widen(graph: Graph) -> bool:
             None if v is None else v if _kept(node, k) else _wide(v, node, nodes)
             for k, v in enumerate(node.inputs)
         ]
-        types = node.op.infer(inputs)
+        types = node.infer(inputs)
         outputs, after = [], []
         for out, wide in zip(node.outputs, types, strict=False):
             if out.type == wide:
