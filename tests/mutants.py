@@ -1,21 +1,25 @@
 """Mutants: one token of the compiler is changed at random, and the tests should notice.
 
-    python tests/mutants.py --seed 1 --count 300 --results mutants.json        goes on where it was ended
-    python tests/mutants.py --results mutants.json --list                      the survivors, with what
-        changed
+    python tests/mutants.py --seed 1 --count 300 --results mutants.json   goes on where it was ended
+    python tests/mutants.py --results mutants.json --list                 the survivors, with what changed
+    python tests/mutants.py --places some.json --results those.json       those of a file: mutation/places.py
 
 What is mutated: operators, comparisons, constants, slices and min/max of Python, and of the C text inside of
 strings; in ops/, kernels/, passes/ and arithmetic/fixed_point.py, apart from docstrings, annotations,
 messages, samples and references.
 
-For each mutant the rows of the conformance suite and of the kernels' table that execute its line are
-compiled. A row whose C is the same as before cannot tell; one that is refused, does not compile or gives
-other numbers than its oracles catches the mutant. One of kernels/ is compiled with all layers that the module
-may touch: other numbers, more instructions, memory beyond a buffer. What survives runs through the test files
-for its module (pytest -x), unless --quick.
+Stages, cheap ones first, the first failure ends it:
+1. test files that take seconds and are about the module (mutation/relevant.py);
+2. the rows of the conformance suite and of the kernels' table that execute its line. A row whose C is the
+   same as before cannot tell; one that is refused, does not compile or gives other numbers than its oracles
+   catches it;
+3. of kernels/: all layers that the module may touch: other numbers, more instructions, memory beyond
+   a buffer;
+4. the test files for the module that take longer (pytest -x), unless --quick.
 
-Caught is what a test of the suite fails on, by numbers, by an error, by what it costs. A mutant that changes
-nothing at all, whatever the model, counts among the survivors, with that as the reason.
+Caught is what a test of the suite fails on, by numbers, by an error, by what it costs.
+mutation/equivalent.json lists mutants that no test can notice, each with the reason; they are not run.
+Its test fails for an entry that fits nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +51,8 @@ sys.path[:0] = [str(TESTS / folder) for folder in (".", "mutation", "operators",
 import layers_of_mutant  # noqa: E402
 from change import Mutant, mutants_of, token_count  # noqa: E402
 from executed import written  # noqa: E402
-from relevant import mutated_files, pytest_files  # noqa: E402
+from places import PACKAGE, Place, equivalents, place_of, read_places  # noqa: E402
+from relevant import mutated_files, near_files, pytest_files  # noqa: E402
 from rows_of_mutant import outcome  # noqa: E402
 
 
@@ -56,12 +61,13 @@ class Record:
     """What became of a mutant: caught (by what), or survived."""
 
     file: str
-    line: int
-    column: int
-    before: str
+    code: str
+    """The token and what is around it."""
     after: str
-    source: str
+    line: int
+    """Of the sources as they were; it tells rows that execute it."""
     status: str = ""
+    """caught, survived, or equivalent."""
     by: str = ""
     rows: int = 0
     changed: int = 0
@@ -69,13 +75,17 @@ class Record:
     """Layers whose C it changes."""
     seconds: float = 0.0
     reason: str = ""
-    """Why it survives: written by hand."""
+    """Why nothing can notice it."""
+
+    @property
+    def key(self) -> str:
+        return Place(self.file, self.code, self.after).key
 
 
 def draw(count: int, seed: int) -> list[Mutant]:
     """Mutants of files drawn by their number of tokens that can be changed."""
     rng = random.Random(seed)
-    files = [COMPILER / "aot_model" / f for f in mutated_files(COMPILER / "aot_model")]
+    files = [PACKAGE / f for f in mutated_files(PACKAGE)]
     weights = [token_count(f) for f in files]
     found: dict[tuple[str, int, int, str], Mutant] = {}
     while len(found) < count:
@@ -108,7 +118,7 @@ def in_child(task: Callable[[], dict[str, Any]], seconds: float) -> dict[str, An
             except BaseException as error:
                 result = {
                     "status": "caught",
-                    "by": f"{type(error).__name__} when the compiler is loaded: {error}"[:300]
+                    "by": f"{type(error).__name__} when the compiler is loaded: {error}"[:300],
                 }
             pickle.dump(result, pipe)
         os._exit(0)
@@ -124,45 +134,72 @@ def in_child(task: Callable[[], dict[str, Any]], seconds: float) -> dict[str, An
     return dict(pickle.loads(data))
 
 
-def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], seconds: float,
-          quick: bool) -> None:
+def failure(files: list[str], place: Path, seconds: float) -> str:
+    """The first test that fails of some arguments of pytest, "" when none does."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(place),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "AOT_MODEL_TEST_JOBS": "1",
+    }
+    for file in files:
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *file.split()]
+        try:
+            done = subprocess.run(
+                command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=seconds
+            )
+        except subprocess.TimeoutExpired:
+            return f"time limit in {file}"
+        if done.returncode not in (0, 5):  # 5: none was selected
+            failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+            return (failed or [file])[0][:200]
+    return ""
+
+
+def judge(
+    record: Record, mutant: Mutant, place: Path, known: dict[str, Any], seconds: float, quick: bool
+) -> None:
     """Fill in what becomes of a mutant."""
     started = time.time()
     changed = place / "aot_model" / record.file
     original, times = changed.read_text(), changed.stat()
     changed.write_text(mutant.apply(original))
+
+    def near() -> dict[str, Any]:
+        found = failure(near_files(record.file), place, seconds)
+        return {"status": "caught" if found else "", "by": found}
+
+    def rows() -> dict[str, Any]:
+        those = known["lines"].get(f"{record.file}:{record.line}", [])
+        record.rows = len(those)
+        return (
+            in_child(partial(outcome, place, those, known["text"]), seconds)
+            if those
+            else {"status": "", "by": ""}
+        )
+
+    def layers() -> dict[str, Any]:
+        return in_child(partial(layers_of_mutant.outcome, place, record.file, known["layers"]), 3 * seconds)
+
+    def tests() -> dict[str, Any]:
+        found = failure(pytest_files(record.file), place, 3 * seconds)
+        return {"status": "caught" if found else "", "by": found}
+
     try:
-        rows = known["lines"].get(f"{record.file}:{record.line}", [])
-        if rows:
-            result = in_child(partial(outcome, place, rows, known["text"]), seconds)
-            record.rows = len(rows)
-            record.changed = int(str(result.get("changed", 0)))
+        for stage in (
+            near,
+            rows,
+            *([layers] if record.file.startswith("kernels") else []),
+            *([] if quick else [tests]),
+        ):
+            result = stage()
             record.status, record.by = str(result["status"]), str(result["by"])
-        if not record.status and record.file.startswith("kernels"):
-            result = in_child(partial(layers_of_mutant.outcome, place, record.file, known["layers"]),
-                              3 * seconds)
-            record.layers = int(str(result.get("changed", 0)))
-            record.status, record.by = str(result["status"]), str(result["by"])
-        if not record.status and not quick:
-            environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
-            for file in pytest_files(record.file):
-                command = [
-                    sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *file.split()
-                ]
-                try:
-                    done = subprocess.run(command,
-                                          cwd=TESTS.parent,
-                                          env=environment,
-                                          capture_output=True,
-                                          text=True,
-                                          timeout=seconds * 3)
-                    if done.returncode == 1:
-                        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
-                        record.status, record.by = "caught", (failed or [file])[0][:200]
-                except subprocess.TimeoutExpired:
-                    record.status, record.by = "caught", f"time limit in {file}"
-                if record.status:
-                    break
+            if stage is rows:
+                record.changed = int(str(result.get("changed", 0)))
+            elif stage is layers:
+                record.layers = int(str(result.get("changed", 0)))
+            if record.status:
+                break
         record.status = record.status or "survived"
     finally:
         changed.write_text(original)
@@ -170,36 +207,50 @@ def judge(record: Record, mutant: Mutant, place: Path, known: dict[str, Any], se
         record.seconds = round(time.time() - started, 1)
 
 
+def asked_for(options: argparse.Namespace) -> list[Mutant]:
+    """The mutants that are drawn, or those that a file names."""
+    if options.places is None:
+        return draw(options.count, options.seed)
+    return [
+        m for place in read_places(options.places) for m in place.mutants(PACKAGE)
+    ]
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--results", type=Path, default=Path("mutants.json"))
-    parser.add_argument("--lines",
-                        type=Path,
-                        default=Path("mutants_lines.json"),
-                        help="which rows execute which line: made when missing")
-    parser.add_argument("--limit",
-                        type=float,
-                        default=120,
-                        metavar="SECONDS",
-                        help="for the rows of a mutant; three times that for a test file")
-    parser.add_argument("--quick", action="store_true", help="rows alone, no test files")
+    parser.add_argument(
+        "--lines",
+        type=Path,
+        default=Path("mutants_lines.json"),
+        help="which rows execute which line: made when missing",
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=120,
+        metavar="SECONDS",
+        help="for the rows of a mutant; three times that for a test file",
+    )
+    parser.add_argument(
+        "--places", type=Path, help="a list of mutants instead of a drawn one, as mutation/equivalent.json"
+    )
+    parser.add_argument("--quick", action="store_true", help="no test files that take long")
     parser.add_argument("--again", action="store_true", help="survivors once more")
     parser.add_argument("--list", action="store_true", help="print what survived, run nothing")
     options = parser.parse_args()
-    records = {
-        r["file"] + f":{r['line']}:{r['column']}:{r['after']}": Record(**r)
-        for r in json.loads(options.results.read_text())
-    } if options.results.is_file() else {}
+    found = (
+        [Record(**r) for r in json.loads(options.results.read_text())] if options.results.is_file() else []
+    )
+    records = {r.key: r for r in found}
     if options.list:
         for r in records.values():
             if r.status == "survived":
-                print(
-                    f"{r.file}:{r.line}: {r.before!r} -> {r.after!r}   {r.source.strip()[:110]}   [{r.rows} "
-                    f"rows, {r.changed} changed; {r.layers} layers] {r.reason}"
-                )
+                print(f"{r.key}   [{r.rows} rows, {r.changed} changed; {r.layers} layers]")
     else:
         if not options.lines.is_file():
             in_child(partial(written, options.lines), 7200)
@@ -209,19 +260,28 @@ def main() -> int:
         known = {**json.loads(options.lines.read_text()), "layers": json.loads(layers.read_text())}
         with tempfile.TemporaryDirectory(prefix="aot-model-mutants-") as folder:
             place = overlay(Path(folder))
-            for mutant in draw(options.count, options.seed):
-                record = Record(str(mutant.file.relative_to(COMPILER / "aot_model")), mutant.line,
-                                mutant.column, mutant.before, mutant.after, mutant.source)
-                key = f"{record.file}:{record.line}:{record.column}:{record.after}"
-                if key in records and not (options.again and records[key].status == "survived"):
+            known_equivalents = equivalents()
+            for mutant in asked_for(options):
+                at = place_of(mutant, PACKAGE)
+                record = Record(at.file, at.code, at.after, mutant.line)
+                listed = next((e for e in known_equivalents if e.fits(mutant, PACKAGE)), None)
+                before = records.get(record.key)
+                if before is not None and not listed and not (options.again and before.status == "survived"):
                     continue
-                judge(record, mutant, place, known, options.limit, options.quick)
-                records[key] = record
-                options.results.write_text(json.dumps([asdict(r) for r in records.values()], indent=1) + "\n")
-                print(f"{len(records)}: {key}: {record.status} {record.by[:90]} ({record.seconds} s)",
-                      flush=True)
+                if listed is not None:
+                    record.status, record.reason = "equivalent", listed.reason
+                else:
+                    judge(record, mutant, place, known, options.limit, options.quick)
+                records[record.key] = record
+                text = json.dumps([asdict(r) for r in records.values()], indent=1, ensure_ascii=False)
+                options.results.write_text(text + "\n")
+                print(
+                    f"{len(records)}: {record.key}: {record.status} {record.by[:90]} ({record.seconds} s)",
+                    flush=True,
+                )
     counts = Counter(r.status for r in records.values())
-    print(f"{counts['caught']} of {len(records)} caught, {counts['survived']} survived")
+    told = f"{counts['caught']} caught, {counts['equivalent']} equivalent, {counts['survived']} not caught"
+    print(f"{len(records)} mutants: {told}")
     return 0
 
 

@@ -16,9 +16,17 @@ def mutated_files(package: Path) -> list[str]:
     return [f for f in found if not f.endswith("__init__.py")] + ["arithmetic/fixed_point.py"]
 
 
-_BY_PART: dict[str, tuple[str, ...]] = {
-    "arithmetic": ("tests/test_fixed_point.py", "tests/tflite_operators"),
+_NEAR: dict[str, tuple[str, ...]] = {
+    "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
+    "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
+    "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_hooks.py",),
+    "arithmetic": ("tests/test_fixed_point.py",),
     "ops": ("tests/operators/test_refusals.py tests/operators/test_defaults.py",),
+}
+"""Of seconds."""
+
+_BY_PART: dict[str, tuple[str, ...]] = {
+    "arithmetic": ("tests/tflite_operators",),
     "kernels/int8/.*_dsp|kernels/int8/(dsp|patch|gemm|plane|finish)": ("tests/kernels/test_int8_dsp.py",),
     "kernels/int8/.*(_mve|plane|finish)": ("tests/kernels/test_int8_mve.py",),
     "kernels/int8/(.*_host|host_|finish|plane|vectors|instructions)": ("tests/kernels/test_int8_host.py",),
@@ -37,7 +45,16 @@ _BY_PART: dict[str, tuple[str, ...]] = {
 """The cheap ones and those that are nearest come first: the first failure ends it."""
 
 
+def near_files(file: str) -> list[str]:
+    """Arguments of pytest that take seconds, one after the other."""
+    return _of(_NEAR, file)
+
+
 def pytest_files(file: str) -> list[str]:
     """Arguments of pytest, one after the other."""
-    found = [f for pattern, files in _BY_PART.items() if re.match(pattern, file) for f in files]
+    return _of(_BY_PART, file)
+
+
+def _of(parts: dict[str, tuple[str, ...]], file: str) -> list[str]:
+    found = [f for pattern, files in parts.items() if re.match(pattern, file) for f in files]
     return list(dict.fromkeys(found))

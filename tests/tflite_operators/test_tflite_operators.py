@@ -24,6 +24,9 @@ from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
 from tflite_reference import litert, tflm
 
+pytestmark = pytest.mark.xdist_group("tflite-operators")
+"""All cases are compiled together: by one worker."""
+
 CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES, *audio.CASES, *hybrid.CASES]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {

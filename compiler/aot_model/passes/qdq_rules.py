@@ -45,13 +45,13 @@ def _weights(n: QdqSite, value: Value | None, axis: int, channels: int) -> Scale
     return w
 
 
-def _bias(n: QdqSite, value: Value | None, channels: int) -> np.ndarray | str | None:
-    """Real numbers, one per channel."""
+def _bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> np.ndarray | str | None:
+    """Real numbers, one per channel: of the last axis of a sum with so many axes."""
     if value is None:
         return None
     real = n.real(value)
-    if real is None or real.size not in (1, channels) or (real.size > 1 and real.shape[-1] != channels
-                                                          and real.size != real.shape[0]):
+    by_channel = real is not None and real.shape == (*[1] * (real.ndim - 1), channels)
+    if real is None or real.ndim > rank or not (by_channel or real.size == 1):
         return "the bias is not a constant for each channel"
     return np.broadcast_to(real.reshape(-1), (channels,))
 
@@ -78,7 +78,7 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     w = _weights(n, node.inputs[1], 1 if transposed else 0, channels)
     if isinstance(w, str):
         return w
-    bias = _bias(n, node.input(2), channels)
+    bias = _bias(n, node.input(2), channels, 1)
     if isinstance(bias, str):
         return bias
     inner = replace(node.op._inner(x.value, w.value), x_zero_point=x.z, w_zero_point=w.z)
@@ -109,7 +109,7 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
             return w
         assert w.value.data is not None
         right = n.constant("weights", w.value.data.T if node.op.transB else w.value.data)
-        bias = _bias(n, node.input(2), channels)
+        bias = _bias(n, node.input(2), channels, 2)
     else:
         second = n.scaled(node.inputs[1])
         if second is None or second.value.type.rank < 2:
@@ -126,7 +126,7 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
             w = second
         right = w.value
     if extra is not None:
-        bias = _bias(n, extra, channels)
+        bias = _bias(n, extra, channels, node.outputs[0].type.rank)
     if isinstance(bias, str):
         return bias
     acc = n.build(MatMul(a.z, w.z), a.value, right)

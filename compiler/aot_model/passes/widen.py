@@ -20,12 +20,12 @@ from aot_model.passes.expand import expand
 
 def widen(graph: Graph) -> bool:
     """Put conversions around operators over storage types. True when something changed."""
-    expanded = expand(graph, lambda node: node.op.stepwise and node.outputs[0].dtype.storage)
+    changed = expand(graph, lambda node: node.op.stepwise and node.outputs[0].dtype.storage)
     nodes: list[Node] = []
     for node in graph.nodes:
         bodies = list(subgraphs(node))
         for body in bodies:
-            widen(body)
+            changed |= widen(body)
         touched = any(v is not None and v.dtype.storage
                       for k, v in enumerate([*node.inputs, *node.outputs])
                       if not _kept(node, k))
@@ -45,10 +45,10 @@ def widen(graph: Graph) -> bool:
             value = Value(f"{out.name}.wide", wide)
             outputs.append(value)
             after.append(Node(Cast(out.dtype), [value], [out], node.name))
+        changed |= inputs != node.inputs or outputs != node.outputs
         nodes += [Node(node.op, inputs, outputs, node.name), *after]
-    changed = len(nodes) != len(graph.nodes)
     graph.nodes = nodes
-    return changed or expanded
+    return changed
 
 
 def _kept(node: Node, k: int) -> bool:
