@@ -135,7 +135,7 @@ class CWriter:
 
     def open_loops(self, over: Sequence[Var]) -> None:
         for v in over:
-            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; ++{v.name}) {{")
+            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {v.name}++) {{")
             self.indent += 1
 
     def close_loops(self, count: int) -> None:

@@ -1,10 +1,10 @@
 """The one place that indents C: statements come with any indentation or none, and leave with that of their
 braces.
 
-Tokens stay as they are: only white space between lines changes, and a line that is too long gets a break
-behind a comma or an operator. The style is four spaces for a brace and four for what goes on, labels of a
-switch at its column, directives of the preprocessor at the first one: what clang-format makes of it with
-tests/emit/clang-format.yaml.
+Tokens stay as they are, but for products with 1 and sums with 0 (neutral.py): white space between lines
+changes, and a line that is too long gets a break behind a comma or an operator. The style is four spaces for
+a brace and four for what goes on, labels of a switch at its column, directives of the preprocessor at the
+first one: what clang-format makes of it with tests/emit/clang-format.yaml.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass, field
+
+from aot_model.c.neutral import without_neutral
 
 WIDTH = 110
 STEP = 4
@@ -38,6 +40,8 @@ class _Layout:
     """Column of the statement that has begun and not ended."""
     comment: int | None = None
     """Column of the comment that has begun and not ended."""
+    carried: str = ""
+    """Words of a comment for which the line before had no room."""
     before: str = ""
     """The last token."""
 
@@ -51,7 +55,7 @@ class _Layout:
             if self.lines and self.lines[-1] and not self.lines[-1].endswith("{"):
                 self.lines.append("")
         elif self.comment is not None:
-            self.lines += _comment_line(line, self.comment)
+            self.comment_line(line, self.comment)
             if "*/" in line:
                 self.comment = None
         elif line.startswith("#"):
@@ -66,12 +70,27 @@ class _Layout:
             self.lines.pop()
         if line.startswith("/*") and "*/" not in line:
             self.comment = column
-            self.lines += _comment_line(line, column)
+            self.comment_line(line, column)
             return
+        if '"' not in line and not line.startswith("/*"):
+            code, comment = _trailing_comment(line)
+            line = f"{without_neutral(code)} {comment}".rstrip()
+            tokens = _TOKEN.findall(line)
         going_on = self.start is not None
         self.lines += broken(line, column, column if going_on or line.startswith(
             ("case ", "default:")) else column + STEP)
         self.read(tokens, column)
+
+    def comment_line(self, line: str, column: int) -> None:
+        """A line of a comment of several. What the line before it had too much goes to its begin."""
+        if self.carried and (begin := re.match(r"\* (?=\S)", line)):
+            line = f"* {self.carried} {line[begin.end():]}"
+        elif self.carried:
+            self.lines.append(f"{' ' * (column + 1)}* {self.carried}")
+        first, *rest = _comment_line(line, column)
+        prose = re.match(r"(?:/\*|\*) \S", line) and "  " not in line[3:] and not line.endswith("*/")
+        self.carried = " ".join(r.strip().removeprefix("* ") for r in rest) if prose else ""
+        self.lines += [first] if prose else [first, *rest]
 
     def column(self, line: str, tokens: list[str]) -> int:
         """Where a line begins."""

@@ -136,7 +136,7 @@ def _loop(view: ModelView, step: Loop, depth: int) -> list[str]:
         limit = f"limit{depth}" if step.limit >= 2**62 else (f"(limit{depth} < {limit} ? limit{depth} : "
                                                              f"{limit})")
     condition = f" && *{view.argument(step.condition, 'bool')}" if step.condition is not None else ""
-    lines.append(f"{pad}for (int64_t {turn} = 0; {turn} < {limit}{condition}; ++{turn}) {{")
+    lines.append(f"{pad}for (int64_t {turn} = 0; {turn} < {limit}{condition}; {turn}++) {{")
     if step.counter is not None:
         lines.append(f"{pad}    *{view.argument(step.counter, 'int64_t')} = {turn};")
     return [f"{pad}{{", *lines, *_steps(view, step.body, depth + 1), f"{pad}}}", f"{pad}}}"]

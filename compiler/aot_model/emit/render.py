@@ -31,9 +31,18 @@ def environment() -> jinja2.Environment:
     )  # fmt: skip
     made.filters.update(c_string=string_literal,
                         comment=comment_text,
+                        negated=_negated,
                         initialiser=initialiser,
                         bulk_members=bulk_members)
     return made
+
+
+def _negated(condition: str) -> str:
+    """The opposite of a condition of the preprocessor; of a single macro without double negation."""
+    macro = re.fullmatch(r"(!?)\(?(defined\(\w+\))\)?", condition)
+    if macro is None:
+        return f"!({condition})"
+    return macro[2] if macro[1] else f"!{macro[2]}"
 
 
 def _float_list(quantisation: Quantisation) -> str:

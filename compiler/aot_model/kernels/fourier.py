@@ -229,7 +229,7 @@ class Fourier:
             f"AOT_MODEL_OPAQUE static void {self.stage_name(p)}({t} *z, int32_t n, int32_t m, int32_t step, "
             f"const {t} *twiddles)\n{{\n{before}"
             f"    for (int32_t start = 0; start < n; start += {p} * m) {{\n        for (int32_t k = 0; k < "
-            f"m; ++k) {{\n{inner}        }}\n    }}\n}}"
+            f"m; k++) {{\n{inner}        }}\n    }}\n}}"
         )
 
     def helpers(self, body: str) -> tuple[str, ...]:
@@ -290,4 +290,4 @@ class Fourier:
 
     def _for_pairs(self, inner: str) -> str:
         body = "".join(f"    {line}\n" for line in inner.rstrip("\n").split("\n"))
-        return f"for (int32_t k = 1; k <= {self.half // 2}; ++k) {{\n{body}}}\n"
+        return f"for (int32_t k = 1; k <= {self.half // 2}; k++) {{\n{body}}}\n"

@@ -147,7 +147,7 @@ def packing_text(layer: Recurrent, panels: Panels, number: int, one: CellPass, h
             target = f"w{number}[((p * {k_all} + k) * {len(one.gates)} + g) * {u} + j]"
             with text.loop("k", str(i)):
                 text.line(f"{target} = unit < {h} ? wx[{direction * g * h * i} + row * {i} + k] : 0;")
-            with text.block(f"for (int32_t k = {i}; k < {k_all}; ++k)"):
+            with text.block(f"for (int32_t k = {i}; k < {k_all}; k++)"):
                 text.line(f"{target} = unit < {h} ? wr[{direction * g * h * h} + row * {h} + k - {i}] : 0;")
         with text.loop("a", str(one.accumulators)):
             split = one.split_last
@@ -218,7 +218,7 @@ class _Writer:
                 if "y" not in has:
                     text.line(f"next = next == rows ? rows + {h} : rows;")
             if "y" in has and "lens" in has:
-                with text.block(f"for (int32_t t = steps; t < {layer.steps}; ++t)"):
+                with text.block(f"for (int32_t t = steps; t < {layer.steps}; t++)"):
                     text.line(
                         f"memset(y + t * {layer.y_strides[0]} + n * {layer.y_strides[1]} + {layer.y_offset}, "
                         f"0, {h} * sizeof(*y));"
@@ -275,7 +275,7 @@ class _Writer:
             padded = panels.count * panels.units != layer.hidden
             bound = f"{panels.units}" if not padded else (f"{panels.units} && p * {panels.units} + j < "
                                                           f"{layer.hidden}")
-            with text.block(f"for (int32_t j = 0; j < {bound}; ++j)"):
+            with text.block(f"for (int32_t j = 0; j < {bound}; j++)"):
                 text.line(f"const int32_t u = p * {panels.units} + j;")
                 _UPDATES[layer.cell][number](self)
 

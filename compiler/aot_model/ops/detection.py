@@ -101,7 +101,7 @@ class BoxSuppression(Operator):
         text.line("int32_t found = 0;")
         with text.loop("k", str(self.most)):
             text.line("picks[k] = 0;")
-        with text.block(f"for (int32_t c = {self.skipped}; c < {classes}; ++c)"):
+        with text.block(f"for (int32_t c = {self.skipped}; c < {classes}; c++)"):
             with text.loop("i", str(n)):
                 text.line(f"gone[i] = !(scores[i * {classes} + c] >= {_number(self.score)});")
             with text.loop("taken", str(self.per_class)):

@@ -228,7 +228,7 @@ class NonMaxSuppression(Operator):
             text.line(f"const float *const box = boxes + b * {spatial * 4};")
             with text.loop("i", str(spatial)):
                 text.line(f"gone[i] = {'!(score[i] > least[0])' if 'least' in present else 'false'};")
-            with text.block("for (int64_t taken = 0; taken < most; ++taken)"):
+            with text.block("for (int64_t taken = 0; taken < most; taken++)"):
                 text.line("int32_t best = -1;")
                 with text.loop(
                         "i",
@@ -347,9 +347,9 @@ class Unique(Operator):
         with text.loop("i", str(n)):
             text.line("int32_t place = 0;")
             text.line("int32_t order = 1;")
-            with text.block("for (; place < count; ++place)"):
+            with text.block("for (; place < count; place++)"):
                 text.line("order = 0;")
-                with text.block(f"for (int32_t e = 0; e < {size} && order == 0; ++e)"):
+                with text.block(f"for (int32_t e = 0; e < {size} && order == 0; e++)"):
                     text.line(f"const {x.dtype.c_type} v = x[(e / {row} * {n} + i) * {row} + e % {row}];")
                     text.line(
                         f"const {x.dtype.c_type} w = x[(e / {row} * {n} + found[place]) * {row} + e % {row}];"

@@ -156,11 +156,11 @@ _SYMMETRIC = """\
 AOT_MODEL_OPAQUE static float quantised_symmetric(const float *x, int32_t n, int8_t *q, int32_t *zero)
 {
     float most = 0.0f;
-    for (int32_t i = 0; i < n; ++i) {
+    for (int32_t i = 0; i < n; i++) {
         most = fmaxf(most, fabsf(x[i]));
     }
     const float inverse = (most > 0.0f) ? 127.0f / most : 0.0f;
-    for (int32_t i = 0; i < n; ++i) {
+    for (int32_t i = 0; i < n; i++) {
         q[i] = (int8_t)fminf(fmaxf(roundf(x[i] * inverse), -127.0f), 127.0f);
     }
     *zero = 0;
@@ -173,14 +173,14 @@ AOT_MODEL_OPAQUE static float quantised_asymmetric(const float *x, int32_t n, in
 {
     float least = 0.0f;
     float most = 0.0f;
-    for (int32_t i = 0; i < n; ++i) {
+    for (int32_t i = 0; i < n; i++) {
         least = fminf(least, x[i]);
         most = fmaxf(most, x[i]);
     }
     const float scale = (most > least) ? (most - least) / 255.0f : 1.0f;
     const float inverse = 1.0f / scale;
     const float point = (most > least) ? fminf(fmaxf(roundf(-128.0f - least / scale), -128.0f), 127.0f) : 0.0f;
-    for (int32_t i = 0; i < n; ++i) {
+    for (int32_t i = 0; i < n; i++) {
         q[i] = (int8_t)fminf(fmaxf(roundf(point + x[i] * inverse), -128.0f), 127.0f);
     }
     *zero = (int32_t)point;
@@ -191,7 +191,7 @@ _PRODUCT = """\
 AOT_MODEL_OPAQUE static int32_t centred_product(const int8_t *w, const int8_t *q, int32_t n, int32_t zero)
 {
     int32_t sum = 0;
-    for (int32_t i = 0; i < n; ++i) {
+    for (int32_t i = 0; i < n; i++) {
         sum += w[i] * (q[i] - zero);
     }
     return sum;

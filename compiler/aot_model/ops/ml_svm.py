@@ -265,12 +265,12 @@ AOT_MODEL_OPAQUE static void couple_pairs(const float *pairs, int32_t n, float *
 {
     int32_t pair = 0;
 
-    for (int32_t i = 0; i < n; ++i) {
+    for (int32_t i = 0; i < n; i++) {
         q[i * n + i] = 0.0f;
         p[i] = 1.0f / (float)n;
     }
-    for (int32_t i = 0; i < n; ++i) {
-        for (int32_t j = i + 1; j < n; ++j) {
+    for (int32_t i = 0; i < n; i++) {
+        for (int32_t j = i + 1; j < n; j++) {
             const float first = fminf(fmaxf(pairs[pair], 1e-7f), 1.0f - 1e-7f);
             const float second = 1.0f - first;
             q[i * n + i] += second * second;
@@ -280,28 +280,28 @@ AOT_MODEL_OPAQUE static void couple_pairs(const float *pairs, int32_t n, float *
             ++pair;
         }
     }
-    for (int32_t turn = 0; turn < (n > 100 ? n : 100); ++turn) {
+    for (int32_t turn = 0; turn < (n > 100 ? n : 100); turn++) {
         float total = 0.0f;
         float worst = 0.0f;
-        for (int32_t i = 0; i < n; ++i) {
+        for (int32_t i = 0; i < n; i++) {
             qp[i] = 0.0f;
-            for (int32_t j = 0; j < n; ++j) {
+            for (int32_t j = 0; j < n; j++) {
                 qp[i] += q[i * n + j] * p[j];
             }
             total += p[i] * qp[i];
         }
-        for (int32_t i = 0; i < n; ++i) {
+        for (int32_t i = 0; i < n; i++) {
             worst = fmaxf(worst, fabsf(qp[i] - total));
         }
         if (worst < 0.005f / (float)n) {
             break;
         }
-        for (int32_t i = 0; i < n; ++i) {
+        for (int32_t i = 0; i < n; i++) {
             const float step = (total - qp[i]) / q[i * n + i];
             const float scale = 1.0f + step;
             p[i] += step;
             total = (total + step * (step * q[i * n + i] + 2.0f * qp[i])) / (scale * scale);
-            for (int32_t j = 0; j < n; ++j) {
+            for (int32_t j = 0; j < n; j++) {
                 qp[j] = (qp[j] + step * q[i * n + j]) / scale;
                 p[j] /= scale;
             }

@@ -168,7 +168,7 @@ class _ArgExtreme(Operator):
             text.line(f"const {x.dtype.c_type} *const row = x + o * {extent * inner} + j;")
             text.line(f"{x.dtype.c_type} best = row[0];")
             text.line("int32_t place = 0;")
-            with text.block(f"for (int32_t n = 1; n < {extent}; ++n)"):
+            with text.block(f"for (int32_t n = 1; n < {extent}; n++)"):
                 text.line(f"const {x.dtype.c_type} v = row[n * {inner}];")
                 with text.block(f"if (v {self.sign}{'=' if self.select_last_index else ''} best)"):
                     text.line("best = v;")

@@ -34,14 +34,14 @@ _GENERATOR = """\
 AOT_MODEL_OPAQUE static uint32_t mt19937_next(uint32_t *mt, uint32_t seed)
 {
     if (mt[624] == 0u) {
-        for (uint32_t i = 0; i < 624u; ++i) {
+        for (uint32_t i = 0; i < 624u; i++) {
             mt[i] = seed;
             seed = 1812433253u * (seed ^ (seed >> 30)) + i + 1u;
         }
         mt[624] = 625u;
     }
     if (mt[624] == 625u) {
-        for (uint32_t i = 0; i < 624u; ++i) {
+        for (uint32_t i = 0; i < 624u; i++) {
             const uint32_t y = (mt[i] & 0x80000000u) | (mt[(i + 1u) % 624u] & 0x7fffffffu);
             mt[i] = mt[(i + 397u) % 624u] ^ (y >> 1) ^ ((y & 1u) != 0u ? 0x9908b0dfu : 0u);
         }

@@ -268,8 +268,8 @@ def _frame(op: SequenceLstm, site: Site, step: str) -> str:
     pad = "            "
     return f"""    memcpy(h, h0, {h.nbytes}u);
     memcpy(c, c0, {c.nbytes}u);
-    for (int32_t t = 0; t < {steps}; ++t) {{
-        for (int32_t n = 0; n < {batch}; ++n) {{
+    for (int32_t t = 0; t < {steps}; t++) {{
+        for (int32_t n = 0; n < {batch}; n++) {{
             const {element} *const xt = &x[{at} * {inputs}];
             {h.dtype.c_type} *const ht = &h[n * {outputs}];
             {c.dtype.c_type} *const ct = &c[n * {units}];
@@ -290,14 +290,14 @@ AOT_MODEL_OPAQUE static void aot_model_normalise(float *x, int32_t n)
 {
     float mean = 0.0f;
     float square = 0.0f;
-    for (int32_t j = 0; j < n; ++j) {
+    for (int32_t j = 0; j < n; j++) {
         mean += x[j];
         square += x[j] * x[j];
     }
     mean /= (float)n;
     const float variance = square / (float)n - mean * mean;
     const float scale = 1.0f / sqrtf((variance > 0.0f) ? variance : 1e-8f);
-    for (int32_t j = 0; j < n; ++j) {
+    for (int32_t j = 0; j < n; j++) {
         x[j] = (x[j] - mean) * scale;
     }
 }"""
@@ -321,13 +321,13 @@ def _float_lstm(op: SequenceLstm, site: Site) -> None:
     text = _FLOAT_ACTIVATIONS[op.activation]
     start = "0.0f" if norm is not None else f"b[k * {units} + j]"
     before = f" + ct[j] * p[{{}} * {units} + j]"
-    parts = [f"""for (int32_t k = {1 if op.coupled else 0}; k < 4; ++k) {{
-    for (int32_t j = 0; j < {units}; ++j) {{
+    parts = [f"""for (int32_t k = {1 if op.coupled else 0}; k < 4; k++) {{
+    for (int32_t j = 0; j < {units}; j++) {{
         float sum = {start};
-        for (int32_t i = 0; i < {inputs}; ++i) {{
+        for (int32_t i = 0; i < {inputs}; i++) {{
             sum += xt[i] * w[(k * {units} + j) * {inputs} + i];
         }}
-        for (int32_t i = 0; i < {outputs}; ++i) {{
+        for (int32_t i = 0; i < {outputs}; i++) {{
             sum += ht[i] * r[(k * {units} + j) * {outputs} + i];
         }}
         gates[k * {units} + j] = sum;
@@ -336,14 +336,14 @@ def _float_lstm(op: SequenceLstm, site: Site) -> None:
 
     def normalised(k: str) -> str:
         return (
-            f"aot_model_normalise(&gates[{k} * {units}], {units});\nfor (int32_t j = 0; j < {units}; ++j) "
+            f"aot_model_normalise(&gates[{k} * {units}], {units});\nfor (int32_t j = 0; j < {units}; j++) "
             f"{{\n"
             f"    gates[{k} * {units} + j] = gates[{k} * {units} + j] * norm[{k} * {units} + j] + b[{k} * "
             f"{units} + j];\n}}"
         )
 
     def peep(gate: int, slot: int) -> str:
-        return (f"for (int32_t j = 0; j < {units}; ++j) {{\n    gates[{gate * units} + j] "
+        return (f"for (int32_t j = 0; j < {units}; j++) {{\n    gates[{gate * units} + j] "
                 f"+={before.format(slot)[2:]};\n}}") if peephole is not None else ""
 
     def gate(k: int) -> str:
@@ -354,7 +354,7 @@ def _float_lstm(op: SequenceLstm, site: Site) -> None:
     parts += [normalised(str(k)) for k in range(first, 3)] if norm is not None else []
     forget = f"const float forget = {gate(1)};"
     take = "1.0f - forget" if op.coupled else gate(0)
-    parts.append(f"""for (int32_t j = 0; j < {units}; ++j) {{
+    parts.append(f"""for (int32_t j = 0; j < {units}; j++) {{
     {forget}
     float cell = forget * ct[j] + ({take}) * {text.format(f"gates[{2 * units} + j]")};
     {_clip("cell", op.cell_clip)}
@@ -364,12 +364,12 @@ def _float_lstm(op: SequenceLstm, site: Site) -> None:
     parts += [normalised("3")] if norm is not None else []
     target = "gates" if projection is not None else "ht"
     parts.append(
-        f"for (int32_t j = 0; j < {units}; ++j) {{\n    {target}[j] = {gate(3)} * {text.format('ct[j]')};\n}}"
+        f"for (int32_t j = 0; j < {units}; j++) {{\n    {target}[j] = {gate(3)} * {text.format('ct[j]')};\n}}"
     )
     if projection is not None:
-        parts.append(f"""for (int32_t j = 0; j < {outputs}; ++j) {{
+        parts.append(f"""for (int32_t j = 0; j < {outputs}; j++) {{
     float sum = {"q[j]" if projection_bias is not None else "0.0f"};
-    for (int32_t i = 0; i < {units}; ++i) {{
+    for (int32_t i = 0; i < {units}; i++) {{
         sum += gates[i] * projection[j * {units} + i];
     }}
     {_clip("sum", op.projection_clip)}
@@ -444,14 +444,14 @@ def _integer_lstm(op: SequenceLstm, site: Site) -> None:
     limit = scales.cell_clip
     clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{limit}), {limit});" if limit else ""
     zero = f" + {scales.output.zero_point}" if scales.output.zero_point else ""
-    step = f"""for (int32_t k = 0; k < 4; ++k) {{
-    for (int32_t j = 0; j < {units}; ++j) {{
+    step = f"""for (int32_t k = 0; k < 4; k++) {{
+    for (int32_t j = 0; j < {units}; j++) {{
         {acc} from_x = bias_x[k * {units} + j];
         {acc} from_h = bias_h[k * {units} + j];
-        for (int32_t i = 0; i < {inputs}; ++i) {{
+        for (int32_t i = 0; i < {inputs}; i++) {{
             from_x += xt[i] * w[(k * {units} + j) * {inputs} + i];
         }}
-        for (int32_t i = 0; i < {outputs}; ++i) {{
+        for (int32_t i = 0; i < {outputs}; i++) {{
             from_h += ht[i] * r[(k * {units} + j) * {outputs} + i];
         }}
         gates[k * {units} + j] = aot_model_saturate_int16(
@@ -459,7 +459,7 @@ def _integer_lstm(op: SequenceLstm, site: Site) -> None:
             + aot_model_saturate_int16({requantise}(from_h, factors[8 + 2 * k], factors[9 + 2 * k])));
     }}
 }}
-for (int32_t j = 0; j < {units}; ++j) {{
+for (int32_t j = 0; j < {units}; j++) {{
     const int16_t take = aot_model_logistic_int16(table, gates[j]);
     const int16_t forget = aot_model_logistic_int16(table, gates[{units} + j]);
     const int16_t candidate = aot_model_tanh_int16_3_0(table, gates[{2 * units} + j]);

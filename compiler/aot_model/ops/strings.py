@@ -162,7 +162,7 @@ class StringSplit(Operator):
                         )
                     text.line("++n;")
                 if write:
-                    with text.block("for (; n < most; ++n)"):
+                    with text.block("for (; n < most; n++)"):
                         text.line(f'aot_model_string_put(y[i * most + n].text, "", 0, {size});')
                 else:
                     if counts is not None:
@@ -285,7 +285,7 @@ class RegexFullMatch(Operator):
         with text.loop("i", str(x.type.elements)):
             text.line(f"int32_t state = {automaton.start};")
             with text.block(
-                    f"for (int32_t k = 0; k < {x.dtype.size - 1} && x[i].text[k] != '\\0' && state != 0; ++k)"
+                    f"for (int32_t k = 0; k < {x.dtype.size - 1} && x[i].text[k] != '\\0' && state != 0; k++)"
             ):
                 text.line(f"state = next[state * {classes} + class_of[(unsigned char)x[i].text[k]]];")
             text.line("y[i] = accepts[state] != 0;")

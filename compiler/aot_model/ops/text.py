@@ -62,9 +62,9 @@ class CountGrams(Operator):
                 tables[f"places{n}"] = np.asarray([p for _, p in grams], np.int32)
                 steps = range(1, self.skips + 2) if n > 1 else range(1, 2)
                 ahead = product("step" if len(steps) > 1 else "1", n - 1)
-                first = f"for (int32_t step = 1; step <= {len(steps)}; ++step)"
+                first = f"for (int32_t step = 1; step <= {len(steps)}; step++)"
                 with text.block(first) if len(steps) > 1 else nullcontext(), text.block(
-                        f"for (int32_t i = 0; i < {words} - {ahead}; ++i)"):
+                        f"for (int32_t i = 0; i < {words} - {ahead}; i++)"):
                     text.line(
                         f"const int32_t k = find_gram(row + i, {'step' if len(steps) > 1 else 1}, grams{n}, "
                         f"{len(grams)}, {n});"

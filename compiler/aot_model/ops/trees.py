@@ -130,7 +130,7 @@ class TreeSums(Operator):
                         test = f"mode[node] == {k} ? {other} : {test}"
                     gone = " || (v != v && missing[node] != 0)" if any(forest.missing) else ""
                     text.line(f"node = child[2 * node + (({test}){gone} ? 0 : 1)];")
-                with text.block("for (int32_t k = votes[node]; k < votes[node + 1]; ++k)"):
+                with text.block("for (int32_t k = votes[node]; k < votes[node + 1]; k++)"):
                     if extreme:
                         sign = "<" if self.aggregate == "MIN" else ">"
                         text.line(

@@ -73,7 +73,7 @@ ROWS
             code = code * 64 + (int32_t)((unsigned char)text[k + n] & 0x3Fu);
             ++n;
         }
-        for (int32_t p = 0; n == bytes && p < COUNT; ++p) {
+        for (int32_t p = 0; n == bytes && p < COUNT; p++) {
             const int32_t capital = to_capitals ? code - pairs[p][3] : code;
             if (capital >= pairs[p][0] && capital <= pairs[p][1] && (capital - pairs[p][0]) % pairs[p][2] == 0) {
                 code = to_capitals ? capital : capital + pairs[p][3];

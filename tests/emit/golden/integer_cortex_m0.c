@@ -46,7 +46,7 @@
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 
-#if !(!defined(__ARM_BIG_ENDIAN))
+#if defined(__ARM_BIG_ENDIAN)
 #error "integer.c was made for cortex-m0: compile for little-endian, or pass --target c"
 #endif
 
@@ -120,15 +120,15 @@ AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k3_z3(const int8_t *x, int3
 static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t i = 0; i < 16; ++i) {
-        for (int32_t j = 0; j < 3; ++j) {
+    for (int32_t i = 0; i < 16; i++) {
+        for (int32_t j = 0; j < 3; j++) {
             y[i * 3 + j] = aot_model_float32_to_int8(aot_model_min_float32(aot_model_max_float32(rintf(x[j *
                 16 + i] / 0.03125f) + (float)3, -128.0f), 127.0f));
         }
     }
 }
 
-/* 1 pixels x 2 channels; requantisation: raw
+/* 1 pixel x 2 channels; requantisation: raw
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
  *   reads x at workspace + 92 (overlaps); works in border at workspace + 168, patch at workspace + 140;
  *   writes y at workspace + 0 (overlaps) */
@@ -139,18 +139,18 @@ static void integer_01_conv_3x3(const int8_t *x, const int8_t *restrict weights,
     for (int32_t pixel = 0; pixel < 16; pixel += 1) {
         for (int32_t i = 0; i < 1; i++) {
             const int32_t place = pixel + i;
-            const int32_t top = place / 4 * 1 - 1;
-            const int32_t left = place % 4 * 1 - 1;
+            const int32_t top = place / 4 - 1;
+            const int32_t left = place % 4 - 1;
             int8_t *to = patch + i * 27;
             for (int32_t ky = 0; ky < 3; ky++) {
-                const int8_t *from = run_int8_4x4x3_k3_z3(x, top + ky * 1, left, border);
+                const int8_t *from = run_int8_4x4x3_k3_z3(x, top + ky, left, border);
                 memcpy(to, from, 9);
                 to += 9;
             }
         }
         const int8_t *w = weights;
         const int32_t *table = requantisation;
-        const int8_t *from0 = patch + 0;
+        const int8_t *from0 = patch;
         for (int32_t c = 0; c < 8; c += 2) {
             int32_t sum00 = table[0];
             int32_t sum01 = table[3];
@@ -264,7 +264,7 @@ static void integer_03_depthwise_4x4(const int8_t *restrict weights, const int32
     for (int32_t c = 0; c < 8; c++) {
         for (int32_t i = 0; i < 4; i++) {
             const int8_t *from = x + c + i * 32;
-            int16_t *to = plane + (i + 0) * 6 + 0;
+            int16_t *to = plane + i * 6;
             to[0] = from[0];
             to[1] = from[8];
             to[2] = from[16];
@@ -317,7 +317,7 @@ static void integer_03_depthwise_4x4(const int8_t *restrict weights, const int32
     }
 }
 
-/* 1 pixels x 2 channels; requantisation: raw
+/* 1 pixel x 2 channels; requantisation: raw
  * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
  *   reads x at workspace + 0; writes y at workspace + 8 */
 static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *restrict weights,
@@ -325,7 +325,7 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *r
 {
     AOT_MODEL_BARRIER;
     for (int32_t pixel = 0; pixel < 1; pixel += 1) {
-        const int8_t *from0 = x + (pixel + 0) * 8;
+        const int8_t *from0 = x + pixel * 8;
         const int8_t *w = weights;
         const int32_t *table = requantisation;
         for (int32_t c = 0; c < 4; c += 2) {
@@ -412,7 +412,7 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *r
 static void integer_05_identity(const int8_t *restrict x, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t i = 0; i < 4; ++i) {
+    for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
     }
 }

@@ -51,11 +51,11 @@
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 
-#if !(!defined(__ARM_BIG_ENDIAN))
+#if defined(__ARM_BIG_ENDIAN)
 #error "integer.c was made for cortex-m4: compile for little-endian, or pass --target c"
 #endif
 
-#if !(defined(__ARM_FEATURE_DSP))
+#if !defined(__ARM_FEATURE_DSP)
 #error "integer.c was made for cortex-m4: compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"
 #endif
 
@@ -94,8 +94,8 @@ static const int32_t integer_c_dense_weights[12];
 static const int32_t integer_c_dense_requantisation[8];
 
 /* Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel pair start
- * values,
- * weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next (bytes). */
+ * values, weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next
+ * (bytes). */
 #if AOT_MODEL_DSP
 __attribute__((naked, noinline, used)) static void dot4x2_j_raw(
     __attribute__((unused)) const uint32_t *columns, __attribute__((unused)) const int32_t *stream,
@@ -363,11 +363,11 @@ AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(const int16_t *pla
     for (int32_t i = 0; i < 9; i++) { w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu); }
     for (int32_t u = 0; u < 4; u++) {
         for (int32_t j = 0; j < 4; j++) {
-            const int16_t *from = plane + u * 8 + j * 1;
+            const int16_t *from = plane + u * 8 + j;
             uint32_t sum = (uint32_t)constants[0];
             for (int32_t i = 0; i < 9; i++) { sum += (uint32_t)(from[i / 3 * 8 + i % 3] * w[i]); }
             int32_t v = (int32_t)sum;
-            y[u * 4 + j * 1] = (int32_t)v;
+            y[u * 4 + j] = (int32_t)v;
         }
     }
 }
@@ -482,8 +482,8 @@ AOT_MODEL_OPAQUE static void rows4_ij_raw(const int8_t *x, const int32_t *stream
 static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t i = 0; i < 16; ++i) {
-        for (int32_t j = 0; j < 3; ++j) {
+    for (int32_t i = 0; i < 16; i++) {
+        for (int32_t j = 0; j < 3; j++) {
             y[i * 3 + j] = aot_model_float32_to_int8(aot_model_min_float32(aot_model_max_float32(rintf(x[j *
                 16 + i] / 0.03125f) + (float)3, -128.0f), 127.0f));
         }
@@ -511,24 +511,24 @@ static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights
                 c -= 4;
                 r++;
             }
-            tops[i] = r * 1 - 1;
-            lefts[i] = c * 1 - 1;
+            tops[i] = r - 1;
+            lefts[i] = c - 1;
         }
         memset(rest, 0, 16);
         for (int32_t ky = 0; ky < 3; ky++) {
-            const int8_t *run0 = run_int8_4x4x3_k3_z3(x, tops[0] + ky * 1, lefts[0], border + 0);
-            const int8_t *run1 = run_int8_4x4x3_k3_z3(x, tops[1] + ky * 1, lefts[1], border + 9);
-            const int8_t *run2 = run_int8_4x4x3_k3_z3(x, tops[2] + ky * 1, lefts[2], border + 18);
-            const int8_t *run3 = run_int8_4x4x3_k3_z3(x, tops[3] + ky * 1, lefts[3], border + 27);
+            const int8_t *run0 = run_int8_4x4x3_k3_z3(x, tops[0] + ky, lefts[0], border);
+            const int8_t *run1 = run_int8_4x4x3_k3_z3(x, tops[1] + ky, lefts[1], border + 9);
+            const int8_t *run2 = run_int8_4x4x3_k3_z3(x, tops[2] + ky, lefts[2], border + 18);
+            const int8_t *run3 = run_int8_4x4x3_k3_z3(x, tops[3] + ky, lefts[3], border + 27);
             to = expand4_int8(to, run0, run1, run2, run3, 2u);
             for (int32_t k = 0; k < 1; k++) {
-                rest[0 + ky * 1 + k] = run0[8 + k];
-                rest[4 + ky * 1 + k] = run1[8 + k];
-                rest[8 + ky * 1 + k] = run2[8 + k];
-                rest[12 + ky * 1 + k] = run3[8 + k];
+                rest[0 + ky + k] = run0[8 + k];
+                rest[4 + ky + k] = run1[8 + k];
+                rest[8 + ky + k] = run2[8 + k];
+                rest[12 + ky + k] = run3[8 + k];
             }
         }
-        expand4_int8(to, rest + 0, rest + 4, rest + 8, rest + 12, 1u);
+        expand4_int8(to, rest, rest + 4, rest + 8, rest + 12, 1u);
         dot4x2_j_raw(columns, weights, results, results + 16, 32u, 14u, weights + 64);
         for (int32_t p = 0; p < 4; p++) {
             for (int32_t c = 0; c < 8; c++) {
@@ -593,7 +593,7 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
     for (int32_t c = 0; c < 8; c++) {
         for (int32_t i = 0; i < 4; i++) {
             const int8_t *from = x + c + i * 32;
-            int16_t *to = plane + (i + 0) * 6 + 0;
+            int16_t *to = plane + i * 6;
             to[0] = from[0];
             to[1] = from[8];
             to[2] = from[16];
@@ -608,28 +608,28 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
         }
         for (int32_t u = 0; u < 1; u++) {
             const int16_t *from = plane + u * 6;
-            int32_t *to = results + u * 1;
+            int32_t *to = results + u;
             for (int32_t j = 0; j < 1; j++, from += 1, to += 1) {
                 int32_t sum0 = constants[0];
                 {
-                    const int16_t *at = from + 0;
-                    sum0 = dsp_smlad_at(at + 0 + 0, taps[0], sum0);
-                    sum0 = dsp_smlad_at(at + 2 + 0, taps[1], sum0);
+                    const int16_t *at = from;
+                    sum0 = dsp_smlad_at(at, taps[0], sum0);
+                    sum0 = dsp_smlad_at(at + 2, taps[1], sum0);
                 }
                 {
                     const int16_t *at = from + 6;
-                    sum0 = dsp_smlad_at(at + 0 + 0, taps[2], sum0);
-                    sum0 = dsp_smlad_at(at + 2 + 0, taps[3], sum0);
+                    sum0 = dsp_smlad_at(at, taps[2], sum0);
+                    sum0 = dsp_smlad_at(at + 2, taps[3], sum0);
                 }
                 {
                     const int16_t *at = from + 12;
-                    sum0 = dsp_smlad_at(at + 0 + 0, taps[4], sum0);
-                    sum0 = dsp_smlad_at(at + 2 + 0, taps[5], sum0);
+                    sum0 = dsp_smlad_at(at, taps[4], sum0);
+                    sum0 = dsp_smlad_at(at + 2, taps[5], sum0);
                 }
                 {
                     const int16_t *at = from + 18;
-                    sum0 = dsp_smlad_at(at + 0 + 0, taps[6], sum0);
-                    sum0 = dsp_smlad_at(at + 2 + 0, taps[7], sum0);
+                    sum0 = dsp_smlad_at(at, taps[6], sum0);
+                    sum0 = dsp_smlad_at(at + 2, taps[7], sum0);
                 }
                 {
                     int32_t v = sum0;
@@ -639,8 +639,8 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
         }
         for (int32_t u = 0; u < 1; u++) {
             for (int32_t j = 0; j < 1; j++) {
-                const int32_t v = requantise_v4_3_n128_127(results[u * 1 + j], requantisation + 2 * c);
-                y[((0 * 1 + u) * 1 + j) * 8 + c] = (int8_t)v;
+                const int32_t v = requantise_v4_3_n128_127(results[u + j], requantisation + 2 * c);
+                y[((0 + u) + j) * 8 + c] = (int8_t)v;
             }
         }
     }
@@ -653,7 +653,7 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int32_t *
     const int32_t *restrict requantisation, int32_t *restrict results, int8_t *restrict y)
 {
     AOT_MODEL_BARRIER;
-    rows4_ij_raw(x, weights + 0, results, 2u, weights + 12);
+    rows4_ij_raw(x, weights, results, 2u, weights + 12);
     for (int32_t c = 0; c < 4; c++) {
         const int32_t v = requantise_v4_3_n128_127(results[c], requantisation + 2 * c);
         y[c] = (int8_t)v;
@@ -665,7 +665,7 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int32_t *
 static void integer_05_identity(const int8_t *restrict x, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t i = 0; i < 4; ++i) {
+    for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
     }
 }

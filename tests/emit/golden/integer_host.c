@@ -83,8 +83,7 @@ static const int8_t integer_c_dense_weights[64] AOT_MODEL_ALIGNED(32);
 static const int32_t integer_c_dense_table[24] AOT_MODEL_ALIGNED(32);
 
 /* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left
- * elements of
- * padding, `runs` runs of `run` elements, and right elements of padding. */
+ * elements of padding, `runs` runs of `run` elements, and right elements of padding. */
 AOT_MODEL_FUNCTION void avx2_tile_int8(int16_t *to, const int8_t *x, int32_t first, int32_t rows,
     int32_t height, int32_t pitch,
     int32_t left, int32_t run, int32_t runs, int32_t step, int32_t right, int16_t zero)
@@ -123,7 +122,7 @@ AOT_MODEL_INLINE void avx2_raw_8_int8_v4_3_n128_127(avx2_acc a, const int32_t *t
     }
 }
 
-/* 4 pixel(s) x 8 channels: rows x runs x steps of 2 inputs. */
+/* 4 pixels x 8 channels: rows x runs x steps of 2 inputs. */
 AOT_MODEL_INLINE void avx2_conv_4x8_int8_raw_8_int8_v4_3_n128_127(const int16_t *x, int32_t pixel,
     int32_t rows, int32_t row, int32_t runs, int32_t run,
     int32_t steps, const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
@@ -162,7 +161,7 @@ AOT_MODEL_INLINE void avx2_raw_16_int8_v4_3_n128_127(avx2_acc a, avx2_acc b, con
     }
 }
 
-/* 2 pixel(s) x 16 channels, taps in pairs at x + offsets. */
+/* 2 pixels x 16 channels, taps in pairs at x + offsets. */
 AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_v4_3_n128_127(const int16_t *x, int32_t pixel,
     const int32_t *offsets, int32_t pairs,
     const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
@@ -183,7 +182,7 @@ AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_v4_3_n128_127(const int1
     avx2_raw_16_int8_v4_3_n128_127(a1, b1, table, y + next, count);
 }
 
-/* 1 pixel(s) x 16 channels, taps in pairs at x + offsets. */
+/* 1 pixel x 16 channels, taps in pairs at x + offsets. */
 AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_v4_3_n128_127(const int16_t *x, int32_t pixel,
     const int32_t *offsets, int32_t pairs,
     const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
@@ -202,7 +201,7 @@ AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_v4_3_n128_127(const int1
     (void)next;
 }
 
-/* 1 pixel(s) x 8 channels: rows x runs x steps of 2 inputs. */
+/* 1 pixel x 8 channels: rows x runs x steps of 2 inputs. */
 AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_v4_3_n128_127(const int16_t *x, int32_t pixel,
     int32_t rows, int32_t row, int32_t runs, int32_t run,
     int32_t steps, const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
@@ -230,8 +229,8 @@ AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_v4_3_n128_127(const int16_t 
 static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t i = 0; i < 16; ++i) {
-        for (int32_t j = 0; j < 3; ++j) {
+    for (int32_t i = 0; i < 16; i++) {
+        for (int32_t j = 0; j < 3; j++) {
             y[i * 3 + j] = aot_model_float32_to_int8(aot_model_min_float32(aot_model_max_float32(rintf(x[j *
                 16 + i] / 0.03125f) + (float)3, -128.0f), 127.0f));
         }
@@ -268,7 +267,7 @@ static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32
     }
 }
 
-/* AVX2, 16 channels, taps in pairs, blocks of 1 pixels, tiles of 1 x 1 outputs; requantisation: raw
+/* AVX2, 16 channels, taps in pairs, blocks of 1 pixels, tiles of 1 x 1 output; requantisation: raw
  * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
  *   reads x at workspace + 640; works in tile at workspace + 0; writes y at workspace + 320 */
 static void integer_03_depthwise_4x4(const int8_t *restrict x, const int8_t *restrict weights,
@@ -280,7 +279,7 @@ static void integer_03_depthwise_4x4(const int8_t *restrict x, const int8_t *res
     avx2_depthwise_1_int8_raw_16_int8_v4_3_n128_127(tile, 8, offsets, 8, weights, table, y, 8, 8);
 }
 
-/* AVX2, blocks of 1 pixels, tiles of 1 x 1 outputs; requantisation: raw
+/* AVX2, blocks of 1 pixels, tiles of 1 x 1 output; requantisation: raw
  * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
  *   reads x at workspace + 320; works in tile at workspace + 0; writes y at workspace + 80 */
 static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *restrict weights,
@@ -296,7 +295,7 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *r
 static void integer_05_identity(const int8_t *restrict x, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t i = 0; i < 4; ++i) {
+    for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
     }
 }

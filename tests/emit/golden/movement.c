@@ -58,9 +58,9 @@
 static void movement_00_reducemean(const float *restrict x, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t i = 0; i < 2; ++i) {
+    for (int32_t i = 0; i < 2; i++) {
         float t0 = 0.0f;
-        for (int32_t r0 = 0; r0 < 4; ++r0) {
+        for (int32_t r0 = 0; r0 < 4; r0++) {
             t0 = t0 + (r0 < 2 ? aot_model_logistic_float32(x[i * 4 + r0 + 1]) *
                 x[i * 4 + r0 + 1] : x[i * 4 + r0 - 1]);
         }

@@ -37,7 +37,7 @@
 #error "real.c and real.h are of different builds: make both again, or copy both"
 #endif
 
-#if !(!defined(__ARM_BIG_ENDIAN))
+#if defined(__ARM_BIG_ENDIAN)
 #error "real.c was made for cortex-m55: compile for little-endian, or pass --target c"
 #endif
 
@@ -45,7 +45,7 @@
 #error "real.c was made for cortex-m55: compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"
 #endif
 
-#if !(defined(__ARM_FEATURE_DSP))
+#if !defined(__ARM_FEATURE_DSP)
 #error "real.c was made for cortex-m55: compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"
 #endif
 
@@ -228,7 +228,7 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
     }
 }
 
-/* each row in blocks of 1 outputs
+/* each row in blocks of 1 output
  * step 3: pool (Pool): float32[1,4,4,8] -> float32[1,1,1,8]
  *   reads x at workspace + 0; writes y at workspace + 512 */
 static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
@@ -253,7 +253,7 @@ static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
     }
 }
 
-/* 1 pixels x 4 channels in registers
+/* 1 pixel x 4 channels in registers
  * step 4: dense (MatMul): float32[1,8] * float32[8,4] -> float32[1,4], 32 MACs
  *   reads x at workspace + 512; writes y at outputs->y */
 static void real_03_matmul(const float *restrict x, const float *restrict weights, float *restrict y)

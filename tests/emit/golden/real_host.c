@@ -263,7 +263,7 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
     }
 }
 
-/* each row in blocks of 1 outputs
+/* each row in blocks of 1 output
  * step 3: pool (Pool): float32[1,4,4,8] -> float32[1,1,1,8]
  *   reads x at workspace + 0; writes y at workspace + 0 (in place of x) */
 static void real_02_max_pool_4x4(float *restrict y)
@@ -289,7 +289,7 @@ static void real_02_max_pool_4x4(float *restrict y)
     }
 }
 
-/* 1 pixels x 8 channels in registers
+/* 1 pixel x 8 channels in registers
  * step 4: dense (MatMul): float32[1,8] * float32[8,4] -> float32[1,4], 32 MACs
  *   reads x at workspace + 0; writes y at outputs->y */
 static void real_03_matmul(const float *restrict x, const float *restrict weights, float *restrict y)

@@ -77,10 +77,10 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
         for (int32_t s = 0; s < 5; ++s) {
             const int32_t t = s;
             const float *const xt = x + t * 3 + n * 3;
-            float *const next = y + t * 4 + n * 4 + 0;
+            float *const next = y + t * 4 + n * 4;
             const float *w0k = w0;
             for (int32_t p = 0; p < 1; ++p) {
-                float a0_0 = b0[p * 16 + 0];
+                float a0_0 = b0[p * 16];
                 float a0_1 = b0[p * 16 + 1];
                 float a0_2 = b0[p * 16 + 2];
                 float a0_3 = b0[p * 16 + 3];
@@ -153,7 +153,7 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
                 a[3][1] = a3_1;
                 a[3][2] = a3_2;
                 a[3][3] = a3_3;
-                for (int32_t j = 0; j < 4; ++j) {
+                for (int32_t j = 0; j < 4; j++) {
                     const int32_t u = p * 4 + j;
                     const float i_in = a[0][j];
                     const float i = (aot_model_logistic_float32(i_in));

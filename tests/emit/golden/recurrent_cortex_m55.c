@@ -33,7 +33,7 @@
 #error "recurrent.c and recurrent.h are of different builds: make both again, or copy both"
 #endif
 
-#if !(!defined(__ARM_BIG_ENDIAN))
+#if defined(__ARM_BIG_ENDIAN)
 #error "recurrent.c was made for cortex-m55: compile for little-endian, or pass --target c"
 #endif
 
@@ -41,7 +41,7 @@
 #error "recurrent.c was made for cortex-m55: compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --target cortex-m33"
 #endif
 
-#if !(defined(__ARM_FEATURE_DSP))
+#if !defined(__ARM_FEATURE_DSP)
 #error "recurrent.c was made for cortex-m55: compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"
 #endif
 
@@ -74,16 +74,16 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
         for (int32_t s = 0; s < 5; ++s) {
             const int32_t t = s;
             const float *const xt = x + t * 3 + n * 3;
-            float *const next = y + t * 4 + n * 4 + 0;
+            float *const next = y + t * 4 + n * 4;
             const float *w0k = w0;
             for (int32_t p = 0; p < 1; ++p) {
-                float32x4_t a0_0 = vldrwq_f32(b0 + p * 16 + 0);
+                float32x4_t a0_0 = vldrwq_f32(b0 + p * 16);
                 float32x4_t a1_0 = vldrwq_f32(b0 + p * 16 + 4);
                 float32x4_t a2_0 = vldrwq_f32(b0 + p * 16 + 8);
                 float32x4_t a3_0 = vldrwq_f32(b0 + p * 16 + 12);
                 for (int32_t k = 0; k < 3; ++k) {
                     const float v = xt[k];
-                    a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k + 0), v);
+                    a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
                     a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
                     a2_0 = vfmaq_n_f32(a2_0, vldrwq_f32(w0k + 8), v);
                     a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
@@ -91,7 +91,7 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
                 }
                 for (int32_t k = 0; k < 4; ++k) {
                     const float v = h[k];
-                    a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k + 0), v);
+                    a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
                     a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
                     a2_0 = vfmaq_n_f32(a2_0, vldrwq_f32(w0k + 8), v);
                     a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
@@ -102,7 +102,7 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
                 vstrwq_f32(&a[1][0], a1_0);
                 vstrwq_f32(&a[2][0], a2_0);
                 vstrwq_f32(&a[3][0], a3_0);
-                for (int32_t j = 0; j < 4; ++j) {
+                for (int32_t j = 0; j < 4; j++) {
                     const int32_t u = p * 4 + j;
                     const float i_in = a[0][j];
                     const float i = (aot_model_logistic_float32(i_in));

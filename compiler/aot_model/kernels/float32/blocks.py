@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import KernelCode, Packed, Tail
 from aot_model.kernels.float32.text import CText
@@ -72,7 +73,8 @@ def block_matmul(rows: int, m: Blocks, tail: Tail, tile: int, together: int) -> 
             writer.rows(text, str(row), 1)
     return KernelCode(str(text),
                       tuple(constants),
-                      note=f"{together} rows x {tile} columns; {m.bits} bits in blocks of {m.block}")
+                      note=f"{counted(together, 'row')} x {counted(tile, 'column')}; {m.bits} bits in blocks "
+                           f"of {m.block}")
 
 
 @dataclass(frozen=True)

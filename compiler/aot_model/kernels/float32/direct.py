@@ -17,6 +17,7 @@ from math import ceil
 
 import numpy as np
 
+from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.block import Block, Work, choose
@@ -184,7 +185,8 @@ class DirectConvolution:
             includes=self.dialect.includes,
             helpers=self.dialect.helpers(body),
             slack=None if channels_outside else self.slack(block),
-            note=f"{block.pixels} pixels x {block.vectors * self.dialect.lanes} channels in registers{order}",
+            note=f"{counted(block.pixels, 'pixel')} x "
+                 f"{counted(block.vectors * self.dialect.lanes, 'channel')} in registers{order}",
         )
 
     @property

@@ -12,6 +12,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from aot_model.c.words import counted
 from aot_model.kernels.base import KernelCode, Tail
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
@@ -114,7 +115,7 @@ class _OuterProducts(_Product):
                                    > 1), text.block() if blocks == 1 else nullcontext():
                         col = total(product("nb", width * dialect.lanes) if blocks > 1 else "0", str(column))
                         self._block(text, dialect, pixels, width, row, col)
-        return f"{b.pixels} rows x {b.vectors * d.lanes} columns in registers"
+        return f"{counted(b.pixels, 'row')} x {counted(b.vectors * d.lanes, 'column')} in registers"
 
     def _block(self, text: CText, d: VectorDialect, pixels: int, vectors: int, row: str, col: str) -> None:
         s = self.shape
@@ -167,7 +168,8 @@ class _Dots(_Product):
                                    > 1), text.block() if blocks == 1 else nullcontext():
                         col = total(product("nb", cols) if blocks > 1 else "0", str(column))
                         self._block(text, rows, cols, row, col)
-        return f"{b.pixels} rows x {b.vectors} columns, partial sums of {d.lanes} in registers"
+        return (f"{counted(b.pixels, 'row')} x {counted(b.vectors, 'column')}, partial sums of {d.lanes} in "
+                "registers")
 
     def _block(self, text: CText, rows: int, cols: int, row: str, col: str) -> None:
         s, d = self.shape, self.dialect
@@ -197,7 +199,7 @@ class _Dots(_Product):
             for q in range(cols):
                 text.line(f"float dot{p}_{q} = {d.sum(f'acc{p}_{q}')};")
         if whole < s.k:
-            with text.block(f"for (int32_t k = {whole}; k < {s.k}; ++k)"):
+            with text.block(f"for (int32_t k = {whole}; k < {s.k}; k++)"):
                 for p in range(rows):
                     for q in range(cols):
                         text.line(f"dot{p}_{q} += a{p}[k] * b{q}[k];")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.float32.block import Block, Work, choose
@@ -83,7 +84,8 @@ def panel_matmul(rows: int, m: Blocks, tail: Tail, dialect: VectorDialect, vecto
             includes |= code.includes
             helpers |= dict.fromkeys(code.helpers)
     scratch = Scratch("panel", 4 * depth * tile, 4, "float")
-    note = f"panels of {tile} columns, {block.pixels} rows at a time; {m.bits} bits in blocks of {m.block}"
+    note = (f"panels of {counted(tile, 'column')}, {counted(block.pixels, 'row')} at a time; {m.bits} bits "
+            f"in blocks of {m.block}")
     return KernelCode(str(text), tuple(constants), (scratch,), frozenset(includes), tuple(helpers), note=note)
 
 

@@ -18,6 +18,7 @@ from math import ceil
 
 import numpy as np
 
+from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
@@ -224,7 +225,7 @@ class Window:
                         self._gather(text, y)
         body = str(text)
         dialects = {d.name: d for d, _, _ in self.channel_loops()}.values()
-        note = ", ".join(f"{b.pixels} outputs" + (f" {b.repeat} times" if b.repeat > 1 else "")
+        note = ", ".join(f"{counted(b.pixels, 'output')}" + (f" {b.repeat} times" if b.repeat > 1 else "")
                          for b in blocks or [])
         return KernelCode(body=body,
                           constants=(Packed("weights", self.pack(), 4

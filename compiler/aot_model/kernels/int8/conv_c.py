@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
@@ -232,7 +233,7 @@ def conv(
         includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=by_pixels(s, pixels, reread=direct, through_images=True),
-        note=f"{pixels} pixels x {channels} channels; requantisation: {rq.form}",
+        note=f"{counted(pixels, 'pixel')} x {counted(channels, 'channel')}; requantisation: {rq.form}",
     )
 
 

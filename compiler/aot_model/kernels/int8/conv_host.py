@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_c
@@ -97,7 +98,8 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str,
     half = len(parameters) // 2
     head = (f"AOT_MODEL_INLINE void {name}({', '.join(parameters[:half])},\n    "
             f"{', '.join(parameters[half:])})")
-    comment = (f"/* {pixels} pixel(s) x {blocks * end.block} channels: rows x runs x steps of {group} "
+    comment = (f"/* {counted(pixels, 'pixel')} x {counted(blocks * end.block, 'channel')}: rows x runs x "
+               f"steps of {group} "
                "inputs. */\n")
     return name, f"{comment}{head}\n{{\n" + "\n".join(lines) + "\n}\n"
 

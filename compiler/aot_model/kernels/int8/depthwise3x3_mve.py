@@ -18,6 +18,8 @@ import hashlib
 
 import numpy as np
 
+from aot_model.c.words import counted
+
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
@@ -204,7 +206,8 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
 """
     digest = hashlib.sha256(body.encode()).hexdigest()[:6]
     name = f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}_{digest}"
-    comment = (f"/* {rows} row(s) of {s.out_w} outputs, {s.out_c} channels; x: row pairs, w: one past the "
+    comment = (f"/* {counted(rows, 'row')} of {counted(s.out_w, 'output')}, {counted(s.out_c, 'channel')}; "
+               "x: row pairs, w: one past the "
                "leading zeros. */\n")
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_host
@@ -51,7 +52,7 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str) -> tuple[str,
     ]
     lines += ["    (void)pixel;", "    (void)next;"] if pixels == 1 else []
     return name, f"""\
-/* {pixels} pixel(s) x {BLOCK} channels, taps in pairs at x + offsets. */
+/* {counted(pixels, 'pixel')} x {counted(BLOCK, 'channel')}, taps in pairs at x + offsets. */
 AOT_MODEL_INLINE void {name}(const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs,
     const {weights}_t *w, const int32_t *table, {out}_t *y, int32_t next, int32_t count)
 {{

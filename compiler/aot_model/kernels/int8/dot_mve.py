@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.words import counted
+
 from .mve import asm_lines, clobbers
 from .requantise_mve import Requantiser
 
@@ -115,7 +117,8 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
 """
     digest = hashlib.sha256((", ".join(parameters) + body).encode()).hexdigest()[:6]
     name = f"aot_mve_dot_{pixels}x{block}_k{padded}_{digest}"
-    comment = f"/* {pixels} pixel(s) x all channels, {padded} deep, {block} channels at a time. */\n"
+    comment = (f"/* {counted(pixels, 'pixel')} x all channels, {padded} deep, {counted(block, 'channel')} at "
+               "a time. */\n")
     text = f"{comment}AOT_MODEL_NOINLINE static void {name}({', '.join(parameters)})\n{body}"
     loads = (pixels + block) / (16 * pixels * block)
     return Dot(name, text, padded, f"{pixels} x {block} blocks, {loads:.3f} loads per MAC")

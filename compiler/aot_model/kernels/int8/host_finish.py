@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
 from aot_model.kernels.int8.finish import requantise_helper
 from aot_model.kernels.int8.instructions import InstructionSet
@@ -79,7 +80,8 @@ def finish(block: int, rq: Requantise, quant: QuantSpec, dialect: InstructionSet
             packed = f"q8_add_{block}({packed}, table + {2 * block})"
         body = f"    q8_store(y, q8_bytes{block}_{out}({packed}, {low}, {high}), count);\n"
     arguments = ", ".join(f"q8_acc {v}" for v in parts)
-    comment = (f"/* {block} channels: requantisation, clamp to [{low}, {high}], store of the first `count`. "
+    comment = (f"/* {counted(block, 'channel')}: requantisation, clamp to [{low}, {high}], store of the "
+               "first `count`. "
                "*/\n")
     text = (f"{comment}AOT_MODEL_INLINE void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t "
             f"count)\n{{\n{body}}}\n")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, Scratch, Tail
 from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8.conv_mve import RowTail
@@ -81,7 +82,7 @@ class Loops:
         """The blocking of the first sweep."""
         blocks = " and ".join(
             str(p) for p, _ in split(self.view.out_w // self.sweeps[0].fold, self.sweeps[0].pixels))
-        return f"blocks of {blocks} pixels, tiles of {self.tile_rows} x {self.view.out_w} outputs"
+        return f"blocks of {blocks} pixels, tiles of {self.tile_rows} x {counted(self.view.out_w, 'output')}"
 
     def text(self) -> str:
         v, oc = self.view, self.shape.out_c

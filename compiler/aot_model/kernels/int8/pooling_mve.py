@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 
+from aot_model.c.words import counted
+
 from ..base import ConvShape, KernelCode, Scratch, Tail
 from ..overlap import by_pixels, first_taps
 from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
@@ -143,7 +145,7 @@ def _pool(s: ConvShape, kind: str, window: str, tail: Tail | None) -> KernelCode
     digest = hashlib.sha256(window.encode()).hexdigest()[:6]
     name = f"aot_mve_{kind}_c{s.in_c}_{digest}"
     text = f"""\
-/* The {kind} of rows x columns pixels of {s.in_c} channels. */
+/* The {kind} of rows x columns pixels of {counted(s.in_c, 'channel')}. */
 AOT_MODEL_OPAQUE static void {name}(const int8_t *x, int32_t rows, int32_t columns, int8_t *y)
 {{
 {indent(window, 1)}}}
@@ -174,5 +176,6 @@ for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
         includes=INCLUDES,
         helpers=(text, *tail_helpers(tail)),
         slack=by_pixels(s, 1, reread=True),
-        note=f"{s.out_h * s.out_w} windows of up to {s.kernel_h} x {s.kernel_w}, channels in lanes",
+        note=(f"{counted(s.out_h * s.out_w, 'window')} of up to {s.kernel_h} x {s.kernel_w}, "
+              "channels in lanes"),
     )

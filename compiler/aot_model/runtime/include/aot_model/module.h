@@ -53,7 +53,7 @@ static inline uint32_t aot_model_num_outputs(const aot_model_module *module)
 /* The model of that name among several; NULL: there is none. */
 AOT_MODEL_FUNCTION const aot_model_module *aot_model_find(const aot_model_module *const *modules, uint32_t count, const char *name)
 {
-    for (uint32_t k = 0; name != NULL && k < count; ++k) {
+    for (uint32_t k = 0; name != NULL && k < count; k++) {
         if (strcmp(modules[k]->metadata->name, name) == 0) {
             return modules[k];
         }
@@ -63,12 +63,12 @@ AOT_MODEL_FUNCTION const aot_model_module *aot_model_find(const aot_model_module
 
 AOT_MODEL_FUNCTION int32_t aot_model_index(const aot_model_tensor *tensors, uint32_t count, const char *name)
 {
-    for (uint32_t k = 0; name != NULL && k < count; ++k) {
+    for (uint32_t k = 0; name != NULL && k < count; k++) {
         if (strcmp(tensors[k].name, name) == 0) {
             return (int32_t)k;
         }
     }
-    for (uint32_t k = 0; name != NULL && k < count; ++k) {
+    for (uint32_t k = 0; name != NULL && k < count; k++) {
         if (strcmp(tensors[k].c_name, name) == 0) {
             return (int32_t)k;
         }
@@ -91,7 +91,7 @@ static inline int32_t aot_model_get_output_index(const aot_model_module *module,
 AOT_MODEL_FUNCTION uint32_t aot_model_storage_align(const aot_model_module *module)
 {
     uint32_t align = 16;
-    for (uint32_t k = 0; module->caller_pools != 0u && k < module->metadata->num_pools; ++k) {
+    for (uint32_t k = 0; module->caller_pools != 0u && k < module->metadata->num_pools; k++) {
         align = module->metadata->pools[k].align > align ? module->metadata->pools[k].align : align;
     }
     return align;
@@ -110,11 +110,11 @@ AOT_MODEL_FUNCTION uint64_t aot_model_storage_bytes(const aot_model_module *modu
     const uint32_t ports = (uint32_t)m->num_inputs + m->num_outputs;
     uint64_t bytes = ((uint64_t)ports + m->num_pools) * sizeof(void *);
 
-    for (uint32_t k = 0; module->caller_pools != 0u && k < m->num_pools; ++k) {
+    for (uint32_t k = 0; module->caller_pools != 0u && k < m->num_pools; k++) {
         bytes = aot_model_round_up(bytes, m->pools[k].align) + m->pools[k].bytes;
     }
     bytes = aot_model_round_up(bytes, 16);
-    for (uint32_t k = 0; copies && k < ports; ++k) {
+    for (uint32_t k = 0; copies && k < ports; k++) {
         bytes += aot_model_round_up(aot_model_port(module, k)->bytes, 16);
     }
     return bytes;
@@ -144,7 +144,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_open(aot_model_session *session, const aot_
     session->module = module;
     session->tensors = (void **)storage;
     session->pools = session->tensors + ports;
-    for (uint32_t k = 0; k < module->metadata->num_pools; ++k) {
+    for (uint32_t k = 0; k < module->metadata->num_pools; k++) {
         session->pools[k] = NULL;
         if (module->caller_pools != 0u) {
             at = aot_model_round_up(at, module->metadata->pools[k].align);
@@ -154,7 +154,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_open(aot_model_session *session, const aot_
     }
     at = aot_model_round_up(at, 16);
     session->copies = copies ? (uint8_t *)storage + at : NULL;
-    for (uint32_t k = 0; k < ports; ++k) {
+    for (uint32_t k = 0; k < ports; k++) {
         const uint32_t size = aot_model_port(module, k)->bytes;
         /* An input must be set before it is read; an output may be written here. Something without bytes has an address too. */
         session->tensors[k] = size == 0u ? (void *)storage : copies && k >= module->metadata->num_inputs ? (void *)((uint8_t *)storage + at) : NULL;
@@ -170,7 +170,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_open(aot_model_session *session, const aot_
 AOT_MODEL_FUNCTION uint8_t *aot_model_own(const aot_model_session *session, uint32_t slot)
 {
     uint8_t *at = session->copies;
-    for (uint32_t k = 0; k < slot; ++k) {
+    for (uint32_t k = 0; k < slot; k++) {
         at += aot_model_round_up(aot_model_port(session->module, k)->bytes, 16);
     }
     return at;
@@ -222,7 +222,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_run(const aot_model_session *session)
 {
     const aot_model_module *const module = session->module;
     const uint32_t ports = (uint32_t)module->metadata->num_inputs + module->metadata->num_outputs;
-    for (uint32_t k = 0; k < ports; ++k) {
+    for (uint32_t k = 0; k < ports; k++) {
         if (session->tensors[k] == NULL) {
             return AOT_MODEL_ERROR_NULL;
         }
@@ -246,7 +246,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_get_output(const aot_model_session *session
     if (capacity < (int32_t)port->rank) {
         return AOT_MODEL_ERROR_SHAPE;
     }
-    for (uint32_t k = 0; k < port->rank; ++k) {
+    for (uint32_t k = 0; k < port->rank; k++) {
         shape[k] = port->shape[k];
     }
     tensor->data = session->tensors[m->num_inputs + index];

@@ -175,7 +175,7 @@ AOT_MODEL_INLINE int8_t aot_model_int4_at(const uint8_t *x, int32_t i)
 /* All of them, a byte each. */
 AOT_MODEL_INLINE void aot_model_unpack_uint4(const uint8_t *x, uint8_t *y, int32_t count)
 {
-    for (int32_t i = 0; i < count / 2; ++i) {
+    for (int32_t i = 0; i < count / 2; i++) {
         y[2 * i] = (uint8_t)(x[i] & 15u);
         y[2 * i + 1] = (uint8_t)(x[i] >> 4);
     }
@@ -185,7 +185,7 @@ AOT_MODEL_INLINE void aot_model_unpack_uint4(const uint8_t *x, uint8_t *y, int32
 }
 AOT_MODEL_INLINE void aot_model_unpack_int4(const uint8_t *x, int8_t *y, int32_t count)
 {
-    for (int32_t i = 0; i < count / 2; ++i) {
+    for (int32_t i = 0; i < count / 2; i++) {
         y[2 * i] = (int8_t)((int32_t)((x[i] & 15u) ^ 8u) - 8);
         y[2 * i + 1] = (int8_t)((int32_t)(((uint32_t)x[i] >> 4) ^ 8u) - 8);
     }
@@ -196,7 +196,7 @@ AOT_MODEL_INLINE void aot_model_unpack_int4(const uint8_t *x, int8_t *y, int32_t
 /* Words, some of which are four of them: runs are pairs of counts, of words as they are and of words that are packed. */
 AOT_MODEL_INLINE void aot_model_unpack_words(const uint8_t *x, const int32_t *words, const uint16_t *runs, int32_t count, int32_t *y)
 {
-    for (int32_t i = 0; i < count; ++i) {
+    for (int32_t i = 0; i < count; i++) {
         for (uint32_t k = runs[2 * i]; k != 0u; --k) {
             *y++ = *words++;
         }

@@ -82,7 +82,7 @@ static inline int32_t aot_model_onednn_activate(struct aot_model_onednn *context
 
 AOT_MODEL_FUNCTION void aot_model_onednn_drop(aot_model_onednn_entry *entry)
 {
-    for (int32_t k = 0; k < 4; ++k) {
+    for (int32_t k = 0; k < 4; k++) {
         if (entry->memories[k] != NULL) {
             (void)dnnl_memory_destroy(entry->memories[k]);
         }
@@ -244,7 +244,7 @@ AOT_MODEL_FUNCTION dnnl_status_t aot_model_onednn_create(const struct aot_model_
     dnnl_memory_desc_t descs[4];
     dnnl_status_t status = dnnl_success;
 
-    for (int32_t k = 0; k < 4 && status == dnnl_success; ++k) {
+    for (int32_t k = 0; k < 4 && status == dnnl_success; k++) {
         status = aot_model_onednn_describe(k < 3 ? &layer->operands[k] : &layer->y, &descs[k]);
     }
     if (status == dnnl_success) {
@@ -256,7 +256,7 @@ AOT_MODEL_FUNCTION dnnl_status_t aot_model_onednn_create(const struct aot_model_
     if (status == dnnl_success) {
         status = dnnl_primitive_create(&entry->primitive, desc);
     }
-    for (int32_t k = 0; k < 4 && status == dnnl_success; ++k) {
+    for (int32_t k = 0; k < 4 && status == dnnl_success; k++) {
         if (k == 1 && aot_model_onednn_weighted(layer)) {
             status = aot_model_onednn_reorder(context, &descs[1], dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0), entry->weights, entry);
         } else if ((k < 3 ? layer->operands[k].rank : layer->y.rank) != 0) {
@@ -316,7 +316,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_onednn_run(struct aot_model_onednn *context
     aot_model_onednn_entry *const entry = aot_model_onednn_find(context, layer, w, &status);
     int count = 0;
 
-    for (int32_t k = 0; k < 4 && status == dnnl_success; ++k) {
+    for (int32_t k = 0; k < 4 && status == dnnl_success; k++) {
         if (entry->memories[k] == NULL) {
             continue;
         }

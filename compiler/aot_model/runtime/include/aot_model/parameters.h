@@ -20,7 +20,7 @@ AOT_MODEL_FUNCTION uint32_t aot_model_crc32(uint32_t crc, const uint8_t *data, u
         0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu, 0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu
     };
     crc = ~crc;
-    for (uint32_t i = 0; i < bytes; ++i) {
+    for (uint32_t i = 0; i < bytes; i++) {
         crc ^= data[i];
         crc = (crc >> 4) ^ table[crc & 15u];
         crc = (crc >> 4) ^ table[crc & 15u];
@@ -57,7 +57,7 @@ AOT_MODEL_INLINE int64_t aot_model_parameter(const void *data, uint32_t kind, ui
 
 AOT_MODEL_FUNCTION bool aot_model_parameters_pass(const uint8_t *data, const aot_model_parameter_check *checks, uint32_t count)
 {
-    for (const aot_model_parameter_check *c = checks; c != checks + count; ++c) {
+    for (const aot_model_parameter_check *c = checks; c != checks + count; c++) {
         const void *const elements = data + c->offset;
         int64_t low = c->low;
         for (uint32_t k = 0; k < c->count; ++k, low += c->rise) {

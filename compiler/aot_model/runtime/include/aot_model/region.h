@@ -133,7 +133,7 @@ AOT_MODEL_FUNCTION bool aot_model_region_read_tensor(const aot_model_region *reg
     }
     while (aot_model_json_member(json, &first, &key)) {
         int32_t kind = 0;
-        for (int32_t k = 0; k < 4; ++k) {
+        for (int32_t k = 0; k < 4; k++) {
             kind = aot_model_json_same(key, kinds[k]) ? k + 1 : kind;
         }
         if (kind != 0 && tensor->kind == 0) {
@@ -148,7 +148,7 @@ AOT_MODEL_FUNCTION bool aot_model_region_read_tensor(const aot_model_region *reg
     if (json->failed || tensor->rank < 0) {
         return false;
     }
-    for (int32_t k = 0; k < tensor->rank; ++k) {
+    for (int32_t k = 0; k < tensor->rank; k++) {
         if (tensor->dims[k] < 1 || (elements *= tensor->dims[k]) > AOT_MODEL_REGION_ELEMENTS) {
             return false;
         }
@@ -241,7 +241,7 @@ AOT_MODEL_FUNCTION void aot_model_region_read_attribute(aot_model_json *json, ao
         { "pads", node->pads, 4 },       { "groups", &node->groups, 0 },      { "axis", &node->axis, 0 },
         { "include_pad", &node->include_pad, 0 },
     };
-    for (size_t k = 0; k < sizeof lists / sizeof lists[0]; ++k) {
+    for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
         int32_t count = lists[k].count;
         if (!aot_model_json_same(key, lists[k].name)) {
             continue;
@@ -251,7 +251,7 @@ AOT_MODEL_FUNCTION void aot_model_region_read_attribute(aot_model_json *json, ao
         } else {
             (void)aot_model_json_integers(json, lists[k].values, lists[k].count, &count);
         }
-        for (int32_t i = 0; i < (count > 0 ? count : 1); ++i) {
+        for (int32_t i = 0; i < (count > 0 ? count : 1); i++) {
             if (count != lists[k].count || lists[k].values[i] < 0 || lists[k].values[i] > AOT_MODEL_REGION_LIMIT) {
                 (void)aot_model_json_fail(json);
                 return;
@@ -290,7 +290,7 @@ AOT_MODEL_FUNCTION bool aot_model_region_read_node(aot_model_json *json, aot_mod
             aot_model_region_read_attribute(json, key, node);
         }
     }
-    for (size_t k = 0; k < sizeof aot_model_region_operators / sizeof aot_model_region_operators[0]; ++k) {
+    for (size_t k = 0; k < sizeof aot_model_region_operators / sizeof aot_model_region_operators[0]; k++) {
         if (aot_model_json_same(name, aot_model_region_operators[k].name)) {
             wiring->compute = aot_model_region_operators[k].compute;
         }
@@ -307,7 +307,7 @@ AOT_MODEL_FUNCTION bool aot_model_region_step(const aot_model_region *region, co
     if (wiring->result < 0 || (uint32_t)wiring->result >= region->tensors || node->count < 1 || wiring->operands[0] < 0) {
         return false;
     }
-    for (int32_t k = 0; k < node->count; ++k) {
+    for (int32_t k = 0; k < node->count; k++) {
         if (wiring->operands[k] == -1) {
             continue;
         }
@@ -379,7 +379,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_region_prepare(aot_model_region *region, vo
     }
     region->memory = (uint8_t *)memory;
     status = aot_model_region_walk(region, &nothing);
-    for (uint32_t k = 0; k < region->tensors && status == AOT_MODEL_OK; ++k) {
+    for (uint32_t k = 0; k < region->tensors && status == AOT_MODEL_OK; k++) {
         const aot_model_region_tensor tensor = aot_model_region_entry_at(region, k);
         if (tensor.kind == AOT_MODEL_REGION_OUTPUT && tensor.written == 0) {
             status = AOT_MODEL_ERROR_PARAMETERS;
@@ -392,7 +392,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_region_prepare(aot_model_region *region, vo
 AOT_MODEL_FUNCTION int32_t aot_model_region_count(const aot_model_region *region, aot_model_region_kind kind)
 {
     int32_t count = 0;
-    for (uint32_t k = 0; k < region->tensors; ++k) {
+    for (uint32_t k = 0; k < region->tensors; k++) {
         const aot_model_region_tensor tensor = aot_model_region_entry_at(region, k);
         count = tensor.kind == (int32_t)kind && tensor.place >= count ? tensor.place + 1 : count;
     }
@@ -403,7 +403,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_region_count(const aot_model_region *region
 AOT_MODEL_FUNCTION int32_t aot_model_region_elements(const aot_model_region *region, aot_model_region_kind kind, int32_t number)
 {
     int32_t most = 0;
-    for (uint32_t k = 0; k < region->tensors; ++k) {
+    for (uint32_t k = 0; k < region->tensors; k++) {
         const aot_model_region_tensor tensor = aot_model_region_entry_at(region, k);
         if (tensor.kind == (int32_t)kind && tensor.place == number && tensor.elements > most) {
             most = tensor.elements;

@@ -66,7 +66,7 @@ AOT_MODEL_FUNCTION bool aot_model_region_broadcast(const aot_model_region_view *
     if (x->rank > y->rank) {
         return false;
     }
-    for (int32_t k = 1; k <= y->rank; ++k) {
+    for (int32_t k = 1; k <= y->rank; k++) {
         const int32_t extent = k <= x->rank ? x->dims[x->rank - k] : 1;
         if (extent != 1 && extent != y->dims[y->rank - k]) {
             return false;
@@ -82,13 +82,13 @@ AOT_MODEL_FUNCTION void aot_model_region_next(const aot_model_region_view *y, in
                                          int32_t *places)
 {
     for (int32_t k = y->rank - 1; k >= 0; --k) {
-        for (int32_t i = 0; i < count; ++i) {
+        for (int32_t i = 0; i < count; i++) {
             places[i] += steps[i][k];
         }
         if (++index[k] < y->dims[k]) {
             return;
         }
-        for (int32_t i = 0; i < count; ++i) {
+        for (int32_t i = 0; i < count; i++) {
             places[i] -= steps[i][k] * y->dims[k];
         }
         index[k] = 0;
@@ -107,14 +107,14 @@ AOT_MODEL_FUNCTION bool aot_model_region_map(const aot_model_region_node *n, int
     if (n->count < least || n->count > most) {
         return false;
     }
-    for (int32_t i = 0; i < n->count; ++i) {
+    for (int32_t i = 0; i < n->count; i++) {
         if (n->x[i].dims == NULL ? i < least : !aot_model_region_broadcast(&n->x[i], &n->y, steps[i])) {
             return false;
         }
     }
-    for (int32_t k = 0; n->y.to != NULL && k < n->y.elements; ++k) {
+    for (int32_t k = 0; n->y.to != NULL && k < n->y.elements; k++) {
         float v[3] = { 0.0f, -INFINITY, INFINITY };
-        for (int32_t i = 0; i < n->count; ++i) {
+        for (int32_t i = 0; i < n->count; i++) {
             v[i] = n->x[i].dims != NULL ? aot_model_region_get(&n->x[i], places[i]) : v[i];
         }
         aot_model_region_set(&n->y, k, f(v[0], v[1], v[2]));
@@ -194,18 +194,18 @@ AOT_MODEL_FUNCTION bool aot_model_region_conv2d(const aot_model_region_node *n)
         return false;
     }
     per_group = w->dims[0] / n->groups;
-    for (int32_t b = 0; y->to != NULL && b < y->dims[0]; ++b) {
-        for (int32_t p = 0; p < y->dims[1] * y->dims[2]; ++p) {
+    for (int32_t b = 0; y->to != NULL && b < y->dims[0]; b++) {
+        for (int32_t p = 0; p < y->dims[1] * y->dims[2]; p++) {
             const int32_t oy = p / y->dims[2], ox = p % y->dims[2];
-            for (int32_t o = 0; o < w->dims[0]; ++o) {
+            for (int32_t o = 0; o < w->dims[0]; o++) {
                 float sum = n->count == 3 && bias->dims != NULL ? aot_model_region_get(bias, o) : 0.0f;
-                for (int32_t tap = 0; tap < w->dims[1] * w->dims[2]; ++tap) {
+                for (int32_t tap = 0; tap < w->dims[1] * w->dims[2]; tap++) {
                     const int32_t iy = oy * n->strides[0] - n->pads[0] + tap / w->dims[2] * n->dilations[0];
                     const int32_t ix = ox * n->strides[1] - n->pads[1] + tap % w->dims[2] * n->dilations[1];
                     if (iy >= 0 && iy < x->dims[1] && ix >= 0 && ix < x->dims[2]) {
                         const int32_t from = ((b * x->dims[1] + iy) * x->dims[2] + ix) * x->dims[3] + o / per_group * w->dims[3];
                         const int32_t weight = (o * w->dims[1] * w->dims[2] + tap) * w->dims[3];
-                        for (int32_t c = 0; c < w->dims[3]; ++c) {
+                        for (int32_t c = 0; c < w->dims[3]; c++) {
                             sum += aot_model_region_get(x, from + c) * aot_model_region_get(w, weight + c);
                         }
                     }
@@ -231,10 +231,10 @@ AOT_MODEL_FUNCTION bool aot_model_region_dense(const aot_model_region_node *n)
     if ((int64_t)rows * w->dims[1] != y->elements) {
         return false;
     }
-    for (int32_t row = 0; y->to != NULL && row < rows; ++row) {
-        for (int32_t o = 0; o < w->dims[1]; ++o) {
+    for (int32_t row = 0; y->to != NULL && row < rows; row++) {
+        for (int32_t o = 0; o < w->dims[1]; o++) {
             float sum = n->count == 3 && bias->dims != NULL ? aot_model_region_get(bias, o) : 0.0f;
-            for (int32_t k = 0; k < w->dims[0]; ++k) {
+            for (int32_t k = 0; k < w->dims[0]; k++) {
                 sum += aot_model_region_get(x, row * w->dims[0] + k) * aot_model_region_get(w, k * w->dims[1] + o);
             }
             aot_model_region_set(y, row * w->dims[1] + o, sum);
@@ -252,14 +252,14 @@ AOT_MODEL_FUNCTION bool aot_model_region_pool(const aot_model_region_node *n, bo
         !aot_model_region_windows(n, n->kernel[0], n->kernel[1])) {
         return false;
     }
-    for (int32_t b = 0; y->to != NULL && b < y->dims[0]; ++b) {
-        for (int32_t p = 0; p < y->dims[1] * y->dims[2]; ++p) {
-            for (int32_t c = 0; c < y->dims[3]; ++c) {
+    for (int32_t b = 0; y->to != NULL && b < y->dims[0]; b++) {
+        for (int32_t p = 0; p < y->dims[1] * y->dims[2]; p++) {
+            for (int32_t c = 0; c < y->dims[3]; c++) {
                 float sum = 0.0f, most = -INFINITY;
                 int32_t inside = 0;
-                for (int32_t ky = 0; ky < n->kernel[0]; ++ky) {
+                for (int32_t ky = 0; ky < n->kernel[0]; ky++) {
                     const int32_t iy = p / y->dims[2] * n->strides[0] - n->pads[0] + ky * n->dilations[0];
-                    for (int32_t kx = 0; kx < n->kernel[1] && iy >= 0 && iy < x->dims[1]; ++kx) {
+                    for (int32_t kx = 0; kx < n->kernel[1] && iy >= 0 && iy < x->dims[1]; kx++) {
                         const int32_t ix = p % y->dims[2] * n->strides[1] - n->pads[1] + kx * n->dilations[1];
                         if (ix >= 0 && ix < x->dims[2]) {
                             const float v = aot_model_region_get(x, ((b * x->dims[1] + iy) * x->dims[2] + ix) * x->dims[3] + c);
@@ -297,21 +297,21 @@ AOT_MODEL_FUNCTION bool aot_model_region_softmax(const aot_model_region_node *n)
         return false;
     }
     extent = x->dims[n->axis];
-    for (int32_t k = n->axis + 1; k < x->rank; ++k) {
+    for (int32_t k = n->axis + 1; k < x->rank; k++) {
         inner *= x->dims[k];
     }
-    for (int32_t row = 0; y->to != NULL && row < x->elements / extent; ++row) {
+    for (int32_t row = 0; y->to != NULL && row < x->elements / extent; row++) {
         const int32_t base = row / inner * inner * extent + row % inner;
         float most = -INFINITY, sum = 0.0f;
-        for (int32_t k = 0; k < extent; ++k) {
+        for (int32_t k = 0; k < extent; k++) {
             most = fmaxf(most, aot_model_region_get(x, base + k * inner));
         }
-        for (int32_t k = 0; k < extent; ++k) {
+        for (int32_t k = 0; k < extent; k++) {
             const float e = expf(aot_model_region_get(x, base + k * inner) - most);
             sum += e;
             aot_model_region_set(y, base + k * inner, e);
         }
-        for (int32_t k = 0; k < extent; ++k) {
+        for (int32_t k = 0; k < extent; k++) {
             float e;
             memcpy(&e, y->to + (size_t)(base + k * inner) * sizeof e, sizeof e);
             aot_model_region_set(y, base + k * inner, e / sum);
@@ -331,7 +331,7 @@ AOT_MODEL_FUNCTION bool aot_model_region_mean(const aot_model_region_node *n)
     if (n->count != 1 || x->rank == 0) {
         return false;
     }
-    for (int32_t k = 0; k < n->axes_count; ++k) {
+    for (int32_t k = 0; k < n->axes_count; k++) {
         if (n->axes[k] < 0 || n->axes[k] >= x->rank || reduced[n->axes[k]]) {
             return false;
         }
@@ -346,16 +346,16 @@ AOT_MODEL_FUNCTION bool aot_model_region_mean(const aot_model_region_node *n)
     if (kept != y->elements) {
         return false;
     }
-    for (int32_t k = 0; y->to != NULL && k < y->elements; ++k) {
+    for (int32_t k = 0; y->to != NULL && k < y->elements; k++) {
         aot_model_region_set(y, k, 0.0f);
     }
-    for (int32_t k = 0; y->to != NULL && k < x->elements; ++k) {
+    for (int32_t k = 0; y->to != NULL && k < x->elements; k++) {
         float sum;
         memcpy(&sum, y->to + (size_t)place * sizeof sum, sizeof sum);
         aot_model_region_set(y, place, sum + aot_model_region_get(x, k));
         aot_model_region_next(x, index, 1, steps, &place);
     }
-    for (int32_t k = 0; y->to != NULL && k < y->elements; ++k) {
+    for (int32_t k = 0; y->to != NULL && k < y->elements; k++) {
         float sum;
         memcpy(&sum, y->to + (size_t)k * sizeof sum, sizeof sum);
         aot_model_region_set(y, k, sum / (float)over);
@@ -387,18 +387,18 @@ AOT_MODEL_FUNCTION bool aot_model_region_transpose(const aot_model_region_node *
     if (n->count != 1 || x->rank != y->rank || n->axes_count != x->rank) {
         return false;
     }
-    for (int32_t k = 0; k < x->rank; ++k) {
+    for (int32_t k = 0; k < x->rank; k++) {
         const int32_t axis = n->axes[k];
         if (axis < 0 || axis >= x->rank || seen[axis] || x->dims[axis] != y->dims[k]) {
             return false;
         }
         seen[axis] = true;
         steps[0][k] = 1;
-        for (int32_t i = axis + 1; i < x->rank; ++i) {
+        for (int32_t i = axis + 1; i < x->rank; i++) {
             steps[0][k] *= x->dims[i];
         }
     }
-    for (int32_t k = 0; y->to != NULL && k < y->elements; ++k) {
+    for (int32_t k = 0; y->to != NULL && k < y->elements; k++) {
         aot_model_region_set(y, k, aot_model_region_get(x, place));
         aot_model_region_next(y, index, 1, steps, &place);
     }
@@ -414,28 +414,28 @@ AOT_MODEL_FUNCTION bool aot_model_region_concatenate(const aot_model_region_node
     if (n->count < 1 || n->axis < 0 || n->axis >= y->rank) {
         return false;
     }
-    for (int32_t i = 0; i < n->count; ++i) {
+    for (int32_t i = 0; i < n->count; i++) {
         const aot_model_region_view *const x = &n->x[i];
         if (x->dims == NULL || x->rank != y->rank) {
             return false;
         }
-        for (int32_t k = 0; k < y->rank; ++k) {
+        for (int32_t k = 0; k < y->rank; k++) {
             if (k != n->axis && x->dims[k] != y->dims[k]) {
                 return false;
             }
         }
         total += x->dims[n->axis];
     }
-    for (int32_t k = 0; k < y->rank; ++k) {
+    for (int32_t k = 0; k < y->rank; k++) {
         outer *= k < n->axis ? y->dims[k] : 1;
         inner *= k > n->axis ? y->dims[k] : 1;
     }
     if (total != y->dims[n->axis]) {
         return false;
     }
-    for (int32_t i = 0; y->to != NULL && i < n->count; ++i) {
+    for (int32_t i = 0; y->to != NULL && i < n->count; i++) {
         const size_t piece = (size_t)(n->x[i].dims[n->axis] * inner) * sizeof(float), row = (size_t)(total * inner) * sizeof(float);
-        for (int32_t k = 0; k < outer; ++k) {
+        for (int32_t k = 0; k < outer; k++) {
             memmove(y->to + (size_t)k * row + (size_t)offset, n->x[i].data + (size_t)k * piece, piece);
         }
         offset += (int32_t)piece;

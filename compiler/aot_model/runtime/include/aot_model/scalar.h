@@ -227,7 +227,7 @@ AOT_MODEL_INLINE int32_t aot_model_reciprocal_of_one_plus(int32_t a)
 {
     const int32_t half = (int32_t)(((int64_t)a + INT32_MAX + 1) / 2);
     int32_t r = 1515870810 + aot_model_high_multiply(half, -1010580540);
-    for (int32_t k = 0; k < 3; ++k) {
+    for (int32_t k = 0; k < 3; k++) {
         const int32_t error = (1 << 29) - aot_model_high_multiply(half, r);
         r += aot_model_high_multiply(r, error) * 4;
     }
@@ -265,7 +265,7 @@ AOT_MODEL_INLINE int32_t aot_model_inverse_sqrt(int32_t x, int32_t *shift)
     pairs = (aot_model_leading_zeros(x) - 1) / 2 - 1;
     right -= pairs;
     half = aot_model_rounding_shift((int32_t)((uint32_t)x << (2 * pairs)) >> 1, 1);
-    for (int32_t k = 0; k < 5; ++k) {
+    for (int32_t k = 0; k < 5; k++) {
         const int32_t square = aot_model_high_multiply(y, y);
         const int32_t cube = aot_model_shift_left_saturated(aot_model_high_multiply(square, y), 6);
         y = aot_model_shift_left_saturated(aot_model_high_multiply(((int32_t)1 << 28) + ((int32_t)1 << 27), y) - aot_model_high_multiply(half, cube), 3);

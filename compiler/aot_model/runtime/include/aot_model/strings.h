@@ -20,7 +20,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_string_length(const char *text, int32_t siz
  * ends with a NUL before. */
 AOT_MODEL_FUNCTION int32_t aot_model_string_order(const char *a, const char *b, int32_t size)
 {
-    for (int32_t k = 0; k < size - 1; ++k) {
+    for (int32_t k = 0; k < size - 1; k++) {
         const int32_t order = (int32_t)(unsigned char)a[k] - (int32_t)(unsigned char)b[k];
         if (order != 0 || a[k] == '\0') {
             return order;
@@ -32,7 +32,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_string_order(const char *a, const char *b, 
 /* Fill a slot of `size` bytes with the `count` bytes at `from`, and zeros behind them; count < size. */
 AOT_MODEL_FUNCTION void aot_model_string_put(char *slot, const char *from, int32_t count, int32_t size)
 {
-    for (int32_t k = 0; k < size; ++k) {
+    for (int32_t k = 0; k < size; k++) {
         slot[k] = k < count ? from[k] : '\0';
     }
 }
@@ -86,7 +86,7 @@ AOT_MODEL_FUNCTION bool aot_model_string_next(const char *text, int32_t length, 
         }
         return true;
     }
-    for (; k < length; ++k) {
+    for (; k < length; k++) {
         int32_t same = 0;
         while (same < width && k + same < length && text[k + same] == delimiter[same]) {
             ++same;

@@ -75,7 +75,7 @@ AOT_MODEL_FUNCTION int32_t aot_model_check_tensor(const aot_model_dl_tensor *ten
     if (tensor->ndim != (int32_t)want->rank) {
         return AOT_MODEL_ERROR_SHAPE;
     }
-    for (int32_t k = 0; k < tensor->ndim; ++k) {
+    for (int32_t k = 0; k < tensor->ndim; k++) {
         if (tensor->shape[k] != want->shape[k]) {
             return AOT_MODEL_ERROR_SHAPE;
         }

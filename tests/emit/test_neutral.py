@@ -1,0 +1,74 @@
+"""What products with 1 and sums with 0 become, and what must stay as it is."""
+
+import random
+import subprocess
+
+import pytest
+
+from aot_model.c.layout import layout
+from aot_model.c.neutral import without_neutral
+
+
+@pytest.mark.parametrize(("code", "expected"), [
+    ("x + row * 10 + column * 1;", "x + row * 10 + column;"),
+    ("const int32_t y = oy * 1 - 0;", "const int32_t y = oy;"),
+    ("from0 = x + (pixel + 0) * 64;", "from0 = x + pixel * 64;"),
+    ("v = row[(n * 32 + t) * 1];", "v = row[n * 32 + t];"),
+    ("memcpy(to + x * 1, p + 0, (size_t)((to - x) * 1));", "memcpy(to + x, p, (size_t)(to - x));"),
+    ("a * 1 * b + c * 1 / d;", "a * b + c / d;"),
+])
+def test_shorter(code: str, expected: str) -> None:
+    assert without_neutral(code) == expected
+
+
+@pytest.mark.parametrize("code", [
+    "y = x * 1.0f;", "y = x * 1u;", "y = x * 10;", "y = x + 0u;", "y = x + 0.0f;", "y = x + 0x10;",
+    "return - 0;", "y = (int32_t) - 0;", "y = a + 0 * b;", "y = a - 0 % b;", "y = 1.5 + 0;",
+    "y = b + (int8_t) * p;", "__attribute__((unused)) int x;", "y = (float) * p;", "*to++ = 1;",
+    "y = sizeof(x) + 0;", "y = f(a) + 0;",
+])
+def test_unchanged(code: str) -> None:
+    assert without_neutral(code) == code
+
+
+def test_only_code() -> None:
+    """Comments, strings and directives stay: `workspace + 0` is a place, assembly is not C."""
+    text = "/* at workspace + 0; */\n#define X (a * 1)\n%s\nf(b{}); /* c * 1; */"
+    text %= '__asm__("b + 0)" : "r"(a * 1));'
+    text, expected = text.format(" * 1"), text.format("")
+    assert layout(text) == expected
+
+
+def test_same_values(tmp_path: object) -> None:
+    """Random expressions have the values and, promoted, the types that they had, says a C compiler."""
+    rng = random.Random(7)
+
+    def expression(depth: int) -> str:
+        if depth == 0:
+            return rng.choice(["a", "b", "c[1]", "d", "0", "1", "3"])
+        left, right = expression(depth - 1), expression(rng.randrange(depth))
+        operator = rng.choice(["*", "+", "-", "*", "+", "<", "&"])
+        text = f"{left} {operator} {right}"
+        return rng.choice([text, f"({text})", f"{text} * 1", f"{text} + 0", f"({text}) * 1 - 0",
+                           f"(int8_t)({text})"])
+
+    pairs = [(e, without_neutral(f"({e})")) for e in (expression(rng.randrange(1, 5)) for _ in range(600))]
+    assert sum(f"({e})" != short for e, short in pairs) > 300
+    checks = "\n".join(
+        f"    if (({e}) != {short} || sizeof(+({e})) != sizeof(+{short})) {{ return {k % 100 + 1}; }}"
+        for k, (e, short) in enumerate(pairs))
+    source = f"""#include <stdint.h>
+static int run(int8_t a, int16_t b, const int32_t *c, uint8_t d)
+{{
+{checks}
+    return 0;
+}}
+int main(void)
+{{
+    const int32_t c[2] = {{5, -7}};
+    return run(-3, 11, c, 250) + run(0, 1, c, 2);
+}}
+"""
+    program = f"{tmp_path}/p"
+    subprocess.run(["gcc", "-w", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+    assert subprocess.run([program], check=False).returncode == 0
