@@ -1,0 +1,149 @@
+"""Plans to choose from: each way to find ranges, with and without equalisation and bias correction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from aot_model.quantise.choose import Choice, choose
+from aot_model.quantise.correct import corrections
+from aot_model.quantise.data import Samples
+from aot_model.quantise.equalise import equalised, factors, pairs
+from aot_model.quantise.insert import inserted
+from aot_model.quantise.network import Network
+from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, WeightPlan, fitted
+from aot_model.quantise.ranges import METHODS, Seen, observe, united
+from aot_model.quantise.runtime import FloatModel
+from aot_model.quantise.weights import weight_plans
+
+SMALL = 4096
+"""Ends of the model with at most so many elements are of 16 bits: they cost nothing there, and answers do not tie."""
+
+
+@dataclass
+class Prepared:
+    """A float model with what calibration saw of it."""
+
+    network: Network
+    choice: Choice
+    seen: dict[str, Seen]
+    equalisation: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan, and the float model that it is for."""
+
+    plan: Plan
+    source: Prepared
+
+    def model(self, where: str) -> onnx.ModelProto:
+        return inserted(self.source.network, self.source.choice, self.plan, where)
+
+
+class Calibration:
+    """The float model and the samples; plans of them."""
+
+    def __init__(self, model: onnx.ModelProto, samples: Samples, path: Path) -> None:
+        self.where = str(path)
+        self.samples = samples
+        network = Network(model)
+        self.plain = self._observed(network, choose(network))
+        self._equal: Prepared | None = None
+
+    def _observed(self, network: Network, choice: Choice, done: tuple[tuple[str, tuple[float, ...]], ...] = ()) -> Prepared:
+        wanted = list(dict.fromkeys([*choice.tensors, *(p.tensor for p in pairs(network, choice))]))
+        seen = observe(FloatModel(network.model, wanted, self.where), self.samples) if wanted else {}
+        return Prepared(network, choice, seen, done)
+
+    def equal(self) -> Prepared | None:
+        """The model with channels equalised; None where nothing can be."""
+        if self._equal is None:
+            several = pairs(self.plain.network, self.plain.choice)
+            found = [(p.tensor, factors(self.plain.network, p, self.plain.seen[p.tensor])) for p in several]
+            chosen = tuple((name, f) for name, f in found if f is not None and min(f) < 0.8)
+            if not chosen:
+                return None
+            scaled = equalised(self.plain.network, several, dict(chosen))
+            self._equal = self._observed(scaled, self.plain.choice, chosen)
+        return self._equal
+
+    def candidate(self, method: str, equalise: bool, correct: bool) -> Candidate | None:
+        source = self.equal() if equalise else self.plain
+        if source is None:
+            return None
+        tensors = tensor_plans(source, method)
+        weights = weight_plans(source.network, source.choice, tensors)
+        bias: dict[str, tuple[float, ...]] = {}
+        if correct:
+            bias = corrections(source.network, source.choice, weights, self.samples, self.where)
+            if not bias:
+                return None
+        words = [method, *(["equalised"] if equalise else []), *(["bias corrected"] if correct else [])]
+        return Candidate(Plan(tensors, weights, source.equalisation, bias, ", ".join(words)), source)
+
+    def all(self, method: str) -> Iterator[Candidate]:
+        """Candidates for "auto" or one method; a plan that is equal to an earlier one is left out."""
+        known: list[tuple[object, ...]] = []
+        for equalise in (False, True):
+            for name in METHODS if method == "auto" else (method,):
+                for correct in (False, True):
+                    found = self.candidate(name, equalise, correct)
+                    if found is None:
+                        continue
+                    key = (found.plan.tensors, found.plan.weights, found.plan.equalisation, found.plan.bias)
+                    if key not in known:
+                        known.append(key)
+                        yield found
+
+
+def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = None) -> dict[str, TensorPlan]:
+    """Type, scale and zero point of every tensor; kinds: other types than int8, by representative of a kind."""
+    choice = source.choice
+    members: dict[str, list[str]] = {}
+    for name in choice.tensors:
+        members.setdefault(choice.groups[name], []).append(name)
+    result: dict[str, TensorPlan] = {}
+    for names in members.values():
+        seen = [source.seen[n] for n in names if n in source.seen]
+        if not seen:
+            continue
+        kind = type_of(source, names[0], kinds or {})
+        low, high = LIMITS[kind]
+        found = METHODS[method](united(seen), high - low) if kind == "int8" else (min(s.low for s in seen), max(s.high for s in seen))
+        plan = fitted(kind, *found)
+        result.update(dict.fromkeys(names, plan))
+    return {name: result[name] for name in choice.tensors if name in result}
+
+
+def type_of(source: Prepared, name: str, kinds: dict[str, str]) -> str:
+    choice = source.choice
+    chosen = kinds.get(choice.kinds[name])
+    if chosen is not None:
+        return chosen
+    together = [t for t in choice.tensors if choice.kinds[t] == choice.kinds[name]]
+    shapes = [source.network.shape(t) for t in together]
+    wide = wide_ends(source) and all(t in choice.ends for t in together)
+    return "int16" if wide and all(s is not None and np.prod(s) <= SMALL for s in shapes) else "int8"
+
+
+def wide_ends(source: Prepared) -> bool:
+    from aot_model.quantise.prepare import has_wide_types
+
+    return has_wide_types(source.network.model)
+
+
+def without_data(model: onnx.ModelProto, plan: Plan) -> Candidate:
+    """A plan that was given, on the model that it was made for: its equalisation is in it."""
+    network = Network(model)
+    choice = choose(network)
+    scaled = equalised(network, pairs(network, choice), dict(plan.equalisation)) if plan.equalisation else network
+    return Candidate(plan, Prepared(scaled, choice, {}, tuple(plan.equalisation)))
+
+
+def used_weights(plan: Plan) -> dict[str, WeightPlan]:
+    return dict(plan.weights)

@@ -1,0 +1,154 @@
+"""The plan: of each tensor and each constant its type, scale and zero point. Data: written as JSON, edited, given back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aot_model.errors import fail
+
+SCHEMA = 1
+LIMITS = {"int4": (-8, 7), "int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
+FLOAT = "float"
+
+
+@dataclass(frozen=True)
+class TensorPlan:
+    """A tensor: `scale * (integer - zero_point)`; of type "float" it stays as it is."""
+
+    type: str
+    scale: float = 1.0
+    zero_point: int = 0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        low, high = LIMITS[self.type]
+        return self.scale * (low - self.zero_point), self.scale * (high - self.zero_point)
+
+
+@dataclass(frozen=True)
+class WeightPlan:
+    """A constant: one scale, or one for each index of an axis; zero is 0."""
+
+    type: str
+    axis: int | None = None
+    scale: tuple[float, ...] = (1.0,)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that decides the quantised model, given the float one."""
+
+    tensors: Mapping[str, TensorPlan]
+    weights: Mapping[str, WeightPlan]
+    equalisation: Sequence[tuple[str, tuple[float, ...]]] = ()
+    """(tensor, by what each of its channels is divided), in order."""
+    bias: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Layer -> what is added to its bias, by channel."""
+    method: str = ""
+
+    def with_tensor(self, name: str, tensor: TensorPlan) -> Plan:
+        return replace(self, tensors={**self.tensors, name: tensor})
+
+    def to_json(self) -> str:
+        """Lines that a person reads and edits: one for each tensor."""
+        def rows(entries: list[tuple[str, Any]]) -> str:
+            return ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in entries)
+
+        tensors = [(n, {"type": FLOAT} if t.type == FLOAT else {"type": t.type, "scale": t.scale, "zero_point": t.zero_point})
+                   for n, t in self.tensors.items()]  # fmt: skip
+        weights = [(n, {"type": FLOAT} if w.type == FLOAT else {"type": w.type, "axis": w.axis, "scale": list(w.scale)})
+                   for n, w in self.weights.items()]  # fmt: skip
+        return (
+            f'{{\n "schema": {SCHEMA},\n "kind": "aot-model quantisation plan",\n "method": {json.dumps(self.method)},\n'
+            f' "tensors": {{\n{rows(tensors)}\n }},\n "weights": {{\n{rows(weights)}\n }},\n'
+            f' "equalisation": {{\n{rows([(n, list(f)) for n, f in self.equalisation])}\n }},\n'
+            f' "bias": {{\n{rows([(n, list(b)) for n, b in self.bias.items()])}\n }}\n}}\n'
+        )
+
+    @staticmethod
+    def read(path: Path) -> Plan:
+        """A plan that was written, and maybe edited. CompileError E101, E302 with everything that is wrong."""
+        try:
+            facts = json.loads(path.read_bytes())
+        except OSError as error:
+            raise fail("E101", f"cannot read the plan: {error.strerror or error}", where=str(path)) from None
+        except ValueError as error:
+            raise fail("E302", f"the plan is not JSON: {error}", where=str(path)) from None
+        try:
+            if facts["schema"] != SCHEMA:
+                raise ValueError(f"schema {facts['schema']} instead of {SCHEMA}")
+            return Plan(
+                {n: _tensor(n, t) for n, t in facts["tensors"].items()},
+                {n: _weight(n, w) for n, w in facts["weights"].items()},
+                tuple((n, _positive(n, f)) for n, f in facts.get("equalisation", {}).items()),
+                {n: tuple(map(_finite, b)) for n, b in facts.get("bias", {}).items()}, str(facts.get("method", "")),
+            )  # fmt: skip
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            said = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+            raise fail("E302", f"the plan cannot be used: {said}", where=str(path),
+                       hint="docs/quantise.md has its form; `--write-plan` writes one")  # fmt: skip
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not np.isfinite(number):
+        raise ValueError(f"{value} is not a finite number")
+    return number
+
+
+def _positive(name: str, values: Any) -> tuple[float, ...]:
+    found = tuple(map(_finite, values))
+    if not found or min(found) <= 0:
+        raise ValueError(f"'{name}': scales and factors must be more than 0")
+    return found
+
+
+def _known(name: str, kind: Any, kinds: tuple[str, ...]) -> str:
+    if kind not in (*kinds, FLOAT):
+        raise ValueError(f"'{name}' has type {kind}; there are {', '.join(kinds)}, {FLOAT}")
+    return str(kind)
+
+
+def _tensor(name: str, entry: Mapping[str, Any]) -> TensorPlan:
+    kind = _known(name, entry["type"], ("int8", "uint8", "int16"))
+    if kind == FLOAT:
+        return TensorPlan(FLOAT)
+    zero = entry.get("zero_point", 0)
+    low, high = LIMITS[kind]
+    if not isinstance(zero, int) or not low <= zero <= high:
+        raise ValueError(f"'{name}' has zero point {zero}, which {kind} cannot have")
+    return TensorPlan(kind, _positive(name, [entry["scale"]])[0], zero)
+
+
+def _weight(name: str, entry: Mapping[str, Any]) -> WeightPlan:
+    kind = _known(name, entry["type"], ("int8", "int4"))
+    if kind == FLOAT:
+        return WeightPlan(FLOAT)
+    axis = entry.get("axis")
+    if axis is not None and not isinstance(axis, int):
+        raise ValueError(f"'{name}' has axis {axis}")
+    return WeightPlan(kind, axis, _positive(name, entry["scale"]))
+
+
+def fitted(kind: str, low: float, high: float) -> TensorPlan:
+    """The integers for a range of real numbers; 0 is one of them. int16 is symmetric, which kernels need."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    least, most = LIMITS[kind]
+    if kind == "int16":
+        return TensorPlan(kind, rounded(max(-low, high, 1e-12) / most))
+    scale = rounded(max(high - low, 1e-12) / (most - least))
+    return TensorPlan(kind, scale, int(np.clip(np.rint(least - low / scale), least, most)))
+
+
+def rounded(value: float) -> float:
+    """As float32 with 16 bits: sums that machines round differently shall not become other models."""
+    number = np.asarray(value, np.float32)
+    bits = number.view(np.uint32)
+    up = np.asarray((int(bits) + 0xFF) & ~0xFF, np.uint32)  # never less: the range must stay inside
+    return max(float(up.view(np.float32)), float(np.finfo(np.float32).tiny))

@@ -1,0 +1,198 @@
+"""One quantisation from beginning to end: read, calibrate, plan, score, choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from aot_model.errors import fail
+from aot_model.host.compiler import HostCompiler
+from aot_model.quantise.candidates import Calibration, Candidate, without_data
+from aot_model.quantise.data import Samples, doubts, read_samples, split
+from aot_model.quantise.network import is_quantised, ports
+from aot_model.quantise.plan import Plan
+from aot_model.quantise.prepare import prepared, read_float
+from aot_model.quantise.runtime import FloatModel
+from aot_model.quantise.score import Array, Built, Score, built, metric, score
+
+POOR = 0.5
+"""A float model that is right less often than so (in shares of the calibration's labels) was not trained on such data."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the user asks for."""
+
+    model: Path
+    calibration: Path | None
+    dims: Mapping[str, int] = field(default_factory=dict)
+    holdout: str = "0.25"
+    """A share of the calibration data, or a file or folder."""
+    metric: str = "top1"
+    method: str = "auto"
+    seed: int = 0
+    plan: Path | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A candidate, and how it answers on the samples that were held back."""
+
+    candidate: Candidate
+    score: Score
+
+
+@dataclass
+class Result:
+    """A quantised model and what is known of it."""
+
+    model: bytes
+    plan: Plan | None
+    rows: list[Row] = field(default_factory=list)
+    chosen: int = 0
+    float_value: float = float("nan")
+    calibrated: Score | None = None
+    """On the calibration data."""
+    library: Built | None = None
+    float_flash: int = 0
+    notes: list[str] = field(default_factory=list)
+    files: tuple[Path, ...] = ()
+    """All that it was made from."""
+
+
+def quantise(job: Job, folder: Path, say: Callable[[str], None] = lambda text: None) -> Result:
+    """Do the job; `folder` is for what is built on the way. CompileError with what is wrong."""
+    model, sources = read_float(job.model, job.dims)
+    if is_quantised(model):
+        note = f"{job.model.name} is quantised already: it is passed through as it is"
+        return Result(job.model.read_bytes(), None, notes=[note], files=sources)
+    where = str(job.model)
+    ready = prepared(model, folder, where)
+    if job.plan is not None and job.calibration is None:
+        plan = Plan.read(job.plan)
+        result = Result(serialised(without_data(ready, plan).model(where)), plan)
+        result.files = (*sources, job.plan)
+        return result
+    if job.calibration is None:
+        raise fail("E501", "--calibration is missing", hint="give samples of what the model will see, or a --plan")
+    return _Session(job, folder, say, model, ready, sources).run()
+
+
+class _Session:
+    def __init__(
+        self, job: Job, folder: Path, say: Callable[[str], None], model: onnx.ModelProto, ready: onnx.ModelProto, sources: tuple[Path, ...]
+    ) -> None:
+        assert job.calibration is not None
+        self.job, self.folder, self.say, self.ready = job, folder, say, ready
+        self.where = str(job.model)
+        self.metric, files = metric(job.metric)
+        whole = read_samples(job.calibration, ports(model))
+        self.notes = [f"calibration: {text}" for text in doubts(whole)]
+        self.samples, self.held = self._held_back(whole, model)
+        self.files = (*sources, *whole.files, *self.held.files, *files)
+        self.float_model = FloatModel(model, [o.name for o in model.graph.output], self.where)
+        self.reference = self.float_model.stacked(self.held)
+        self.compiler = HostCompiler.find()
+        self._count = 0
+
+    def _held_back(self, whole: Samples, model: onnx.ModelProto) -> tuple[Samples, Samples]:
+        try:
+            share = float(self.job.holdout)
+        except ValueError:
+            held = read_samples(Path(self.job.holdout), ports(model))
+            self.notes += [f"held-back data: {text}" for text in doubts(held)]
+            self._compare_ranges(whole, held)
+            return whole, held
+        if not 0 <= share < 1:
+            raise fail("E501", f"--holdout {self.job.holdout} is neither a file nor a share between 0 and 1")
+        return split(whole, share, self.job.seed)
+
+    def _compare_ranges(self, whole: Samples, held: Samples) -> None:
+        """Inputs that were scaled otherwise: by the spread of their numbers, which outliers do not decide."""
+        for name, array in whole.inputs.items():
+            if array.dtype.kind != "f":
+                continue
+            a, b = (float(np.sqrt(np.mean(np.square(v, dtype=np.float64)))) for v in (array, held.inputs[name]))
+            if not 0.5 < a / max(b, 1e-30) < 2:
+                self.notes.append(f"calibration: the numbers of input '{name}' are {a / max(b, 1e-30):.2g} times as large as those held "
+                                  "back: is one of them not scaled as in use?")  # fmt: skip
+
+    def run(self) -> Result:
+        calibration = Calibration(self.ready, self.samples, self.job.model)
+        self._doubt_labels()
+        if self.job.plan is not None:
+            rows = [self._row(without_data(self.ready, Plan.read(self.job.plan)))]
+            self.files = (*self.files, self.job.plan)
+        else:
+            rows = [self._row(candidate) for candidate in calibration.all(self.job.method)]
+        best = chosen(rows)
+        library, data = self._built(rows[best].candidate)
+        outputs = library.outputs(self.samples)
+        known = self.float_model.stacked(self.samples)
+        result = Result(data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library)
+        result.calibrated = score(outputs, known, self.samples.labels, self.metric)
+        result.float_value = self.metric(self.reference, self.reference, self.held.labels)
+        self._doubt_result(result)
+        return result
+
+    def _built(self, candidate: Candidate) -> tuple[Built, bytes]:
+        self._count += 1
+        data = serialised(candidate.model(self.where))
+        path = self.folder / f"candidate{self._count}" / "model.onnx"
+        path.parent.mkdir()
+        path.write_bytes(data)
+        return built(path, path.parent, self.compiler), data
+
+    def _row(self, candidate: Candidate) -> Row:
+        library, _ = self._built(candidate)
+        found = score(library.outputs(self.held), self.reference, self.held.labels, self.metric)
+        self.say(f"{candidate.plan.method}: {found.value:.4f}, {found.changed:.2%} changed, {found.snr:.1f} dB")
+        return Row(candidate, found)
+
+    def _doubt_labels(self) -> None:
+        """A float model that is wrong on the data tells of other data than those that it was trained on."""
+        if self.samples.labels is None or self.job.metric != "top1":
+            return
+        own = self.metric(outputs := self.float_model.stacked(self.samples), outputs, self.samples.labels)
+        held = self.metric(self.reference, self.reference, self.held.labels) if self.held.labels is not None else own
+        if own < POOR or own < held - 0.15:
+            aside = f", in {held:.0%} of those held back" if held != own else ""
+            self.notes.append(f"calibration: the float model is right in only {own:.0%} of the samples{aside}: are they scaled as in "
+                              "training, and are the labels theirs?")  # fmt: skip
+
+    def _doubt_result(self, result: Result) -> None:
+        lost = result.float_value - result.rows[result.chosen].score.value
+        assert result.calibrated is not None
+        if self.job.metric == "top1" and lost > 0.1:
+            result.notes.append(f"the quantised model loses {lost:.0%}: are the calibration data what the model sees in use?")
+        elif self.job.metric == "top1" and self.samples.labels is None and self.samples.count >= 8:
+            answers = {int(v) for v in np.asarray(self._answers()).reshape(-1)}
+            if len(answers) == 1:
+                result.notes.append("calibration: the float model gives the same answer for all samples")
+
+    def _answers(self) -> Array:
+        from aot_model.quantise.score import classes
+
+        return classes(self.float_model.stacked(self.samples)[0])
+
+
+def chosen(rows: list[Row]) -> int:
+    """The best by the metric; among those that differ from it by chance only, the closest to the float model."""
+    best = max(row.score.value for row in rows)
+    several = [k for k, row in enumerate(rows) if row.score.value >= best - noise(row.score, best)]
+    return max(several, key=lambda k: (rows[k].score.snr, -k))
+
+
+def noise(one: Score, best: float) -> float:
+    """Half a standard error of a share; other metrics have none that is known."""
+    if not 0 <= best <= 1 or one.samples < 2:
+        return 0.0
+    return 0.5 * float(np.sqrt(max(best * (1 - best), 1 / one.samples) / one.samples))
+
+
+def serialised(model: onnx.ModelProto) -> bytes:
+    return bytes(model.SerializeToString(deterministic=True))
