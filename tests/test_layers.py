@@ -28,7 +28,7 @@ FLOORS = (
     ("emit",),
     ("page",),
     ("pipeline", "host", "plugin"),
-    ("layers",),
+    ("layers", "quantise"),
     ("cli", "scons"),
 )
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}

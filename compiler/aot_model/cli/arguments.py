@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS, known_options
+from aot_model.cli.quantise_options import declare_quantisation, declare_quantised_files
 
 MODEL_OPTIONS = ("dims", "constants", "bounds", "string_bytes")
 """Keywords of the build rules that say how a model is read."""
@@ -115,8 +116,8 @@ def parser() -> argparse.ArgumentParser:
                          tell=_include,
                          help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
-    for declare in (_compile, _report, _export, _check, _inputs, _inspect, _run, _verify, _compare, _time,
-                    _targets, _ops, _explain, _test_main, _benchmark_main, _arena, _params, _stack):
+    for declare in (_compile, _report, _export, _check, _quantise, _inputs, _inspect, _run, _verify,
+                    _compare, _time, _targets, _ops, _explain, _test_main, _benchmark_main, _arena, _params, _stack):
         declare(commands)
     return result
 
@@ -124,8 +125,10 @@ def parser() -> argparse.ArgumentParser:
 Commands = Any  # argparse's class for this has no public name
 
 
-def _command(commands: Commands, name: str, handler: str, help: str) -> argparse.ArgumentParser:
+def _command(commands: Commands, name: str, handler: str, help: str,
+             aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
     found: argparse.ArgumentParser = commands.add_parser(name,
+                                                         aliases=aliases,
                                                          help=help,
                                                          description=help[0].upper() + help[1:] + ".",
                                                          allow_abbrev=False)
@@ -288,6 +291,16 @@ def _check(commands: Commands) -> None:
                        "say everything that is wrong with a model for a target; write nothing")
     _model(command)
     command.add_argument("--json", action="store_true", help="problems as JSON")
+
+
+def _quantise(commands: Commands) -> None:
+    command = _command(commands, "quantise", "quantise:quantise_",
+                       "make integers of a float model, and say what that costs in accuracy", ("quantize",))
+    command.add_argument("model", type=Path, metavar="MODEL", help="ONNX file; if quantised, passed on")
+    _declare(command, "dims")
+    declare_quantisation(command)
+    declare_quantised_files(command)
+    _depfile(command)
 
 
 def _inputs(commands: Commands) -> None:

@@ -48,7 +48,7 @@ def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[Ten
 
     Raises CompileError E104, with all mismatches at once, when they do not fit the model or cannot be read.
     """
-    stacks, files = _read_folder(path) if path.is_dir() else (_read_npz(path), (path,))
+    stacks, files = read_folder(path) if path.is_dir() else (_read_npz(path), (path,))
     problems: list[Problem] = []
 
     def fitted(prefix: str, types: Sequence[TensorType]) -> tuple[Array, ...]:
@@ -113,7 +113,7 @@ def _read_npz(path: Path) -> dict[str, Array]:
         raise fail("E104", f"the vectors cannot be read: {error}", where=str(path)) from None
 
 
-def _read_folder(path: Path) -> tuple[dict[str, Array], tuple[Path, ...]]:
+def read_folder(path: Path) -> tuple[dict[str, Array], tuple[Path, ...]]:
     """ONNX test data, stacked like an .npz; and its files."""
     sets = sorted(path.glob("test_data_set_*"), key=_number) or [path]
     stacks: dict[str, list[Array]] = {}

@@ -15,13 +15,17 @@ from aot_model.quantise.data import Samples
 from aot_model.quantise.equalise import equalised, factors, pairs
 from aot_model.quantise.insert import inserted
 from aot_model.quantise.network import Network
-from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, WeightPlan, fitted
+from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, fitted
 from aot_model.quantise.ranges import METHODS, Seen, observe, united
 from aot_model.quantise.runtime import FloatModel
 from aot_model.quantise.weights import weight_plans
 
 SMALL = 4096
-"""Ends of the model with at most so many elements are of 16 bits: they cost nothing there, and answers do not tie."""
+"""Ends of the model with at most so many elements are of 16 bits: they cost nothing there, and answers do
+not tie."""
+
+
+CHANNELS_LAST = ("LayerNormalization", "MatMul")
 
 
 @dataclass
@@ -55,9 +59,13 @@ class Calibration:
         self.plain = self._observed(network, choose(network))
         self._equal: Prepared | None = None
 
-    def _observed(self, network: Network, choice: Choice, done: tuple[tuple[str, tuple[float, ...]], ...] = ()) -> Prepared:
+    def _observed(
+        self, network: Network, choice: Choice, done: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    ) -> Prepared:
         wanted = list(dict.fromkeys([*choice.tensors, *(p.tensor for p in pairs(network, choice))]))
-        seen = observe(FloatModel(network.model, wanted, self.where), self.samples) if wanted else {}
+        last = {n for n in wanted if n in network.producer and network.producer[n].op_type in CHANNELS_LAST}
+        float_model = FloatModel(network.model, wanted, self.where)
+        seen = observe(float_model, self.samples, last) if wanted else {}
         return Prepared(network, choice, seen, done)
 
     def equal(self) -> Prepared | None:
@@ -102,7 +110,8 @@ class Calibration:
 
 
 def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = None) -> dict[str, TensorPlan]:
-    """Type, scale and zero point of every tensor; kinds: other types than int8, by representative of a kind."""
+    """Type, scale and zero point of every tensor; kinds: other types than int8, by representative of a
+    kind."""
     choice = source.choice
     members: dict[str, list[str]] = {}
     for name in choice.tensors:
@@ -114,7 +123,11 @@ def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = N
             continue
         kind = type_of(source, names[0], kinds or {})
         low, high = LIMITS[kind]
-        found = METHODS[method](united(seen), high - low) if kind == "int8" else (min(s.low for s in seen), max(s.high for s in seen))
+        found = (
+            METHODS[method](united(seen), high - low)
+            if kind == "int8"
+            else (min(s.low for s in seen), max(s.high for s in seen))
+        )
         plan = fitted(kind, *found)
         result.update(dict.fromkeys(names, plan))
     return {name: result[name] for name in choice.tensors if name in result}
@@ -141,9 +154,7 @@ def without_data(model: onnx.ModelProto, plan: Plan) -> Candidate:
     """A plan that was given, on the model that it was made for: its equalisation is in it."""
     network = Network(model)
     choice = choose(network)
-    scaled = equalised(network, pairs(network, choice), dict(plan.equalisation)) if plan.equalisation else network
+    scaled = (
+        equalised(network, pairs(network, choice), dict(plan.equalisation)) if plan.equalisation else network
+    )
     return Candidate(plan, Prepared(scaled, choice, {}, tuple(plan.equalisation)))
-
-
-def used_weights(plan: Plan) -> dict[str, WeightPlan]:
-    return dict(plan.weights)

@@ -1,8 +1,11 @@
 """Which tensors and constants become integers, so that every operator with an integer kernel gets it.
 
-The compiler makes an operator on integers of what lies between DequantizeLinear and QuantizeLinear (passes/fuse_qdq.py).
-So: inputs and results of those operators are quantised; what a Relu or Clip leaves of a result, and not the result
-itself; of a chain of elementwise operators on one tensor, which becomes a table, only what the chain gives. Everything
+The compiler makes an operator on integers of what lies between DequantizeLinear and QuantizeLinear
+(passes/fuse_qdq.py).
+So: inputs and results of those operators are quantised; what a Relu or Clip leaves of a result, and not the
+result
+itself; of a chain of elementwise operators on one tensor, which becomes a table, only what the chain gives.
+Everything
 else stays float. Whatever is chosen here, the model means the same: only roundings and speed depend on it.
 """
 
@@ -17,13 +20,60 @@ from aot_model.quantise.network import Network
 PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 JOINS = ("Add", "Sub", "Mul", "Concat")
 REDUCTIONS = ("GlobalAveragePool", "AveragePool", "ReduceMean", "Softmax")
-MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Identity", "Expand", "Tile",
-             "MaxPool", "DepthToSpace", "SpaceToDepth")  # fmt: skip
+MOVEMENTS = (
+    "Reshape",
+    "Flatten",
+    "Squeeze",
+    "Unsqueeze",
+    "Transpose",
+    "Slice",
+    "Gather",
+    "Identity",
+    "Expand",
+    "Tile",
+    "MaxPool",
+    "DepthToSpace",
+    "SpaceToDepth",
+)
 """Operators whose result has the elements of their first input."""
-ELEMENTWISE = ("Relu", "Clip", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Gelu", "Erf", "Exp", "Log", "Sqrt", "Abs",
-               "Neg", "LeakyRelu", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Reciprocal", "Add", "Sub",
-               "Mul", "Div", "Pow", "Min", "Max", "ThresholdedRelu", "Sin", "Cos", "Floor", "Ceil", "Round", "Sign",
-               "Swish")  # fmt: skip
+ELEMENTWISE = (
+    "Relu",
+    "Clip",
+    "Sigmoid",
+    "Tanh",
+    "HardSigmoid",
+    "HardSwish",
+    "Gelu",
+    "Erf",
+    "Exp",
+    "Log",
+    "Sqrt",
+    "Abs",
+    "Neg",
+    "LeakyRelu",
+    "Elu",
+    "Selu",
+    "Celu",
+    "Softplus",
+    "Softsign",
+    "Mish",
+    "Reciprocal",
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Pow",
+    "Min",
+    "Max",
+    "ThresholdedRelu",
+    "Sin",
+    "Cos",
+    "Floor",
+    "Ceil",
+    "Round",
+    "Sign",
+    "Swish",
+)
 RANGES = ("Relu", "Clip")
 
 
@@ -109,7 +159,9 @@ class _Chooser:
             return
         (origin,) = origins
         # By channel, a function of float inputs is as good; of integers it would be no table.
-        if (scalars or origin in self.net.inputs) and self.net.shape(origin) == self.net.shape(node.output[0]):
+        if (scalars or origin in self.net.inputs) and self.net.shape(origin) == self.net.shape(
+            node.output[0]
+        ):
             self.origin[node.output[0]] = origin
 
     def _want(self, name: str) -> None:
@@ -118,7 +170,11 @@ class _Chooser:
             self.wanted[name] = None
 
     def _visit(self, node: onnx.NodeProto) -> None:
-        if node.op_type not in (*PRODUCTS, *JOINS, *REDUCTIONS) or not node.output or not self.net.is_float(node.output[0]):
+        if (
+            node.op_type not in (*PRODUCTS, *JOINS, *REDUCTIONS)
+            or not node.output
+            or not self.net.is_float(node.output[0])
+        ):
             return
         if node.output[0] in self.origin or (node.op_type == "Softmax" and self._only_leaves(node.output[0])):
             return
@@ -130,7 +186,13 @@ class _Chooser:
             for name in node.input:
                 if name in self.net.constants and self.net.constants[name].dtype == "float32":
                     self.choice.weights.setdefault(name, Weight(name, None, node.name))
-        for name in node.input if node.op_type in JOINS else node.input[:2] if node.op_type == "MatMul" else node.input[:1]:
+        for name in (
+            node.input
+            if node.op_type in JOINS
+            else node.input[:2]
+            if node.op_type == "MatMul"
+            else node.input[:1]
+        ):
             self._want(name)
         self._want(self._after(node.output[0], node.op_type))
 
@@ -143,9 +205,18 @@ class _Chooser:
         for product, other in (node.input, node.input[::-1]):
             made = self.net.producer.get(product)
             constant = self.net.constants.get(other)
-            if made is not None and made.op_type == "MatMul" and constant is not None and self.net.read_once(product):
+            if (
+                made is not None
+                and made.op_type == "MatMul"
+                and constant is not None
+                and self.net.read_once(product)
+            ):
                 shape = self.net.shape(product)
-                return shape is not None and constant.size in (1, shape[-1]) and constant.size == (constant.shape or (1,))[-1]
+                return (
+                    shape is not None
+                    and constant.size in (1, shape[-1])
+                    and constant.size == (constant.shape or (1,))[-1]
+                )
         return False
 
     def _product(self, node: onnx.NodeProto) -> bool:
@@ -158,7 +229,11 @@ class _Chooser:
             return False
         get = self.net.attribute
         if node.op_type == "Gemm":
-            if get(node, "alpha", 1.0) != 1 or get(node, "transA", 0) or (get(node, "beta", 1.0) != 1 and len(node.input) > 2):
+            if (
+                get(node, "alpha", 1.0) != 1
+                or get(node, "transA", 0)
+                or (get(node, "beta", 1.0) != 1 and len(node.input) > 2)
+            ):
                 return False
             axis = 0 if get(node, "transB", 0) else 1
         elif node.op_type == "ConvTranspose":
@@ -224,9 +299,13 @@ class _Chooser:
     def _inside(self, name: str) -> bool:
         """Whether an elementwise result is read only by the rest of its chain."""
         readers = self.net.readers[name]
-        return bool(readers) and name not in self.net.outputs and all(
-            r.output[0] in self.origin and self.origin[r.output[0]] == self.origin[name] for r in readers
-        )  # fmt: skip
+        return (
+            bool(readers)
+            and name not in self.net.outputs
+            and all(
+                r.output[0] in self.origin and self.origin[r.output[0]] == self.origin[name] for r in readers
+            )
+        )
 
     def _unite(self, nodes: list[onnx.NodeProto]) -> tuple[dict[str, str], dict[str, str]]:
         scale: dict[str, str] = {}
@@ -237,7 +316,12 @@ class _Chooser:
                 _join(scale, node.input[0], out)
                 _join(kind, node.input[0], out)
             result = self._after(out, node.op_type)
-            if node.op_type in ("Add", "Sub") and result in self.wanted and out not in self.origin and not self._is_bias(node):
+            if (
+                node.op_type in ("Add", "Sub")
+                and result in self.wanted
+                and out not in self.origin
+                and not self._is_bias(node)
+            ):
                 for name in node.input:
                     _join(kind, name, result)
             if node.op_type == "Concat" and out in self.wanted:
@@ -255,9 +339,14 @@ class _Chooser:
         if not readers:
             return name in self.net.outputs
         return all(
-            (r.op_type in ("Softmax", "LogSoftmax") or r.op_type in MOVEMENTS or self.origin.get(r.output[0]) is not None)
-            and self._is_end(r.output[0]) for r in readers
-        )  # fmt: skip
+            (
+                r.op_type in ("Softmax", "LogSoftmax")
+                or r.op_type in MOVEMENTS
+                or self.origin.get(r.output[0]) is not None
+            )
+            and self._is_end(r.output[0])
+            for r in readers
+        )
 
 
 def _root(links: dict[str, str], name: str) -> str:

@@ -1,4 +1,5 @@
-"""Bias correction: what rounding the weights does to a layer's mean, channel by channel, is put into its bias."""
+"""Bias correction: what rounding the weights does to a layer's mean, channel by channel, is put into its
+bias."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ class Samples:
 
 
 def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
-    """The samples of an .npz, an .npy or a folder. CompileError E101, E104 with everything that does not fit."""
+    """The samples of an .npz, an .npy or a folder. CompileError E101, E104 with everything that does not
+    fit."""
     try:
         arrays, files = _folder(path) if path.is_dir() else (_arrays(path), (path,))
     except OSError as error:
@@ -57,8 +58,12 @@ def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
         raise fail("E104", f"the data cannot be read: {error}", where=str(path)) from None
     if set(arrays) == {""}:
         if len(ports) != 1:
-            raise fail("E104", f"the data are a single array, and the model has {len(ports)} inputs", where=str(path),
-                       hint="give an .npz with an array for each input, by its name or as in_<i>")  # fmt: skip
+            raise fail(
+                "E104",
+                f"the data are a single array, and the model has {len(ports)} inputs",
+                where=str(path),
+                hint="give an .npz with an array for each input, by its name or as in_<i>",
+            )
         arrays = {ports[0].name: arrays[""]}
     problems: list[Problem] = []
     found: dict[str, Array] = {}
@@ -66,8 +71,14 @@ def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
         key = next((k for k in (f"in_{number}", port.name) if k in arrays), None)
         if key is None:
             there = ", ".join(sorted(arrays)) or "no arrays"
-            problems.append(Problem("E104", f"input '{port.name}' is missing", str(path),
-                                    f"call it in_{number} or '{port.name}'; there are: {there}"))  # fmt: skip
+            problems.append(
+                Problem(
+                    "E104",
+                    f"input '{port.name}' is missing",
+                    str(path),
+                    f"call it in_{number} or '{port.name}'; there are: {there}",
+                )
+            )
             continue
         try:
             found[port.name] = _fitted(arrays[key], port)
@@ -75,10 +86,16 @@ def read_samples(path: Path, ports: Sequence[Port]) -> Samples:
             problems.append(Problem("E104", f"input '{key}' {error}", str(path)))
     counts = {len(a) for a in found.values()}
     if not problems and len(counts) != 1:
-        problems.append(Problem("E104", f"the inputs have different numbers of samples: {sorted(counts)}", str(path)))
+        problems.append(
+            Problem("E104", f"the inputs have different numbers of samples: {sorted(counts)}", str(path))
+        )
     labels = next((arrays[k] for k in LABELS if k in arrays), None)
     if labels is not None and not problems:
-        labels = labels.reshape(len(labels), -1).argmax(axis=1) if labels.ndim == 2 and labels.shape[1] > 1 else labels
+        labels = (
+            labels.reshape(len(labels), -1).argmax(axis=1)
+            if labels.ndim == 2 and labels.shape[1] > 1
+            else labels
+        )
         if len(labels) != min(counts):
             message = f"there are {len(labels)} labels for {min(counts)} samples"
             problems.append(Problem("E104", message, str(path)))
@@ -120,8 +137,13 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 def _fitted(array: Array, port: Port) -> Array:
     """Samples of exactly the input's shape; where its first extent is 1, that axis may be the samples'."""
     if array.dtype != port.dtype:
-        if not (array.dtype.kind == port.dtype.kind == "f" or (array.dtype.kind in "iu" and port.dtype.kind in "iu")):
-            raise ValueError(f"is {array.dtype}, the model says {port.dtype}: give what the model is given in use")
+        if not (
+            array.dtype.kind == port.dtype.kind == "f"
+            or (array.dtype.kind in "iu" and port.dtype.kind in "iu")
+        ):
+            raise ValueError(
+                f"is {array.dtype}, the model says {port.dtype}: give what the model is given in use"
+            )
         array = array.astype(port.dtype)
     if array.shape[1:] == port.shape and array.ndim:
         return _checked(array)
@@ -144,14 +166,21 @@ def doubts(samples: Samples) -> list[str]:
     said = []
     for name, array in samples.inputs.items():
         if array.dtype.kind == "f" and array.min() == array.max():
-            raise fail("E104", f"all numbers of input '{name}' are {array.flat[0]:g}: ranges cannot be learnt of them",
-                       where=samples.where, hint="give samples of what the model will see")  # fmt: skip
+            raise fail(
+                "E104",
+                f"all numbers of input '{name}' are {array.flat[0]:g}: ranges cannot be learnt of them",
+                where=samples.where,
+                hint="give samples of what the model will see",
+            )
     if samples.count < FEW:
-        said.append(f"only {samples.count} sample{'s' if samples.count > 1 else ''}: ranges of {FEW} and more can be trusted")
+        number = f"{samples.count} sample{'s' if samples.count > 1 else ''}"
+        said.append(f"only {number}: ranges of {FEW} and more can be trusted")
     if samples.count > 1 and all((a == a[:1]).all() for a in samples.inputs.values()):
         said.append("all samples are the same")
     if samples.labels is not None and samples.count > 1 and len(set(samples.labels.tolist())) == 1:
-        said.append(f"all samples are of one class ({samples.labels[0]}): the ranges of the others may be larger")
+        said.append(
+            f"all samples are of one class ({samples.labels[0]}): the ranges of the others may be larger"
+        )
     return said
 
 

@@ -1,7 +1,10 @@
-"""Equalisation across layers: channels of a tensor divided by factors that the next layer's weights take up again.
+"""Equalisation across layers: channels of a tensor divided by factors that the next layer's weights take up
+again.
 
-What follows a convolution, a product or a normalisation is multiplied by positive numbers, channel by channel, as far as
-operators let them through (Relu does, Clip to 6 does not); the float model stays the same but for roundings, and
+What follows a convolution, a product or a normalisation is multiplied by positive numbers, channel by
+channel, as far as
+operators let them through (Relu does, Clip to 6 does not); the float model stays the same but for
+roundings, and
 channels that used a few steps of the tensor's scale use more.
 """
 
@@ -47,12 +50,17 @@ def pairs(network: Network, choice: Choice) -> list[Pair]:
         read = _read(network, tensor, layers, node.op_type == "LayerNormalization")
         several = [name for name, *_ in (*constants, *(read or ()))]
         if read and len(set(several)) == len(several) and all(len(network.readers[n]) == 1 for n in several):
-            free = all(axis == 0 and network.constants[n].ndim == 4 and network.constants[n].shape[1] == 1 for n, axis, _ in read)
+            free = all(
+                axis == 0 and network.constants[n].ndim == 4 and network.constants[n].shape[1] == 1
+                for n, axis, _ in read
+            )
             found.append(Pair(tensor, tuple(constants), tuple(read), free))
     return found
 
 
-def _made(network: Network, node: onnx.NodeProto, layers: Mapping[str, object]) -> tuple[str, list[tuple[str, int]]] | None:
+def _made(
+    network: Network, node: onnx.NodeProto, layers: Mapping[str, object]
+) -> tuple[str, list[tuple[str, int]]] | None:
     """The result of a node whose constants scale its channels."""
     get, constants = network.attribute, network.constants
     out = node.output[0] if node.output else ""
@@ -62,20 +70,31 @@ def _made(network: Network, node: onnx.NodeProto, layers: Mapping[str, object]) 
         if any(n not in constants or constants[n].ndim != 1 for n in more):
             return None
         return out, [(node.input[1], axis), *((n, 0) for n in more)]
-    if node.op_type == "LayerNormalization" and all(n in constants and constants[n].ndim == 1 for n in node.input[1:] if n):
+    if node.op_type == "LayerNormalization" and all(
+        n in constants and constants[n].ndim == 1 for n in node.input[1:] if n
+    ):
         return out, [(n, 0) for n in node.input[1:] if n]
     return None
 
 
-def _read(network: Network, tensor: str, layers: Mapping[str, object], last: bool) -> list[tuple[str, int, int]] | None:
-    """What reads a tensor's channels, behind operators that let factors through; None when something else does."""
+def _read(
+    network: Network, tensor: str, layers: Mapping[str, object], last: bool
+) -> list[tuple[str, int, int]] | None:
+    """What reads a tensor's channels, behind operators that let factors through; None when something else
+    does."""
     repeat = 1
     while not last and network.read_once(tensor):
         (reader,) = network.readers[tensor]
         shape, after = network.shape(tensor), network.shape(reader.output[0])
         if reader.op_type in THROUGH:
             tensor = reader.output[0]
-        elif reader.op_type in ("Flatten", "Reshape") and shape and after and len(after) == 2 and shape[0] == after[0]:
+        elif (
+            reader.op_type in ("Flatten", "Reshape")
+            and shape
+            and after
+            and len(after) == 2
+            and shape[0] == after[0]
+        ):
             repeat *= int(np.prod(shape[2:]))
             tensor = reader.output[0]
         else:
@@ -84,7 +103,11 @@ def _read(network: Network, tensor: str, layers: Mapping[str, object], last: boo
     if tensor in network.outputs:
         return None
     for reader in network.readers[tensor]:
-        if reader.name not in layers or reader.input[0] != tensor or (len(network.readers[tensor]) > 1 and not last):
+        if (
+            reader.name not in layers
+            or reader.input[0] != tensor
+            or (len(network.readers[tensor]) > 1 and not last)
+        ):
             return None
         if reader.op_type == "Conv" and not last:
             weight = network.constants[reader.input[1]]

@@ -12,13 +12,19 @@ from aot_model.quantise.network import Network
 from aot_model.quantise.plan import FLOAT, LIMITS, Plan, TensorPlan, WeightPlan
 from aot_model.quantise.prepare import WIDE, has_wide_types
 
-KINDS = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorProto.INT16, "int4": TensorProto.INT4}
+KINDS = {
+    "int8": TensorProto.INT8,
+    "uint8": TensorProto.UINT8,
+    "int16": TensorProto.INT16,
+    "int4": TensorProto.INT4,
+}
 
 
 def quantised_weight(data: np.ndarray, plan: WeightPlan) -> np.ndarray:
     """The integers of a constant, as int8. Symmetric: the smallest value of the type is not used."""
     low, high = LIMITS[plan.type]
-    return np.clip(np.rint(data.astype(np.float64) / by_axis(plan, data.ndim)), low + 1, high).astype(np.int8)
+    steps = np.rint(data.astype(np.float64) / by_axis(plan, data.ndim))
+    return np.asarray(np.clip(steps, low + 1, high), np.int8)
 
 
 def by_axis(plan: WeightPlan, rank: int) -> np.ndarray:
@@ -30,7 +36,8 @@ def by_axis(plan: WeightPlan, rank: int) -> np.ndarray:
 
 
 def inserted(network: Network, choice: Choice, plan: Plan, where: str) -> onnx.ModelProto:
-    """The quantised model. CompileError E302 when the plan does not fit the model. The network is not changed."""
+    """The quantised model. CompileError E302 when the plan does not fit the model. The network is not
+    changed."""
     _check(network, plan, where)
     model = onnx.ModelProto()
     model.CopyFrom(network.model)
@@ -52,23 +59,39 @@ def _check(network: Network, plan: Plan, where: str) -> None:
     problems = []
     for name in plan.tensors:
         if not network.is_float(name):
-            problems.append(Problem("E302", f"the plan has a tensor '{name}', which the model has not as float32", where))
+            problems.append(
+                Problem("E302", f"the plan has a tensor '{name}', which the model has not as float32", where)
+            )
     for name, weight in plan.weights.items():
         data = network.constants.get(name)
         if data is None or data.dtype != np.float32:
-            problems.append(Problem("E302", f"the plan has a constant '{name}', which the model has not as float32", where))
+            problems.append(
+                Problem(
+                    "E302", f"the plan has a constant '{name}', which the model has not as float32", where
+                )
+            )
         elif weight.type != FLOAT:
             axis = weight.axis
             if axis is not None and not 0 <= axis < data.ndim:
-                problems.append(Problem("E302", f"'{name}' of {data.ndim} axes has scales along axis {axis}", where))
+                problems.append(
+                    Problem("E302", f"'{name}' of {data.ndim} axes has scales along axis {axis}", where)
+                )
             elif len(weight.scale) != (1 if axis is None else data.shape[axis]):
-                problems.append(Problem("E302", f"'{name}' of shape {list(data.shape)} has {len(weight.scale)} scales", where))
+                problems.append(
+                    Problem(
+                        "E302", f"'{name}' of shape {list(data.shape)} has {len(weight.scale)} scales", where
+                    )
+                )
     if problems:
         raise CompileError(problems)
     types = {t.type for t in plan.tensors.values()} | {w.type for w in plan.weights.values()}
     if types & {"int16", "int4"} and not has_wide_types(network.model):
-        raise fail("E202", f"integers of 16 and 4 bits need version {WIDE} of ONNX, to which the model cannot be converted",
-                   where=where, hint="export it with a newer opset_version")  # fmt: skip
+        raise fail(
+            "E202",
+            f"integers of 16 and 4 bits need version {WIDE} of ONNX, to which the model cannot be converted",
+            where=where,
+            hint="export it with a newer opset_version",
+        )
 
 
 class _Insertion:
@@ -87,13 +110,19 @@ class _Insertion:
         if kind != "int4":
             return self._constant(name, data)
         name = self.net.fresh(name)
-        self.graph.initializer.append(helper.make_tensor(name, TensorProto.INT4, data.shape, data.reshape(-1).tolist()))
+        self.graph.initializer.append(
+            helper.make_tensor(name, TensorProto.INT4, data.shape, data.reshape(-1).tolist())
+        )
         self.net.constants[name] = data
         return name
 
-    def _dequantise(self, source: str, scale: str, zero: str, result: str, axis: int | None = None) -> onnx.NodeProto:
+    def _dequantise(
+        self, source: str, scale: str, zero: str, result: str, axis: int | None = None
+    ) -> onnx.NodeProto:
         more = {} if axis is None else {"axis": axis}
-        return helper.make_node("DequantizeLinear", [source, scale, zero], [result], name=f"{result}/dequantise", **more)
+        return helper.make_node(
+            "DequantizeLinear", [source, scale, zero], [result], name=f"{result}/dequantise", **more
+        )
 
     def weight(self, name: str, plan: WeightPlan) -> None:
         """A constant under its own name, dequantised."""
@@ -102,7 +131,9 @@ class _Insertion:
         scale = np.asarray(plan.scale, np.float32) if each else np.float32(plan.scale[0])
         integers = self._integers(f"{name}/integers", quantised_weight(data, plan), plan.type)
         zero = self._integers(f"{name}/zero", np.zeros(np.shape(scale), np.int8), plan.type)
-        node = self._dequantise(integers, self._constant(f"{name}/scale", np.asarray(scale)), zero, name, plan.axis)
+        node = self._dequantise(
+            integers, self._constant(f"{name}/scale", np.asarray(scale)), zero, name, plan.axis
+        )
         self._remove(name)
         self.graph.node.insert(0, node)
 
@@ -115,13 +146,16 @@ class _Insertion:
         self.graph.input.extend(inputs)
 
     def bias(self, layer: Layer) -> None:
-        """The bias in units of the accumulator, with what the plan adds; float where the layer is, and in an Add."""
+        """The bias in units of the accumulator, with what the plan adds; float where the layer is, and in
+        an Add."""
         node = next(n for n in self.graph.node if n.name == layer.adder)
         more, bias = self.plan.bias.get(layer.node), layer.bias
         x, w = self.plan.tensors.get(layer.input), self.plan.weights.get(layer.weight)
         if more is not None and (bias is not None or layer.kind != "MatMul"):
             old = np.float32(0) if bias is None else self.net.constants[bias]
-            added = self._constant(f"{layer.node}/bias", np.asarray(old + np.asarray(more, np.float32), np.float32))
+            added = self._constant(
+                f"{layer.node}/bias", np.asarray(old + np.asarray(more, np.float32), np.float32)
+            )
             if bias is None:
                 del node.input[2:]
                 node.input.append(added)
@@ -161,10 +195,8 @@ class _Insertion:
                     for k, given in enumerate(node.input):
                         if given == name:
                             node.input[k] = result
-                for k, output in enumerate(self.graph.output):
-                    if output.name == name:
-                        raise fail("E202", f"'{name}' is an input and an output", hint="plan it as float")
-                    del k
+                if name in self.net.outputs:
+                    raise fail("E202", f"'{name}' is an input and an output", hint="plan it as float")
             else:
                 result, source = name, self.net.fresh(f"{name}/real")
                 node = nodes[place]

@@ -10,11 +10,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.quantise.data import Port
 
-QUANTISED = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger"})
+QUANTISED = frozenset(
+    {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger"}
+)
 
 
 class Network:
-    """Indices over a model with inferred shapes. The model is changed by those who say so; then `index` again."""
+    """Indices over a model with inferred shapes. The model is changed by those who say so; then `index`
+    again."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self.model = model

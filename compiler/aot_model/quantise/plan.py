@@ -1,4 +1,5 @@
-"""The plan: of each tensor and each constant its type, scale and zero point. Data: written as JSON, edited, given back."""
+"""The plan: of each tensor and each constant its type, scale and zero point. Data: written as JSON, edited,
+given back."""
 
 from __future__ import annotations
 
@@ -57,23 +58,26 @@ class Plan:
 
     def to_json(self) -> str:
         """Lines that a person reads and edits: one for each tensor."""
-        def rows(entries: list[tuple[str, Any]]) -> str:
-            return ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in entries)
 
-        tensors = [(n, {"type": FLOAT} if t.type == FLOAT else {"type": t.type, "scale": t.scale, "zero_point": t.zero_point})
-                   for n, t in self.tensors.items()]  # fmt: skip
-        weights = [(n, {"type": FLOAT} if w.type == FLOAT else {"type": w.type, "axis": w.axis, "scale": list(w.scale)})
-                   for n, w in self.weights.items()]  # fmt: skip
-        return (
-            f'{{\n "schema": {SCHEMA},\n "kind": "aot-model quantisation plan",\n "method": {json.dumps(self.method)},\n'
-            f' "tensors": {{\n{rows(tensors)}\n }},\n "weights": {{\n{rows(weights)}\n }},\n'
-            f' "equalisation": {{\n{rows([(n, list(f)) for n, f in self.equalisation])}\n }},\n'
-            f' "bias": {{\n{rows([(n, list(b)) for n, b in self.bias.items()])}\n }}\n}}\n'
-        )
+        def block(name: str, entries: list[tuple[str, Any]]) -> str:
+            rows = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in entries)
+            return f' "{name}": {{{chr(10)}{rows}{chr(10)} }}' if entries else f' "{name}": {{}}'
+
+        parts = [
+            f' "schema": {SCHEMA}',
+            ' "kind": "aot-model quantisation plan"',
+            f' "method": {json.dumps(self.method)}',
+            block("tensors", [(name, _tensor_entry(t)) for name, t in self.tensors.items()]),
+            block("weights", [(name, _weight_entry(w)) for name, w in self.weights.items()]),
+            block("equalisation", [(name, list(f)) for name, f in self.equalisation]),
+            block("bias", [(name, list(b)) for name, b in self.bias.items()]),
+        ]
+        return "{\n" + ",\n".join(parts) + "\n}\n"
 
     @staticmethod
     def read(path: Path) -> Plan:
-        """A plan that was written, and maybe edited. CompileError E101, E302 with everything that is wrong."""
+        """A plan that was written, and maybe edited. CompileError E101, E302 with everything that is
+        wrong."""
         try:
             facts = json.loads(path.read_bytes())
         except OSError as error:
@@ -87,12 +91,29 @@ class Plan:
                 {n: _tensor(n, t) for n, t in facts["tensors"].items()},
                 {n: _weight(n, w) for n, w in facts["weights"].items()},
                 tuple((n, _positive(n, f)) for n, f in facts.get("equalisation", {}).items()),
-                {n: tuple(map(_finite, b)) for n, b in facts.get("bias", {}).items()}, str(facts.get("method", "")),
-            )  # fmt: skip
+                {n: tuple(map(_finite, b)) for n, b in facts.get("bias", {}).items()},
+                str(facts.get("method", "")),
+            )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             said = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-            raise fail("E302", f"the plan cannot be used: {said}", where=str(path),
-                       hint="docs/quantise.md has its form; `--write-plan` writes one")  # fmt: skip
+            raise fail(
+                "E302",
+                f"the plan cannot be used: {said}",
+                where=str(path),
+                hint="docs/quantise.md has its form; `--write-plan` writes one",
+            ) from None
+
+
+def _tensor_entry(plan: TensorPlan) -> dict[str, Any]:
+    if plan.type == FLOAT:
+        return {"type": FLOAT}
+    return {"type": plan.type, "scale": plan.scale, "zero_point": plan.zero_point}
+
+
+def _weight_entry(plan: WeightPlan) -> dict[str, Any]:
+    if plan.type == FLOAT:
+        return {"type": FLOAT}
+    return {"type": plan.type, "axis": plan.axis, "scale": list(plan.scale)}
 
 
 def _finite(value: Any) -> float:

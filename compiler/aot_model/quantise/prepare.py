@@ -1,4 +1,5 @@
-"""The float model as it is quantised: extents fixed, a version of ONNX that has the types, constants folded."""
+"""The float model as it is quantised: extents fixed, a version of ONNX that has the types, constants
+folded."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import onnx
 import onnx.shape_inference
 import onnx.version_converter
 
-from aot_model.errors import fail
+from aot_model.errors import CompileError, fail
 from aot_model.frontends.onnx import complete_proto
 from aot_model.quantise.runtime import simplified
 
@@ -22,8 +23,12 @@ def read_float(path: Path, dims: Mapping[str, int]) -> tuple[onnx.ModelProto, tu
     from aot_model.frontends.read import model_format
 
     if model_format(path) != "onnx":
-        raise fail("E202", "only ONNX models are quantised, and this is a TFLite file", where=str(path),
-                   hint="export the float model to ONNX, or quantise with the TFLite converter")  # fmt: skip
+        raise fail(
+            "E202",
+            "only ONNX models are quantised, and this is a TFLite file",
+            where=str(path),
+            hint="export the float model to ONNX, or quantise with the TFLite converter",
+        )
     _, model, sources = complete_proto(path)
     initial = {t.name for t in model.graph.initializer}
     used, open_ = set(), []
@@ -37,29 +42,39 @@ def read_float(path: Path, dims: Mapping[str, int]) -> tuple[onnx.ModelProto, tu
             names = [d.dim_param or "?" for d in info.type.tensor_type.shape.dim if d.dim_value <= 0]
             open_.append(f"'{info.name}' ({', '.join(names)})")
     if open_:
-        raise fail("E203", f"extents of inputs are not known: {', '.join(open_)}", where=str(path),
-                   hint="fix them: --dim NAME=N")  # fmt: skip
+        raise fail(
+            "E203",
+            f"extents of inputs are not known: {', '.join(open_)}",
+            where=str(path),
+            hint="fix them: --dim NAME=N",
+        )
     if unknown := sorted(set(dims) - used):
         raise fail("E501", f"there is no symbolic dimension '{unknown[0]}'", where=str(path))
     return model, tuple(sources)
 
 
 def prepared(model: onnx.ModelProto, folder: Path, where: str) -> onnx.ModelProto:
-    """A model of a version that has integers of 16 and 4 bits (where the conversion fails, at least scales by channel),
+    """A model of a version that has integers of 16 and 4 bits (where the conversion fails, at least scales
+    by channel),
     simplified, with the shapes of all tensors. CompileError E202, E603."""
     version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
-    if version < WIDE:
-        for wanted in (WIDE, LEAST):
-            try:
-                model = onnx.version_converter.convert_version(model, wanted) if version < wanted else model
-                break
-            except Exception as error:
-                if wanted == LEAST:
-                    why = f"the model is of version {version} of ONNX and cannot be converted to {LEAST}: {error}"
-                    raise fail("E202", why, where=where, hint="export it with opset_version=17 or newer") from None
     # Shapes that an exporter noted with a symbol would hide those that are inferred.
     del model.graph.value_info[:]
-    result = simplified(model, folder, where)
+    for wanted in (WIDE, LEAST) if version < WIDE else (version,):
+        try:
+            newer = onnx.version_converter.convert_version(model, wanted) if version < wanted else model
+        except Exception as error:
+            if wanted == LEAST:
+                why = f"the model is of version {version} of ONNX and cannot be converted to {LEAST}: {error}"
+                hint = "export it with opset_version=17 or newer"
+                raise fail("E202", why, where=where, hint=hint) from None
+            continue
+        try:
+            result = simplified(newer, folder, where)
+            break
+        except CompileError:
+            if wanted == LEAST or version >= WIDE:
+                raise  # not the conversion is wrong, but the model
     for number, node in enumerate(result.graph.node):
         node.name = node.name or f"{node.op_type.lower()}_{number}"
     return onnx.shape_inference.infer_shapes(result, data_prop=True)

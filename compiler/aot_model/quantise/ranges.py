@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,7 @@ class Seen:
     high: float = -np.inf
     counts: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
     channels: np.ndarray | None = None
-    """The largest magnitude of each index of axis 1."""
+    """The largest magnitude of each channel."""
 
     @property
     def centres(self) -> np.ndarray:
@@ -30,8 +30,9 @@ class Seen:
         return np.asarray(self.low + step * (np.arange(BINS) + 0.5))
 
 
-def observe(model: FloatModel, samples: Samples) -> dict[str, Seen]:
-    """Two runs over the data: extremes, then histograms between them."""
+def observe(model: FloatModel, samples: Samples, last: Collection[str] = ()) -> dict[str, Seen]:
+    """Two runs over the data: extremes, then histograms between them. last: tensors whose channels are
+    the last axis."""
     seen = {name: Seen() for name in model.wanted}
     for tensors in model.each(samples):
         for name, array in zip(model.wanted, tensors, strict=True):
@@ -40,8 +41,8 @@ def observe(model: FloatModel, samples: Samples) -> dict[str, Seen]:
             found = seen[name]
             found.low, found.high = min(found.low, float(array.min())), max(found.high, float(array.max()))
             if array.ndim > 1:
-                axes = (0, *range(2, array.ndim))
-                most = np.abs(array).max(axis=axes)
+                channels = array.ndim - 1 if name in last else 1
+                most = np.abs(array).max(axis=tuple(k for k in range(array.ndim) if k != channels))
                 found.channels = most if found.channels is None else np.maximum(found.channels, most)
     for tensors in model.each(samples):
         for name, array in zip(model.wanted, tensors, strict=True):
@@ -58,7 +59,9 @@ def united(several: list[Seen]) -> Seen:
     result = Seen(min(s.low for s in several), max(s.high for s in several))
     if result.low < result.high:
         for s in several:
-            result.counts += np.histogram(s.centres, BINS, (result.low, result.high), weights=s.counts)[0].astype(np.int64)
+            result.counts += np.histogram(s.centres, BINS, (result.low, result.high), weights=s.counts)[
+                0
+            ].astype(np.int64)
     return result
 
 
@@ -77,7 +80,9 @@ def percentile(share: float) -> Callable[[Seen, int], Range]:
         step = (seen.high - seen.low) / BINS
         both = seen.low < 0 < seen.high
         outside = (1 - share) / 2 if both else 1 - share
-        low = seen.low + step * int(np.searchsorted(sums, outside, side="right")) if seen.low < 0 else seen.low
+        low = (
+            seen.low + step * int(np.searchsorted(sums, outside, side="right")) if seen.low < 0 else seen.low
+        )
         high = seen.low + step * (int(np.searchsorted(sums, 1 - outside)) + 1) if seen.high > 0 else seen.high
         return min(low, high), max(low, high)
 
@@ -109,17 +114,24 @@ def least_squares(seen: Seen, steps: int) -> Range:
     """The range whose rounding and cutting cost the least squared error."""
     if seen.low >= seen.high:
         return seen.low, seen.high
-    low, high = min(_shrunk(seen), key=lambda r: _error(seen, *r, steps))
+    low, high = min(_shrunk(seen), key=lambda r: _error(seen, r[0], r[1], steps))
     for _ in range(2):  # each end again, given the other
-        low = min((low * f for f in np.linspace(1.3, 0.5, 33)), key=lambda v: _error(seen, max(v, min(seen.low, 0)), high, steps))
+        low = min(
+            (low * f for f in np.linspace(1.3, 0.5, 33)),
+            key=lambda v: _error(seen, max(v, min(seen.low, 0)), high, steps),
+        )
         low = max(low, min(seen.low, 0.0))
-        high = min((high * f for f in np.linspace(1.3, 0.5, 33)), key=lambda v: _error(seen, low, min(v, max(seen.high, 0)), steps))
+        high = min(
+            (high * f for f in np.linspace(1.3, 0.5, 33)),
+            key=lambda v: _error(seen, low, min(v, max(seen.high, 0)), steps),
+        )
         high = min(high, max(seen.high, 0.0))
     return low, high
 
 
 def entropy(seen: Seen, steps: int) -> Range:
-    """The range that keeps the most of the distribution's information (Kullback-Leibler divergence, as in TensorRT)."""
+    """The range that keeps the most of the distribution's information (Kullback-Leibler divergence, as in
+    TensorRT)."""
     if seen.low >= seen.high or steps > 255:
         return seen.low, seen.high
     best, found = np.inf, (seen.low, seen.high)
@@ -146,5 +158,8 @@ def entropy(seen: Seen, steps: int) -> Range:
 
 
 METHODS: dict[str, Callable[[Seen, int], Range]] = {
-    "minmax": minmax, "percentile": percentile(0.9999), "mse": least_squares, "entropy": entropy,
-}  # fmt: skip
+    "minmax": minmax,
+    "percentile": percentile(0.9999),
+    "mse": least_squares,
+    "entropy": entropy,
+}

@@ -1,4 +1,5 @@
-"""ONNX Runtime: the float model's preparation and its tensors. It is an optional package: aot-model[quantise]."""
+"""ONNX Runtime: the float model's preparation and its tensors. It is an optional package:
+aot-model[quantise]."""
 
 from __future__ import annotations
 
@@ -18,8 +19,11 @@ def _onnxruntime() -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise fail("E902", "the quantiser needs the package onnxruntime, which is not installed",
-                   hint="pip install 'aot-model[quantise]'") from None  # fmt: skip
+        raise fail(
+            "E902",
+            "the quantiser needs the package onnxruntime, which is not installed",
+            hint="pip install 'aot-model[quantise]'",
+        ) from None
     return onnxruntime
 
 
@@ -33,19 +37,25 @@ def _options(level: str) -> Any:
     return options
 
 
-def _session(data: bytes, options: Any, where: str) -> Any:
+def _session(data: bytes, options: Any, where: str, without: Sequence[str] = ()) -> Any:
     try:
-        return _onnxruntime().InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        return _onnxruntime().InferenceSession(
+            data, options, providers=["CPUExecutionProvider"], disabled_optimizers=list(without)
+        )
     except Exception as error:  # pybind makes a class of its own for each status
-        raise fail("E603", f"ONNX Runtime cannot run the float model: {str(error)[:600]}", where=where) from None
+        raise fail(
+            "E603", f"ONNX Runtime cannot run the float model: {str(error)[:600]}", where=where
+        ) from None
 
 
 def simplified(model: onnx.ModelProto, folder: Path, where: str) -> onnx.ModelProto:
-    """The model with constants folded, batch normalisations in their convolutions, and no operators of ONNX Runtime's own."""
+    """The model with constants folded, batch normalisations in their convolutions, and no operators of ONNX
+    Runtime's own."""
     path = folder / "simplified.onnx"
     options = _options("ORT_ENABLE_BASIC")
     options.optimized_model_filepath = str(path)
-    _session(model.SerializeToString(), options, where)
+    # A product with a bias would become a Gemm between two Reshapes.
+    _session(model.SerializeToString(), options, where, ["MatMulAddFusion"])
     result = onnx.load(str(path))
     used = {n.domain for n in result.graph.node}
     for entry in [e for e in result.opset_import if e.domain not in used and e.domain not in ("", "ai.onnx")]:

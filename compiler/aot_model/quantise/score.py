@@ -1,4 +1,5 @@
-"""The truth: a quantised model compiled, built for this machine and run, its answers beside the float model's.
+"""The truth: a quantised model compiled, built for this machine and run, its answers beside the float
+model's.
 
 The integers are those of firmware: the kernels of all processors compute the same ones.
 """
@@ -39,7 +40,9 @@ def classes(output: Array) -> Array:
 
 def mse(outputs: list[Array], reference: list[Array], labels: Array | None) -> float:
     """Minus the mean squared difference from the float model's."""
-    return -float(np.mean([np.square(a.astype(np.float64) - b).mean() for a, b in zip(outputs, reference, strict=True)]))
+    return -float(
+        np.mean([np.square(a.astype(np.float64) - b).mean() for a, b in zip(outputs, reference, strict=True)])
+    )
 
 
 def cosine(outputs: list[Array], reference: list[Array], labels: Array | None) -> float:
@@ -48,7 +51,9 @@ def cosine(outputs: list[Array], reference: list[Array], labels: Array | None) -
     for a, b in zip(outputs, reference, strict=True):
         x, y = a.reshape(len(a), -1).astype(np.float64), b.reshape(len(b), -1).astype(np.float64)
         size = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-        found.append(np.where(size > 0, (x * y).sum(axis=1) / np.where(size > 0, size, 1), (x == y).all(axis=1)).mean())
+        found.append(
+            np.where(size > 0, (x * y).sum(axis=1) / np.where(size > 0, size, 1), (x == y).all(axis=1)).mean()
+        )
     return float(np.mean(found))
 
 
@@ -62,7 +67,11 @@ def metric(text: str) -> tuple[Metric, tuple[Path, ...]]:
     kind, _, rest = text.partition(":")
     file, _, function = rest.rpartition(":")
     if kind != "python" or not file:
-        raise fail("E501", f"there is no metric '{text}'", hint=f"there are {', '.join(METRICS)}, python:FILE.py:FUNCTION")
+        raise fail(
+            "E501",
+            f"there is no metric '{text}'",
+            hint=f"there are {', '.join(METRICS)}, python:FILE.py:FUNCTION",
+        )
     try:
         spec = importlib.util.spec_from_file_location("aot_model_metric", file)
         assert spec is not None and spec.loader is not None
@@ -98,7 +107,9 @@ class Score:
 
 def snr(outputs: Sequence[Array], reference: Sequence[Array]) -> float:
     signal = sum(float(np.square(b.astype(np.float64)).sum()) for b in reference)
-    noise = sum(float(np.square(a.astype(np.float64) - b).sum()) for a, b in zip(outputs, reference, strict=True))
+    noise = sum(
+        float(np.square(a.astype(np.float64) - b).sum()) for a, b in zip(outputs, reference, strict=True)
+    )
     return 10 * float(np.log10(max(signal, 1e-30) / max(noise, 1e-30 + 1e-15 * signal)))
 
 

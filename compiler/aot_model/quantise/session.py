@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,8 @@ from aot_model.quantise.runtime import FloatModel
 from aot_model.quantise.score import Array, Built, Score, built, metric, score
 
 POOR = 0.5
-"""A float model that is right less often than so (in shares of the calibration's labels) was not trained on such data."""
+"""A float model that is right less often than so (in shares of the calibration's labels) was not trained on
+such data."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,21 @@ def quantise(job: Job, folder: Path, say: Callable[[str], None] = lambda text: N
         result.files = (*sources, job.plan)
         return result
     if job.calibration is None:
-        raise fail("E501", "--calibration is missing", hint="give samples of what the model will see, or a --plan")
+        raise fail(
+            "E501", "--calibration is missing", hint="give samples of what the model will see, or a --plan"
+        )
     return _Session(job, folder, say, model, ready, sources).run()
 
 
 class _Session:
     def __init__(
-        self, job: Job, folder: Path, say: Callable[[str], None], model: onnx.ModelProto, ready: onnx.ModelProto, sources: tuple[Path, ...]
+        self,
+        job: Job,
+        folder: Path,
+        say: Callable[[str], None],
+        model: onnx.ModelProto,
+        ready: onnx.ModelProto,
+        sources: tuple[Path, ...],
     ) -> None:
         assert job.calibration is not None
         self.job, self.folder, self.say, self.ready = job, folder, say, ready
@@ -97,7 +107,6 @@ class _Session:
         self.float_model = FloatModel(model, [o.name for o in model.graph.output], self.where)
         self.reference = self.float_model.stacked(self.held)
         self.compiler = HostCompiler.find()
-        self._count = 0
 
     def _held_back(self, whole: Samples, model: onnx.ModelProto) -> tuple[Samples, Samples]:
         try:
@@ -116,10 +125,14 @@ class _Session:
         for name, array in whole.inputs.items():
             if array.dtype.kind != "f":
                 continue
-            a, b = (float(np.sqrt(np.mean(np.square(v, dtype=np.float64)))) for v in (array, held.inputs[name]))
+            a, b = (
+                float(np.sqrt(np.mean(np.square(v, dtype=np.float64)))) for v in (array, held.inputs[name])
+            )
             if not 0.5 < a / max(b, 1e-30) < 2:
-                self.notes.append(f"calibration: the numbers of input '{name}' are {a / max(b, 1e-30):.2g} times as large as those held "
-                                  "back: is one of them not scaled as in use?")  # fmt: skip
+                self.notes.append(
+                    f"calibration: the numbers of input '{name}' are {a / max(b, 1e-30):.2g} times as large "
+                    "as those held back: is one of them not scaled as in use?"
+                )
 
     def run(self) -> Result:
         calibration = Calibration(self.ready, self.samples, self.job.model)
@@ -133,24 +146,26 @@ class _Session:
         library, data = self._built(rows[best].candidate)
         outputs = library.outputs(self.samples)
         known = self.float_model.stacked(self.samples)
-        result = Result(data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library)
+        result = Result(
+            data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library
+        )
         result.calibrated = score(outputs, known, self.samples.labels, self.metric)
         result.float_value = self.metric(self.reference, self.reference, self.held.labels)
         self._doubt_result(result)
         return result
 
     def _built(self, candidate: Candidate) -> tuple[Built, bytes]:
-        self._count += 1
         data = serialised(candidate.model(self.where))
-        path = self.folder / f"candidate{self._count}" / "model.onnx"
-        path.parent.mkdir()
+        path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
         path.write_bytes(data)
         return built(path, path.parent, self.compiler), data
 
     def _row(self, candidate: Candidate) -> Row:
         library, _ = self._built(candidate)
         found = score(library.outputs(self.held), self.reference, self.held.labels, self.metric)
-        self.say(f"{candidate.plan.method}: {found.value:.4f}, {found.changed:.2%} changed, {found.snr:.1f} dB")
+        self.say(
+            f"{candidate.plan.method}: {found.value:.4f}, {found.changed:.2%} changed, {found.snr:.1f} dB"
+        )
         return Row(candidate, found)
 
     def _doubt_labels(self) -> None:
@@ -158,17 +173,25 @@ class _Session:
         if self.samples.labels is None or self.job.metric != "top1":
             return
         own = self.metric(outputs := self.float_model.stacked(self.samples), outputs, self.samples.labels)
-        held = self.metric(self.reference, self.reference, self.held.labels) if self.held.labels is not None else own
+        held = (
+            self.metric(self.reference, self.reference, self.held.labels)
+            if self.held.labels is not None
+            else own
+        )
         if own < POOR or own < held - 0.15:
             aside = f", in {held:.0%} of those held back" if held != own else ""
-            self.notes.append(f"calibration: the float model is right in only {own:.0%} of the samples{aside}: are they scaled as in "
-                              "training, and are the labels theirs?")  # fmt: skip
+            self.notes.append(
+                f"calibration: the float model is right in only {own:.0%} of the samples{aside}: "
+                "are they scaled as in training, and are the labels theirs?"
+            )
 
     def _doubt_result(self, result: Result) -> None:
         lost = result.float_value - result.rows[result.chosen].score.value
         assert result.calibrated is not None
         if self.job.metric == "top1" and lost > 0.1:
-            result.notes.append(f"the quantised model loses {lost:.0%}: are the calibration data what the model sees in use?")
+            result.notes.append(
+                f"the quantised model loses {lost:.0%}: are the calibration data what the model sees in use?"
+            )
         elif self.job.metric == "top1" and self.samples.labels is None and self.samples.count >= 8:
             answers = {int(v) for v in np.asarray(self._answers()).reshape(-1)}
             if len(answers) == 1:
@@ -181,7 +204,8 @@ class _Session:
 
 
 def chosen(rows: list[Row]) -> int:
-    """The best by the metric; among those that differ from it by chance only, the closest to the float model."""
+    """The best by the metric; among those that differ from it by chance only, the closest to the float
+    model."""
     best = max(row.score.value for row in rows)
     several = [k for k, row in enumerate(rows) if row.score.value >= best - noise(row.score, best)]
     return max(several, key=lambda k: (rows[k].score.snr, -k))

@@ -13,10 +13,13 @@ SHARES = np.linspace(1.0, 0.5, 41)
 
 
 def weight_plan(data: np.ndarray, weight: Weight, kind: str = "int8") -> WeightPlan:
-    """Symmetric, by channel of the weight's axis. With 4 bits the largest numbers are cut where that loses less."""
+    """Symmetric, by channel of the weight's axis. With 4 bits the largest numbers are cut where that loses
+    less."""
     most = LIMITS[kind][1]
     axis = weight.axis
-    rows = np.abs(data.reshape(1, -1) if axis is None else np.moveaxis(data, axis, 0).reshape(data.shape[axis], -1))
+    rows = np.abs(
+        data.reshape(1, -1) if axis is None else np.moveaxis(data, axis, 0).reshape(data.shape[axis], -1)
+    )
     scale = np.maximum(rows.max(axis=1, initial=0), 1e-9).astype(np.float64) / most
     if kind == "int4" and rows.shape[1]:
         errors = []
@@ -44,7 +47,9 @@ def roomy(network: Network, layer: Layer, plan: WeightPlan, tensors: dict[str, T
     if bias.size != len(plan.scale):
         return plan
     least = bias / (x.scale * 2.0**30)
-    return WeightPlan(plan.type, plan.axis, tuple(rounded(max(s, float(b))) for s, b in zip(plan.scale, least, strict=True)))
+    return WeightPlan(
+        plan.type, plan.axis, tuple(rounded(max(s, float(b))) for s, b in zip(plan.scale, least, strict=True))
+    )
 
 
 def error_of(data: np.ndarray, plan: WeightPlan) -> float:

@@ -1,0 +1,90 @@
+"""`aot-model quantise`: a float model to one of integers, and what that costs in accuracy."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from aot_model.cli.build import tell_notes
+from aot_model.cli.table import table
+from aot_model.emit.files import depfile, write_bytes
+from aot_model.host.program import scratch_folder
+from aot_model.quantise.session import Job, Result, quantise
+
+
+def quantise_(arguments: argparse.Namespace) -> int:
+    """Write the model, the plan if it is wanted, and a table of what was tried."""
+    from aot_model.cli.terminal import patience
+
+    with scratch_folder() as folder, patience(f"quantising {arguments.model.name}"):
+        result = quantise(job(arguments), Path(folder))
+    contents = {}
+    if arguments.write_plan is not None and result.plan is not None:
+        contents[arguments.write_plan] = result.plan.to_json().encode()
+    if arguments.depfile is not None:
+        contents[arguments.depfile] = depfile([arguments.output], result.files, arguments.depfile_target)
+    contents[arguments.output] = result.model
+    write_bytes(contents, keep_unchanged=arguments.keep_unchanged)
+    tell_notes(result.notes)
+    if not arguments.quiet:
+        print(
+            "\n".join([*tables(result, arguments.metric), f"{arguments.output}: {len(result.model):,} bytes"])
+        )
+    return 0
+
+
+def job(arguments: argparse.Namespace) -> Job:
+    return Job(
+        arguments.model,
+        arguments.calibration,
+        dict(arguments.dim),
+        arguments.holdout,
+        arguments.metric,
+        arguments.method,
+        arguments.seed,
+        arguments.plan,
+    )
+
+
+def tables(result: Result, metric: str) -> list[str]:
+    """What was tried, and the chosen plan's answers."""
+    if not result.rows or result.calibrated is None or result.library is None:
+        return []
+    best = result.rows[result.chosen]
+    rows = [
+        (
+            r.candidate.plan.method or "the plan given",
+            _value(r.score.value, metric),
+            f"{r.score.changed:.2%}",
+            f"{r.score.snr:.1f}",
+            "chosen" if r is best else "",
+        )
+        for r in result.rows
+    ]
+    head = ("ranges", metric.rpartition(":")[2], "changed answers", "SNR (dB)", "")
+    whole = [
+        ("float", _value(result.float_value, metric), "", ""),
+        (
+            "integers, held back",
+            _value(best.score.value, metric),
+            f"{best.score.changed:.2%}",
+            f"{best.score.snr:.1f}",
+        ),
+        (
+            "integers, calibration",
+            _value(result.calibrated.value, metric),
+            f"{result.calibrated.changed:.2%}",
+            f"{result.calibrated.snr:.1f}",
+        ),
+    ]
+    tried = [table(head, rows, right=(1, 2, 3)), ""] if len(rows) > 1 else []
+    needs = f"RAM {result.library.ram:,} bytes, constants {result.library.flash:,} bytes"
+    return [
+        *tried,
+        table(("model", *head[1:4]), whole, right=(1, 2, 3)),
+        f"on {best.score.samples} held-back samples; {needs}",
+    ]
+
+
+def _value(value: float, metric: str) -> str:
+    return f"{value:.2%}" if metric == "top1" else f"{value:.6g}"

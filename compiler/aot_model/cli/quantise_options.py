@@ -1,0 +1,64 @@
+"""Options of `aot-model quantise`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from aot_model.cli import values
+
+
+def declare_quantised_files(command: argparse.ArgumentParser) -> None:
+    """What is written."""
+    command.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="ONNX file to write"
+    )
+    command.add_argument(
+        "--write-plan",
+        type=Path,
+        metavar="FILE",
+        help="write the plan: type, scale and zero point of each tensor",
+    )
+    command.add_argument("-q", "--quiet", action="store_true", help="do not say what was written")
+    command.add_argument(
+        "--keep-unchanged", action="store_true", help="leave files alone that have the same content"
+    )
+
+
+def declare_quantisation(command: argparse.ArgumentParser) -> None:
+    """How a model is quantised."""
+    command.add_argument(
+        "--calibration",
+        type=Path,
+        metavar="FILE|FOLDER",
+        help="samples of what the model will see: .npz with in_<i> or arrays by name of input, and labels if "
+        "they are known; .npy of the only input; a folder of such, or of ONNX test data",
+    )
+    command.add_argument(
+        "--holdout",
+        default="0.25",
+        metavar="SHARE|FILE|FOLDER",
+        help="what choices are made on: a share of the samples, or others (default: 0.25)",
+    )
+    command.add_argument(
+        "--metric",
+        default="top1",
+        metavar="top1|mse|cosine|python:FILE.py:FUNCTION",
+        help="what is good: right answers by the labels, or else the float model's; closeness to the float "
+        "model's outputs; a function of outputs, the float model's and labels (default: top1)",
+    )
+    command.add_argument(
+        "--method",
+        choices=("auto", "minmax", "percentile", "mse", "entropy"),
+        default="auto",
+        help="how ranges are found (default: auto, the best of them on what is held back)",
+    )
+    command.add_argument(
+        "--seed", type=values.not_negative, default=0, metavar="N", help="of what is held back (default: 0)"
+    )
+    command.add_argument(
+        "--plan",
+        type=Path,
+        metavar="FILE",
+        help="the plan to carry out: one that --write-plan wrote, and you edited",
+    )
