@@ -117,7 +117,8 @@ def parser() -> argparse.ArgumentParser:
                          help="print the folder of the C headers")
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
     for declare in (_compile, _report, _export, _check, _quantise, _inputs, _inspect, _run, _verify,
-                    _compare, _time, _targets, _ops, _explain, _test_main, _benchmark_main, _arena, _params, _stack):
+                    _compare, _time, _targets, _ops, _explain, _test_main, _benchmark_main, _arena,
+                    _params, _stack):
         declare(commands)
     return result
 
