@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "compiler" / "aot_model"
 
 FLOORS = (
     ("errors", "installation", "arithmetic", "memory", "text"),
+    ("cycles",),
     ("ir",),
     ("c", "library"),
     ("kernels",),

@@ -26,6 +26,7 @@ CODES: dict[str, str] = {
     "E601": "host compiler failed",
     "E602": "outputs differ from the reference",
     "E603": "the reference cannot run the model",
+    "E604": "cycles cannot be estimated on this machine",
     "E901": "internal error",
     "E902": "a Python package is missing",
     "E903": "out of memory",

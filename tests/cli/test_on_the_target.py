@@ -89,6 +89,57 @@ def test_time(capsys: Captured) -> None:
 
 
 @in_qemu
+def test_cycles(capsys: Captured) -> None:
+    """What cycles go to adds up, slow flash costs more, the clock says how long, the same each time."""
+    command = ["time", str(DIGITS / "digits.onnx"), "--target=cortex-m4", "--json"]
+    said = []
+    for more in ([], ["--memory=l4-art"], ["--memory=l4-art"], ["--memory=l4-art", "--clock=60M"]):
+        assert main([*command, *more]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    fast, slow, again, half = said
+    assert slow == again and fast["instructions"] == slow["instructions"] < fast["cycles"] < slow["cycles"]
+    assert "microseconds" not in fast and slow["clock"] == 120e6 and slow["error"] == "±7 %"
+    assert slow["microseconds"] == pytest.approx(slow["cycles"] / 120, abs=0.01)
+    assert half["microseconds"] == pytest.approx(2 * slow["microseconds"], abs=0.02)
+    for found in (fast, slow):
+        assert not found["not_modelled"]
+        assert sum(layer["cycles"] for layer in found["layers"]) == pytest.approx(found["cycles"], rel=0.01)
+        for layer in found["layers"]:
+            assert sum(layer["by_reason"].values()) == pytest.approx(layer["cycles"], abs=len(layer))
+    assert not any("flash code" in layer["by_reason"] for layer in fast["layers"])
+    assert all("flash code" in layer["by_reason"] for layer in slow["layers"])
+
+
+@in_qemu
+def test_more_cycles_than_the_budget(capsys: Captured) -> None:
+    command = ["time", str(DIGITS / "digits.onnx"), "--target=cortex-m4"]
+    assert main([*command, "--max-cycles=1M"]) == 0
+    assert main([*command, "--max-cycles=0.1M"]) == 1
+    said = capsys.readouterr().err
+    assert "the budget is 100,000" in said and "conv2" in said and "[E402]" in said
+
+
+@in_qemu
+def test_where_cycles_cannot_be_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                          capsys: Captured) -> None:  # fmt: skip
+    """Without a compiler for the plug-in: instructions, and why; what was asked of cycles is an error."""
+    for program in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        (tmp_path / program).symlink_to(str(shutil.which(program)))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    command = ["time", str(DIGITS / "digits.onnx"), "--target=cortex-m4"]
+    assert main(command) == 0
+    output = capsys.readouterr()
+    assert "no C compiler of this machine" in output.err and "instructions" in output.out
+    for more in ("--max-cycles=1M", "--memory=0ws", "--clock=1M"):
+        assert main([*command, more]) == 1
+        assert "[E604]" in capsys.readouterr().err
+    for wrong, code in ((["--memory=fast"], "E501"), (["--on=board {elf}", "--clock=1M"], "E501"),
+                        (["--target=c"], "E501")):  # fmt: skip
+        assert main([*command, *wrong]) == 1
+        assert f"[{code}]" in capsys.readouterr().err
+
+
+@in_qemu
 def test_a_command_of_the_user(tmp_path: Path, capsys: Captured) -> None:
     """Start-up code and linker script of a board, and what runs programs on it, which waits for ever and says
     more than the program.

@@ -381,8 +381,9 @@ def _run(commands: Commands) -> None:
 def _time(commands: Commands) -> None:
     command = _command(
         commands, "time", "time:time",
-        "say how long each layer takes on a Cortex-M: instructions in QEMU, cycles on a board")
+        "say how long each layer takes on a Cortex-M: estimated cycles in QEMU, measured ones on a board")
     _model(command, "cortex-m4")
+    _estimated(command)
     command.add_argument("--runs",
                          type=values.whole,
                          default=1,
@@ -390,6 +391,22 @@ def _time(commands: Commands) -> None:
                          help="runs on random inputs, of which the mean is shown (default: 1)")
     command.add_argument("--json", action="store_true", help="as JSON")
     _host_build(command)
+
+
+def _estimated(command: argparse.ArgumentParser) -> None:
+    """What an estimate of cycles takes."""
+    command.add_argument("--memory",
+                         metavar="NAME",
+                         help="what code and constants are in: 0ws (no wait states; the default), tcm, "
+                         "l4-art, f4-art, nrf53, m7-cache")
+    command.add_argument("--clock",
+                         type=values.quantity,
+                         metavar="HERTZ",
+                         help="of the core, for microseconds: 120M (default: that of the memory)")
+    command.add_argument("--max-cycles",
+                         type=values.quantity,
+                         metavar="N",
+                         help="fail, with the table, when the estimate is more: 4.2M")
 
 
 def _tolerances(command: argparse.ArgumentParser, atol: float | None, rtol: float) -> None:

@@ -45,8 +45,8 @@ EXPLANATIONS = {
             "make both from the same model with the same options.",
     "E401": "The tensors that live at the same time do not fit the pools. The table says which: enlarge a "
             "pool, add one, try --planner optimal or --option optimize=size, make the input smaller.",
-    "E402": "--max-ram, --max-flash or --max-stack is less than what is needed. The table says where the "
-            "bytes are, the hint what other options need.",
+    "E402": "--max-ram, --max-flash, --max-stack or --max-cycles is less than what is needed. The table "
+            "says where the bytes or the cycles are, the hint what other options need.",
     "E501": "A name is not known, is used twice, or options exclude each other. "
             "The hint lists what there is.",
     "E502": "A target of a plug-in raised an error or returned what it should not; the message names the "
@@ -59,6 +59,8 @@ EXPLANATIONS = {
             "--layers` says which layer is the first that is off.",
     "E603": "`verify --layers` needs ONNX Runtime, onnx or LiteRT, and it cannot run this model: choose with "
             "--reference, or install aot-model[reference].",
+    "E604": "Cycles are estimated from a run in QEMU with a plug-in, which the C compiler of this machine "
+            "builds: qemu-system-arm with plug-ins (Debian's has them) and cc must be there.",
     "E901": "A mistake of the compiler: please report it with the model, or what of it may be shown, and the "
             "output with --debug.",
     "E902": "A package that the compiler needs is not in this Python. On systems that manage their Python "

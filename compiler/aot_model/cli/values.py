@@ -90,3 +90,15 @@ def pool(text: str) -> tuple[str, int | None, int]:
     if align & (align - 1):
         raise argparse.ArgumentTypeError(f"'{text}': the alignment is not a power of two")
     return name, size, align
+
+
+def quantity(text: str) -> float:
+    """A number of cycles or hertz; `k`, `M` and `G` are decimal multiples."""
+    factor = {"k": 1e3, "m": 1e6, "g": 1e9}.get(text[-1:].lower(), 1.0)
+    try:
+        number = round(float(text[:-1] if factor > 1 else text) * factor, 6)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e15:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0, such as 120M")
+    return number

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
 from aot_model.host.compiler import HostCompiler, words
@@ -183,8 +185,11 @@ class FirmwareProgram(HostProgram):
     ticks: list[int] = field(default_factory=list)
     """Of the last run: of all calls of the model together, then of each layer with Options.profile."""
 
-    def _data(self, vectors: Sequence[bytes], timeout: float) -> bytes:
-        assert self.board is not None
+    def link(self, vectors: Sequence[Sequence[np.ndarray]]) -> None:
+        """The program for these vectors, which is not run. CompileError E104, E601."""
+        self._link([self._bytes(vector) for vector in vectors])
+
+    def _link(self, vectors: Sequence[bytes]) -> None:
         folder = self.executable.parent
         (folder / "vectors.bin").write_bytes(b"".join(vectors))
         (folder / "main.c").write_text(main_text(self.view, len(vectors)))
@@ -198,6 +203,10 @@ class FirmwareProgram(HostProgram):
             raise fail("E601",
                        f"the firmware cannot be built: {shlex.join(self.command)}\n{done.stderr[-4000:]}",
                        hint="a region that overflows: take fewer vectors at once, or a smaller model")
+
+    def _data(self, vectors: Sequence[bytes], timeout: float) -> bytes:
+        assert self.board is not None
+        self._link(vectors)
         lines = self._lines(timeout)
         said = [match for line in lines if (match := _LINE.search(line))]
         if not any(match[1] == b"end" for match in said):
@@ -244,14 +253,16 @@ def build(view: ModelView,
           compiler: HostCompiler,
           flags: Sequence[str] = (),
           level: str = "-O2") -> FirmwareProgram:
-    """The model as firmware in a folder. CompileError E601 when it cannot be compiled."""
+    """The model as firmware in a folder, with debug information. CompileError E601 when it cannot be
+    compiled.
+    """
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text)
     own = [*compiler.flags(view.target, level), f"-I{folder}", f"-I{include_dir()}"]
     model = [
-        *compiler.command, *STRICT, *own, "-ffunction-sections", "-c",
+        *compiler.command, *STRICT, *own, "-g", "-ffunction-sections", "-c",
         str(folder / f"{view.name}.c"), "-o",
         str(folder / "model.o")
     ]

@@ -1,0 +1,3 @@
+"""Cycles of a Cortex-M, estimated from a run in QEMU: instructions decoded, a core's rules, counts of
+executed blocks.
+"""
