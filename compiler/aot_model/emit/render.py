@@ -102,6 +102,10 @@ KEEP_VNNI = """\
 
 
 def _no_mixed_dot(view: ModelView) -> str:
+    """Nothing where the checks of flags leave only Cortex-M, which has no such instructions."""
+    conditions = [condition for t in view.target.lineage() for condition, _ in t.c_checks]
+    if any("__ARM_FEATURE_DSP" in c or "__ARM_FEATURE_MVE" in c for c in conditions):
+        return ""
     return (KEEP_VNNI if "aot_model/int8_vnni.h" in view.includes else "") + NO_MIXED_DOT
 
 

@@ -36,15 +36,6 @@
  *   workspace + 352            8               5  dense.flatten1
  *    workspace + 16            4          5 to 6  result of step 5
  */
-
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-/* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
-#if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
-#pragma GCC target("no-avxvnni,no-avx512vnni")
-#elif defined(__ARM_FEATURE_MATMUL_INT8)
-#pragma GCC target("+noi8mm")
-#endif
-#endif
 #include "integer.h"
 
 #if INTEGER_BUILD != 0x0000000000000000u

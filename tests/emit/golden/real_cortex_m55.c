@@ -22,15 +22,6 @@
  *     workspace + 0          512          2 to 3  result of step 2
  *   workspace + 512           32          3 to 4  result of step 3
  */
-
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-/* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
-#if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
-#pragma GCC target("no-avxvnni,no-avx512vnni")
-#elif defined(__ARM_FEATURE_MATMUL_INT8)
-#pragma GCC target("+noi8mm")
-#endif
-#endif
 #include "real.h"
 
 #if REAL_BUILD != 0x0000000000000000u

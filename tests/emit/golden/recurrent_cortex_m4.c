@@ -18,15 +18,6 @@
  *    workspace + 0           16               1  scratch of step 1: zeros
  *   workspace + 16           16               1  scratch of step 1: cell
  */
-
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-/* These compilers sum int8_t * (uint8_t - 128) wrongly with the instructions below. */
-#if defined(__AVXVNNI__) || defined(__AVX512VNNI__)
-#pragma GCC target("no-avxvnni,no-avx512vnni")
-#elif defined(__ARM_FEATURE_MATMUL_INT8)
-#pragma GCC target("+noi8mm")
-#endif
-#endif
 #include "recurrent.h"
 
 #if RECURRENT_BUILD != 0x0000000000000000u
