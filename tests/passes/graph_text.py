@@ -153,9 +153,10 @@ def _ends(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...], specia
     if dtype is DType.BOOL:
         return np.zeros(shape, bool)
     if dtype.is_float:
-        return np.asarray(rng.choice(SPECIAL[: len(SPECIAL) if special else 8], shape), np.float32).astype(
-            dtype.numpy
-        )
+        with np.errstate(over="ignore"):  # of float16
+            return np.asarray(
+                rng.choice(SPECIAL[: len(SPECIAL) if special else 8], shape), np.float32
+            ).astype(dtype.numpy)
     low, high = dtype.limits
     return np.asarray(
         rng.choice(

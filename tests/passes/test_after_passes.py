@@ -10,17 +10,27 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import channel_cases
 import float_cases
+import nibble_cases
 import numpy as np
 import pytest
 import qdq_cases
+import qdq_edges
 from graph_text import graph_text, hostile, run_graph
 from pass_case import PassCase
 
 FILE = Path(__file__).with_name("after_passes.txt")
-CASES = {**float_cases.CASES, **qdq_cases.CASES}
+CASES = {
+    **float_cases.CASES,
+    **qdq_cases.CASES,
+    **qdq_edges.CASES,
+    **channel_cases.CASES,
+    **nibble_cases.CASES,
+}
 
 
+@cache
 def after(name: str) -> str:
     """What a pass makes of a case's graph, as text, when it computes the same."""
     case = CASES[name]

@@ -1,0 +1,296 @@
+"""Cases of fuse_qdq at the edges of its rules, and what no rule takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from pass_case import PassCase, drawn, made, numbers, tensor
+from qdq_cases import INT64, ODD, POWERS, RULES, WEIGHTS_WITH_ZERO, Net, Rule, Scales, case_of
+
+from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+from aot_model.passes.fuse_qdq import fuse_qdq
+from graphs import Maker
+
+
+def _wide(terms: int) -> Rule:
+    """int16 by int8: 32 bits hold 257 terms of 32768 * 255 … and no more."""
+    return (lambda n, x: n.m.MatMul(x, n.weights(terms, 2)), [(1, terms)])
+
+
+def _alone(function: Callable[..., Value], *shapes: tuple[int, ...], scales: Scales = ODD) -> PassCase:
+    return case_of((function, shapes), scales)
+
+
+def _graph(build: Callable[..., Any], *inputs: Value) -> PassCase:
+    return PassCase(fuse_qdq, made(build, *inputs), tolerance=1e-6, units=1)
+
+
+Q = tensor("q", 2, 9, dtype=DType.INT8)
+
+
+def _read_twice(m: Maker, q: Value) -> list[Value]:
+    """The Relu before the quantisation, and what it clamps, are read elsewhere."""
+    n = Net(m, ODD)
+    product = m.MatMul(n.x(q), n.weights(9, 5))
+    clamped = m.Relu(product)
+    return [n.quantised(clamped), m.Neg(product)]
+
+
+def _result(m: Maker, q: Value) -> list[Value]:
+    n = Net(m, ODD)
+    product = m.MatMul(n.x(q), n.weights(9, 5))
+    return [n.quantised(m.Relu(product)), product]
+
+
+def _biased_elsewhere(m: Maker, q: Value) -> list[Value]:
+    n = Net(m, ODD)
+    product = m.MatMul(n.x(q), n.weights(9, 5))
+    return [n.quantised(m.Add(product, n.bias(5))), product]
+
+
+def _per_channel_input(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    scales = numbers(0.01 * (1 + np.arange(9)))
+    return n.quantised(m.Relu(m.DequantizeLinear(q, scales, numbers(np.zeros(9), "int8"), axis=1)))
+
+
+def _per_channel_result(m: Maker, q: Value) -> Value:
+    scales = numbers(0.01 * (1 + np.arange(9)))
+    return m.QuantizeLinear(m.Relu(Net(m, ODD).x(q)), scales, numbers(np.zeros(9), "int8"), axis=1)  # type: ignore[no-any-return]
+
+
+def _scale_from_outside(m: Maker, q: Value, scale: Value) -> Value:
+    return Net(m, ODD).quantised(m.Relu(m.DequantizeLinear(q, scale, numbers(0, "int8"))))
+
+
+def _zero_from_outside(m: Maker, q: Value, zero: Value) -> Value:
+    return Net(m, ODD).quantised(m.Relu(m.DequantizeLinear(q, numbers(0.1), zero)))
+
+
+def _without_zero(m: Maker, q: Value) -> Value:
+    return m.QuantizeLinear(m.Neg(m.DequantizeLinear(q, numbers(0.1))), numbers(0.3), numbers(0, "int8"))  # type: ignore[no-any-return]
+
+
+def _by_blocks(m: Maker, q: Value) -> Value:
+    real = m.DequantizeLinear(
+        q, drawn(1, 2, 3, low=0.01, high=0.1), numbers(np.zeros((2, 3)), "int8"), axis=1, block_size=3
+    )
+    return Net(m, ODD).quantised(m.Relu(real))
+
+
+def _table_of_two(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Max(n.x(q), m.Neg(n.x(q))))
+
+
+def _table_with_a_row(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Max(n.x(q), drawn(3, 9)))
+
+
+def _table_of_a_smaller(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Max(n.x(q), numbers([[[0.1]]])))
+
+
+def _table_with_an_input(m: Maker, q: Value, x: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Max(n.x(q), x))
+
+
+def _table_of_integers(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Cast(m.Cast(m.Mul(n.x(q), numbers(9)), to=DType.INT32), to=DType.FLOAT32))
+
+
+def _table_of_many(nodes: int) -> Callable[[Maker, Value], Value]:
+    def build(m: Maker, q: Value) -> Value:
+        n = Net(m, ODD)
+        real = n.x(q)
+        for _ in range(nodes):
+            real = m.Neg(real)
+        return n.quantised(real)
+
+    return build
+
+
+def _two_types(m: Maker, q: Value, other: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Add(n.x(q), n.y(other)))
+
+
+def _several_zeros(m: Maker, q: Value) -> Value:
+    w = m.DequantizeLinear(
+        drawn(1, 9, 2, low=-128, high=127, dtype="int8"), numbers([0.1, 0.2]), numbers([0, 1], "int8"), axis=1
+    )
+    n = Net(m, ODD)
+    return n.quantised(m.MatMul(n.x(q), w))
+
+
+def _wide_weights(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.MatMul(n.x(q), n.weights(9, 2, dtype="int16")))
+
+
+def _bias_from_outside(m: Maker, q: Value, bias: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Gemm(n.x(q), n.weights(9, 2), bias))
+
+
+def _integer_bias(axis: int | None) -> Callable[[Maker, Value], Value]:
+    def build(m: Maker, q: Value) -> Value:
+        n = Net(m, ODD)
+        data = numbers([900, -300, 5], "int32")
+        scale = numbers(0.0002) if axis is None else numbers([0.0002, 0.0003, 0.01])
+        return n.quantised(
+            m.Gemm(
+                n.x(q),
+                n.weights(9, 3),
+                m.DequantizeLinear(data, scale, **({} if axis is None else {"axis": axis})),
+            )
+        )
+
+    return build
+
+
+def _bias_by_row(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Gemm(n.x(q), n.weights(9, 2), drawn(2, 2, 1)))
+
+
+def _added(bias: Value, columns: int) -> Callable[[Maker, Value], Value]:
+    def build(m: Maker, q: Value) -> Value:
+        n = Net(m, ODD)
+        return n.quantised(m.Add(m.MatMul(n.x(q), n.weights(9, columns)), bias))
+
+    return build
+
+
+def _bound_from_outside(m: Maker, q: Value, bound: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(m.Clip(m.MatMul(n.x(q), n.weights(9, 2)), bound))
+
+
+def _relu_and_clip(m: Maker, q: Value) -> Value:
+    n = Net(m, ODD)
+    return n.quantised(
+        m.Clip(m.Relu(m.MatMul(n.x(q), n.weights(9, 2))), numbers([0.07]), numbers(float("inf")))
+    )
+
+
+def _nibbles(kind: str) -> Callable[[Maker, Value], Value]:
+    def build(m: Maker, q: Value) -> Value:
+        n = Net(m, ODD)
+        data = numbers(np.arange(18).reshape(9, 2) % 8, getattr(DType, kind.upper()).numpy)
+        return n.quantised(
+            m.MatMul(n.x(q), m.DequantizeLinear(data, numbers(0.1), numbers(3, data.dtype.numpy)))
+        )
+
+    return build
+
+
+FLOATS = tensor("x", 2, 9)
+OTHERS: dict[str, PassCase] = {
+    "16 bits, as many terms as 32 bits hold": case_of(
+        _wide(256), replace(POWERS, dtype=DType.INT16, x=(2**-15, 0), to=(2**-9, 0))
+    ),
+    "16 bits, more terms": case_of(
+        _wide(258), replace(POWERS, dtype=DType.INT16, x=(2**-15, 0), to=(2**-9, 0))
+    ),
+    "no tie is near": case_of(RULES["product"], replace(POWERS, to=(3 / 16, 0))),
+    "ties beyond what is summed": case_of(
+        _wide(1), replace(POWERS, x=(2**-20, 0), w=(2**-20, 0), to=(1.0, 0))
+    ),
+    "zero point of weights": case_of(RULES["gemm"], WEIGHTS_WITH_ZERO),
+    "product, zero point of weights": case_of(RULES["product"], WEIGHTS_WITH_ZERO),
+    "the same scale": case_of(RULES["rescaled"], replace(ODD, to=ODD.x)),
+    "the same scale, another zero point": case_of(RULES["rescaled"], replace(ODD, to=(ODD.x[0], 6))),
+    "the same scale, clipped": case_of(RULES["rescaled and clipped"], replace(ODD, to=ODD.x)),
+    "from 8 to 16 bits": case_of(RULES["rescaled"], replace(ODD, result=DType.INT16)),
+    "from 16 to 8 bits": case_of(
+        RULES["rescaled"], replace(ODD, dtype=DType.INT16, x=(0.0003, 0), result=DType.INT8)
+    ),
+    "a product to 16 bits": case_of(RULES["product"], replace(ODD, result=DType.INT16, to=(0.0004, 0))),
+    "grouped transposed": _alone(
+        lambda n, x: n.m.ConvTranspose(x, n.weights(4, 1, 2, 2), group=2), (1, 4, 3, 3)
+    ),
+    "alpha": _alone(lambda n, x: n.m.Gemm(x, n.weights(9, 2), alpha=2.0), (2, 9)),
+    "beta without a bias": _alone(lambda n, x: n.m.Gemm(x, n.weights(9, 2), beta=2.0), (2, 9)),
+    "beta": _alone(lambda n, x: n.m.Gemm(x, n.weights(9, 2), n.bias(2), beta=2.0), (2, 9)),
+    "transposed first": _alone(lambda n, x: n.m.Gemm(x, n.weights(2, 3), transA=1), (2, 9)),
+    "vector": _alone(lambda n, x: n.m.MatMul(x, n.weights(9, 2)), (9,)),
+    "by a vector": _alone(lambda n, x: n.m.MatMul(x, n.weights(9)), (2, 9)),
+    "scales along the sum": _alone(lambda n, x: n.m.MatMul(x, n.weights(9, 2, axis=0)), (2, 9)),
+    "batch of constant matrices": _alone(lambda n, x: n.m.MatMul(x, n.weights(2, 9, 2)), (2, 9)),
+    "16-bit operand with a zero point": _alone(
+        lambda n, x, y: n.m.Mul(x, y), (2, 9), (2, 9), scales=replace(ODD, dtype=DType.INT16)
+    ),
+    "16-bit softmax": _alone(lambda n, x: n.m.Softmax(x), (2, 9), scales=replace(ODD, dtype=DType.INT16)),
+    "windows without their padding": _alone(
+        lambda n, x: n.m.AveragePool(x, kernel_shape=(2, 2), pads=(1, 1, 0, 0)), (1, 2, 4, 4)
+    ),
+    "windows beyond the end": _alone(
+        lambda n, x: n.m.AveragePool(x, kernel_shape=(2, 2), strides=(2, 2), ceil_mode=1), (1, 2, 5, 5)
+    ),
+    "counted windows beyond the end": _alone(
+        lambda n, x: n.m.AveragePool(
+            x, kernel_shape=(2, 2), strides=(2, 2), ceil_mode=1, count_include_pad=1
+        ),
+        (1, 2, 5, 5),
+    ),
+    "mean of no axes": _alone(
+        lambda n, x: n.m.ReduceMean(x, numbers([], INT64), noop_with_empty_axes=1), (2, 9)
+    ),
+    "as many elements as 32 bits hold": _alone(lambda n, x: n.m.ReduceMean(x), (32767,)),
+    "a mean of too many": _alone(lambda n, x: n.m.ReduceMean(x), (32768,)),
+    "a piece is no integer": _graph(
+        lambda m, q, x: Net(m, ODD).quantised(m.Concat(Net(m, ODD).x(q), x, axis=0)), Q, FLOATS
+    ),
+    "no integers at all": _graph(lambda m, x: Net(m, ODD).quantised(m.Relu(x)), FLOATS),
+    "an input": _graph(lambda m, x: Net(m, ODD).quantised(x), FLOATS),
+    "read twice": _graph(_read_twice, Q),
+    "result": _graph(_result, Q),
+    "biased elsewhere": _graph(_biased_elsewhere, Q),
+    "input by channels": _graph(_per_channel_input, Q),
+    "result by channels": _graph(_per_channel_result, Q),
+    "scale from outside": _graph(_scale_from_outside, Q, tensor("s")),
+    "zero point from outside": _graph(_zero_from_outside, Q, tensor("z", dtype=DType.INT8)),
+    "without a zero point": _graph(_without_zero, Q),
+    "by blocks": _graph(_by_blocks, Q),
+    "table of one tensor twice": _graph(_table_of_two, Q),
+    "table with a row": _graph(_table_with_a_row, Q),
+    "table with more axes": _graph(_table_of_a_smaller, Q),
+    "table with an input": _graph(_table_with_an_input, Q, FLOATS),
+    "table through integers": _graph(_table_of_integers, Q),
+    "table of 62 operators": _graph(_table_of_many(62), Q),
+    "table of 63 operators": _graph(_table_of_many(63), Q),
+    "table of 64 operators": _graph(_table_of_many(64), Q),
+    "two types": _graph(_two_types, Q, tensor("r", 2, 9, dtype=DType.UINT8)),
+    "several zero points": _graph(_several_zeros, Q),
+    "weights of 16 bits": _graph(_wide_weights, Q),
+    "bias from outside": _graph(_bias_from_outside, Q, tensor("b", 2)),
+    "bias of integers": _graph(_integer_bias(None), Q),
+    "bias of integers by channels": _graph(_integer_bias(0), Q),
+    "bias by rows": _graph(_bias_by_row, Q),
+    "bias by rows added": _graph(_added(drawn(2, 5, 1), 5), tensor("q", 5, 9, dtype=DType.INT8)),
+    "bias by elements": _graph(_added(drawn(2, 2, 5), 5), Q),
+    "bias with more axes": _graph(_added(drawn(2, 1, 1, 5), 5), Q),
+    "one bias with more axes": _graph(_added(drawn(2, 1, 1, 1), 5), Q),
+    "one bias": _graph(_added(drawn(2, 1, 1), 5), Q),
+    "bias of one column": _graph(_added(drawn(2, 2, 1), 1), Q),
+    "bias that spreads": _graph(_added(drawn(2, 4), 1), Q),
+    "bound from outside": _graph(_bound_from_outside, Q, tensor("b")),
+    "relu and clip": _graph(_relu_and_clip, Q),
+    "weights of 4 bits": _graph(_nibbles("int4"), Q),
+    "weights of 4 bits, unsigned": _graph(_nibbles("uint4"), Q),
+    "nothing is quantised": _graph(lambda m, x: m.Relu(x), FLOATS),
+    "a constant": _graph(
+        lambda m, x: m.Add(x, m.DequantizeLinear(numbers([4, -3], "int8"), numbers(0.5), numbers(1, "int8"))),
+        tensor("x", 2),
+    ),
+}
+CASES = {f"fuse_qdq: {name}": case for name, case in OTHERS.items()}
