@@ -16,6 +16,7 @@ OPTION_FLAGS = {
     "string_bytes": "--string-bytes",
     "params": "--params",
     "profile": "--profile",
+    "trace": "--trace",
     "interfaces": "--interface",
     "metadata_level": "--metadata",
     "max_ram": "--max-ram",
@@ -40,6 +41,7 @@ OPTION_ATTRS = {
     "pools": attr.string_list(doc = "Pools of the workspace, the most preferred first."),
     "profile": attr.bool(doc = "Count the ticks of each layer, by a clock of the program."),
     "string_bytes": attr.string(values = ["", "64", "16", "32", "128", "256", "512", "1024"], doc = "Size of an element of tensors of strings, its NUL included."),
+    "trace": attr.bool(doc = "Tell each tensor to a function of the program as soon as it is complete."),
     "workspace": attr.string(values = ["", "static", "caller"], doc = "Who owns the workspace: the library, or the caller of <name>_run()."),
 }
 

@@ -26,6 +26,8 @@
 #     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
 #     [PARAMS linked|external]                    constants in the code, or in <name>.params, which is made beside it
 #     [PROFILE]                                   count the ticks of each layer, by a clock of the program
+#     [TRACE]                                     tell each tensor to a function of the program as soon as it is
+#                                                 complete
 #     [INTERFACES module|positional|packed|tvm-ffi...] what the library offers beside its structs
 #     [METADATA_LEVEL full|size|none]             how much of the metadata is in flash
 #     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with

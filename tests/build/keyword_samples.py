@@ -22,6 +22,7 @@ SAMPLES: dict[str, object] = {
     "planner": "greedy",
     "params": "linked",
     "profile": True,
+    "trace": True,
     "interfaces": ["module"],
     "constants": {"scale": 2},
     "bounds": {"rows": 8},

@@ -65,7 +65,7 @@ def arguments() -> str:
         if name := keyword.spelling("scons"):
             help = re.sub(r"; Bazel:.*?(?=; |$)", "",
                           keyword.help) + (f": {keyword.value}" if keyword.choices else "")
-            lines += textwrap.wrap(help, 118, initial_indent=f"    {name:<15} ", subsequent_indent=" " * 20)
+            lines += textwrap.wrap(help, 110, initial_indent=f"    {name:<15} ", subsequent_indent=" " * 20)
     return "\n".join(lines)
 
 
@@ -112,7 +112,7 @@ GENERATED: Parts = {
                                   lambda: call("aot_model_arena", keywords.ARENA, "<target>")),
     "cmake/AotModelTest.cmake": (r"(?ms)^# aot_model_test\(.*?^# \)\n",
                                  lambda: call("aot_model_test", keywords.TEST, "<target>")),
-    "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these arguments:\n\n).*?(?=\n\n)", arguments),
+    "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these\narguments:\n\n).*?(?=\n\n)", arguments),
     "docs/build-systems.md": (r"(?ms)(?<=^## Keywords\n\n).*?(?=^## )", lambda: tables() + "\n"),
 }
 

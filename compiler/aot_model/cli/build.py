@@ -140,7 +140,7 @@ def _options(arguments: argparse.Namespace) -> Options:
     return Options(
         arguments.workspace, arguments.io, arguments.metadata, dict(arguments.pool_section), arguments.params,
         tuple(dict.fromkeys(arguments.interface)), arguments.profile, int(arguments.string_bytes),
-        _pools(arguments, "constant_pool"),
+        _pools(arguments, "constant_pool"), arguments.trace,
     )  # fmt: skip
 
 

@@ -46,7 +46,15 @@ def metadata_of(view: ModelView) -> Metadata:
         tuple(
             facts.Pool(p.name, p.name, p.size, p.align, p.section, q.speed)
             for p, q in zip(view.constant_pools, o.constant_pools, strict=True)),
+        _told(view) if o.trace else (),
     )
+
+
+def _told(view: ModelView) -> tuple[facts.Told, ...]:
+    numbers = view.call_numbers
+    return tuple(
+        facts.Told(tuple(dict.fromkeys([t.name, *(s.name for s in t.tensors)])), t.type,
+                   tuple(numbers[c] for c in t.calls), t.axes) for t in view.traced)
 
 
 def _tensor(port: Port) -> facts.Tensor:

@@ -2,7 +2,7 @@
 used again.
 
     step 1: conv(…)                       tensor 0 'relu1' is complete
-            <name>_trace(0, AT(…), 4096)
+            <name>_trace(0, "relu1", AT(…), 4096)
     step 2: concat(…) of two pieces       …
 
 The steps are those of the whole run: what a loop or branch computes inside is told once, behind it.
@@ -31,6 +31,27 @@ class Traced:
     tensors: tuple[ModelTensor, ...]
     step: Step
     calls: tuple[Call, ...]
+
+    @property
+    def _nearest(self) -> ModelTensor:
+        """The tensor of the file that is the buffer but for the order of its axes, else the first."""
+        near = (t for t in self.tensors if all(n.kind == "Transpose" for n in t.through))
+        return next(near, self.tensors[0])
+
+    @property
+    def name(self) -> str:
+        """Of one of its tensors; the others have the same elements."""
+        return self._nearest.name
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The order of the buffer's axes that makes the tensor with the name; none where it takes more."""
+        order = tuple(range(len(self.type.shape)))
+        for node in self._nearest.through:
+            if node.kind != "Transpose":
+                return ()
+            order = tuple(order[k] for k in node.op.permutation(len(order)))
+        return order
 
     @property
     def type(self) -> TensorType:

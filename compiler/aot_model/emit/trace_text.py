@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aot_model.c.names import string_literal
 from aot_model.ir.program import Buffer, Step
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ _INDENT = "    "
 def statements(view: ModelView, step: Step) -> list[str]:
     """C statements behind a step of the run."""
     return [
-        f"{_INDENT}{view.name}_tell({k}u, {_address(view, t.buffer)}, {t.buffer.nbytes}u);"
+        f"{_INDENT}{view.name}_tell({k}u, {string_literal(t.name)}, {_address(view, t.buffer)}, "
+        f"{t.buffer.nbytes}u);"
         for k, t in enumerate(view.traced)
         if t.step is step
     ]

@@ -54,7 +54,7 @@ class Options:
     constant_pools: tuple[Pool, ...] = ()
     """Where the constants of the code are; none: where the linker puts constants."""
     trace: bool = False
-    """Whether each tensor is told to the program as soon as it is complete."""
+    """Whether each tensor is told to the program as soon as it is complete: by its number and name."""
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,9 @@ int main(void)
 }}
 """  # noqa: E501
 _LISTENER = """
-static void tell(uint32_t tensor, const void *data, uint32_t bytes)
+static void tell(uint32_t number, const char *tensor, const void *data, uint32_t bytes)
 {
+    (void)number;
     (void)tensor;
     say(data, bytes);
 }

@@ -50,8 +50,9 @@ int main(void)
 
 
 _LISTENER = """
-static void tell(uint32_t tensor, const void *data, uint32_t bytes)
+static void tell(uint32_t number, const char *tensor, const void *data, uint32_t bytes)
 {
+    (void)number;
     (void)tensor;
     if (fwrite(data, 1, bytes, stdout) != bytes) {
         exit(4);

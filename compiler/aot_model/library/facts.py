@@ -105,6 +105,31 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What a library that was compiled with --trace tells: a tensor, all names that the file has for its
+    elements, and the calls that make it, as indices of the layers. type: as it lies in memory; axes: in which
+    order they make the tensor of the first name (numpy's transpose()); the others may have other shapes.
+    """
+
+    tensors: tuple[str, ...]
+    type: TensorType
+    layers: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "tensors": list(self.tensors), "dtype": self.type.dtype.label, "shape": list(self.type.shape),
+            "axes": list(self.axes), "bytes": self.type.nbytes, "layers": list(self.layers)
+        }
+
+    @staticmethod
+    def from_dict(facts: Mapping[str, Any]) -> Told:
+        type_ = TensorType(DType.of(str(facts["dtype"])), tuple(map(int, facts["shape"])))
+        layers, axes = (tuple(map(int, facts[k])) for k in ("layers", "axes"))
+        return Told(tuple(facts["tensors"]), type_, layers, axes)
+
+
+@dataclass(frozen=True)
 class Device:
     """What a run activates: the header with its functions, and the C type of the context that they get (None:
     none).

@@ -15,7 +15,7 @@ from typing import Any
 
 from aot_model.errors import fail
 from aot_model.library.binary import find
-from aot_model.library.facts import Device, Layer, Parameters, Pool, Tensor
+from aot_model.library.facts import Device, Layer, Parameters, Pool, Tensor, Told
 
 SCHEMA = 2
 """Version of the JSON."""
@@ -23,8 +23,8 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class Metadata:
-    """A compiled model. What only the JSON has (options, notes, devices, constant pools, sections, structure,
-    scratch) is empty when read from a binary.
+    """A compiled model. What only the JSON has (options, notes, devices, constant pools, trace, sections,
+    structure, scratch) is empty when read from a binary.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Metadata:
     notes: tuple[str, ...] = ()
     devices: tuple[Device, ...] = ()
     constant_pools: tuple[Pool, ...] = ()
+    trace: tuple[Told, ...] = ()
 
     @property
     def upper(self) -> str:
@@ -84,6 +85,8 @@ class Metadata:
         }
         if self.constant_pools:
             facts["constant_pools"] = [p.to_dict() for p in self.constant_pools]
+        if self.trace:
+            facts["trace"] = [t.to_dict() for t in self.trace]
         if self.devices:
             facts["devices"] = [d.to_dict() for d in self.devices]
         if self.parameters is not None:
@@ -109,6 +112,7 @@ class Metadata:
                         Parameters.from_dict(facts["parameters"]) if "parameters" in facts else None, options,
                         tuple(facts["notes"]), tuple(map(Device.from_dict, facts.get("devices", ()))),
                         tuple(map(Pool.from_dict, facts.get("constant_pools", ()))),
+                        tuple(map(Told.from_dict, facts.get("trace", ()))),
                         )
 
     @staticmethod

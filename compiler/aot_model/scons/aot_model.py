@@ -11,11 +11,10 @@ arguments:
 
     model           the ONNX or TFLite file; one that the build makes, too
     model_name      prefix of the generated files and symbols; default: the library's name as a C identifier,
-                    with
-                    `_model` where `<name>.h` would hide a header of C
+                    with `_model` where `<name>.h` would hide a header of C
     target          what to generate code for (`aot-model targets`), with its options:
-                    `cortex-m4,optimize=size`;
-                    default: what the library is compiled for, which the C compiler is asked
+                    `cortex-m4,optimize=size`; default: what the library is compiled for, which the C compiler
+                    is asked
     offload         targets that take over parts of the model first, in order of preference: docs/targets.md
     target_plugins  Python files that define further targets
     dims            extents of the model's symbolic dimensions
@@ -32,14 +31,14 @@ arguments:
     string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
     params          constants in the code, or in <name>.params, which is made beside it: linked|external
     profile         count the ticks of each layer, by a clock of the program
+    trace           tell each tensor to a function of the program as soon as it is complete
     interfaces      what the library offers beside its structs: module|positional|packed|tvm-ffi
     metadata_level  how much of the metadata is in flash: full|size|none
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
     max_flash       budget of the constants
     max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
     stack_allowance what each function that max_stack cannot count may need of the stack; default: such a
-        function is
-                    an error
+                    function is an error
     options         any other arguments of `aot-model compile`
     depends         what else is read or must be there first: <file|target>
     report          receives the path of the report, and has it written; SCons: True
