@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 
 from aot_model.c.expr import int_literal
+from aot_model.c.helpers import numbered
 from aot_model.c.layout import layout
 from aot_model.c.names import comment_text, identifiers, string_literal
 from aot_model.emit import body, parameters
@@ -214,8 +215,8 @@ def header_and_source(view: ModelView) -> tuple[str, str]:
     with it, also where nothing but the weights is different.
     """
     values = render("constants.c.j2", view) if view.linked_constants else ""
-    texts = render("model.h.j2", view,
-                   build=_UNKNOWN), layout(render("model.c.j2", view, build=_UNKNOWN)) + values
+    source = numbered(layout(render("model.c.j2", view, build=_UNKNOWN)), "aot_mve_")
+    texts = render("model.h.j2", view, build=_UNKNOWN), source + values
     build = f"0x{hashlib.sha256(chr(0).join(texts).encode('utf-8')).hexdigest()[:16]}u"
     header, source = (text.replace(_UNKNOWN, build) for text in texts)
     return header, source

@@ -245,7 +245,7 @@ static void integer_01_conv_3x3(const int8_t *restrict x, const int8_t *restrict
 {
     AOT_MODEL_BARRIER;
     avx2_tile_int8(tile, x, 0 - 1, 6, 4, 12, 3, 12, 1, 3, 3, 3);
-    for (int32_t row = 0; row < 4; ++row) {
+    for (int32_t row = 0; row < 4; row++) {
         avx2_conv_4x8_int8_raw_8_int8_v4_3_n128_127(tile + row * 18, 3, 3, 18, 1, 0, 5, weights, table,
             y + row * 32, 8, 8);
     }
@@ -261,7 +261,7 @@ static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32
     AOT_MODEL_BARRIER;
     const int8_t *const x = y;
     avx2_tile_int8(tile, x, 0 - 1, 6, 4, 32, 8, 32, 1, 8, 8, 3);
-    for (int32_t row = 0; row < 4; ++row) {
+    for (int32_t row = 0; row < 4; row++) {
         avx2_depthwise_2_int8_raw_16_int8_v4_3_n128_127(tile + row * 48, 16, offsets, 5, weights, table,
             y + row * 32, 16, 16);
     }

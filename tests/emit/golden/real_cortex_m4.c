@@ -80,24 +80,24 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
 {
     AOT_MODEL_BARRIER;
     /* rows: first output, outputs, first input, first tap, taps */
-    static const int16_t rows[3][5] = {
+    static const struct { int16_t out, count, first, tap, taps; } rows[3] = {
         {0, 1, 0, 1, 2},
         {1, 2, 0, 0, 3},
         {3, 1, 2, 0, 2},
     };
     /* cols: first output, outputs, first input, first tap, taps */
-    static const int16_t cols[3][5] = {
+    static const struct { int16_t out, count, first, tap, taps; } cols[3] = {
         {0, 1, 0, 1, 2},
         {1, 2, 0, 0, 3},
         {3, 1, 2, 0, 2},
     };
-    for (int32_t r = 0; r < 3; ++r) {
-        for (int32_t s = 0; s < 3; ++s) {
-            const float *in = x + rows[r][2] * 4 + cols[s][2];
-            int32_t oy = rows[r][0];
-            int32_t ox = cols[s][0];
-            const int32_t ox_end = ox + cols[s][1];
-            for (int32_t left = rows[r][1] * cols[s][1]; left > 0; left -= 2) {
+    for (int32_t r = 0; r < 3; r++) {
+        for (int32_t s = 0; s < 3; s++) {
+            const float *in = x + rows[r].first * 4 + cols[s].first;
+            int32_t oy = rows[r].out;
+            int32_t ox = cols[s].out;
+            const int32_t ox_end = ox + cols[s].count;
+            for (int32_t left = rows[r].count * cols[s].count; left > 0; left -= 2) {
                 const int32_t y0 = oy;
                 const int32_t c0 = ox;
                 const float *const x0 = in;
@@ -105,9 +105,9 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                     ox += 1;
                     in += 1;
                     if (ox == ox_end) {
-                        ox = cols[s][0];
+                        ox = cols[s].out;
                         oy += 1;
-                        in += 4 - cols[s][1];
+                        in += 4 - cols[s].count;
                     }
                 }
                 const int32_t y1 = oy;
@@ -117,9 +117,9 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                     ox += 1;
                     in += 1;
                     if (ox == ox_end) {
-                        ox = cols[s][0];
+                        ox = cols[s].out;
                         oy += 1;
-                        in += 4 - cols[s][1];
+                        in += 4 - cols[s].count;
                     }
                 }
                 {
@@ -140,11 +140,11 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                     float acc1_5 = 0.0f;
                     float acc1_6 = 0.0f;
                     float acc1_7 = 0.0f;
-                    w += (rows[r][3] * 3 + cols[s][3]) * 24;
-                    for (int32_t ky = 0; ky < rows[r][4]; ++ky) {
+                    w += (rows[r].tap * 3 + cols[s].tap) * 24;
+                    for (int32_t ky = 0; ky < rows[r].taps; ky++) {
                         const float *a0 = x0 + ky * 4;
                         const float *a1 = x1 + ky * 4;
-                        for (int32_t kx = 0; kx < cols[s][4]; ++kx) {
+                        for (int32_t kx = 0; kx < cols[s].taps; kx++) {
                             {
                                 const float e0 = a0[0];
                                 const float e1 = a1[0];
@@ -233,7 +233,7 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                             a1 += 1;
                             w += 24;
                         }
-                        w += (3 - cols[s][4]) * 24;
+                        w += (3 - cols[s].taps) * 24;
                     }
                     y[y0 * 32 + c0 * 8] = aot_model_max_float32(acc0_0, 0.0f);
                     y[y0 * 32 + c0 * 8 + 1] = aot_model_max_float32(acc0_1, 0.0f);
@@ -266,24 +266,24 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
 {
     AOT_MODEL_BARRIER;
     /* rows: first output, outputs, first input, first tap, taps */
-    static const int16_t rows[3][5] = {
+    static const struct { int16_t out, count, first, tap, taps; } rows[3] = {
         {0, 1, 0, 1, 2},
         {1, 2, 0, 0, 3},
         {3, 1, 2, 0, 2},
     };
-    for (int32_t r = 0; r < 3; ++r) {
-        for (int32_t j = 0; j < rows[r][1]; ++j) {
-            const float *const row = x + rows[r][2] * 32 + j * 32;
-            const int32_t oy = rows[r][0] + j;
-            for (int32_t c = 0; c < 8; ++c) {
+    for (int32_t r = 0; r < 3; r++) {
+        for (int32_t j = 0; j < rows[r].count; j++) {
+            const float *const row = x + rows[r].first * 32 + j * 32;
+            const int32_t oy = rows[r].out + j;
+            for (int32_t c = 0; c < 8; c++) {
                 const float *w = weights + c * 9;
                 float acc0 = 0.0f;
                 float acc1 = 0.0f;
                 float acc2 = 0.0f;
                 float acc3 = 0.0f;
                 const float *a = row + c;
-                w += rows[r][3] * 3;
-                for (int32_t ky = 0; ky < rows[r][4]; ++ky) {
+                w += rows[r].tap * 3;
+                for (int32_t ky = 0; ky < rows[r].taps; ky++) {
                     const float w2 = w[2];
                     const float e3 = a[24];
                     acc2 = f32_fma(w2, e3, acc2);
@@ -320,10 +320,10 @@ static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
 {
     AOT_MODEL_BARRIER;
     const float *const row = x;
-    for (int32_t c = 0; c < 8; ++c) {
+    for (int32_t c = 0; c < 8; c++) {
         float acc0 = -INFINITY;
         const float *a = row + c;
-        for (int32_t ky = 0; ky < 4; ++ky) {
+        for (int32_t ky = 0; ky < 4; ky++) {
             const float e3 = a[24];
             acc0 = f32_max(acc0, e3);
             const float e2 = a[16];

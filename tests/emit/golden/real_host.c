@@ -73,24 +73,24 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
 {
     AOT_MODEL_BARRIER;
     /* rows: first output, outputs, first input, first tap, taps */
-    static const int16_t rows[3][5] = {
+    static const struct { int16_t out, count, first, tap, taps; } rows[3] = {
         {0, 1, 0, 1, 2},
         {1, 2, 0, 0, 3},
         {3, 1, 2, 0, 2},
     };
     /* cols: first output, outputs, first input, first tap, taps */
-    static const int16_t cols[3][5] = {
+    static const struct { int16_t out, count, first, tap, taps; } cols[3] = {
         {0, 1, 0, 1, 2},
         {1, 2, 0, 0, 3},
         {3, 1, 2, 0, 2},
     };
-    for (int32_t r = 0; r < 3; ++r) {
-        for (int32_t s = 0; s < 3; ++s) {
-            const float *in = x + rows[r][2] * 4 + cols[s][2];
-            int32_t oy = rows[r][0];
-            int32_t ox = cols[s][0];
-            const int32_t ox_end = ox + cols[s][1];
-            for (int32_t left = rows[r][1] * cols[s][1]; left > 0; left -= 4) {
+    for (int32_t r = 0; r < 3; r++) {
+        for (int32_t s = 0; s < 3; s++) {
+            const float *in = x + rows[r].first * 4 + cols[s].first;
+            int32_t oy = rows[r].out;
+            int32_t ox = cols[s].out;
+            const int32_t ox_end = ox + cols[s].count;
+            for (int32_t left = rows[r].count * cols[s].count; left > 0; left -= 4) {
                 const int32_t y0 = oy;
                 const int32_t c0 = ox;
                 const float *const x0 = in;
@@ -98,9 +98,9 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                     ox += 1;
                     in += 1;
                     if (ox == ox_end) {
-                        ox = cols[s][0];
+                        ox = cols[s].out;
                         oy += 1;
-                        in += 4 - cols[s][1];
+                        in += 4 - cols[s].count;
                     }
                 }
                 const int32_t y1 = oy;
@@ -110,9 +110,9 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                     ox += 1;
                     in += 1;
                     if (ox == ox_end) {
-                        ox = cols[s][0];
+                        ox = cols[s].out;
                         oy += 1;
-                        in += 4 - cols[s][1];
+                        in += 4 - cols[s].count;
                     }
                 }
                 const int32_t y2 = oy;
@@ -122,9 +122,9 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                     ox += 1;
                     in += 1;
                     if (ox == ox_end) {
-                        ox = cols[s][0];
+                        ox = cols[s].out;
                         oy += 1;
-                        in += 4 - cols[s][1];
+                        in += 4 - cols[s].count;
                     }
                 }
                 const int32_t y3 = oy;
@@ -134,9 +134,9 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                     ox += 1;
                     in += 1;
                     if (ox == ox_end) {
-                        ox = cols[s][0];
+                        ox = cols[s].out;
                         oy += 1;
-                        in += 4 - cols[s][1];
+                        in += 4 - cols[s].count;
                     }
                 }
                 {
@@ -145,13 +145,13 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                     __m256 acc1_0 = _mm256_set1_ps(0.0f);
                     __m256 acc2_0 = _mm256_set1_ps(0.0f);
                     __m256 acc3_0 = _mm256_set1_ps(0.0f);
-                    w += (rows[r][3] * 3 + cols[s][3]) * 24;
-                    for (int32_t ky = 0; ky < rows[r][4]; ++ky) {
+                    w += (rows[r].tap * 3 + cols[s].tap) * 24;
+                    for (int32_t ky = 0; ky < rows[r].taps; ky++) {
                         const float *a0 = x0 + ky * 4;
                         const float *a1 = x1 + ky * 4;
                         const float *a2 = x2 + ky * 4;
                         const float *a3 = x3 + ky * 4;
-                        for (int32_t kx = 0; kx < cols[s][4]; ++kx) {
+                        for (int32_t kx = 0; kx < cols[s].taps; kx++) {
                             {
                                 const __m256 w0 = f32x8_hold(_mm256_loadu_ps(w));
                                 const __m256 e0 = _mm256_set1_ps(a0[0]);
@@ -191,7 +191,7 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                             a3 += 1;
                             w += 24;
                         }
-                        w += (3 - cols[s][4]) * 24;
+                        w += (3 - cols[s].taps) * 24;
                     }
                     _mm256_storeu_ps(y + (y0 * 32 + c0 * 8), _mm256_max_ps(_mm256_set1_ps(0.0f), acc0_0));
                     if (left > 1) {
@@ -216,15 +216,15 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
 {
     AOT_MODEL_BARRIER;
     /* rows: first output, outputs, first input, first tap, taps */
-    static const int16_t rows[3][5] = {
+    static const struct { int16_t out, count, first, tap, taps; } rows[3] = {
         {0, 1, 0, 1, 2},
         {1, 2, 0, 0, 3},
         {3, 1, 2, 0, 2},
     };
-    for (int32_t r = 0; r < 3; ++r) {
-        for (int32_t j = 0; j < rows[r][1]; ++j) {
-            const float *const row = x + rows[r][2] * 32 + j * 32;
-            const int32_t oy = rows[r][0] + j;
+    for (int32_t r = 0; r < 3; r++) {
+        for (int32_t j = 0; j < rows[r].count; j++) {
+            const float *const row = x + rows[r].first * 32 + j * 32;
+            const int32_t oy = rows[r].out + j;
             {
                 const float *w = weights;
                 __m256 acc0 = _mm256_set1_ps(0.0f);
@@ -232,8 +232,8 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
                 __m256 acc2 = _mm256_set1_ps(0.0f);
                 __m256 acc3 = _mm256_set1_ps(0.0f);
                 const float *a = row;
-                w += rows[r][3] * 24;
-                for (int32_t ky = 0; ky < rows[r][4]; ++ky) {
+                w += rows[r].tap * 24;
+                for (int32_t ky = 0; ky < rows[r].taps; ky++) {
                     const __m256 w2 = _mm256_loadu_ps(w + 16);
                     const __m256 e3 = _mm256_loadu_ps(a + 24);
                     acc2 = _mm256_fmadd_ps(w2, e3, acc2);
@@ -274,7 +274,7 @@ static void real_02_max_pool_4x4(float *restrict y)
     {
         __m256 acc0 = _mm256_set1_ps(-INFINITY);
         const float *a = row;
-        for (int32_t ky = 0; ky < 4; ++ky) {
+        for (int32_t ky = 0; ky < 4; ky++) {
             const __m256 e3 = _mm256_loadu_ps(a + 24);
             acc0 = _mm256_max_ps(acc0, e3);
             const __m256 e2 = _mm256_loadu_ps(a + 16);
@@ -327,7 +327,7 @@ static void real_03_matmul(const float *restrict x, const float *restrict weight
         {
             float done[1][8];
             _mm256_storeu_ps(done[0], acc0_0);
-            for (int32_t l = 0; l < 4; ++l) {
+            for (int32_t l = 0; l < 4; l++) {
                 y[l] = done[0][l];
             }
         }

@@ -67,17 +67,17 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
     float *restrict zeros, float *restrict cell, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t n = 0; n < 1; ++n) {
+    for (int32_t n = 0; n < 1; n++) {
         const float *h = zeros;
         memset(zeros, 0, 4 * sizeof(*zeros));
         float *const c = cell;
         memset(c, 0, 4 * sizeof(*c));
-        for (int32_t s = 0; s < 5; ++s) {
+        for (int32_t s = 0; s < 5; s++) {
             const int32_t t = s;
             const float *const xt = x + t * 3 + n * 3;
             float *const next = y + t * 4 + n * 4;
             const float *w0k = w0;
-            for (int32_t p = 0; p < 1; ++p) {
+            for (int32_t p = 0; p < 1; p++) {
                 float a0_0 = b0[p * 16];
                 float a0_1 = b0[p * 16 + 1];
                 float a0_2 = b0[p * 16 + 2];
@@ -94,7 +94,7 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
                 float a3_1 = b0[p * 16 + 13];
                 float a3_2 = b0[p * 16 + 14];
                 float a3_3 = b0[p * 16 + 15];
-                for (int32_t k = 0; k < 3; ++k) {
+                for (int32_t k = 0; k < 3; k++) {
                     const float v = xt[k];
                     a0_0 += w0k[0] * v;
                     a0_1 += w0k[1] * v;
@@ -114,7 +114,7 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
                     a3_3 += w0k[15] * v;
                     w0k += 16;
                 }
-                for (int32_t k = 0; k < 4; ++k) {
+                for (int32_t k = 0; k < 4; k++) {
                     const float v = h[k];
                     a0_0 += w0k[0] * v;
                     a0_1 += w0k[1] * v;

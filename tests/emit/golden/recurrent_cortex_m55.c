@@ -57,22 +57,22 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
     float *restrict zeros, float *restrict cell, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t n = 0; n < 1; ++n) {
+    for (int32_t n = 0; n < 1; n++) {
         const float *h = zeros;
         memset(zeros, 0, 4 * sizeof(*zeros));
         float *const c = cell;
         memset(c, 0, 4 * sizeof(*c));
-        for (int32_t s = 0; s < 5; ++s) {
+        for (int32_t s = 0; s < 5; s++) {
             const int32_t t = s;
             const float *const xt = x + t * 3 + n * 3;
             float *const next = y + t * 4 + n * 4;
             const float *w0k = w0;
-            for (int32_t p = 0; p < 1; ++p) {
+            for (int32_t p = 0; p < 1; p++) {
                 float32x4_t a0_0 = vldrwq_f32(b0 + p * 16);
                 float32x4_t a1_0 = vldrwq_f32(b0 + p * 16 + 4);
                 float32x4_t a2_0 = vldrwq_f32(b0 + p * 16 + 8);
                 float32x4_t a3_0 = vldrwq_f32(b0 + p * 16 + 12);
-                for (int32_t k = 0; k < 3; ++k) {
+                for (int32_t k = 0; k < 3; k++) {
                     const float v = xt[k];
                     a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
                     a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
@@ -80,7 +80,7 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
                     a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
                     w0k += 16;
                 }
-                for (int32_t k = 0; k < 4; ++k) {
+                for (int32_t k = 0; k < 4; k++) {
                     const float v = h[k];
                     a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
                     a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);

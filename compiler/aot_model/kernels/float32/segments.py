@@ -34,7 +34,7 @@ class Segments:
         rows = [[int(getattr(g, field)) for field in fields] for g in self.axis.segments]
         ctype = "int16_t" if max(map(max, rows)) < 2**15 else "int32_t"
         text.line(f"/* {self.name}: {', '.join(_TITLES[: len(fields)])} */")
-        text.line(f"static const {ctype} {self.name}[{len(rows)}][{len(fields)}] = {{")
+        text.line(f"static const struct {{ {ctype} {', '.join(fields)}; }} {self.name}[{len(rows)}] = {{")
         for row in rows:
             text.line("    {" + ", ".join(map(str, row)) + "},")
         text.line("};")
@@ -42,7 +42,7 @@ class Segments:
     def _field(self, field: str) -> str:
         if self.number < 2:
             return str(getattr(self.axis.segments[0], field))
-        return f"{self.name}[{self.var}][{_FIELDS.index(field)}]"
+        return f"{self.name}[{self.var}].{field}"
 
     @property
     def out(self) -> str:

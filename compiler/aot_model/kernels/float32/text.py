@@ -33,7 +33,7 @@ class CText:
         if not needed:
             yield
             return
-        advance = f"++{var}" if step == 1 else f"{var} += {step}"
+        advance = f"{var}++" if step == 1 else f"{var} += {step}"
         with self.block(f"for (int32_t {var} = 0; {var} < {count}; {advance})"):
             yield
 

@@ -14,10 +14,9 @@ Two row pairs are kept: a step fills one, then writes outputs, so the output may
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
+from aot_model.c.helpers import named_by_text
 from aot_model.c.words import counted
 
 from ...ir.admissible import ANYTHING
@@ -204,8 +203,7 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
 #endif
 }}
 """
-    digest = hashlib.sha256(body.encode()).hexdigest()[:6]
-    name = f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}_{digest}"
+    name = named_by_text(f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}", body)
     comment = (f"/* {counted(rows, 'row')} of {counted(s.out_w, 'output')}, {counted(s.out_c, 'channel')}; "
                "x: row pairs, w: one past the "
                "leading zeros. */\n")

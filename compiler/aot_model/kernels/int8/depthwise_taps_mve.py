@@ -8,10 +8,11 @@ ring of padded rows, which also lets the output overwrite the input.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
+
+from aot_model.c.helpers import named_by_text
 
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -204,8 +205,7 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
 #endif
 }}
 """
-    digest = hashlib.sha256(body.encode()).hexdigest()[:6]
-    name = f"aot_mve_depthwise_t{s.kernel_h * s.kernel_w}_c{s.out_c}_{digest}"
+    name = named_by_text(f"aot_mve_depthwise_t{s.kernel_h * s.kernel_w}_c{s.out_c}", body)
     comment = (f"/* One row of {s.out_w} outputs, {s.in_c} channels, {s.kernel_h} x {s.kernel_w} taps at "
                "given offsets. */\n")
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)

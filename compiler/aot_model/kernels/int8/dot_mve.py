@@ -12,11 +12,11 @@ only: a rest of at most 4 or 8 is multiplied in 32- or 16-bit lanes, which load 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.helpers import named_by_text
 from aot_model.c.words import counted
 
 from .mve import asm_lines, clobbers
@@ -115,8 +115,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
 {twin}#endif
 }}
 """
-    digest = hashlib.sha256((", ".join(parameters) + body).encode()).hexdigest()[:6]
-    name = f"aot_mve_dot_{pixels}x{block}_k{padded}_{digest}"
+    name = named_by_text(f"aot_mve_dot_{pixels}x{block}_k{padded}", ", ".join(parameters) + body)
     comment = (f"/* {counted(pixels, 'pixel')} x all channels, {padded} deep, {counted(block, 'channel')} at "
                "a time. */\n")
     text = f"{comment}AOT_MODEL_NOINLINE static void {name}({', '.join(parameters)})\n{body}"

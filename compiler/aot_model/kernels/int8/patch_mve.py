@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
+
+from aot_model.c.helpers import named_by_text
 
 from ..base import ConvShape
 
@@ -84,7 +85,7 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
     else:
         body += f"    const int8_t *from = x + iy * {row} + ix * {s.in_c};\n" + inside.replace(
             "        ", "    ") + "}\n"
-    name = f"aot_mve_patch_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
+    name = named_by_text("aot_mve_patch", body)
     comment = f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox). */\n"
     text = (f"{comment}AOT_MODEL_INLINE void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t "
             f"ox)\n{body}")

@@ -8,8 +8,7 @@ ceil(log2 n) - 1. That is exact: with a = |sum| + n/2 <= 128.5 n and e = M n - 2
 
 from __future__ import annotations
 
-import hashlib
-
+from aot_model.c.helpers import named_by_text
 from aot_model.c.words import counted
 
 from ..base import ConvShape, KernelCode, Scratch, Tail
@@ -142,8 +141,7 @@ def _pool(s: ConvShape, kind: str, window: str, tail: Tail | None) -> KernelCode
     """Loops over the outputs around `window`, which reduces rows x columns at x to one pixel at y."""
     if not applicable(s):
         raise ValueError(f"not for the Helium pooling: {s}")
-    digest = hashlib.sha256(window.encode()).hexdigest()[:6]
-    name = f"aot_mve_{kind}_c{s.in_c}_{digest}"
+    name = named_by_text(f"aot_mve_{kind}_c{s.in_c}", window)
     text = f"""\
 /* The {kind} of rows x columns pixels of {counted(s.in_c, 'channel')}. */
 AOT_MODEL_OPAQUE static void {name}(const int8_t *x, int32_t rows, int32_t columns, int8_t *y)

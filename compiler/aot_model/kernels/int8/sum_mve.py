@@ -13,10 +13,11 @@ bounds the offset from one side, so the offset is found or shown not to exist.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
+
+from aot_model.c.helpers import named_by_text
 
 from .mve import asm_lines
 from .requantise_mve import HEADER
@@ -147,7 +148,7 @@ def row_kernel(form: Affine) -> RowSum:
 #endif
 }}
 """
-    name = f"aot_mve_sum_{hashlib.sha256(body.encode()).hexdigest()[:6]}"
+    name = named_by_text("aot_mve_sum", body)
     comment = "/* The sum of two rows of quantised values; the factors are proven on all pairs. */\n"
     text = (f"{comment}AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, "
             f"int32_t n)\n{body}")
