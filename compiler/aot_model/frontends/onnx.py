@@ -30,7 +30,13 @@ from aot_model.frontends.onnx_checks import (
     type_problem,
 )
 from aot_model.frontends.onnx_file import load_external, read_proto
-from aot_model.frontends.onnx_functions import function_body, has_function, operand_problem
+from aot_model.frontends.onnx_functions import (
+    function_body,
+    has_function,
+    local_body,
+    local_functions,
+    operand_problem,
+)
 from aot_model.frontends.onnx_gradient import gradient
 from aot_model.frontends.onnx_inputs import InputBinder, dimension_name
 from aot_model.frontends.onnx_opsets import modernise
@@ -87,6 +93,7 @@ class Importer:
         self.where = where
         self.notes: list[str] = []
         self.opsets = {o.domain: o.version for o in proto.opset_import}
+        self.functions = local_functions(proto)
         self.problems: list[Problem] = []
         self.binder = InputBinder(bindings, self._problem, self._dtype)
         self.strings = string_type(bindings.string_bytes)
@@ -164,9 +171,7 @@ class Importer:
         while pending:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
-                if _label(domain, node.op_type) not in ("Constant", *HANDLERS) and self._class(
-                        domain, node.op_type) is None and not has_function(domain, node.op_type,
-                                                                           self.version(domain)):
+                if not self._knows(node, domain):
                     missing.setdefault(printable(_label(domain, node.op_type)), []).append(
                         printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
@@ -175,6 +180,13 @@ class Importer:
                                for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
             self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
         self._raise()
+
+    def _knows(self, node: onnx.NodeProto, domain: str) -> bool:
+        """Whether there is a rule, an operator or a function for a node."""
+        return (_label(domain, node.op_type) in ("Constant", *HANDLERS)
+                or (node.domain, node.op_type, node.overload) in self.functions
+                or self._class(domain, node.op_type) is not None
+                or has_function(domain, node.op_type, self.version(domain)))
 
     def version(self, domain: str) -> int:
         """The opset version of a domain that holds for the nodes at hand."""
@@ -211,7 +223,9 @@ class Importer:
         return [scope[info.name] for info in source.output if info.name in scope]
 
     def _check_declared(self, info: onnx.ValueInfoProto, value: Value) -> None:
-        """The type that the file declares for an output must be the one that follows from the inputs."""
+        """The element type that the file declares for an output must be the one that follows from the inputs.
+        Exporters declare wrong shapes, which ONNX Runtime takes as they are.
+        """
         declared = info.type.tensor_type
         if info.type.WhichOneof("value") != "tensor_type" or not isinstance(
                 value, Value) or value in self.sizes.shapes:
@@ -224,12 +238,13 @@ class Importer:
                                  or any(d not in (None, n) for d, n in zip(dims, value.shape, strict=True)))
         dtype = self._dtype(declared.elem_type,
                             f"output '{printable(info.name)}'") if declared.elem_type else None
-        if wrong_shape or (dtype is not None and dtype is not value.dtype):
-            shape = ["?" if d is None else d for d in dims] if declared.HasField("shape") else ""
-            said = f"{dtype.label if dtype else 'tensor'}{shape}"
-            self._problem("E301",
-                          f"output '{printable(info.name)}' is declared {said}, but computed as {value.type}",
+        shape = ["?" if d is None else d for d in dims] if declared.HasField("shape") else ""
+        said = f"output '{printable(info.name)}' is declared {dtype.label if dtype else 'tensor'}{shape}"
+        if dtype is not None and dtype is not value.dtype:
+            self._problem("E301", f"{said}, but computed as {value.type}",
                           hint="export the model anew, or correct its declaration")
+        elif wrong_shape:  # as ONNX Runtime, which computes what follows from the inputs
+            self.notes.append(f"{said}, but is {value.type}, which follows from the inputs")
 
     def _dtype(self, code: int, what: str) -> DType | None:
         try:
@@ -276,6 +291,9 @@ class Importer:
         inputs = [scope[n] if n else None for n in proto.input]
         while inputs and inputs[-1] is None:
             inputs.pop()
+        if (proto.domain, proto.op_type, proto.overload) in self.functions:
+            self._function(proto, graph, scope, inputs)
+            return
         domain = "" if proto.domain in AI_ONNX else proto.domain
         why = type_problem(proto, domain, self.version(domain),
                            [v.dtype if isinstance(v, Value) else None for v in inputs])
@@ -345,7 +363,8 @@ class Importer:
     def _function(self, proto: onnx.NodeProto, graph: Graph, scope: Scope,
                   inputs: list[Value | None]) -> None:
         """The nodes of an operator that ONNX defines by a function, in the operator's place."""
-        body = function_body(proto, self.version(proto.domain), inputs)
+        own = self.functions.get((proto.domain, proto.op_type, proto.overload))
+        body = local_body(proto, own) if own else function_body(proto, self.version(proto.domain), inputs)
         if body is None:
             self._problem("E201", "the operator is not supported", proto, _nearest(proto.op_type))
             return

@@ -70,6 +70,19 @@ def function_body(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | 
     return Body(nodes, tuple(function.input), tuple(function.output), opsets)
 
 
+def local_functions(model: onnx.ModelProto) -> dict[tuple[str, str, str], onnx.FunctionProto]:
+    """The model's own functions that stayed functions: those of another opset than the model's."""
+    return {(f.domain, f.name, f.overload): f for f in model.functions}
+
+
+def local_body(proto: onnx.NodeProto, function: onnx.FunctionProto) -> Body:
+    """A function of the model, for one of its calls."""
+    given = {a.name: a for a in (*function.attribute_proto, *proto.attribute)}
+    opsets = {o.domain: o.version for o in function.opset_import}
+    return Body(tuple(_bound(n, given) for n in function.node), tuple(function.input), tuple(function.output),
+                opsets)
+
+
 def operand_problem(operator: str, inputs: Sequence[Value | None]) -> str | None:
     """What the specification asks of operands and the function does not look at; None when all fit."""
     if operator in ("NegativeLogLikelihoodLoss",

@@ -113,6 +113,47 @@ class LogSoftmax(Softmax):
         return [build(op("Sub"), shifted, build(op("Log"), total))]
 
 
+@operator("ReduceLogSumExp")
+class ReduceLogSumExp(Operator):
+    """log(sum(exp(x))) over axes, with the largest element taken out of the sum, which would overflow."""
+
+    keepdims: int = 1
+    noop_with_empty_axes: int = 0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return OPERATORS["", "ReduceSum"](self.keepdims, self.noop_with_empty_axes).infer(inputs)  # type: ignore[call-arg]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        given, axes = required(inputs), inputs[1] if len(inputs) > 1 else None
+        x = given if given.dtype.is_float else build(Cast(DType.FLOAT64), given)
+
+        def reduced(name: str, v: Value) -> Value:
+            return build(OPERATORS["", name](1, self.noop_with_empty_axes), v, axes)  # type: ignore[call-arg]
+
+        largest = reduced("ReduceMax", x)
+        infinite = build(OPERATORS["", "IsInf"](), largest)
+        largest = build(op("Where"), infinite, scalar(build, 0, x.dtype), largest)
+        total = reduced("ReduceSum", build(op("Exp"), build(op("Sub"), x, largest)))
+        y = build(op("Add"), build(op("Log"), total), largest)
+        shape = self.infer(inputs)[0].shape
+        y = y if y.shape == shape else build(ReshapeTo(shape), y)
+        return [y if y.dtype is given.dtype else build(Cast(given.dtype), y)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, constants = _draw(2, 3, 4), frozenset({1})
+        large = _draw(3, 4) * 100
+        large[0, 0], large[1, 2], large[2, 1] = -np.inf, np.inf, np.nan
+        return [
+            *(Sample((x, np.asarray(a, np.int64)), {"keepdims": k}, constants)
+              for a in ((1,), (0, -1), ()) for k in (0, 1)),
+            Sample((x,)),
+            Sample((large, np.asarray([1], np.int64)), {}, constants),
+            Sample((x.astype(np.float64),), {"keepdims": 0}),
+            Sample((x, np.asarray([], np.int64)), {"noop_with_empty_axes": 1}, constants),
+        ]
+
+
 @operator("BatchNormalization")
 class BatchNormalization(Operator):
     """(x - mean) / sqrt(var + epsilon) * scale + b for each channel (axis 1).
