@@ -47,6 +47,8 @@ class Buffer:
     """Of a constant: what its elements must be where it is read from a file of parameters."""
     code: bool = False
     """Of a constant: whether it is part of the program, and never in a file of parameters."""
+    layout: str = ""
+    """Of a constant: the order of its elements, where it is not that of the type's axes."""
 
     def __post_init__(self) -> None:
         # 64-bit elements need more than a word's alignment

@@ -81,6 +81,8 @@ class Packed:
     """Part of the program rather than a parameter of it: it stays in the C file, whatever becomes of
     parameters.
     """
+    layout: str = ""
+    """The order of its elements, in words for who reads the C file."""
 
 
 @dataclass(frozen=True)

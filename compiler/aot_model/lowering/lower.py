@@ -186,7 +186,8 @@ class Lowering:
                                        Role.CONSTANT,
                                        np.ascontiguousarray(data),
                                        align,
-                                       code=packed.code)
+                                       code=packed.code,
+                                       layout=packed.layout)
         found = self._packed[key]
         found.admissible += observed(data) if packed.admissible is None else packed.admissible
         return found

@@ -46,7 +46,7 @@
 
 /* ---- constants: 60 bytes; their values are at the end of this file ---- */
 
-/* dense_weights: float32[15] */
+/* dense_weights: float32[15]; for each block of channels: bias, if any; for each tap those of the block */
 static const float dense_c_dense_weights[15];
 
 static inline float f32_fma(float a, float b, float acc)

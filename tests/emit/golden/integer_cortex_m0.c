@@ -66,28 +66,30 @@
 
 /* ---- constants: 784 bytes; their values are at the end of this file ---- */
 
-/* conv_weights: int8[216] */
+/* conv_weights: int8[216]; for each 2 channels: for each tap those of each channel */
 static const int8_t integer_c_conv_weights[216] AOT_MODEL_ALIGNED(4);
 
-/* conv_requantisation: int32[24] */
+/* conv_requantisation: int32[24]; for each channel: start value of the sums, numbers of the requantisation */
 static const int32_t integer_c_conv_requantisation[24];
 
 /* depthwise_weights: int8[72] */
 static const int8_t integer_c_depthwise_weights[72] AOT_MODEL_ALIGNED(4);
 
-/* depthwise_requantisation: int32[24] */
+/* depthwise_requantisation: int32[24]; for each channel: start value of the sums, numbers of the
+ * requantisation */
 static const int32_t integer_c_depthwise_requantisation[24];
 
 /* pool_weights: int8[128] */
 static const int8_t integer_c_pool_weights[128] AOT_MODEL_ALIGNED(4);
 
-/* pool_requantisation: int32[24] */
+/* pool_requantisation: int32[24]; for each channel: start value of the sums, numbers of the requantisation */
 static const int32_t integer_c_pool_requantisation[24];
 
-/* dense_weights: int8[32] */
+/* dense_weights: int8[32]; for each 2 channels: for each tap those of each channel */
 static const int8_t integer_c_dense_weights[32] AOT_MODEL_ALIGNED(4);
 
-/* dense_requantisation: int32[12] */
+/* dense_requantisation: int32[12]; for each channel: start value of the sums, numbers of the
+ * requantisation */
 static const int32_t integer_c_dense_requantisation[12];
 
 /* The rule for one accumulator; constants = {multiplier, shift}. */

@@ -63,22 +63,25 @@
 
 /* ---- constants: 752 bytes; their values are at the end of this file ---- */
 
-/* conv_weights: int32[64] */
+/* conv_weights: int32[64]; for each pair of channels a, b: two start values of the sums; two taps in a
+ * word, as 256 * a + b in each half */
 static const int32_t integer_c_conv_weights[64];
 
 /* conv_requantisation: int32[16] */
 static const int32_t integer_c_conv_requantisation[16];
 
-/* depthwise_weights: int32[32] */
+/* depthwise_weights: int32[32]; for each channel: start value of the sums, taps, numbers of the
+ * requantisation */
 static const int32_t integer_c_depthwise_weights[32];
 
-/* pool_weights: int32[40] */
+/* pool_weights: int32[40]; for each channel: start value of the sums, taps, numbers of the requantisation */
 static const int32_t integer_c_pool_weights[40];
 
 /* pool_requantisation: int32[16] */
 static const int32_t integer_c_pool_requantisation[16];
 
-/* dense_weights: int32[12] */
+/* dense_weights: int32[12]; for each four rows: start values of the sums; for each four inputs, two rows
+ * and two inputs in a word; numbers of the requantisation */
 static const int32_t integer_c_dense_weights[12];
 
 /* dense_requantisation: int32[8] */

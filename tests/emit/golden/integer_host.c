@@ -52,13 +52,14 @@
 
 /* ---- constants: 1,400 bytes; their values are at the end of this file ---- */
 
-/* conv_weights: int8[240] */
+/* conv_weights: int8[240]; for each block of channels: for each row of taps, for each 2 taps those of each
+ * channel */
 static const int8_t integer_c_conv_weights[240] AOT_MODEL_ALIGNED(32);
 
 /* conv_table: int32[24] */
 static const int32_t integer_c_conv_table[24] AOT_MODEL_ALIGNED(32);
 
-/* depthwise_weights: int8[160] */
+/* depthwise_weights: int8[160]; for each 16 channels: for each two taps those of each channel */
 static const int8_t integer_c_depthwise_weights[160] AOT_MODEL_ALIGNED(32);
 
 /* depthwise_table: int32[48] */
@@ -67,7 +68,7 @@ static const int32_t integer_c_depthwise_table[48] AOT_MODEL_ALIGNED(32);
 /* depthwise_offsets: int32[10] */
 static const int32_t integer_c_depthwise_offsets[10];
 
-/* pool_weights: int8[256] */
+/* pool_weights: int8[256]; for each 16 channels: for each two taps those of each channel */
 static const int8_t integer_c_pool_weights[256] AOT_MODEL_ALIGNED(32);
 
 /* pool_table: int32[48] */
@@ -76,7 +77,8 @@ static const int32_t integer_c_pool_table[48] AOT_MODEL_ALIGNED(32);
 /* pool_offsets: int32[16] */
 static const int32_t integer_c_pool_offsets[16];
 
-/* dense_weights: int8[64] */
+/* dense_weights: int8[64]; for each block of channels: for each row of taps, for each 2 taps those of each
+ * channel */
 static const int8_t integer_c_dense_weights[64] AOT_MODEL_ALIGNED(32);
 
 /* dense_table: int32[24] */

@@ -46,13 +46,13 @@
 
 /* ---- constants: 1,280 bytes; their values are at the end of this file ---- */
 
-/* conv_weights: float32[216] */
+/* conv_weights: float32[216]; for each block of channels: bias, if any; for each tap those of the block */
 static const float real_c_conv_weights[216] AOT_MODEL_ALIGNED(16);
 
 /* depthwise_weights: float32[72] */
 static const float real_c_depthwise_weights[72] AOT_MODEL_ALIGNED(16);
 
-/* dense_weights: float32[32] */
+/* dense_weights: float32[32]; for each block of channels: bias, if any; for each tap those of the block */
 static const float real_c_dense_weights[32] AOT_MODEL_ALIGNED(16);
 
 /* ---- layers ---- */

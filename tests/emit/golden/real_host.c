@@ -47,13 +47,13 @@
 
 /* ---- constants: 1,408 bytes; their values are at the end of this file ---- */
 
-/* conv_weights: float32[216] */
+/* conv_weights: float32[216]; for each block of channels: bias, if any; for each tap those of the block */
 static const float real_c_conv_weights[216] AOT_MODEL_ALIGNED(32);
 
 /* depthwise_weights: float32[72] */
 static const float real_c_depthwise_weights[72] AOT_MODEL_ALIGNED(32);
 
-/* dense_weights: float32[64] */
+/* dense_weights: float32[64]; for each block of channels: bias, if any; for each tap those of the block */
 static const float real_c_dense_weights[64] AOT_MODEL_ALIGNED(32);
 
 static inline __m256 f32x8_hold(__m256 a)

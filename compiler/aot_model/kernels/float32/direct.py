@@ -181,7 +181,11 @@ class DirectConvolution:
         order = "; channels outside" if channels_outside else ""
         return KernelCode(
             body=body,
-            constants=(Packed("weights", self.pack(block), 4 * self.dialect.lanes),),
+            constants=(Packed("weights",
+                              self.pack(block),
+                              4 * self.dialect.lanes,
+                              layout="for each block of channels: bias, if any; for each tap those of the "
+                              "block"),),
             includes=self.dialect.includes,
             helpers=self.dialect.helpers(body),
             slack=None if channels_outside else self.slack(block),

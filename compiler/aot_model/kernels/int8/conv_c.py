@@ -16,6 +16,7 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import (
+    ROWS,
     admissible_rows,
     finish_c,
     requantise_helper,
@@ -84,8 +85,12 @@ def conv(
     constants = [
         Packed("weights",
                np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed),
-               admissible=ANYTHING),
-        Packed("requantisation", wrapped(table.reshape(-1)), admissible=admissible_rows(rq, width, room)),
+               admissible=ANYTHING,
+               layout=f"for each {channels} channels: for each tap those of each channel" * (channels > 1)),
+        Packed("requantisation",
+               wrapped(table.reshape(-1)),
+               admissible=admissible_rows(rq, width, room),
+               layout=ROWS),
     ]
     scratch: list[Scratch] = []
     x_type, out = f"{quant.x_dtype}_t", f"{quant.out_dtype}_t"

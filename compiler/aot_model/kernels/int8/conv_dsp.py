@@ -69,7 +69,7 @@ def conv(
     body = _Body(shape, quant, patch, separate, stream.requantise.form == "raw", tail, flat, assemble)
     run, run_text = run_helper(shape, quant) if assemble else ("", "")
     helpers = [kernel_text, expand_text, *([run_text] if assemble else [])]
-    constants = [Packed("weights", stream.words, admissible=ANYTHING)]
+    constants = [Packed("weights", stream.words, admissible=ANYTHING, layout=stream.layout)]
     if body.raw:
         requantise, text = requantise_helper(quant)
         helpers.append(text)

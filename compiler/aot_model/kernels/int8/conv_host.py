@@ -188,7 +188,9 @@ def conv(
     tiles = tile_helpers(v, quant.x_dtype, dialect)
     helpers = [*tiles, *finishes, *texts.values()]
     return KernelCode(body=dialect.named(body),
-                      constants=(Packed("weights", np.concatenate(packed), 32, ANYTHING),
+                      constants=(Packed("weights", np.concatenate(packed), 32, ANYTHING,
+                                        layout=f"for each block of channels: for each row of taps, for each "
+                                        f"{dialect.group} taps those of each channel"),
                                  Packed("table", np.concatenate(entries), 32, admissible_entries(rq,
                                                                                                  entries))),
                       scratch=loops.scratch(),

@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels
-from .dot_mve import dot, pack
+from .dot_mve import LAYOUT, dot, pack
 from .patch_mve import patch_copier
 from .requantise_mve import HEADER, fold_zero_point, requantiser, supports
 from .spec import QuantSpec
@@ -65,7 +65,7 @@ def conv(
         sizes = f"{pixels}, {depth}, {kernel.depth}, {shape.out_c}"
         return KernelCode(
             body=f"aot_mve_pointwise({kernel.name}, {sizes}, patch, x, w, y);\n",
-            constants=(Packed("w", pack(matrix, rq, 4), admissible=ANYTHING),),
+            constants=(Packed("w", pack(matrix, rq, 4), admissible=ANYTHING, layout=LAYOUT),),
             scratch=(Scratch("patch", 2 * kernel.depth),),
             includes=INCLUDES,
             helpers=(kernel.text,),
@@ -78,7 +78,7 @@ def conv(
         scratch.append(Scratch("row", 2 * shape.out_c))
     return KernelCode(
         body=_body(shape, kernel.name, kernel.depth, patch.name, tail),
-        constants=(Packed("w", pack(matrix, rq, 4), admissible=ANYTHING),),
+        constants=(Packed("w", pack(matrix, rq, 4), admissible=ANYTHING, layout=LAYOUT),),
         scratch=tuple(scratch),
         includes=INCLUDES,
         helpers=(*patch.helpers, kernel.text, *tail_helpers(tail)),

@@ -56,8 +56,14 @@ def depthwise3x3(
     if tail is not None:
         scratch.append(Scratch("row", step * s.out_w * s.out_c))
     constants = [
-        Packed("w", _pack(matrix), admissible=ANYTHING),
-        Packed("k", np.stack([rq.bias, rq.multiplier], 1).astype(np.int32), admissible=ANYTHING)
+        Packed("w",
+               _pack(matrix),
+               admissible=ANYTHING,
+               layout="for each channel: a word of zeros, three of a column of taps and a zero each"),
+        Packed("k",
+               np.stack([rq.bias, rq.multiplier], 1).astype(np.int32),
+               admissible=ANYTHING,
+               layout="for each channel: bias, multiplier")
     ]
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))

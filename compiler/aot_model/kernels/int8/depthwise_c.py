@@ -14,6 +14,7 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import (
+    ROWS,
     admissible_rows,
     finish_c,
     requantise_helper,
@@ -113,7 +114,8 @@ def depthwise(
         constants=(Packed("weights", np.ascontiguousarray(grid).reshape(-1), admissible=ANYTHING),
                    Packed("requantisation",
                           wrapped(table.reshape(-1)),
-                          admissible=admissible_rows(rq, width, room)),
+                          admissible=admissible_rows(rq, width, room),
+                          layout=ROWS),
                    ),
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),

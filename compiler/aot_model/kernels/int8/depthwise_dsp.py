@@ -75,7 +75,8 @@ def depthwise(
         Packed("weights",
                np.concatenate(rows),
                admissible=ANYTHING if rq.form == "raw" or rq.uniform_shift else
-               (Range(0, 31, words - 1, words),))
+               (Range(0, 31, words - 1, words),),
+               layout="for each channel: start value of the sums, taps, numbers of the requantisation")
     ]
     scratch = [Scratch("plane", 2 * plane.length * plane.lines, 4, "int16_t")]
     if results:

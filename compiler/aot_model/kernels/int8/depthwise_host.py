@@ -124,7 +124,11 @@ def depthwise(
     return KernelCode(
         body=AVX2.named(body),
         constants=(
-            Packed("weights", np.concatenate(packed), 32, ANYTHING),
+            Packed("weights",
+                   np.concatenate(packed),
+                   32,
+                   ANYTHING,
+                   layout=f"for each {BLOCK} channels: for each two taps those of each channel"),
             Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)),
             Packed("offsets", offsets, 4),
         ),

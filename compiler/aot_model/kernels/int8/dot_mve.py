@@ -24,6 +24,8 @@ from .requantise_mve import Requantiser
 
 ACCUMULATORS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "r14")
 UNROLL = 8
+LAYOUT = ("for each block of channels: for each 16 inputs those of each channel; numbers of the "
+          "requantisation")
 STRAIGHT = 12
 """Deepest block, in chunks, that is written without a loop."""
 

@@ -106,6 +106,10 @@ def finish_c(rq: Requantise, out_dtype: str, constants: str) -> list[str]:
     return [f"const int32_t {line}" if line.startswith("sign =") else line for line in lines]
 
 
+ROWS = "for each channel: start value of the sums, numbers of the requantisation"
+"""Layout of the rows that admissible_rows is about."""
+
+
 def admissible_rows(rq: Requantise, width: int, room: int | None) -> Ranges:
     """Of a table of rows {start of the sum, requantisation}: starts are not larger than `room`, where sums
     are signed.

@@ -197,7 +197,11 @@ def fully_connected(
 
     raw = rq.form == "raw"
     kernel, text = row_kernel(rq, joined, quant, expanded, shared)
-    helpers, constants, scratch = [text], [Packed("weights", stream, admissible=ANYTHING)], []
+    helpers, constants, scratch = [text], [
+        Packed("weights", stream, admissible=ANYTHING,
+               layout="for each four rows: start values of the sums; for each four inputs, two rows and two "
+               "inputs in a word; numbers of the requantisation")
+    ], []
     lines = []
     source = "x"
     if expanded:

@@ -8,7 +8,7 @@ from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from .conv_mve import INCLUDES, conv, tail_helpers, tail_loop
 from .conv_mve import applicable as conv_applicable
-from .dot_mve import chunk_widths, dot, pack
+from .dot_mve import LAYOUT, chunk_widths, dot, pack
 from .patch_mve import copy_statements
 from .requantise_mve import fold_zero_point, requantiser
 from .spec import QuantSpec
@@ -55,7 +55,7 @@ def fully_connected(
         body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail)
     return KernelCode(
         body=body,
-        constants=(Packed("w", pack(matrix, rq, block), admissible=ANYTHING),),
+        constants=(Packed("w", pack(matrix, rq, block), admissible=ANYTHING, layout=LAYOUT),),
         scratch=tuple(scratch),
         includes=INCLUDES,
         helpers=(kernel.text, *tail_helpers(tail)),

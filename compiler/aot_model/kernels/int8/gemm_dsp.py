@@ -53,6 +53,12 @@ class PairStream:
     """[n, 2] output channels of each pair; an odd count ends with a pair that repeats one channel."""
     pair_words: int
 
+    @property
+    def layout(self) -> str:
+        return ("for each pair of channels a, b: two start values of the sums; two taps in a word, as "
+                f"{'256 * a + b' if self.joined else 'the bytes b, a'} in each half"
+                f"{'' if self.requantise.form == 'raw' else '; numbers of the requantisation'}")
+
 
 def to_words(half: Int64) -> npt.NDArray[np.int32]:
     """Pairs of halfwords [..., 2] as words, the first one in the low half."""
