@@ -9,10 +9,10 @@ strings; in ops/, kernels/, passes/ and arithmetic/fixed_point.py, apart from do
 messages, samples and references.
 
 Stages, cheap ones first, the first failure ends it:
-1. test files that take seconds and are about the module (mutation/relevant.py);
-2. the rows of the conformance suite and of the kernels' table that execute its line. A row whose C is the
+1. the rows of the conformance suite and of the kernels' table that execute its line. A row whose C is the
    same as before cannot tell; one that is refused, does not compile or gives other numbers than its oracles
    catches it;
+2. test files that take seconds and are about the module (mutation/relevant.py), of passes/ before all else;
 3. of kernels/: all layers that the module may touch: other numbers, more instructions, memory beyond
    a buffer;
 4. the test files for the module that take longer (pytest -x), unless --quick.
@@ -186,12 +186,9 @@ def judge(
         return {"status": "caught" if found else "", "by": found}
 
     try:
-        for stage in (
-            near,
-            rows,
-            *([layers] if record.file.startswith("kernels") else []),
-            *([] if quick else [tests]),
-        ):
+        stages = [near, rows] if record.file.startswith("passes") else [rows, near]
+        stages += [layers] if record.file.startswith("kernels") else []
+        for stage in [*stages, *([] if quick else [tests])]:
             result = stage()
             record.status, record.by = str(result["status"]), str(result["by"])
             if stage is rows:
