@@ -223,7 +223,8 @@ class Loop(Operator):
             Sample((four, None, start), {"body": graph}, fixed, 2),
             Sample((four, yes, start), {"body": until}, fixed, 2),
             Sample((four, no, start), {"body": until}, frozenset({0}), 2),
-            Sample((four + 3, yes, start), {"body": until}, frozenset({0}), 2)
+            Sample((four + 3, yes, start), {"body": until}, frozenset({0}), 2),
+            Sample((four, no, start), {"body": graph}, frozenset({0}), 2)
         ]
 
 

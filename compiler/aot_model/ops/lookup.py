@@ -121,6 +121,9 @@ class FindKey(Operator):
             Sample((real,), {"keys": (1.5, 7.0)}),
             Sample((numbers,), {"keys": (-1, 3, 4, 10), "must": True}),
             Sample((numbers.astype(np.int8),), {"keys": (-1, 300)}),
+            Sample((np.asarray([-128, 127, 0], np.int8),), {"keys": (-128, 127)}),
+            Sample((np.asarray([-128, 127, 0], np.int8),), {"keys": (-128, 128)}),
+            Sample((np.asarray([-128, 127, 0], np.int8),), {"keys": (-129, 127)}),
             Sample((texts("b", "", "zz", "a"),), {"keys": (b"a", b"b", b"zz")}),
             Sample((numbers,), {"keys": ()})
         ]

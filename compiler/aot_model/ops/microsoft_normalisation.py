@@ -145,8 +145,10 @@ class EmbedLayerNormalization(Composition):
         total = a.add(_embedded(a, ids, required(inputs, 2)),
                       _positions(a, present(inputs, 8), ids.shape[1], required(inputs, 3)))
         segments, table = present(inputs, 1), present(inputs, 4)
-        if segments is not None and table is not None:
-            total = a.add(total, _embedded(a, segments, table))
+        if segments is not None:
+            total = a.add(total, _embedded(a, segments, required(inputs, 4)))
+        elif table is not None:
+            raise OperatorError("a table of segments without segments")
         y = build.many(LayerNormalization(-1, self.epsilon), total, required(inputs, 5), required(inputs,
                                                                                                   6))[0]
         return [y, _words_before_padding(a, present(inputs, 7), ids.shape[0]), total]

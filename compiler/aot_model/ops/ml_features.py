@@ -35,8 +35,8 @@ def _check_length(values: tuple[float, ...] | tuple[int, ...], x: Value, what: s
 class Scaler(Operator):
     """(x - offset) * scale, one of each or one for each feature."""
 
-    offset: tuple[float, ...] = (0.0,)
-    scale: tuple[float, ...] = (1.0,)
+    offset: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

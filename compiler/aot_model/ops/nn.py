@@ -435,16 +435,14 @@ class MatMul(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         a, b = required(inputs, 0), required(inputs, 1)
-        sa = a.shape if a.type.rank > 1 else (1, *a.shape)
         sb = b.shape if b.type.rank > 1 else (*b.shape, 1)
-        if not a.shape or not b.shape or sa[-1] != sb[-2]:
+        if not a.shape or not b.shape or a.shape[-1] != sb[-2]:
             raise OperatorError(f"cannot multiply {a.type} by {b.type}")
         if a.dtype is not b.dtype and (a.dtype.is_float or b.dtype.is_float):
             raise OperatorError(
                 f"cannot multiply {a.type} by {b.type}: real numbers need the same type on both sides")
-        rows = (sa[-2],) if a.type.rank > 1 else ()
         columns = (sb[-1],) if b.type.rank > 1 else ()
-        return [TensorType(accumulator(a.dtype), broadcast(sa[:-2], sb[:-2]) + rows + columns)]
+        return [TensorType(accumulator(a.dtype), broadcast(a.shape[:-2], sb[:-2]) + a.shape[-2:-1] + columns)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         a, b = required(inputs, 0), required(inputs, 1)

@@ -318,7 +318,9 @@ class Col2Im(Operator):
     def samples(cls) -> list[Sample]:
         x = _draw(1, 8, 9)
         return [
-            Sample((x, np.asarray([4, 4], np.int64), np.asarray([2, 2], np.int64)), {}, frozenset({1, 2}))
+            Sample((x, np.asarray([4, 4], np.int64), np.asarray([2, 2], np.int64)), {}, frozenset({1, 2})),
+            Sample((_draw(2, 6, 12), np.asarray([4, 6], np.int64), np.asarray([3, 1], np.int64)),
+                   {"pads": (1, 0, 2, 1), "strides": (1, 2), "dilations": (2, 1)}, frozenset({1, 2}))
         ]
 
 

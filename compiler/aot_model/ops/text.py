@@ -51,7 +51,7 @@ class CountGrams(Operator):
         text = CText()
         with text.loop(
                 "r",
-                str(x.type.elements // max(words, 1) if words else y.type.elements // max(self.outputs, 1))):
+                str(x.type.elements // words if words else y.type.elements // max(self.outputs, 1))):
             if self.grams:
                 text.line(f"const int32_t *const row = x + r * {words};")
             text.line(f"float *const out = y + r * {self.outputs};")
