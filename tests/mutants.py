@@ -27,9 +27,11 @@ from __future__ import annotations
 import argparse
 import compileall
 import json
+import multiprocessing
 import os
 import pickle
 import random
+import resource
 import select
 import shutil
 import signal
@@ -49,11 +51,16 @@ COMPILER = TESTS.parent / "compiler"
 sys.path[:0] = [str(TESTS / folder) for folder in (".", "mutation", "operators", "kernels")]
 
 import layers_of_mutant  # noqa: E402
+import rows_of_mutant  # noqa: E402
 from change import Mutant, mutants_of, token_count  # noqa: E402
 from executed import written  # noqa: E402
+from patched import patch  # noqa: E402
 from places import PACKAGE, Place, equivalents, place_of, read_places  # noqa: E402
 from relevant import mutated_files, near_files, pytest_files  # noqa: E402
-from rows_of_mutant import outcome  # noqa: E402
+
+Rows = list[tuple[str, str]]
+SLOWEST = 10
+"""Times the limit of a stage, which is CPU time, by the clock: more is no judgement."""
 
 
 @dataclass
@@ -67,7 +74,7 @@ class Record:
     line: int
     """Of the sources as they were; it tells rows that execute it."""
     status: str = ""
-    """caught, survived, or equivalent."""
+    """caught, survived, equivalent, or open: the machine was too slow."""
     by: str = ""
     rows: int = 0
     changed: int = 0
@@ -106,36 +113,78 @@ def overlay(folder: Path) -> Path:
 
 
 def in_child(task: Callable[[], dict[str, Any]], seconds: float) -> dict[str, Any]:
-    """The result of a task in a forked process; nothing that it imports stays."""
+    """The result of a task in a forked process, of which nothing stays; caught when it computes on and on."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(read)
         os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
         with os.fdopen(write, "wb") as pipe:
             try:
                 result = task()
             except BaseException as error:
                 result = {
                     "status": "caught",
-                    "by": f"{type(error).__name__} when the compiler is loaded: {error}"[:300],
+                    "by": f"{type(error).__name__} when it is loaded: {error}"[:300],
                 }
             pickle.dump(result, pipe)
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        ready, _, _ = select.select([pipe], [], [], seconds)
+        ready, _, _ = select.select([pipe], [], [], SLOWEST * seconds)
         data = pipe.read() if ready else b""
     if not ready:
         os.killpg(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    _, ended = os.waitpid(pid, 0)
+    if not ready:
+        return {"status": "open", "by": "the machine is too slow"}
     if not data:
-        return {"status": "caught", "by": "time limit" if not ready else "the process ended"}
+        limit = os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGXCPU
+        return {"status": "caught", "by": "time limit" if limit else "the process ended"}
     return dict(pickle.loads(data))
 
 
-def failure(files: list[str], place: Path, seconds: float) -> str:
-    """The first test that fails of some arguments of pytest, "" when none does."""
+class Loaded:
+    """A process that has loaded the compiler as it is, and forks for each mutant that can be put into it."""
+
+    def __init__(self, place: Path, texts: dict[str, str]) -> None:
+        self._ours, theirs = multiprocessing.Pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            self._ours.close()
+            known = rows_of_mutant.loaded(place)
+            while True:
+                try:
+                    module, before, after, rows, seconds = theirs.recv()
+                except EOFError:
+                    os._exit(0)
+                theirs.send(in_child(partial(_put_in, known, module, before, after, rows, texts), seconds))
+        theirs.close()
+
+    def outcome(
+        self, module: str, before: str, after: str, rows: Rows, seconds: float
+    ) -> dict[str, Any] | None:
+        """What the rows say; None where the mutant cannot be put in."""
+        self._ours.send((module, before, after, rows, seconds))
+        found: dict[str, Any] = self._ours.recv()
+        return None if "cold" in found else found
+
+    def end(self) -> None:
+        self._ours.close()
+        os.waitpid(self._pid, 0)
+
+
+def _put_in(
+    known: dict[str, Any], module: str, before: str, after: str, rows: Rows, texts: dict[str, str]
+) -> dict[str, Any]:
+    if not patch(module, before, after):
+        return {"cold": True}
+    return rows_of_mutant.judged(known, rows, texts)
+
+
+def failure(files: list[str], place: Path, seconds: float) -> dict[str, Any]:
+    """The first test that fails of some arguments of pytest."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(place),
@@ -149,68 +198,77 @@ def failure(files: list[str], place: Path, seconds: float) -> str:
                 command, cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=seconds
             )
         except subprocess.TimeoutExpired:
-            return f"time limit in {file}"
+            return {"status": "open", "by": f"the machine is too slow for {file}"}
         if done.returncode not in (0, 5):  # 5: none was selected
             failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-            return (failed or [file])[0][:200]
-    return ""
+            return {"status": "caught", "by": (failed or [file])[0][:200]}
+    return {"status": "", "by": ""}
 
 
-def judge(
-    record: Record, mutant: Mutant, place: Path, known: dict[str, Any], seconds: float, quick: bool
-) -> None:
-    """Fill in what becomes of a mutant."""
-    started = time.time()
-    changed = place / "aot_model" / record.file
-    original, times = changed.read_text(), changed.stat()
-    changed.write_text(mutant.apply(original))
+@dataclass
+class Judge:
+    """The stages, over a copy of the compiler in which one file at a time is changed."""
 
-    def near() -> dict[str, Any]:
-        found = failure(near_files(record.file), place, seconds)
-        return {"status": "caught" if found else "", "by": found}
+    place: Path
+    known: dict[str, Any]
+    """Rows by line, hashes of their C, layers with theirs and their instructions."""
+    seconds: float
+    quick: bool
 
-    def rows() -> dict[str, Any]:
-        those = known["lines"].get(f"{record.file}:{record.line}", [])
+    def __post_init__(self) -> None:
+        self.loaded = Loaded(self.place, self.known["text"])
+
+    def judge(self, record: Record, mutant: Mutant) -> None:
+        """Fill in what becomes of a mutant."""
+        started = time.time()
+        changed = self.place / "aot_model" / record.file
+        original, times = changed.read_text(), changed.stat()
+        changed.write_text(mutant.apply(original))
+        stages = [self._near, self._rows] if record.file.startswith("passes") else [self._rows, self._near]
+        stages += [self._layers] if record.file.startswith("kernels") else []
+        try:
+            for stage in [*stages, *([] if self.quick else [self._tests])]:
+                result = stage(record, original, mutant)
+                record.status, record.by = str(result["status"]), str(result["by"])
+                if record.status:
+                    break
+            record.status = record.status or "survived"
+        finally:
+            changed.write_text(original)
+            os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))  # its byte code is valid again
+            record.seconds = round(time.time() - started, 1)
+
+    def _near(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
+        return failure(near_files(record.file), self.place, SLOWEST * self.seconds)
+
+    def _rows(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
+        those = self.known["lines"].get(f"{record.file}:{mutant.line}", [])
         record.rows = len(those)
-        return (
-            in_child(partial(outcome, place, those, known["text"]), seconds)
-            if those
-            else {"status": "", "by": ""}
-        )
+        if not those:
+            return {"status": "", "by": ""}
+        module = "aot_model." + record.file.removesuffix(".py").replace("/", ".")
+        found = self.loaded.outcome(module, original, mutant.apply(original), those, self.seconds)
+        if found is None:
+            task = partial(rows_of_mutant.outcome, self.place, those, self.known["text"])
+            found = in_child(task, self.seconds)
+        record.changed = int(str(found.get("changed", 0)))
+        return found
 
-    def layers() -> dict[str, Any]:
-        return in_child(partial(layers_of_mutant.outcome, place, record.file, known["layers"]), 3 * seconds)
+    def _layers(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
+        task = partial(layers_of_mutant.outcome, self.place, record.file, self.known["layers"])
+        found = in_child(task, 3 * self.seconds)
+        record.layers = int(str(found.get("changed", 0)))
+        return found
 
-    def tests() -> dict[str, Any]:
-        found = failure(pytest_files(record.file), place, 3 * seconds)
-        return {"status": "caught" if found else "", "by": found}
-
-    try:
-        stages = [near, rows] if record.file.startswith("passes") else [rows, near]
-        stages += [layers] if record.file.startswith("kernels") else []
-        for stage in [*stages, *([] if quick else [tests])]:
-            result = stage()
-            record.status, record.by = str(result["status"]), str(result["by"])
-            if stage is rows:
-                record.changed = int(str(result.get("changed", 0)))
-            elif stage is layers:
-                record.layers = int(str(result.get("changed", 0)))
-            if record.status:
-                break
-        record.status = record.status or "survived"
-    finally:
-        changed.write_text(original)
-        os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))  # its byte code is valid again
-        record.seconds = round(time.time() - started, 1)
+    def _tests(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
+        return failure(pytest_files(record.file), self.place, 3 * SLOWEST * self.seconds)
 
 
 def asked_for(options: argparse.Namespace) -> list[Mutant]:
     """The mutants that are drawn, or those that a file names."""
     if options.places is None:
         return draw(options.count, options.seed)
-    return [
-        m for place in read_places(options.places) for m in place.mutants(PACKAGE)
-    ]
+    return [m for place in read_places(options.places) for m in place.mutants(PACKAGE)]
 
 
 def main() -> int:
@@ -231,7 +289,7 @@ def main() -> int:
         type=float,
         default=120,
         metavar="SECONDS",
-        help="for the rows of a mutant; three times that for a test file",
+        help="of CPU time for the rows of a mutant; three times that for its layers",
     )
     parser.add_argument(
         "--places", type=Path, help="a list of mutants instead of a drawn one, as mutation/equivalent.json"
@@ -257,18 +315,19 @@ def main() -> int:
         known = {**json.loads(options.lines.read_text()), "layers": json.loads(layers.read_text())}
         with tempfile.TemporaryDirectory(prefix="aot-model-mutants-") as folder:
             place = overlay(Path(folder))
+            judge = Judge(place, known, options.limit, options.quick)
             known_equivalents = equivalents()
             for mutant in asked_for(options):
                 at = place_of(mutant, PACKAGE)
                 record = Record(at.file, at.code, at.after, mutant.line)
                 listed = next((e for e in known_equivalents if e.fits(mutant, PACKAGE)), None)
                 before = records.get(record.key)
-                if before is not None and not listed and not (options.again and before.status == "survived"):
+                if before and not listed and not (options.again and before.status in ("survived", "open")):
                     continue
                 if listed is not None:
                     record.status, record.reason = "equivalent", listed.reason
                 else:
-                    judge(record, mutant, place, known, options.limit, options.quick)
+                    judge.judge(record, mutant)
                 records[record.key] = record
                 text = json.dumps([asdict(r) for r in records.values()], indent=1, ensure_ascii=False)
                 options.results.write_text(text + "\n")
@@ -276,8 +335,10 @@ def main() -> int:
                     f"{len(records)}: {record.key}: {record.status} {record.by[:90]} ({record.seconds} s)",
                     flush=True,
                 )
+            judge.loaded.end()
     counts = Counter(r.status for r in records.values())
     told = f"{counts['caught']} caught, {counts['equivalent']} equivalent, {counts['survived']} not caught"
+    told += f", {counts['open']} not judged" if counts["open"] else ""
     print(f"{len(records)} mutants: {told}")
     return 0
 

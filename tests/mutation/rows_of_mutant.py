@@ -46,18 +46,27 @@ def _constants(labels: list[str], known: dict[str, Any]) -> str:
     return ""
 
 
-def outcome(place: Path,
-            rows: list[tuple[str, str]],
-            texts: dict[str, str],
-            first: int = 6) -> dict[str, object]:
-    """What the rows say of the compiler in a folder: caught, or nothing. The first few, then the others."""
+def outcome(place: Path, rows: list[tuple[str, str]], texts: dict[str, str]) -> dict[str, object]:
+    """What the rows say of the compiler in a folder: caught, or nothing."""
+    return judged(loaded(place), rows, texts)
+
+
+def loaded(place: Path) -> dict[str, Any]:
+    """The rows, of the compiler in a folder."""
     sys.path.insert(0, str(place))
     sys.dont_write_bytecode = True
     from subjects import subjects
 
+    return subjects()
+
+
+def judged(known: dict[str, Any],
+           rows: list[tuple[str, str]],
+           texts: dict[str, str],
+           first: int = 6) -> dict[str, object]:
+    """What some rows say of the compiler as it is loaded. The first few, then the others."""
     from batch import compiled_case, run_cases
 
-    known = subjects()
     total = 0
     for few in (rows[:first], rows[first:]):
         by_target = defaultdict(list)
@@ -70,7 +79,7 @@ def outcome(place: Path,
                         "status": "caught",
                         "by": f"{label} for {target}: {type(error).__name__}: {error}"[:300]
                     }
-                if sha256(text.encode()).hexdigest() != texts[f"{label} {target}"]:
+                if sha256(text.encode()).hexdigest() != texts.get(f"{label} {target}"):
                     by_target[target].append(label)
         total += sum(map(len, by_target.values()))
         problem = _constants([label for label, target in few if target == "c"], known)
