@@ -3,6 +3,7 @@
 load("@rules_cc//cc:cc_library.bzl", "cc_library")
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load(":compile.bzl", "compile_c")
+load(":cycles.bzl", "aot_model_cycles")
 load(":info.bzl", "AotModelInfo", "identifier", "is_identifier")
 load(":options.bzl", "OPTION_ATTRS", "OPTION_FLAGS")
 load(":stack.bzl", "aot_model_stack")
@@ -141,6 +142,9 @@ def aot_model_library(
         target_plugins = [],
         max_stack = None,
         stack_allowance = None,
+        max_cycles = None,
+        memory = None,
+        clock = None,
         options = [],
         deps = [],
         tags = [],
@@ -164,6 +168,10 @@ def aot_model_library(
         target_plugins: Python files that define further targets.
         max_stack: budget in bytes of the stack of <name>_run(), measured when the C is compiled (GCC 10 or newer).
         stack_allowance: bytes of the stack for each function that max_stack cannot count; default: that is an error.
+        max_cycles: budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is run in
+            QEMU; more is an error of the build, with a table by layer.
+        memory: what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53, m7-cache.
+        clock: of the core (120M), for microseconds in the table of max_cycles.
         options: any other arguments of `aot-model compile`.
         deps: as in cc_library.
         tags: as in cc_library.
@@ -209,6 +217,19 @@ def aot_model_library(
             **common
         )
         textual_hdrs = textual_hdrs + [name + "_stack"]
+    if max_cycles != None:
+        aot_model_cycles(
+            name = name + "_cycles",
+            clock = "" if clock == None else str(clock),
+            copts = kwargs.get("copts", []),
+            max_cycles = str(max_cycles),
+            memory = "" if memory == None else memory,
+            sources = sources,
+            **common
+        )
+        textual_hdrs = textual_hdrs + [name + "_cycles"]
+    elif memory != None or clock != None:
+        fail("%s: memory and clock are of max_cycles, which is missing" % name)
     cc_library(
         name = name,
         srcs = [name + "_srcs"],

@@ -37,6 +37,12 @@
 #                                                 with GCC
 #     [STACK_ALLOWANCE <bytes>]                   what each function that max_stack cannot count may need of the stack;
 #                                                 default: such a function is an error
+#     [MAX_CYCLES <n>]                            budget of the estimated cycles of an inference on a Cortex-M (4.2M):
+#                                                 what was compiled is run in QEMU; more is an error of the build, with
+#                                                 a table by layer
+#     [MEMORY <name>]                             what code and constants are in, for max_cycles: 0ws (default), tcm,
+#                                                 l4-art, f4-art, nrf53, m7-cache
+#     [CLOCK <hertz>]                             of the core (120M), for microseconds in the table of max_cycles
 #     [OPTIONS <argument>...]                     any other arguments of `aot-model compile`
 #     [DEPENDS <file|target>...]                  what else is read or must be there first
 #     [METADATA <variable>]                       receives the path of the generated JSON
@@ -59,7 +65,7 @@ function(aot_model_library target)
     endforeach ()
     cmake_parse_arguments(PARSE_ARGV 1 arg
         "${flag};EXCLUDE_FROM_ALL"
-        "${text};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;METADATA;REPORT"
+        "${text};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;MAX_CYCLES;MEMORY;CLOCK;METADATA;REPORT"
         "${list};${map};FLAGS_FROM;OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
@@ -170,6 +176,11 @@ function(aot_model_library target)
     if (DEFINED arg_MAX_STACK)
         _aot_model_check_stack(${target} "${call}" "${metadata}" "${arg_MAX_STACK}" "${arg_STACK_ALLOWANCE}")
     endif ()
+    if (DEFINED arg_MAX_CYCLES)
+        _aot_model_check_cycles(${target} "${call}" "${metadata}" "${arg_MAX_CYCLES}" "${arg_MEMORY}" "${arg_CLOCK}")
+    elseif (DEFINED arg_MEMORY OR DEFINED arg_CLOCK)
+        message(FATAL_ERROR "${call}: MEMORY and CLOCK are of MAX_CYCLES, which is missing")
+    endif ()
     if (EXISTS "${model}")
         target_sources(${target} PRIVATE "${model}")
         set_source_files_properties("${model}" PROPERTIES HEADER_FILE_ONLY ON)
@@ -216,11 +227,7 @@ function(_aot_model_check_stack target call metadata limit allowance)
     endif ()
     target_compile_options(${target} PRIVATE -fcallgraph-info=su)
     get_property(command GLOBAL PROPERTY AOT_MODEL_COMMAND)
-    # Functions of the C library are counted in the archives that these flags choose.
-    get_directory_property(flags COMPILE_OPTIONS)
-    string(REGEX MATCHALL "-m[A-Za-z0-9=+.-]+" flags "${CMAKE_C_FLAGS} ${flags}")
-    list(JOIN flags " " flags)
-    set(words "--compiler=\"${CMAKE_C_COMPILER}\" ${flags}")
+    _aot_model_compiler(words)  # functions of the C library are counted in the archives that its flags choose
     if (NOT allowance STREQUAL "")
         list(APPEND words "--stack-allowance=${allowance}")
     endif ()
@@ -229,6 +236,34 @@ function(_aot_model_check_stack target call metadata limit allowance)
         COMMAND_EXPAND_LISTS
         VERBATIM
     )
+endfunction()
+
+# The object is run in QEMU with a plug-in before the archive is made; debug information says which layer code is of.
+function(_aot_model_check_cycles target call metadata limit memory clock)
+    if (NOT CMAKE_C_COMPILER_ID MATCHES "^(GNU|Clang)$")
+        message(FATAL_ERROR "${call}: MAX_CYCLES needs GCC or Clang for Cortex-M")
+    endif ()
+    target_compile_options(${target} PRIVATE -g)
+    get_property(command GLOBAL PROPERTY AOT_MODEL_COMMAND)
+    _aot_model_compiler(words)
+    foreach (option IN ITEMS memory clock)
+        if (NOT "${${option}}" STREQUAL "")
+            list(APPEND words "--${option}=${${option}}")
+        endif ()
+    endforeach ()
+    add_custom_command(TARGET ${target} PRE_LINK
+        COMMAND ${command} cycles "${metadata}" "$<TARGET_OBJECTS:${target}>" ${words} "--max-cycles=${limit}"
+        COMMAND_EXPAND_LISTS
+        VERBATIM
+    )
+endfunction()
+
+# Sets <result> to the option --compiler: the compiler, with the flags that choose a processor.
+function(_aot_model_compiler result)
+    get_directory_property(flags COMPILE_OPTIONS)
+    string(REGEX MATCHALL "-m[A-Za-z0-9=+.-]+" flags "${CMAKE_C_FLAGS} ${flags}")
+    list(JOIN flags " " flags)
+    set(${result} "--compiler=\"${CMAKE_C_COMPILER}\" ${flags}" PARENT_SCOPE)
 endfunction()
 
 # Sets <result> to the absolute path of a model that exists or that the build makes.

@@ -278,6 +278,25 @@ def test_budget_of_the_stack(make: Make) -> None:
     assert not system.library("less").exists()
 
 
+@pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm", "cc"),
+                    reason="needs arm-none-eabi-gcc, qemu-system-arm and cc")
+def test_budget_of_cycles(make: Make) -> None:
+    """Of what was compiled, with the project's flags; a budget of another processor cannot be kept."""
+    system = make("cycles")
+    write_models(system.folder)
+    enough = {"enough": Case("plain.onnx", {"max_cycles": "2k", "memory": "l4-art", "clock": "80M"})}
+    assert system.objects(system.build(enough, core="cortex-m4")) == {"enough.c"}
+    assert system.objects(system.build(enough, core="cortex-m4")) == set(), "nothing changed"
+    less = {"less": Case("plain.onnx", {"max_cycles": 10})}
+    log = system.build(enough | less, core="cortex-m4", ok=False)
+    said = r"less\.json: error: needs \d+ cycles \(±7 %\), the budget is 10\ncycles estimated for m4"
+    assert re.search(said, log), log
+    assert not system.library("less").exists()
+    wrong = {"wrong": Case("plain.onnx", {"max_cycles": "2k", "memory": "fast"})}
+    log = system.build(wrong, core="cortex-m4", ok=False)
+    assert "there is no memory 'fast' whose time is known [E501]" in log
+
+
 def test_bad_cases(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     system = make("bad")
     write_models(system.folder)

@@ -118,7 +118,7 @@ def parser() -> argparse.ArgumentParser:
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Command)
     for declare in (_compile, _report, _export, _check, _quantise, _inputs, _inspect, _run, _verify,
                     _compare, _time, _targets, _ops, _explain, _test_main, _benchmark_main, _arena,
-                    _params, _stack):
+                    _params, _stack, _cycles):
         declare(commands)
     return result
 
@@ -622,3 +622,24 @@ def _stack(commands: Commands) -> None:
         metavar="COMMAND",
         help="the command that links, with its flags: functions of its libraries are counted, for Cortex-M")
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: print)")
+
+
+def _cycles(commands: Commands) -> None:
+    command = _command(commands, "cycles", "cycles:cycles",
+                       "estimate the cycles of a compiled library on a Cortex-M, from a run in QEMU")
+    command.add_argument("library", type=Path, metavar="JSON", help="<name>.json of the library")
+    command.add_argument("objects",
+                         type=Path,
+                         nargs="+",
+                         metavar="OBJECT",
+                         help="its object, compiled with -g, or the archive")
+    command.add_argument("--compiler",
+                         required=True,
+                         metavar="COMMAND",
+                         help="the command that links, with flags like -mcpu")
+    _estimated(command)
+    command.add_argument("-o",
+                         "--output",
+                         type=Path,
+                         metavar="FILE",
+                         help="file to write (default: print)")

@@ -177,7 +177,17 @@ LIBRARY = (
         "stack_allowance", "<bytes>",
         "what each function that max_stack cannot count may need of the stack; default: such a function is "
         "an error"
-    ), Keyword("options", "<argument>", "any other arguments of `aot-model compile`", "list"),
+    ),
+    Keyword(
+        "max_cycles", "<n>",
+        "budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is run in "
+        "QEMU; more is an error of the build, with a table by layer"),
+    Keyword(
+        "memory", "<name>",
+        "what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53, "
+        "m7-cache"),
+    Keyword("clock", "<hertz>", "of the core (120M), for microseconds in the table of max_cycles"),
+    Keyword("options", "<argument>", "any other arguments of `aot-model compile`", "list"),
     Keyword("depends",
             "<file|target>",
             "what else is read or must be there first; Bazel: the model's external data",

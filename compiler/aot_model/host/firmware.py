@@ -157,6 +157,11 @@ class Board:
             raise fail("E501",
                        f"--on is for Cortex-M; target '{target.name}' is none",
                        hint=f"--target {CORES[2].name}; others run with --cc and --runner")
+        return Board.for_core(core, on, files)
+
+    @staticmethod
+    def for_core(core: Core, on: str, files: Sequence[Path] = ()) -> Board:
+        """As `of`, for a core."""
         folder = rules_dir("toolchains") / "qemu"
         scripts = [file for file in files if file.suffix in (".ld", ".lds")]
         script = [f"-T{file.resolve()}" for file in scripts] or [f"-T{folder / core.script}"]

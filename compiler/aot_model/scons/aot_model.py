@@ -6,8 +6,8 @@
     env.AotModelTest("kws_test", kws, "vectors.npz")     # scons test
 
 env.AotModelLibrary(name, model, ...) makes a static library of the generated C, compiled with the
-environment's own compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both have these
-arguments:
+environment's own compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both
+have these arguments:
 
     model           the ONNX or TFLite file; one that the build makes, too
     model_name      prefix of the generated files and symbols; default: the library's name as a C identifier,
@@ -39,6 +39,11 @@ arguments:
     max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
     stack_allowance what each function that max_stack cannot count may need of the stack; default: such a
                     function is an error
+    max_cycles      budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is
+                    run in QEMU; more is an error of the build, with a table by layer
+    memory          what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53,
+                    m7-cache
+    clock           of the core (120M), for microseconds in the table of max_cycles
     options         any other arguments of `aot-model compile`
     depends         what else is read or must be there first: <file|target>
     report          receives the path of the report, and has it written; SCons: True
@@ -351,26 +356,39 @@ def _aot_model_library(env: Environment,
                        model: Any,
                        max_stack: int | str | None = None,
                        stack_allowance: int | str | None = None,
+                       max_cycles: float | str | None = None,
+                       memory: str | None = None,
+                       clock: float | str | None = None,
                        **arguments: Any) -> Generated:
     env, made = _sources(env, name, model, call="AotModelLibrary", **arguments)
     include = [*made.include_dirs, "$CPPPATH"]
-    if max_stack is None:
+    measured = ["-fcallgraph-info=su"] if max_stack is not None else []
+    measured += ["-g"] if max_cycles is not None else []
+    base = os.path.splitext(str(made.source))[0]
+    if not measured:
         objects = env.Object(made.source, CPPPATH=include)
     else:
-        base = os.path.splitext(str(made.source))[0]
-        objects = env.Command([f"{base}$OBJSUFFIX", f"{base}.ci"],
+        objects = env.Command([f"{base}$OBJSUFFIX", *([f"{base}.ci"] if max_stack is not None else [])],
                               made.source,
                               Action("$CCCOM", "$CCCOMSTR"),
                               CPPPATH=include,
-                              CFLAGS=["$CFLAGS", "-fcallgraph-info=su"])
+                              CFLAGS=["$CFLAGS", *measured])
     result = Generated(env.StaticLibrary(name, objects[0]))
+    flags = re.findall(r"(?<!\S)-m\S+", env.subst("$CCFLAGS $CFLAGS"))
+    compiler = "--compiler=" + " ".join([env.subst("$CC"), *flags])
+    checked = []
     if max_stack is not None:
-        flags = re.findall(r"(?<!\S)-m\S+", env.subst("$CCFLAGS $CFLAGS"))
         allowed = [] if stack_allowance is None else [f"--stack-allowance={stack_allowance}"]
-        words = ["--compiler=" + " ".join([env.subst("$CC"), *flags]), *allowed, f"--max-stack={max_stack}"]
-        checked = env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]],
-                                     AOT_MODEL_ARGUMENTS=words)
-        env.Depends(checked, [made.source, _identity(env)])
+        words = [compiler, *allowed, f"--max-stack={max_stack}"]
+        checked += env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]],
+                                      AOT_MODEL_ARGUMENTS=words)
+    if max_cycles is not None:
+        more = {"memory": memory, "clock": clock, "max-cycles": max_cycles}
+        words = [compiler, *(f"--{option}={value}" for option, value in more.items() if value is not None)]
+        checked += env._AotModelCycles(f"{base}.cycles.txt", [made.metadata, objects[0]],
+                                       AOT_MODEL_ARGUMENTS=words)
+    if checked:
+        env.Depends(checked, [made.source, made.header, _identity(env)])
         env.Depends(result, checked)
     result.__dict__.update({k: v for k, v in made.__dict__.items() if k != "data"})
     result.library = result[0]
@@ -488,6 +506,7 @@ def generate(env: Environment) -> None:
         "$AOT_MODEL_REPORT",
         AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
         AOT_MODEL_STACKCOM="$AOT_MODEL stack $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
+        AOT_MODEL_CYCLESCOM="$AOT_MODEL cycles $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
         AOT_MODEL_MAINCOM="$AOT_MODEL $AOT_MODEL_SUBCOMMAND $SOURCE -o $TARGET $AOT_MODEL_ARGUMENTS",
     )
     if not env.get("AOT_MODEL"):
@@ -502,6 +521,8 @@ def generate(env: Environment) -> None:
     )
     env["BUILDERS"]["_AotModelStack"] = Builder(
         action=Action("$AOT_MODEL_STACKCOM", "Measuring the stack of $TARGET"))
+    env["BUILDERS"]["_AotModelCycles"] = Builder(
+        action=Action("$AOT_MODEL_CYCLESCOM", "Estimating the cycles of $TARGET"))
     env["BUILDERS"]["_AotModelArena"] = Builder(
         action=Action("$AOT_MODEL arena $SOURCES -o $TARGET.dir $AOT_MODEL_ARGUMENTS", "Generating $TARGET"))
     env["BUILDERS"]["_AotModelMain"] = Builder(action=Action("$AOT_MODEL_MAINCOM", "Generating $TARGET"))
