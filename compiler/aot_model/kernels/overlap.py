@@ -65,8 +65,11 @@ def by_pixels(s: ConvShape,
               *,
               reread: bool = False,
               through_images: bool = False,
-              by_channel: bool = False) -> int | None:
+              by_channel: bool = False,
+              sizes: tuple[int, int] = (1, 1)) -> int | None:
     """Slack of a kernel that computes `pixels` output pixels after another, all their channels.
+
+    sizes: bytes of an element of x and of y.
 
     through_images: a group may begin in one image and end in the next. by_channel: a channel of the result is
     written after the same channel of its window was read, and not before: what pooling does.
@@ -77,13 +80,14 @@ def by_pixels(s: ConvShape,
     images = [(0, s.batch * count)] if through_images else [(n * count, (n + 1) * count)
                                                             for n in range(s.batch)]
     begins = np.concatenate([np.arange(first, last, pixels) for first, last in images])
-    reads = np.minimum.reduceat(windows(s), begins)
-    ends = np.append(begins[1:], s.batch * count) * s.out_c
+    reads = np.minimum.reduceat(windows(s), begins) * sizes[0]
+    ends = np.append(begins[1:], s.batch * count) * s.out_c * sizes[1]
+    size = span(s) * sizes[0]
     # of one pixel: channel c is written where c are behind it, and reads from the window's c-th element on
     if by_channel:
-        return min(slack(reads, ends, reread=False, size=span(s)),
-                   slack(reads, begins * s.out_c, reread=True, size=span(s)))
-    return slack(reads, ends, reread=reread, size=span(s))
+        return min(slack(reads, ends, reread=False, size=size),
+                   slack(reads, begins * s.out_c * sizes[1], reread=True, size=size))
+    return slack(reads, ends, reread=reread, size=size)
 
 
 def by_rows(batch: int, in_h: int, row: int, out_h: int, out_row: int, rows: int, unread: list[int]) -> int:

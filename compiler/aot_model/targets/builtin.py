@@ -8,6 +8,9 @@ from aot_model.kernels.target import LITTLE_ENDIAN, Attribute, Target
 from aot_model.targets.cmsis_nn import CMSIS_NN
 from aot_model.targets.cores import CORES
 from aot_model.targets.float32 import KERNELS as FLOAT32
+from aot_model.targets.int16 import DSP as PAIRS
+from aot_model.targets.int16 import PLAIN as PLAIN_PAIRS
+from aot_model.targets.int16 import kernels as pairs
 from aot_model.targets.int8 import ARMV6M, AVX512_VNNI, DSP, HELIUM, NEON_SDOT, PLAIN
 from aot_model.targets.int8 import HOST as HOST_INT8
 from aot_model.targets.int8 import kernels as int8
@@ -31,7 +34,7 @@ _USE_VECTORS = ((_HAS_AVX2, "AVX2 vectors", "host"), (_HAS_NEON, "NEON vectors",
 C = Target("c",
            "portable C99, any processor",
            attributes={"optimize": _OPTIMISE, "arithmetic": _ARITHMETIC},
-           kernels=(*FLOAT32, *int8(PLAIN)),
+           kernels=(*FLOAT32, *int8(PLAIN), *pairs(PLAIN_PAIRS)),
            vector="scalar",
            c_advice=(_USE_MVE, _USE_DSP, *_USE_VECTORS),
            )
@@ -63,7 +66,7 @@ _MVE = ((_HAS_MVE, "compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --ta
 # What a core has that its parent has not: the first of its family.
 _EXTENSIONS: dict[str, dict[str, Any]] = {
     "cortex-m0": {"kernels": int8(ARMV6M)},
-    "cortex-m4": {"kernels": int8(DSP), "c_checks": _DSP},
+    "cortex-m4": {"kernels": (*int8(DSP), *pairs(PAIRS)), "c_checks": _DSP},
     "cortex-m55": {"kernels": int8(HELIUM), "c_checks": _MVE, "vector": "mve"},
 }
 

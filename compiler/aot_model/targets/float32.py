@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -224,7 +225,19 @@ def _matmul_packed(site: Site, a: Value, b: Value) -> None:
 
 def _matmul_in_place(site: Site, a: Value, b: Value) -> None:
     """Two activations, or a batch of constant matrices: both are read where they lie."""
-    windows = [Strided(v, 0, _dense(v)) if v.is_const else site.window(i) for i, v in enumerate((a, b))]
+    windows, shape, coordinates = matmul_site(site)
+    dialect = dialect_of(site.target)
+    tail = site.tail(coordinates)
+    if b.type.rank > 1:
+        tail = tail.with_dialect(dialect)
+    code: KernelCode = matmul(shape, tail, dialect, a="x0", b="x1", vector_tail=tail.vector)
+    site.emit("matmul", code, tail, _shapes(site), shape.macs, windows)
+
+
+def matmul_site(site: Site) -> tuple[tuple[Strided, ...], MatmulShape, Callable[[Coordinates], tuple[Expr, ...]]]:
+    """A product of two operands that are read where they lie: these, the sizes, and (i, j, m, n) to the result's index."""
+    a, b = site.input(0), site.input(1)
+    windows = tuple(Strided(v, 0, _dense(v)) if v.is_const else site.window(i) for i, v in enumerate((a, b)))
     wide_a = (1, *a.shape) if a.type.rank == 1 else a.shape
     wide_b = (*b.shape, 1) if b.type.rank == 1 else b.shape
     strides_a = (0, *windows[0].strides) if a.type.rank == 1 else windows[0].strides
@@ -246,12 +259,7 @@ def _matmul_in_place(site: Site, a: Value, b: Value) -> None:
         full = full if a.type.rank > 1 else (*full[:-2], full[-1])
         return full if b.type.rank > 1 else full[:-1]
 
-    dialect = dialect_of(site.target)
-    tail = site.tail(coordinates)
-    if b.type.rank > 1:
-        tail = tail.with_dialect(dialect)
-    code: KernelCode = matmul(shape, tail, dialect, a="x0", b="x1", vector_tail=tail.vector)
-    site.emit("matmul", code, tail, _shapes(site), shape.macs, tuple(windows))
+    return windows, shape, coordinates
 
 
 def _dense(value: Value) -> tuple[int, ...]:

@@ -60,6 +60,39 @@ AOT_MODEL_DSP_4(smmlar, "smmlar", int32_t, (((int64_t)a * b + INT64_C(0x80000000
 /* a + b, a - b, wrapping. */
 AOT_MODEL_INLINE int32_t dsp_sub(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
 
+/* c and the products of two pairs, in 64 bits. */
+AOT_MODEL_INLINE int64_t dsp_smlald(int32_t a, int32_t b, int64_t c)
+{
+#if AOT_MODEL_DSP
+    __asm__("smlald %Q0, %R0, %1, %2" : "+r"(c) : "r"(a), "r"(b));
+    return c;
+#else
+    return c + (int64_t)dsp_low(a) * dsp_low(b) + (int64_t)dsp_high(a) * dsp_high(b);
+#endif
+}
+
+/* The pair, the four bytes at an address of any alignment. */
+AOT_MODEL_INLINE int32_t dsp_pair_at(const int16_t *at)
+{
+#if AOT_MODEL_DSP
+    int32_t pair;
+    memcpy(&pair, at, sizeof pair);
+    return pair;
+#else
+    return dsp_pair(at[0], at[1]);
+#endif
+}
+AOT_MODEL_INLINE int32_t dsp_quad_at(const int8_t *at)
+{
+#if AOT_MODEL_DSP
+    int32_t quad;
+    memcpy(&quad, at, sizeof quad);
+    return quad;
+#else
+    return dsp_pair((int32_t)((uint32_t)at[0] & 0xffu) | at[1] * 256, (int32_t)((uint32_t)at[2] & 0xffu) | at[3] * 256);
+#endif
+}
+
 /* dsp_smlad of the pair at `at`, any even address. */
 AOT_MODEL_INLINE int32_t dsp_smlad_at(const int16_t *at, int32_t weights, int32_t sum)
 {

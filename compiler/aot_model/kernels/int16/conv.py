@@ -1,0 +1,158 @@
+"""Convolution of integers with constant weights, the elements of x as int16: any type of 8 or 16 bits, any tail.
+
+Two pixels x two channels share their loads. A pixel's patch is read where it lies where that is one run of int16 (1x1),
+else gathered into `patch`, less what makes int16 of it; outside of the image is the zero point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from aot_model.ir.admissible import ANYTHING
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int16.dots import Dots
+from aot_model.kernels.int16.finish import Finish
+from aot_model.kernels.overlap import by_pixels
+
+
+@dataclass(frozen=True)
+class Elements:
+    """What x is: its type, its zero point, and what is taken from it so that it is int16."""
+
+    dtype: str
+    zero: int
+    shift: int
+
+    @property
+    def size(self) -> int:
+        return 2 if self.dtype.endswith("16") else 1
+
+    def narrowed(self, text: str) -> str:
+        """An element as int16."""
+        if self.shift == 0:
+            return text
+        return f"(int16_t)({text} {'-' if self.shift > 0 else '+'} {abs(self.shift)})"
+
+
+def elements(dtype: str, zero: int) -> Elements:
+    """8-bit integers lose their zero point; of 16-bit ones what the type allows."""
+    if dtype == "uint16":
+        return Elements(dtype, zero, 32768)
+    return Elements(dtype, zero, 0 if dtype == "int16" else zero)
+
+
+def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: Dots, finish: Finish | None,
+         start: npt.NDArray[np.int64] | None, tail: Tail | None, sum_type: str, result: tuple[str, int]) -> KernelCode:  # fmt: skip
+    """weights [out_c, taps], without their zero point. start: added to the sums of channels where there is no finish.
+
+    sum_type: of the tail's accumulator. result: type and bytes of y's elements.
+    """
+    s, taps = shape, weights.shape[1]
+    count = s.batch * s.out_h * s.out_w
+    pixels = min(2, count)
+    columns = 2 if s.out_c > 1 else 1
+    pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and s.out_h == s.in_h and s.out_w == s.in_w
+    direct = x.dtype == "int16" and pointwise and s.pad_top == s.pad_left == 0
+    constants = [Packed("weights", dots.packed(weights, columns), admissible=ANYTHING)]
+    helpers: list[str] = []
+    scratch: list[Scratch] = []
+    if finish is not None:
+        constants.append(finish.table)
+    elif start is not None:
+        constants.append(Packed("start", start.astype(np.int32), admissible=ANYTHING))
+    if not direct:
+        scratch.append(Scratch("patch", 2 * pixels * taps, 4, "int16_t"))
+        gather, text = _gather(s, x)
+        helpers.append(text)
+
+    def store(i: int, j: int) -> list[str]:
+        channel, pixel = f"c + {j}" if j else "c", f"pixel + {i}" if i else "pixel"
+        if finish is not None:
+            lines = finish.lines(f"sum{i}{j}", f"(requantisation + ({channel}) * {finish.width})")
+        else:
+            total = f"sum{i}{j}" if start is None else f"sum{i}{j} + start[{channel}]"
+            lines = [f"const {sum_type} v = {total};"]
+        if tail is None:
+            lines.append(f"y[({pixel}) * {s.out_c} + {channel}] = ({result[0]})v;")
+        else:
+            lines += tail.store("v", ("0", "0", pixel, channel), 1).splitlines()
+        return ["{", *("    " + t for t in lines), "}"]
+
+    def block(p: int, c: int) -> list[str]:
+        lines = [f"const int16_t *r{i} = from{i};" for i in range(p)]
+        lines += dots.lines(p, c)
+        return [*lines, *(t for i in range(p) for j in range(c) for t in store(i, j))]
+
+    def channels(p: int) -> list[str]:
+        whole = s.out_c - s.out_c % columns
+        lines = [f"for (int32_t c = 0; c < {whole}; c += {columns}) {{", *("    " + t for t in block(p, columns)), "}"]
+        if s.out_c % columns:
+            lines += ["{", f"    const int32_t c = {whole};", *("    " + t for t in block(p, 1)), "}"]
+        return lines
+
+    def group(p: int) -> list[str]:
+        w = f"const {dots.w_type} *w = weights;"
+        if direct:
+            return [*(f"const int16_t *const from{i} = x + (pixel + {i}) * {taps};" for i in range(p)), w, *channels(p)]
+        rows = s.out_h * s.out_w
+        n = "" if s.batch == 1 else f" + place / {rows} * {s.strides[0]}"
+        within = "place" if s.batch == 1 else f"place % {rows}"
+        return [
+            f"for (int32_t i = 0; i < {p}; i++) {{",
+            "    const int32_t place = pixel + i;",
+            f"    const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
+            f"    const int32_t left = {within} % {s.out_w} * {s.stride_w} - {s.pad_left};",
+            f"    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
+            f"        {gather}(x{n}, top + ky * {s.dilation_h}, left, patch + i * {taps} + ky * {s.kernel_w * s.in_c});",
+            "    }",
+            "}",
+            *(f"const int16_t *const from{i} = patch + {i * taps};" for i in range(p)),
+            w,
+            *channels(p),
+        ]
+
+    whole = count - count % pixels
+    lines = [f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{", *("    " + t for t in group(pixels)), "}"]
+    if count % pixels:
+        lines += ["{", f"    const int32_t pixel = {whole};", *("    " + t for t in group(1)), "}"]
+    slack = by_pixels(s, pixels, reread=direct, through_images=True, sizes=(x.size, result[1]))
+    return KernelCode(
+        "\n".join(lines) + "\n", tuple(constants), tuple(scratch), frozenset({HEADER}), tuple(helpers), slack,
+        note=f"{pixels} pixels x {columns} channels, pairs of int16",
+    )  # fmt: skip
+
+
+def _gather(s: ConvShape, x: Elements) -> tuple[str, str]:
+    """(name, text): the taps of a kernel's row at (row, column) of the image, as int16."""
+    outside, run = x.zero - x.shift, s.kernel_w * s.in_c
+    key = f"{s.in_h}x{s.in_w}x{s.in_c}_k{s.kernel_w}_d{s.dilation_w}_z{x.zero}".replace("-", "n")
+    name = f"taps_{x.dtype}_{key}"
+    _, sy, sx, _ = s.strides
+    fast = ""
+    if s.dilation_w == 1:
+        copy = f"    memcpy(to, from, {2 * run}u);" if x.size == 2 and x.shift == 0 else f"""\
+        for (int32_t k = 0; k < {run}; k++) {{
+            to[k] = {x.narrowed("from[k]")};
+        }}"""
+        fast = f"""    if (row >= 0 && row < {s.in_h} && column >= 0 && column <= {s.in_w - s.kernel_w}) {{
+        const {x.dtype}_t *const from = x + row * {sy} + column * {sx};
+    {copy}
+        return;
+    }}
+"""
+    text = f"""/* {s.kernel_w} x {s.in_c} taps at (row, column) as int16; outside of the image: the zero point. */
+AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, int16_t *to)
+{{
+{fast}    for (int32_t tap = 0; tap < {s.kernel_w}; tap++, column += {s.dilation_w}) {{
+        const int inside = row >= 0 && row < {s.in_h} && column >= 0 && column < {s.in_w};
+        for (int32_t c = 0; c < {s.in_c}; c++) {{
+            *to++ = (int16_t)(inside ? {x.narrowed(f"x[row * {sy} + column * {sx} + c]")} : {outside});
+        }}
+    }}
+}}
+"""
+    return name, text

@@ -1,0 +1,202 @@
+"""Integer kernels for what those of int8.py do not take: activations of 16 bits, results of any type, two activations.
+
+They take a convolution or a matrix product of integers of 8 or 16 bits. The sums go to whatever follows: a requantisation
+to another width, a conversion to real numbers, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from textwrap import indent
+
+import numpy as np
+
+from aot_model.ir.graph import Node
+from aot_model.ir.nibbles import NIBBLES
+from aot_model.ir.strided import dense
+from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+from aot_model.kernels.base import ConvShape, KernelCode
+from aot_model.kernels.int16.conv import Elements, conv, elements
+from aot_model.kernels.int16.dots import INT32, Dots
+from aot_model.kernels.int16.finish import finish_of
+from aot_model.kernels.int16.matmul import Operands, matmul
+from aot_model.kernels.site import Site
+from aot_model.kernels.tail import Chain
+from aot_model.kernels.target import Kernel, Target
+from aot_model.ops.nn import Convolution, MatMul
+from aot_model.targets.float32 import conv_shape, matmul_site, pixel_coordinates
+
+NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+
+
+@dataclass(frozen=True)
+class Family:
+    """An instruction set."""
+
+    name: str
+    dsp: bool
+
+
+PLAIN, DSP = Family("plain C", False), Family("DSP extension", True)
+
+
+def _largest(x: Elements) -> int:
+    """The largest number that is multiplied, and what is left of the zero point."""
+    low, high = DType[x.dtype.upper()].limits
+    return max(abs(int(low) - x.shift), abs(int(high) - x.shift))
+
+
+def _weights(w: Value, zero: int) -> np.ndarray | str:
+    """Weights less their zero point, in the fewest bits."""
+    if w.data is None or w.dtype in NIBBLES or w.dtype not in NARROW:
+        return "the weights are not constant integers of 8 or 16 bits"
+    whole = w.data.astype(np.int32) - zero
+    for kind in (np.int8, np.int16):
+        if not whole.size or (whole.min() >= np.iinfo(kind).min and whole.max() <= np.iinfo(kind).max):
+            return whole.astype(kind)
+    return "the weights without their zero point have 17 bits"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer with constant weights in numbers. most: no sum of products is larger, whatever the weights are."""
+
+    x: Elements
+    weights: np.ndarray
+    dots: Dots
+    start: np.ndarray
+    most: int
+
+
+def _layer(family: Family, x: Value, w: Value, op: Convolution | MatMul, rows: Callable[[np.ndarray], np.ndarray]) -> Layer | str:
+    """rows: the weights [output channel, tap]."""
+    found = _weights(w, op.w_zero_point)
+    if isinstance(found, str):
+        return found
+    if x.dtype not in NARROW:
+        return "the activations are not integers of 8 or 16 bits"
+    source, matrix = elements(x.dtype.label, op.x_zero_point), rows(found)
+    limit = -int(np.iinfo(matrix.dtype).min)
+    dots = Dots(family.dsp, matrix.shape[1], _largest(source) * limit, w_type=f"{matrix.dtype.name}_t")
+    rest = source.shift - source.zero
+    start = rest * matrix.astype(np.int64).sum(axis=1)
+    most = dots.taps * dots.most
+    if dots.sum_type == "int64_t" and x.dtype.bits == 8:
+        return "the sums have more than 32 bits"
+    if matrix.size and rest and int(np.abs(start).max()) > INT32:
+        return "what the zero point adds has more than 32 bits"
+    return Layer(source, matrix, dots, start, most)
+
+
+def _convolution_layer(family: Family, node: Node) -> Layer | str:
+    x, w, op = node.input(0), node.input(1), node.op
+    assert isinstance(op, Convolution)
+    if x is None or w is None or not x.type.elements or not node.outputs[0].type.elements:
+        return "nothing to compute"
+    if x.type.rank > 4 or op.group != 1:
+        return "more than two spatial axes, or groups"
+    return _layer(family, x, w, op, lambda v: v.reshape(v.shape[0], -1))
+
+
+def _product_layer(family: Family, node: Node) -> Layer | str:
+    x, w, op = node.input(0), node.input(1), node.op
+    assert isinstance(op, MatMul)
+    if x is None or w is None or not x.type.elements or not node.outputs[0].type.elements:
+        return "nothing to compute"
+    if w.data is None or w.type.rank != 2 or x.is_const:
+        return "the weights are not a constant matrix"
+    return _layer(family, x, w, op, lambda v: np.ascontiguousarray(v.T))
+
+
+def _emit(site: Site, layer: Layer, shape: ConvShape, name: str) -> None:
+    node, out = site.node, site.node.outputs[0]
+    finish = finish_of(node, site.chain, layer.start, layer.most)
+    low, high = (None, None) if finish is None else (finish.low, finish.high)
+    tail = site.tail(pixel_coordinates(out), after=0 if finish is None else finish.after, low=low, high=high)  # type: ignore[arg-type]
+    own = None if tail.is_identity else tail
+    start = layer.start if finish is None and layer.start.any() else None
+    result = site.result.dtype
+    code = conv(shape, layer.weights, layer.x, layer.dots, finish, start, own, out.dtype.c_type, (result.c_type, result.size))
+    code = replace(code, body=indent(code.body.rstrip(), "    "))
+    x, w = site.input(0), site.input(1)
+    site.emit(name, code, own, f"{x.type} * {w.type} -> {site.result.type}", shape.macs, (dense(x),))
+
+
+def _convolution(family: Family) -> Callable[[Site], None]:
+    def emit(site: Site) -> None:
+        layer, op = _convolution_layer(family, site.node), site.node.op
+        assert isinstance(layer, Layer) and isinstance(op, Convolution)
+        x, w, out = site.input(0), site.input(1), site.node.outputs[0]
+        shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
+        _emit(site, layer, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
+
+    return emit
+
+
+def _matmul(family: Family) -> Callable[[Site], None]:
+    def emit(site: Site) -> None:
+        layer = _product_layer(family, site.node)
+        if isinstance(layer, str):
+            _activations(family, site)
+            return
+        k, n = site.input(1).shape
+        rows = site.input(0).type.elements // k
+        _emit(site, layer, ConvShape(1, 1, rows, k, 1, rows, n), "integer_matmul")
+
+    return emit
+
+
+# --- two activations --------------------------------------------------------------------------------------------------
+
+
+def _operands(family: Family, node: Node) -> tuple[Operands, Dots] | str:
+    a, b, op = node.input(0), node.input(1), node.op
+    assert isinstance(op, MatMul)
+    if a is None or b is None or a.dtype not in NARROW or b.dtype not in NARROW:
+        return "the operands are not integers of 8 or 16 bits"
+    if not a.type.elements or not node.outputs[0].type.elements:
+        return "nothing to compute"
+    if max(a.type.rank, b.type.rank) > 4 or min(a.type.rank, b.type.rank) < 1:
+        return "more than two batch axes"
+    found = elements(a.dtype.label, op.x_zero_point), elements(b.dtype.label, op.w_zero_point)
+    if any(e.zero != e.shift for e in found):
+        return "a 16-bit operand with a zero point"
+    k = a.shape[-1]
+    taps = k + k % 2 if family.dsp else k
+    dots = Dots(family.dsp, taps, _largest(found[0]) * _largest(found[1]), w_type="int16_t")
+    if dots.sum_type == "int64_t" and node.outputs[0].dtype is not DType.INT64:
+        return "the sums have more than 32 bits"
+    return Operands(*found, node.outputs[0].dtype.c_type), dots
+
+
+def _activations(family: Family, site: Site) -> None:
+    found = _operands(family, site.node)
+    assert not isinstance(found, str), found
+    operands, dots = found
+    windows, shape, coordinates = matmul_site(site)
+    tail = site.tail(coordinates)
+    code: KernelCode = matmul(shape, operands, dots, tail)
+    a, b = site.input(0), site.input(1)
+    site.emit("integer_matmul", code, tail, f"{a.type} * {b.type} -> {site.result.type}", shape.macs, windows)
+
+
+def kernels(family: Family) -> tuple[Kernel, ...]:
+    """The kernels of an instruction set."""
+
+    def convolution(node: Node, chain: Chain, target: Target) -> str | None:
+        found = _convolution_layer(family, node)
+        return found if isinstance(found, str) else None
+
+    def product(node: Node, chain: Chain, target: Target) -> str | None:
+        found = _product_layer(family, node)
+        if not isinstance(found, str):
+            return None
+        other = _operands(family, node)
+        return f"{found}; {other}" if isinstance(other, str) else None
+
+    return (
+        Kernel(f"integer convolution ({family.name})", "Convolution", _convolution(family), convolution),
+        Kernel(f"integer matrix product ({family.name})", "MatMul", _matmul(family), product),
+    )
