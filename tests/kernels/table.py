@@ -281,7 +281,17 @@ def samples_of(name: str) -> list[Layer]:
     return layers
 
 
+def pairs_of_int16(name: str) -> list[Layer]:
+    """Those of int16_layers.py, which is written over this module."""
+    import int16_layers
+
+    found: list[Layer] = getattr(int16_layers, name)()
+    return found
+
+
 GROUPS: dict[str, Callable[[], list[Layer]]] = {
+    "integer convolution": partial(pairs_of_int16, "integer_convolutions"),
+    "integer matrix product": partial(pairs_of_int16, "integer_products"),
     "int8 convolution": int8_convolutions, "int8 matrix product": int8_products,
     "int8 pooling": partial(pools, ("max", np.int8), ("average", np.int8), ("average", np.uint8),
                             ("max", np.uint8)), "float32 convolution": partial(float_convolutions, False),

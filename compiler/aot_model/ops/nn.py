@@ -458,8 +458,8 @@ class MatMul(Operator):
         return reduce("add", (k,), product(left, self.x_zero_point, right, self.w_zero_point))
 
     def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
-        """Of floats the second operand must run through memory along its rows or its columns; rows that meet a
-        constant matrix must lie one behind the other, because they are one row of pixels."""
+        """Of floats the second operand must run through memory along its rows or its columns; rows that meet
+        a constant matrix must lie one behind the other, because they are one row of pixels."""
         value, other = required(inputs, index), required(inputs, 1 - index)
         if value.dtype.is_integer and value.type.rank > 1:
             return not other.is_const  # both are packed by the kernel

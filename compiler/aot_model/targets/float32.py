@@ -234,8 +234,11 @@ def _matmul_in_place(site: Site, a: Value, b: Value) -> None:
     site.emit("matmul", code, tail, _shapes(site), shape.macs, windows)
 
 
-def matmul_site(site: Site) -> tuple[tuple[Strided, ...], MatmulShape, Callable[[Coordinates], tuple[Expr, ...]]]:
-    """A product of two operands that are read where they lie: these, the sizes, and (i, j, m, n) to the result's index."""
+Place = Callable[[Coordinates], tuple[Expr, ...]]
+
+
+def matmul_site(site: Site) -> tuple[tuple[Strided, ...], MatmulShape, Place]:
+    """A product of two operands that are read where they lie: they, sizes, (i, j, m, n) to its index."""
     a, b = site.input(0), site.input(1)
     windows = tuple(Strided(v, 0, _dense(v)) if v.is_const else site.window(i) for i, v in enumerate((a, b)))
     wide_a = (1, *a.shape) if a.type.rank == 1 else a.shape

@@ -1,7 +1,7 @@
-"""Integer kernels for what those of int8.py do not take: activations of 16 bits, results of any type, two activations.
+"""Integer kernels for what those of int8.py do not take: 16-bit activations, any result, two activations.
 
-They take a convolution or a matrix product of integers of 8 or 16 bits. The sums go to whatever follows: a requantisation
-to another width, a conversion to real numbers, or nothing.
+They take a convolution or a matrix product of integers of 8 or 16 bits. The sums go to whatever follows: a
+requantisation to another width, a conversion to real numbers, or nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int16.conv import Elements, conv, elements
 from aot_model.kernels.int16.dots import INT32, Dots
-from aot_model.kernels.int16.finish import finish_of
+from aot_model.kernels.int16.finish import Finish, Rule, finish
 from aot_model.kernels.int16.matmul import Operands, matmul
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import Chain
 from aot_model.kernels.target import Kernel, Target
 from aot_model.ops.nn import Convolution, MatMul
+from aot_model.ops.quantised import Requantise
 from aot_model.targets.float32 import conv_shape, matmul_site, pixel_coordinates
 
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
@@ -61,7 +62,7 @@ def _weights(w: Value, zero: int) -> np.ndarray | str:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer with constant weights in numbers. most: no sum of products is larger, whatever the weights are."""
+    """A layer with constant weights in numbers. most: no sum is larger, whatever the weights are."""
 
     x: Elements
     weights: np.ndarray
@@ -70,7 +71,8 @@ class Layer:
     most: int
 
 
-def _layer(family: Family, x: Value, w: Value, op: Convolution | MatMul, rows: Callable[[np.ndarray], np.ndarray]) -> Layer | str:
+def _layer(family: Family, x: Value, w: Value, op: Convolution | MatMul,
+           rows: Callable[[np.ndarray], np.ndarray]) -> Layer | str:
     """rows: the weights [output channel, tap]."""
     found = _weights(w, op.w_zero_point)
     if isinstance(found, str):
@@ -110,21 +112,53 @@ def _product_layer(family: Family, node: Node) -> Layer | str:
     return _layer(family, x, w, op, lambda v: np.ascontiguousarray(v.T))
 
 
+def per_channel(value: Value | None, channels: int) -> np.ndarray | None:
+    """A constant for each channel of the last axis, or one for all."""
+    if value is None or value.data is None or value.data.size not in (1, channels):
+        return None
+    if value.data.size > 1 and value.shape[-1] != channels:
+        return None
+    return np.broadcast_to(value.data.reshape(-1), (channels,))
+
+
+def finish_of(node: Node, chain: Chain, start: np.ndarray, most: int) -> Finish | None:
+    """How the kernel does bias and requantisation behind a node; None: they are left to the tail."""
+    out, after, channels = node.outputs[0], 0, start.size
+    if chain.nodes and chain.nodes[0].kind == "Add":
+        first = chain.nodes[0]
+        bias = per_channel(first.inputs[1] if first.inputs[0] is out else first.inputs[0], channels)
+        if bias is None or int(np.abs(bias.astype(np.float64)).max(initial=0)) > 2**61:
+            return None
+        start, out, after = start + bias.astype(np.int64), first.outputs[0], 1
+    step = chain.nodes[after] if len(chain.nodes) > after else None
+    if (step is None or not isinstance(step.op, Requantise) or step.inputs[0] is not out
+            or step.op.x_zero_point):
+        return None
+    op, multiplier, shift = step.op, *(per_channel(step.inputs[k], channels) for k in (1, 2))
+    if multiplier is None or shift is None:
+        return None
+    rule = Rule(op.rounding, multiplier, shift, op.zero_point, op.low, op.high, op.to)
+    return finish(after + 1, start, rule, most)
+
+
 def _emit(site: Site, layer: Layer, shape: ConvShape, name: str) -> None:
     node, out = site.node, site.node.outputs[0]
     finish = finish_of(node, site.chain, layer.start, layer.most)
     low, high = (None, None) if finish is None else (finish.low, finish.high)
-    tail = site.tail(pixel_coordinates(out), after=0 if finish is None else finish.after, low=low, high=high)  # type: ignore[arg-type]
+    after = 0 if finish is None else finish.after
+    tail = site.tail(pixel_coordinates(out), after=after, low=low, high=high)  # type: ignore[arg-type]
     own = None if tail.is_identity else tail
     start = layer.start if finish is None and layer.start.any() else None
     result = site.result.dtype
-    code = conv(shape, layer.weights, layer.x, layer.dots, finish, start, own, out.dtype.c_type, (result.c_type, result.size))
+    code = conv(shape, layer.weights, layer.x, layer.dots, finish, start, own, out.dtype.c_type,
+                (result.c_type, result.size))
     code = replace(code, body=indent(code.body.rstrip(), "    "))
     x, w = site.input(0), site.input(1)
-    site.emit(name, code, own, f"{x.type} * {w.type} -> {site.result.type}", shape.macs, (dense(x),))
+    site.emit(name, code, own, f"{x.type} * {w.type} -> {site.result.type}", shape.macs, (dense(x), ))
 
 
 def _convolution(family: Family) -> Callable[[Site], None]:
+
     def emit(site: Site) -> None:
         layer, op = _convolution_layer(family, site.node), site.node.op
         assert isinstance(layer, Layer) and isinstance(op, Convolution)
@@ -136,6 +170,7 @@ def _convolution(family: Family) -> Callable[[Site], None]:
 
 
 def _matmul(family: Family) -> Callable[[Site], None]:
+
     def emit(site: Site) -> None:
         layer = _product_layer(family, site.node)
         if isinstance(layer, str):
@@ -148,7 +183,7 @@ def _matmul(family: Family) -> Callable[[Site], None]:
     return emit
 
 
-# --- two activations --------------------------------------------------------------------------------------------------
+# --- two activations ----------------------------------------------------------------------------------
 
 
 def _operands(family: Family, node: Node) -> tuple[Operands, Dots] | str:
@@ -176,8 +211,11 @@ def _activations(family: Family, site: Site) -> None:
     assert not isinstance(found, str), found
     operands, dots = found
     windows, shape, coordinates = matmul_site(site)
-    tail = site.tail(coordinates)
-    code: KernelCode = matmul(shape, operands, dots, tail)
+    # One multiplier for all, which is a constant of the code: there is no table.
+    finish = finish_of(site.node, site.chain, np.zeros(1, np.int64), dots.taps * dots.most)
+    after, low, high = (0, None, None) if finish is None else (finish.after, finish.low, finish.high)
+    tail = site.tail(coordinates, after=after, low=low, high=high)
+    code: KernelCode = matmul(shape, operands, dots, finish, tail)
     a, b = site.input(0), site.input(1)
     site.emit("integer_matmul", code, tail, f"{a.type} * {b.type} -> {site.result.type}", shape.macs, windows)
 

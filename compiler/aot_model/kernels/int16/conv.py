@@ -1,7 +1,7 @@
-"""Convolution of integers with constant weights, the elements of x as int16: any type of 8 or 16 bits, any tail.
+"""Convolution of integers with constant weights, x as int16: any type of 8 or 16 bits, any tail.
 
-Two pixels x two channels share their loads. A pixel's patch is read where it lies where that is one run of int16 (1x1),
-else gathered into `patch`, less what makes int16 of it; outside of the image is the zero point.
+Two pixels x two channels share their loads. A pixel's patch is read where it lies where that is one run of
+int16 (1x1), else gathered into `patch`, less what makes int16 of it; outside of the image is the zero point.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def elements(dtype: str, zero: int) -> Elements:
 
 
 def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: Dots, finish: Finish | None,
-         start: npt.NDArray[np.int64] | None, tail: Tail | None, sum_type: str, result: tuple[str, int]) -> KernelCode:  # fmt: skip
-    """weights [out_c, taps], without their zero point. start: added to the sums of channels where there is no finish.
+         start: npt.NDArray[np.int64] | None, tail: Tail | None, sum_type: str,
+         result: tuple[str, int]) -> KernelCode:  # fmt: skip
+    """weights [out_c, taps], without their zero point. start: added to the sums where there is no finish.
 
     sum_type: of the tail's accumulator. result: type and bytes of y's elements.
     """
@@ -55,13 +56,14 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     count = s.batch * s.out_h * s.out_w
     pixels = min(2, count)
     columns = 2 if s.out_c > 1 else 1
-    pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and s.out_h == s.in_h and s.out_w == s.in_w
+    same_size = s.out_h == s.in_h and s.out_w == s.in_w
+    pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
     direct = x.dtype == "int16" and pointwise and s.pad_top == s.pad_left == 0
     constants = [Packed("weights", dots.packed(weights, columns), admissible=ANYTHING)]
     helpers: list[str] = []
     scratch: list[Scratch] = []
     if finish is not None:
-        constants.append(finish.table)
+        constants += finish.table()
     elif start is not None:
         constants.append(Packed("start", start.astype(np.int32), admissible=ANYTHING))
     if not direct:
@@ -72,12 +74,13 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     def store(i: int, j: int) -> list[str]:
         channel, pixel = f"c + {j}" if j else "c", f"pixel + {i}" if i else "pixel"
         if finish is not None:
-            lines = finish.lines(f"sum{i}{j}", f"(requantisation + ({channel}) * {finish.width})")
+            lines = finish.lines(f"sum{i}{j}", f"row{j}")
         else:
             total = f"sum{i}{j}" if start is None else f"sum{i}{j} + start[{channel}]"
             lines = [f"const {sum_type} v = {total};"]
         if tail is None:
-            lines.append(f"y[({pixel}) * {s.out_c} + {channel}] = ({result[0]})v;")
+            cast = "" if finish is not None or result[0] == sum_type else f"({result[0]})"
+            lines.append(f"y[({pixel}) * {s.out_c} + {channel}] = {cast}v;")
         else:
             lines += tail.store("v", ("0", "0", pixel, channel), 1).splitlines()
         return ["{", *("    " + t for t in lines), "}"]
@@ -85,11 +88,16 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     def block(p: int, c: int) -> list[str]:
         lines = [f"const int16_t *r{i} = from{i};" for i in range(p)]
         lines += dots.lines(p, c)
+        if finish is not None:
+            lines += [t for j in range(c) for t in finish.row(f"row{j}", f"c + {j}" if j else "c")]
         return [*lines, *(t for i in range(p) for j in range(c) for t in store(i, j))]
 
     def channels(p: int) -> list[str]:
         whole = s.out_c - s.out_c % columns
-        lines = [f"for (int32_t c = 0; c < {whole}; c += {columns}) {{", *("    " + t for t in block(p, columns)), "}"]
+        lines = [
+            f"for (int32_t c = 0; c < {whole}; c += {columns}) {{", *("    " + t for t in block(p, columns)),
+            "}"
+        ]
         if s.out_c % columns:
             lines += ["{", f"    const int32_t c = {whole};", *("    " + t for t in block(p, 1)), "}"]
         return lines
@@ -97,17 +105,25 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     def group(p: int) -> list[str]:
         w = f"const {dots.w_type} *w = weights;"
         if direct:
-            return [*(f"const int16_t *const from{i} = x + (pixel + {i}) * {taps};" for i in range(p)), w, *channels(p)]
+            return [
+                *(f"const int16_t *const from{i} = x + (pixel + {i}) * {taps};" for i in range(p)), w,
+                *channels(p)
+            ]
         rows = s.out_h * s.out_w
         n = "" if s.batch == 1 else f" + place / {rows} * {s.strides[0]}"
         within = "place" if s.batch == 1 else f"place % {rows}"
+        if s.out_h == 1:
+            row, column = "0", within
+        else:
+            row, column = f"{within} / {s.out_w}", f"{within} % {s.out_w}"
         return [
             f"for (int32_t i = 0; i < {p}; i++) {{",
             "    const int32_t place = pixel + i;",
-            f"    const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
-            f"    const int32_t left = {within} % {s.out_w} * {s.stride_w} - {s.pad_left};",
+            f"    const int32_t top = {row} * {s.stride_h} - {s.pad_top};",
+            f"    const int32_t left = {column} * {s.stride_w} - {s.pad_left};",
             f"    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
-            f"        {gather}(x{n}, top + ky * {s.dilation_h}, left, patch + i * {taps} + ky * {s.kernel_w * s.in_c});",
+            f"        int16_t *const to = patch + i * {taps} + ky * {s.kernel_w * s.in_c};",
+            f"        {gather}(x{n}, top + ky * {s.dilation_h}, left, to);",
             "    }",
             "}",
             *(f"const int16_t *const from{i} = patch + {i * taps};" for i in range(p)),
@@ -116,12 +132,20 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         ]
 
     whole = count - count % pixels
-    lines = [f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{", *("    " + t for t in group(pixels)), "}"]
+    lines = [
+        f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{",
+        *("    " + t for t in group(pixels)), "}"
+    ]
     if count % pixels:
         lines += ["{", f"    const int32_t pixel = {whole};", *("    " + t for t in group(1)), "}"]
     slack = by_pixels(s, pixels, reread=direct, through_images=True, sizes=(x.size, result[1]))
     return KernelCode(
-        "\n".join(lines) + "\n", tuple(constants), tuple(scratch), frozenset({HEADER}), tuple(helpers), slack,
+        "\n".join(lines) + "\n",
+        tuple(constants),
+        tuple(scratch),
+        frozenset({HEADER}),
+        tuple(helpers),
+        slack,
         note=f"{pixels} pixels x {columns} channels, pairs of int16",
     )  # fmt: skip
 
@@ -144,7 +168,7 @@ def _gather(s: ConvShape, x: Elements) -> tuple[str, str]:
         return;
     }}
 """
-    text = f"""/* {s.kernel_w} x {s.in_c} taps at (row, column) as int16; outside of the image: the zero point. */
+    text = f"""/* {s.kernel_w} x {s.in_c} taps at (row, column); outside of the image: the zero point. */
 AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, int16_t *to)
 {{
 {fast}    for (int32_t tap = 0; tap < {s.kernel_w}; tap++, column += {s.dilation_w}) {{

@@ -1,9 +1,9 @@
 """Sums of products of rows: the inner loop of every kernel of this package, for an instruction set.
 
-A block is `rows` rows of x times `columns` rows of weights. The C around it declares the pointers r0, r1 ... (int16, or
-int8) and w; the text leaves the sums in sum00, sum01 ... (row, column). With the DSP extension weights of bytes are stored
-so that SXTB16 gives neighbours as pairs, and those of a block's columns lie side by side; elsewhere each row of weights is
-as it is, which compilers can vectorise.
+A block is `rows` rows of x times `columns` rows of weights. The C around it declares the pointers r0, r1 ...
+(int16, or int8) and w; the text leaves the sums in sum00, sum01 ... (row, column). With the DSP extension
+weights of bytes are stored so that SXTB16 gives neighbours as pairs, and those of a block's columns lie side
+by side; elsewhere each row of weights is as it is, which compilers can vectorise.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Dots:
         return 1 if not self.dsp else 4 if self.w_type == "int8_t" else 2
 
     def packed(self, rows: npt.NDArray[np.integer], columns: int) -> npt.NDArray[np.integer]:
-        """Weights [row, tap] in the order in which blocks of `columns` rows read them; the rows left over one by one."""
+        """Weights [row, tap] in the order in which blocks of `columns` rows read them."""
         if not self.dsp:
             return rows.reshape(-1)
         count = len(rows) - len(rows) % columns
-        parts = [self._block(rows[k : k + columns]) for k in range(0, count, columns)]
-        return np.concatenate([*parts, *(self._block(rows[k : k + 1]) for k in range(count, len(rows)))])
+        parts = [self._block(rows[k:k + columns]) for k in range(0, count, columns)]
+        return np.concatenate([*parts, *(self._block(rows[k:k + 1]) for k in range(count, len(rows)))])
 
     def _block(self, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
         whole = self.taps - self.taps % self.step
@@ -87,36 +87,30 @@ class Dots:
         cast = "" if self.chunk else "(int64_t)"
         body = [
             f"    {name}{i}{j} += {cast}(r{i}[k] * w[k{f' + {j * self.taps}' if j else ''}]);"
-            for i in range(rows)
-            for j in range(columns)
+            for i in range(rows) for j in range(columns)
         ]
         moved = [*(f"r{i} += {taps};" for i in range(rows)), f"w += {taps};"]
         return [f"for (int32_t k = 0; k < {taps}; k++) {{", *body, "}", *moved]
 
     def _quads(self, rows: int, columns: int, taps: int, name: str) -> list[str]:
         """Four taps at a time: weights of four bytes, x of two words (or of four bytes)."""
-        whole, bytes_too = taps - taps % 4, self.x_type == "int8_t"
-        times = 2 if whole % 8 == 0 else 1
-        lines: list[str] = []
-        for t in range(times):
-            at = 4 * t
-            lines.append("{")
+        whole = taps - taps % 4
+        lines = ["{"]  # more than four need more registers than there are
+        for i in range(rows):
+            if self.x_type == "int8_t":
+                lines.append(f"    const int32_t four{i} = dsp_quad_at(r{i});")
+                pair = f"dsp_sxtb16(four{i})", f"dsp_sxtb16_ror8(four{i})"
+            else:
+                pair = f"dsp_pair_at(r{i})", f"dsp_pair_at(r{i} + 2)"
+            lines.append(f"    const int32_t a{i} = {pair[0]}, b{i} = {pair[1]};")
+        for j in range(columns):
+            lines.append(f"    const int32_t w{j} = dsp_quad_at(w + {4 * j});")
+            lines.append(f"    const int32_t c{j} = dsp_sxtb16(w{j}), d{j} = dsp_sxtb16_ror8(w{j});")
             for i in range(rows):
-                if bytes_too:
-                    lines.append(f"    const int32_t four{i} = dsp_quad_at(r{i} + {at});")
-                    lines.append(f"    const int32_t a{i} = dsp_sxtb16(four{i}), b{i} = dsp_sxtb16_ror8(four{i});")
-                else:
-                    lines.append(f"    const int32_t a{i} = dsp_pair_at(r{i} + {at}), b{i} = dsp_pair_at(r{i} + {at + 2});")
-            for j in range(columns):
-                lines.append(f"    const int32_t w{j} = dsp_quad_at(w + {4 * (t * columns + j)});")
-                lines.append(f"    const int32_t c{j} = dsp_sxtb16(w{j}), d{j} = dsp_sxtb16_ror8(w{j});")
-                for i in range(rows):
-                    lines.append(f"    {name}{i}{j} = dsp_smlad(a{i}, c{j}, {name}{i}{j});")
-                    lines.append(f"    {name}{i}{j} = dsp_smlad(b{i}, d{j}, {name}{i}{j});")
-            lines.append("}")
-        lines += [*(f"r{i} += {4 * times};" for i in range(rows)), f"w += {4 * times * columns};"]
-        loop = self._turns(whole, 4 * times, lines)
-        return [*loop, *self._left(rows, columns, taps - whole, name)]
+                lines.append(f"    {name}{i}{j} = dsp_smlad(a{i}, c{j}, {name}{i}{j});")
+                lines.append(f"    {name}{i}{j} = dsp_smlad(b{i}, d{j}, {name}{i}{j});")
+        lines += ["}", *(f"r{i} += 4;" for i in range(rows)), f"w += {4 * columns};"]
+        return [*self._turns(whole, 4, lines), *self._left(rows, columns, taps - whole, name)]
 
     def _pairs(self, rows: int, columns: int, taps: int, name: str) -> list[str]:
         """Two taps at a time: words of both."""

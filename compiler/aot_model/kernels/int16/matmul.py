@@ -1,7 +1,7 @@
-"""Products of two integer matrices that are computed at run time, with batches; both operands become int16 first.
+"""Products of two integer matrices that are computed at run time, with batches; both become int16 first.
 
-The second operand is packed once for every matrix of the batch, less its zero point, in the order in which the blocks
-read it; two rows of the first one follow at a time.
+The second operand is packed once for every matrix of the batch, less its zero point, in the order in which
+the blocks read it; two rows of the first one follow at a time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int16.conv import Elements
 from aot_model.kernels.int16.dots import Dots
+from aot_model.kernels.int16.finish import Finish
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,14 @@ class Operands:
     """C type of the tail's accumulator."""
 
 
-def matmul(shape: MatmulShape, operands: Operands, dots: Dots, tail: Tail) -> KernelCode:
-    """Activations x0 and x1; the tail gets the index (i, j, m, n). dots.taps: k, filled up to whole groups."""
+def matmul(shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | None,
+           tail: Tail) -> KernelCode:
+    """Activations x0 and x1; the tail gets the index (i, j, m, n). dots.taps: k, filled up."""
     s, k = shape, dots.taps
     text = CText()
     columns, rows = min(2, s.n), min(2, s.m)
-    loops = [("i", s.batch[0]), ("j", s.batch[1])]
-    at = tuple(name if count > 1 else "0" for name, count in loops)
-    repeated = all(stride == 0 or count == 1 for stride, (_, count) in zip(s.b_strides, loops, strict=False))
+    at = ("i" if s.batch[0] > 1 else "0", "j" if s.batch[1] > 1 else "0")
+    repeated = all(stride == 0 or count == 1 for stride, count in zip(s.b_strides, s.batch, strict=False))
     direct = operands.a.dtype == "int16" and s.a_strides[3] == 1 and k == s.k
     if repeated:
         _pack(text, s, operands.b, dots, columns, ("0", "0"))
@@ -43,11 +44,14 @@ def matmul(shape: MatmulShape, operands: Operands, dots: Dots, tail: Tail) -> Ke
                 _pack(text, s, operands.b, dots, columns, at)
             for first, count, height in _parts(s.m, rows):
                 with text.block(f"for (int32_t m = {first}; m < {first + count * height}; m += {height})"):
-                    _rows(text, s, operands, dots, columns, height, at, direct, tail)
+                    _rows(text, s, operands, dots, columns, height, at, direct, finish, tail)
     pieces = [Scratch("packed", 2 * k * s.n, 4, "int16_t")]
     if not direct:
         pieces.append(Scratch("rows", 2 * k * rows, 4, "int16_t"))
-    return KernelCode(str(text), scratch=tuple(pieces), includes=frozenset({HEADER}), note=f"{rows} rows x {columns} columns, pairs of int16")
+    return KernelCode(str(text),
+                      scratch=tuple(pieces),
+                      includes=frozenset({HEADER}),
+                      note=f"{rows} rows x {columns} columns, pairs of int16")
 
 
 def _parts(size: int, width: int) -> list[tuple[int, int, int]]:
@@ -59,7 +63,8 @@ def _pack(text: CText, s: MatmulShape, b: Elements, dots: Dots, columns: int, at
     """The columns of b as rows, in groups of `columns`."""
     k, step = dots.taps, dots.step
     source = total("x1", product(at[0], s.b_strides[0]), product(at[1], s.b_strides[1]))
-    text.line(f"const {b.dtype}_t *const matrix = {source};" if at != ("0", "0") else f"const {b.dtype}_t *const matrix = x1;")
+    text.line(f"const {b.dtype}_t *const matrix = {source};" if at != (
+        "0", "0") else f"const {b.dtype}_t *const matrix = x1;")
     for first, count, width in _parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
             for j in range(width):
@@ -76,7 +81,9 @@ def _pack(text: CText, s: MatmulShape, b: Elements, dots: Dots, columns: int, at
             with text.loop("t", str(s.k // 2)):
                 for j in range(width):
                     second = f"from{j}[{s.b_strides[2]}]"
-                    text.line(f"to[{2 * j}] = {b.narrowed(f'from{j}[0]')};\nto[{2 * j + 1}] = {b.narrowed(second)};")
+                    text.line(
+                        f"to[{2 * j}] = {b.narrowed(f'from{j}[0]')};\nto[{2 * j + 1}] = {b.narrowed(second)};"
+                    )
                     text.line(f"from{j} += {2 * s.b_strides[2]};")
                 text.line(f"to += {2 * width};")
             if s.k % 2:
@@ -84,8 +91,8 @@ def _pack(text: CText, s: MatmulShape, b: Elements, dots: Dots, columns: int, at
                     text.line(f"to[{2 * j}] = {b.narrowed(f'from{j}[0]')};\nto[{2 * j + 1}] = 0;")
 
 
-def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: int, height: int, at: tuple[str, str], direct: bool,
-          tail: Tail) -> None:  # fmt: skip
+def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: int, height: int,
+          at: tuple[str, str], direct: bool, finish: Finish | None, tail: Tail) -> None:  # fmt: skip
     """`height` rows of the result from row m on."""
     a, k = operands.a, dots.taps
     base = total("x0", product(at[0], s.a_strides[0]), product(at[1], s.a_strides[1]))
@@ -93,24 +100,25 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
         row = product(f"(m + {i})" if i else "m", s.a_strides[2])
         start = total(base, row)
         if direct:
-            text.line(f"const int16_t *const a{i} = {start};")
+            text.line(f"const int16_t *const row{i} = {start};")
             continue
-        text.line(f"const {a.dtype}_t *const from{i} = {start};\nint16_t *const a{i} = rows + {i * k};")
+        text.line(f"const {a.dtype}_t *const from{i} = {start};\nint16_t *const row{i} = rows + {i * k};")
     if not direct:
         place = product("t", s.a_strides[3])
         with text.loop("t", str(s.k)):
             for i in range(height):
-                text.line(f"a{i}[t] = {a.narrowed(f'from{i}[{place}]')};")
+                text.line(f"row{i}[t] = {a.narrowed(f'from{i}[{place}]')};")
         if k > s.k:
-            text.line("\n".join(f"a{i}[{s.k}] = 0;" for i in range(height)))
+            text.line("\n".join(f"row{i}[{s.k}] = 0;" for i in range(height)))
     text.line("const int16_t *w = packed;")
     for first, count, width in _parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
-            text.line("\n".join([*(f"const int16_t *r{i} = a{i};" for i in range(height)), *dots.lines(height, width)]))
+            text.line("\n".join(
+                [*(f"const int16_t *r{i} = row{i};" for i in range(height)), *dots.lines(height, width)]))
             for i in range(height):
                 for j in range(width):
                     with text.block():
-                        text.line(f"const {operands.accumulator} v = sum{i}{j};")
+                        own = [f"const {operands.accumulator} v = sum{i}{j};"]
+                        text.line("\n".join(own if finish is None else finish.lines(f"sum{i}{j}", "")))
                         row, column = f"m + {i}" if i else "m", f"n + {j}" if j else "n"
                         text.line(tail.store("v", (at[0], at[1], row, column), 1))
-

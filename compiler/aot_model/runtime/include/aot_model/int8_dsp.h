@@ -49,6 +49,10 @@ AOT_MODEL_DSP_2(uxtb16_ror8, "uxtb16 %0, %1, ror #8", int32_t, dsp_pair(a >> 8 &
 /* Within int8, uint8. */
 AOT_MODEL_DSP_2(ssat8, "ssat %0, #8, %1", int32_t, a < -128 ? -128 : a > 127 ? 127 : a)
 AOT_MODEL_DSP_2(usat8, "usat %0, #8, %1", int32_t, a < 0 ? 0 : a > 255 ? 255 : a)
+/* Within int16, uint16, what is not negative of int16. */
+AOT_MODEL_DSP_2(ssat16, "ssat %0, #16, %1", int32_t, a < -32768 ? -32768 : a > 32767 ? 32767 : a)
+AOT_MODEL_DSP_2(usat16, "usat %0, #16, %1", int32_t, a < 0 ? 0 : a > 65535 ? 65535 : a)
+AOT_MODEL_DSP_2(usat15, "usat %0, #15, %1", int32_t, a < 0 ? 0 : a > 32767 ? 32767 : a)
 
 /* c and the products of two pairs; of the low half of a and the high one of b; the other way round. */
 AOT_MODEL_DSP_4(smlad, "smlad", int32_t, (uint32_t)c + (uint32_t)(dsp_low(a) * dsp_low(b)) + (uint32_t)(dsp_high(a) * dsp_high(b)))

@@ -1,0 +1,138 @@
+"""Layers of the kernels' table for products of pairs: 16-bit activations, any result, two activations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from table import Draw, Layer, Step
+
+from aot_model.ir.types import DType
+from aot_model.ops.elementwise import op
+from aot_model.ops.nn import Convolution, MatMul
+from aot_model.ops.quantised import Requantise
+
+RULES = ("wide", "single", "even", "double")
+
+
+def requantised(draw: Draw, depth: int, most: int, channels: int, to: type[Any], turn: int,
+                rule: str) -> tuple[Step, ...]:
+    """A bias and a requantisation that spread the sums of `depth` products over the type."""
+    rng, limits = draw.rng, np.iinfo(to)
+    count = 1 if turn % 3 == 2 else channels
+    spread = np.sqrt(depth) * most / 4
+    shift = int(np.floor(np.log2((limits.max - limits.min) / 6 / spread)))
+    m = rng.integers(1 << 30, 1 << 31, count)
+    m = m >> 16 if rule == "wide" else m
+    s = shift - (rng.integers(0, 3, count) if turn % 2 else 0 * m)
+    if rule == "even":  # many ties
+        m = np.full(count, 1 << 30)
+    zero = int(rng.integers(limits.min // 2, limits.max // 2)) if turn % 2 else 0
+    low, high = ((limits.min, limits.max), (limits.min + 100, limits.max), (max(limits.min,
+                                                                                0), limits.max))[turn % 3]
+    size = int(spread)
+    kind = np.int64 if most > 1 << 17 else np.int32
+    bias = Step(op("Add"), (rng.integers(-size, size, channels).astype(kind), ))
+    node = Requantise(zero, low, high, DType.of(np.dtype(to)), rule)
+    factors = (m.astype(np.int32), np.asarray(s, np.int32))
+    return (*(() if turn % 4 == 3 else (bias, )), Step(node, factors))
+
+
+def integer_convolutions() -> list[Layer]:
+    draw, layers = Draw(41), []
+    windows: tuple[dict[str, Any], ...] = (
+        {},
+        {
+            "strides": (2, 1)
+        },
+        {
+            "pads": (1, 1, 1, 1)
+        },
+        {
+            "dilations": (2, 1),
+            "pads": (2, 0, 1, 0)
+        },
+        {
+            "strides": (1, 3),
+            "pads": (1, 2, 0, 1)
+        },
+    )  # fmt: skip
+    kinds = ((np.int16, np.int8, np.int16), (np.uint16, np.int8, np.uint16), (np.int8, np.int8, np.int16),
+             (np.int16, np.int8, np.int8), (np.uint8, np.uint8, np.uint16), (np.int16, np.int16,
+                                                                             np.int16))  # fmt: skip
+    kernels = (((1, 1), 8, 8), ((3, 3), 3, 5), ((1, 1), 13, 1), ((2, 3), 4, 7), ((3, 3), 16, 4), ((3, 1), 7,
+                                                                                                  2))
+    for turn in range(18):
+        x_kind, w_kind, to = kinds[turn % 6]
+        kernel, ins, outs = kernels[(turn * 5 + turn // 6) % 6]
+        window, rule = windows[turn % 5], RULES[turn % 4]
+        wide = np.dtype(x_kind).itemsize == 2
+        rule = "wide" if w_kind is np.int16 else "single" if rule == "wide" and not wide else rule
+        zero = int(draw.rng.integers(
+            -9, 9)) + (32768 if x_kind is np.uint16 else 0) if x_kind is not np.int16 else 0
+        zero = 32768 if turn % 12 == 1 else zero
+        w = draw.tensor(w_kind, outs, *kernel, ins)
+        node = Convolution(**window, x_zero_point=zero, w_zero_point=130 if w_kind is np.uint8 else 0)
+        most = int(np.iinfo(x_kind).max) * int(np.iinfo(w_kind).max) // 2
+        x = draw.tensor(x_kind, 1 + turn % 2, 6, 7, ins)
+        depth = int(np.prod(w.shape[1:]))
+        steps = requantised(draw, depth, most, outs, to, turn, rule) if turn % 7 != 6 else ()
+        layers.append(
+            Layer(f"{turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)} {window} {rule} {to.__name__}",
+                  x, (Step(node, (w, )), *steps)))
+    long = draw.tensor(np.int8, 3, 3, 3, 61)  # more products than 32 bits hold
+    x = draw.tensor(np.int16, 1, 4, 5, 61)
+    layers.append(
+        Layer("long sums", x, (Step(Convolution(),
+                                    (long, )), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide"))))
+    extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
+    layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
+    return layers
+
+
+@dataclass(frozen=True)
+class IntegerProduct(Layer):
+    """A matrix product with zero points."""
+
+    def expected(self) -> np.ndarray:
+        first = self.steps[0]
+        assert isinstance(first.operator, MatMul)
+        (w, ) = first.others
+        wide = np.int64 if self.x.dtype.itemsize == 2 else np.int32
+        y = np.matmul(
+            self.x.astype(np.int64) - first.operator.x_zero_point,
+            w.astype(np.int64) - first.operator.w_zero_point)
+        return Layer(self.name, y.astype(wide), self.steps[1:]).expected()
+
+
+def integer_products() -> list[Layer]:
+    draw, layers = Draw(42), []
+    sizes: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+        ((1, 64), (64, 12)),
+        ((5, 7), (7, 33)),
+        ((4, 16), (16, 16)),
+        ((2, 5, 9), (2, 9, 4)),
+        ((3, 1, 4, 6), (1, 2, 6, 5)),
+        ((7, 3), (3, 1)),
+        ((2, 3, 8), (8, 5)),
+        ((1, 1), (1, 1)),
+    )  # fmt: skip
+    kinds = ((np.int8, np.int8, np.int8), (np.uint8, np.int8, np.uint8), (np.int16, np.int16, np.int16),
+             (np.int16, np.int8, np.int16), (np.int8, np.int8, np.int16))
+    for turn, (a, b) in enumerate((*sizes, *sizes)):
+        x_kind, w_kind, to = kinds[turn % 5]
+        fed = turn % 3 > 0
+        wide = np.dtype(x_kind).itemsize == 2
+        if not fed and len(b) == 2 and not wide and to is not np.int16:
+            fed = True  # else a layer of the int8 kernels
+        x, w = draw.tensor(x_kind, *a), draw.tensor(w_kind, *b)
+        node = MatMul(0 if wide else int(draw.rng.integers(-9, 9)),
+                      0 if np.dtype(w_kind).itemsize == 2 or not fed else int(draw.rng.integers(-9, 9)))
+        most = int(np.iinfo(x_kind).max) * int(np.iinfo(w_kind).max) // 2
+        rule = "wide" if wide and w_kind is np.int16 else RULES[turn % 4] if wide else RULES[1 + turn % 3]
+        scale = requantised(draw, a[-1], most, b[-1], to, 2 + 3 * turn, rule)[-1:]
+        kind = "input" if fed else "constant"
+        name = f"{turn} {x.dtype}{list(a)} x {w.dtype}{list(b)} {kind} {rule} {to.__name__}"
+        layers.append(IntegerProduct(name, x, (Step(node, (w, ), fed), *(scale if turn % 8 != 7 else ()))))
+    return layers
