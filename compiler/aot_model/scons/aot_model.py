@@ -6,8 +6,8 @@
     env.AotModelTest("kws_test", kws, "vectors.npz")     # scons test
 
 env.AotModelLibrary(name, model, ...) makes a static library of the generated C, compiled with the
-environment's own compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both
-have these arguments:
+environment's own compiler and flags. env.AotModelSources(name, model, ...) stops at the C. Both have these
+arguments:
 
     model           the ONNX or TFLite file; one that the build makes, too
     model_name      prefix of the generated files and symbols; default: the library's name as a C identifier,
