@@ -9,7 +9,7 @@ AotModelInfo = provider(
         "metadata": "File: <name>.json",
         "name": "prefix of the generated files and symbols",
         "params": "File: <name>.params, or None when the parameters are in the code",
-        "report": "File: table of layers and memory",
+        "report": "File: table of layers and memory, or a page",
         "source": "File: <name>.c",
         "target": "what the code was generated for",
     },

@@ -45,7 +45,7 @@ def _sources_impl(ctx):
     # A folder for this target alone: nothing else is on its include path, and two may use the same file names.
     source, header, metadata, report = [
         ctx.actions.declare_file("%s/%s%s" % (ctx.label.name, name, suffix))
-        for suffix in [".c", ".h", ".json", ".report.txt"]
+        for suffix in [".c", ".h", ".json", ".report." + ctx.attr.report]
     ]
     arguments = ctx.actions.args()
     arguments.add("compile")
@@ -103,6 +103,7 @@ aot_model_sources = rule(
         model_name = attr.string(mandatory = True, doc = "Prefix of the generated files and symbols."),
         offload = attr.string_list(doc = "Targets that take over parts of the model first, in order of preference."),
         options = attr.string_list(doc = "Any other arguments of `aot-model compile`."),
+        report = attr.string(default = "txt", values = ["txt", "html"], doc = "What the report is: a table, or a page."),
         target = attr.string(doc = "What to generate code for; default: the flag //bazel:target, else what the C toolchain compiles for."),
         target_plugins = attr.label_list(allow_files = [".py"], doc = "Python files that define further targets."),
         _cc_toolchain = attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
@@ -146,6 +147,7 @@ def aot_model_library(
         memory = None,
         clock = None,
         options = [],
+        report = "txt",
         deps = [],
         tags = [],
         testonly = None,
@@ -173,6 +175,7 @@ def aot_model_library(
         memory: what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53, m7-cache.
         clock: of the core (120M), for microseconds in the table of max_cycles.
         options: any other arguments of `aot-model compile`.
+        report: "html" makes the report, which is the output group of that name, a page to look at.
         deps: as in cc_library.
         tags: as in cc_library.
         testonly: as in cc_library.
@@ -192,6 +195,7 @@ def aot_model_library(
         model_name = identifier(name) if model_name == None else model_name,
         offload = offload,
         options = options,
+        report = report,
         target = target,
         target_plugins = target_plugins,
         **dict(common, **given)

@@ -46,7 +46,8 @@
 #     [OPTIONS <argument>...]                     any other arguments of `aot-model compile`
 #     [DEPENDS <file|target>...]                  what else is read or must be there first
 #     [METADATA <variable>]                       receives the path of the generated JSON
-#     [REPORT <variable>]                         receives the path of the report, and has it written
+#     [REPORT <variable>]                         receives the path of the report, and has it written; a variable that
+#                                                 is called `html`: the page (docs/report.md)
 #     [EXCLUDE_FROM_ALL]                          built only when something needs it
 # )
 #
@@ -138,6 +139,9 @@ function(aot_model_library target)
     set(report "")
     if (DEFINED arg_REPORT)
         set(report "${dir}/${arg_NAME}.report.txt")
+        if (arg_REPORT STREQUAL "html")
+            set(report "${dir}/${arg_NAME}.report.html")
+        endif ()
         list(APPEND arguments "--report=${report}")
         set(${arg_REPORT} "${report}" PARENT_SCOPE)
     endif ()

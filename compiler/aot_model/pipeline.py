@@ -28,6 +28,7 @@ from aot_model.lowering.lower import lower
 from aot_model.lowering.memory_plan import plan_memory
 from aot_model.memory import Pool
 from aot_model.ops.registry import load_all
+from aot_model.page.given import Given
 from aot_model.page.render import page
 from aot_model.partition.partition import Assignment
 from aot_model.passes.manager import Observer, run_passes, run_program_passes
@@ -129,19 +130,18 @@ def _alternatives(request: Request, target: Target) -> dict[str, ModelView]:
     return found
 
 
-def page_of(compiled: Compiled) -> str:
-    """The page that shows a compilation, as HTML."""
-    return page(compiled.view, compiled.texts[f"{compiled.view.name}.c"])
+def page_of(compiled: Compiled, given: Given | None = None) -> str:
+    """The page that shows a compilation, as HTML, with what was measured of it."""
+    return page(compiled.view, compiled.texts[f"{compiled.view.name}.c"], given)
 
 
-def product(compiled: Compiled, html: bool = False) -> Product:
-    """The files of a compilation, and what they were made from. html: the report is the page, not the table.
-    """
+def product(compiled: Compiled, html: str | None = None) -> Product:
+    """The files of a compilation, and what they were made from. html: the report is this page, not the
+    table."""
     texts = {name: text.encode() for name, text in compiled.texts.items()}
     files = {name: texts[name] for name in sorted(texts)}  # .c is the first
-    return Product({**files, **compiled.binaries},
-                   page_of(compiled) if html else report(compiled.view), compiled.notes, compiled.sources,
-                   own_files())
+    shown = report(compiled.view) if html is None else html
+    return Product({**files, **compiled.binaries}, shown, compiled.notes, compiled.sources, own_files())
 
 
 def write(compiled: Compiled,
@@ -151,7 +151,7 @@ def write(compiled: Compiled,
           report_path: Path | None = None,
           keep_unchanged: bool = False) -> None:
     """Write the files of a compilation, all or none."""
-    product(compiled, is_page(report_path)).write(folder,
+    product(compiled, page_of(compiled) if is_page(report_path) else None).write(folder,
                                                   depfile_path=depfile_path,
                                                   report_path=report_path,
                                                   keep_unchanged=keep_unchanged)

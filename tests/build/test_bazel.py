@@ -48,7 +48,8 @@ def test_builds_again_exactly_what_depends_on_a_change(workspace: Workspace) -> 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
     arguments = SAMPLES | {
         "model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"],
-        "max_stack": "4k", "stack_allowance": "1k", "options": ["--debug"], "data": ["other.txt"]
+        "max_stack": "4k", "stack_allowance": "1k", "options": ["--debug"], "data": ["other.txt"],
+        "report": "html"
     }
     assert spellings("bazel") == {"model", *arguments}
     own = {
@@ -74,7 +75,7 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     }
     assert " -DOWN " in log
     assert {path.name
-            for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.txt"}
+            for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.html"}
     assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
 
 

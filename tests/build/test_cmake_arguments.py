@@ -72,7 +72,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         "OPTIONS": '"$<$<CONFIG:None>:--dim=never=1>" --debug',
         "DEPENDS": "other.txt",
         "METADATA": "net_json",
-        "REPORT": "net_report",
+        "REPORT": "html",
         "EXCLUDE_FROM_ALL": "",
     }
     for name, value in SAMPLES.items():
@@ -84,7 +84,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     recorded.write(
         "CMakeLists.txt", (recorded.folder / "CMakeLists.txt").read_text() +
         f'add_library(board INTERFACE)\naot_model_library(kws\n  {arguments})\nfile(WRITE '
-        f'"${{CMAKE_BINARY_DIR}}/paths" "${{net_json}}\\n${{net_report}}")\n',
+        f'"${{CMAKE_BINARY_DIR}}/paths" "${{net_json}}\\n${{html}}")\n',
     )
     write_model_for_all(recorded.folder / "m.onnx")
     (recorded.folder / "other.txt").touch()
@@ -95,7 +95,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     recorded.build("--target", "kws")
 
     folder = recorded.build_folder / "kws.aot"
-    report = folder / "net.report.txt"
+    report = folder / "net.report.html"
     call = calls(recorded)["net"]
     assert call[0] == "compile" and call[call.index("-o") + 1] == str(folder)
     assert sorted(call[1:]) == sorted([
@@ -104,10 +104,10 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         "--debug", f"--depfile={folder / 'net.d'}"
     ])
     assert calls(recorded)["stack"][-2:] == ["--stack-allowance=1k", "--max-stack=4k"]
-    assert {path.name for path in folder.iterdir()} == {*FILES, "net.report.txt", "net.d"}
+    assert {path.name for path in folder.iterdir()} == {*FILES, "net.report.html", "net.d"}
     assert (recorded.build_folder / "paths").read_text().split() == [str(folder / "net.json"), str(report)]
     assert json.loads((folder / "net.json").read_text())["name"] == "net"
-    assert report.stat().st_size
+    assert report.read_text().startswith("<!DOCTYPE html>")
 
     (recorded.folder / "calls.jsonl").unlink()
     (recorded.folder / "other.txt").touch()

@@ -132,7 +132,7 @@ env.AotModelSources("kws", "gen/m.onnx", depends=["gen/m.weights"])
 def test_every_argument_reaches_the_compiler(tmp_path: Path) -> None:
     arguments = SAMPLES | {
         "model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"],
-        "options": ["--debug"], "depends": ["other.txt"], "report": True
+        "options": ["--debug"], "depends": ["other.txt"], "report": "html"
     }
     assert spellings("scons") == {"model", "max_stack", "stack_allowance", *arguments}
     given = ", ".join(f"{k}={v!r}" for k, v in arguments.items())
@@ -149,18 +149,18 @@ print("made", made.source, made.header, made.metadata, made.params, made.report,
     project.write("other.txt", "")
     project.write("plugin.py", "TARGETS = ()\n")
     log = project.build("kws.aot", "libkws.a")
-    assert ("made kws.aot/net.c kws.aot/net.h kws.aot/net.json None kws.aot/net.report.txt libkws.a "
+    assert ("made kws.aot/net.c kws.aot/net.h kws.aot/net.json None kws.aot/net.report.html libkws.a "
             "cmsis-nn,c") in log
     call = re.search(r"compile (m\.onnx .*)$", log, re.MULTILINE)
     assert call and sorted(shlex.split(call[1])) == sorted(
         ["m.onnx", "--quiet", "-o", "kws.aot", "--name=net", "--target=cmsis-nn,c", *words(),
-         "--target-plugin=plugin.py", "--debug", "--report=kws.aot/net.report.txt"])
+         "--target-plugin=plugin.py", "--debug", "--report=kws.aot/net.report.html"])
     assert (" stack kws.aot/net.json kws.aot/net.ci --compiler=gcc --stack-allowance=1k --max-stack=4k -o "
             "kws.aot/net.stack.txt") in log or "Measuring the stack of" in log
     assert {path.name for path in (project.folder / "kws.aot").iterdir()
-            } >= {*FILES, "net.report.txt", "net.stack.txt", "net.ci"}
+            } >= {*FILES, "net.report.html", "net.stack.txt", "net.ci"}
     assert "-DOWN" in log
-    assert (project.folder / "kws.aot/net.report.txt").stat().st_size
+    assert (project.folder / "kws.aot/net.report.html").stat().st_size
     assert json.loads((project.folder / "kws.aot/net.json").read_text())["name"] == "net"
     project.write("other.txt", "changed")
     assert " compile m.onnx " in project.build("kws.aot")

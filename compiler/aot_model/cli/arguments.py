@@ -255,6 +255,11 @@ def _report(commands: Commands) -> None:
     command.add_argument("--keep-unchanged",
                          action="store_true",
                          help="leave the file alone if it has the same content")
+    for name, what in (("comparison", "accuracy by layer: what `compare --json` wrote"),
+                       ("times", "time by layer: what `time --json` wrote of the same build"),
+                       ("against", "what grew: <name>.json of an older build"),
+                       ("frontier", "points to choose from, with the chosen one")):  # fmt: skip
+        command.add_argument(f"--{name}", type=Path, metavar="JSON", help=what)
 
 
 def _export(commands: Commands) -> None:

@@ -80,17 +80,27 @@ def _compile(arguments: argparse.Namespace) -> Product:
     from aot_model.pipeline import compile_model, product
 
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
-    return product(compile_model(request(arguments, _options(arguments)), observer),
-                   is_page(arguments.report))
+    asked = request(arguments, _options(arguments))
+    if not is_page(arguments.report):
+        return product(compile_model(asked, observer))
+    from aot_model.cli.page import page_beside_error, page_text
+
+    with page_beside_error(asked, arguments.report):
+        compiled = compile_model(asked, observer)
+    return product(compiled, page_text(compiled, arguments.model))
 
 
 def report(arguments: argparse.Namespace) -> int:
     """The page alone."""
+    from aot_model.cli.page import page_beside_error, page_text
     from aot_model.emit.files import write_files
-    from aot_model.pipeline import compile_model, page_of
+    from aot_model.pipeline import compile_model
 
-    compiled = compile_model(request(arguments, _options(arguments)))
-    write_files({arguments.output: page_of(compiled)}, keep_unchanged=arguments.keep_unchanged)
+    asked = request(arguments, _options(arguments))
+    with page_beside_error(asked, arguments.output, arguments):
+        compiled = compile_model(asked)
+    text = page_text(compiled, arguments.model, arguments)
+    write_files({arguments.output: text}, keep_unchanged=arguments.keep_unchanged)
     tell_notes(compiled.notes)
     return 0
 

@@ -166,7 +166,7 @@ def as_json(found: Losses, least: float) -> dict[str, Any]:
         "samples": found.samples,
         "least_snr": least,
         "first_loss": None if first is None else first.name,
-        "words": None if first is None else explained(first),
+        "words": " ".join(_none(found, least)) if first is None else explained(first),
         "only_a": found.only_a,
         "only_b": found.only_b,
         "not_comparable": list(found.unlike),

@@ -199,8 +199,8 @@ LIBRARY = (
             spelled={"bazel": "", "scons": ""}),
     Keyword("report",
             "<variable>",
-            "receives the path of the report, and has it written; SCons: True; Bazel: an output group",
-            spelled={"bazel": ""}),
+            "receives the path of the report, and has it written; a variable that is called `html`: the page "
+            "(docs/report.md); SCons: True or \"html\"; Bazel: \"html\", and an output group"),
     Keyword("exclude_from_all",
             "",
             "built only when something needs it",

@@ -112,7 +112,7 @@ class ProgramSide:
         self.program = program
         self.title = where
         self.signals, self.shapes = read_signals(path, constants)
-        self.nodes = _nodes(path)
+        self.nodes = nodes_of(path)
         view = program.view
         self._made = {
             tensor.key:
@@ -169,7 +169,8 @@ def read_signals(path: Path, constants: Mapping[str | int, Array]) -> tuple[Sign
     return signals, [one for one in input_types(proto) if one[0] in signals.inputs]
 
 
-def _nodes(path: Path) -> tuple[FileNode, ...]:
+def nodes_of(path: Path) -> tuple[FileNode, ...]:
+    """The nodes of a model's file, in their order."""
     if model_format(path) == "tflite":
         from aot_model.layers.litert import file_nodes
 

@@ -21,7 +21,6 @@ from pathlib import Path
 
 import numpy as np
 
-from aot_model.frontends.tflite_file import parse
 from aot_model.layers.reference import Key
 
 Array = np.ndarray
@@ -99,6 +98,8 @@ class Signals:
 
 def of_tflite(path: Path) -> Signals:
     """Of the main graph."""
+    from aot_model.frontends.tflite_file import parse
+
     main = parse(path.read_bytes(), str(path)).subgraphs[0]
     of: dict[Key, Signal] = {}
     for index in (*main.inputs, *(k for o in main.operators for k in o.outputs)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from aot_model.c.names import printable
 from aot_model.emit.view import ModelView, Port
@@ -16,7 +18,7 @@ HEIGHT, STEP, MARGIN = 62, 96, 12
 @dataclass(frozen=True)
 class Box:
     """A vertex of the drawing. x, y: its left upper corner; share: how much of the MACs of the largest layer,
-    in percent; reads: boxes that it reads."""
+    in percent; reads: boxes that it reads; heat: a colour of its accuracy, None where nothing is known."""
 
     number: int
     link: str
@@ -28,6 +30,7 @@ class Box:
     y: int
     share: float
     reads: tuple[int, ...]
+    heat: int | None = None
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ class Picture:
     paths: tuple[tuple[int, str], ...]
 
 
-def picture(view: ModelView) -> Picture:
+def picture(view: ModelView, heats: Mapping[int, int] = MappingProxyType({})) -> Picture:
+    """heats: by step."""
     flow = Dataflow.of(view.program)
     drawing = draw(len(flow.vertices), flow.edges)
     most = max((c.macs for c in view.program.calls()), default=0)
@@ -48,7 +52,7 @@ def picture(view: ModelView) -> Picture:
     for a, b in flow.edges:
         reads.setdefault(b, []).append(a)
     boxes = tuple(
-        _box(view, k, v, drawing, tuple(reads.get(k, ())), most) for k, v in enumerate(flow.vertices))
+        _box(view, k, v, drawing, tuple(reads.get(k, ())), most, heats) for k, v in enumerate(flow.vertices))
     width = max((b.x for b in boxes), default=0) + WIDTH + MARGIN
     width = max(width, *(x + 2 * MARGIN for x in drawing.x)) if drawing.x else width
     height = (max(drawing.rank, default=0) + 1) * STEP - (STEP - HEIGHT) + 2 * MARGIN
@@ -57,7 +61,7 @@ def picture(view: ModelView) -> Picture:
 
 
 def _box(view: ModelView, number: int, vertex: Vertex, drawing: Drawing, reads: tuple[int, ...],
-         most: int) -> Box:
+         most: int, heats: Mapping[int, int]) -> Box:
     x, y = MARGIN + drawing.x[number] - WIDTH // 2, MARGIN + drawing.rank[number] * STEP
     call = vertex.call
     if call is None:
@@ -72,7 +76,7 @@ def _box(view: ModelView, number: int, vertex: Vertex, drawing: Drawing, reads: 
     label = f"Step {step}: {call.op}, {printable(call.layer, 120)}; {function}; {call.macs:,} MACs" + (
         f"; on {call.target}" if call.target else "")
     return Box(number, f"step-{step}", kind, printable(call.op, 24), lines, label, x, y,
-               round(100 * call.macs / most, 1) if most else 0.0, reads)
+               round(100 * call.macs / most, 1) if most else 0.0, reads, heats.get(step))
 
 
 def _end(view: ModelView, buffer: Buffer, source: bool) -> tuple[str, str, str, str]:

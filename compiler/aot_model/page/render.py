@@ -17,14 +17,20 @@ from aot_model.emit.metadata import metadata_of
 from aot_model.emit.view import ModelView
 from aot_model.page.chart import chart
 from aot_model.page.code import definitions
+from aot_model.page.given import Given
 from aot_model.page.graph import HEIGHT, picture
 from aot_model.page.layered import WIDTH
 from aot_model.page.layers import rows
 from aot_model.page.memory import lanes
 
 
-def page(view: ModelView, source: str) -> str:
-    """HTML of a compiled model and of its generated C."""
+def page(view: ModelView, source: str, given: Given | None = None) -> str:
+    """HTML of a compiled model and of its generated C, and of what others measured of it."""
+    given = given or Given()
+    heats: dict[int, int] = {}
+    for tensor in given.accuracy.tensors if given.accuracy else ():
+        if tensor.step is not None:
+            heats[tensor.step] = min(tensor.heat, heats.get(tensor.step, tensor.heat))
     memory = lanes(view)
     layers = rows(view, memory)
     code = definitions(source, [f.name for f in view.functions])
@@ -35,7 +41,8 @@ def page(view: ModelView, source: str) -> str:
         lanes=memory,
         charts=[chart(lane) for lane in memory],
         layers=layers,
-        graph=picture(view),
+        graph=picture(view, heats),
+        given=given,
         box=(WIDTH, HEIGHT),
         code=[code[f.name] for f in view.functions if f.name in code],
         known=set(code),

@@ -46,7 +46,8 @@ arguments:
     clock           of the core (120M), for microseconds in the table of max_cycles
     options         any other arguments of `aot-model compile`
     depends         what else is read or must be there first: <file|target>
-    report          receives the path of the report, and has it written; SCons: True
+    report          receives the path of the report, and has it written; a variable that is called `html`: the
+                    page (docs/report.md); SCons: True or "html"
 
 Construction variables by keyword (CCFLAGS=...) hold for this library alone. The result is the list of nodes
 that a builder returns, with the attributes .source, .header, .metadata, .params, .report, .include_dirs,
@@ -299,7 +300,7 @@ def _sources(
     target_plugins: Any = (),
     options: Sequence[str] = (),
     depends: Any = (),
-    report: bool = False,
+    report: bool | str = False,
     call: str = "AotModelSources",
     **arguments: Any,
 ) -> tuple[Environment, Generated]:
@@ -317,9 +318,12 @@ def _sources(
     folder = env.Dir(f"{name}.aot")
     follows_flags = {"auto", "host"}.intersection(target.split(","))
     probe = [_probe(env, f"{folder}/probe")] if follows_flags else []
+    if report not in (True, False, "html"):
+        raise UserError(f"{call}: report is True, or 'html', not '{report}'")
+    ending = ".report.html" if report == "html" else ".report.txt"
     suffixes = [
         ".c", ".h", ".json", *([".params"] if "--params=external" in words else []),
-        *([".report.txt"] if report else [])
+        *([ending] if report else [])
     ]
     nodes = env._AotModelCompile(
         [folder.File(model_name + suffix) for suffix in suffixes],
@@ -334,7 +338,7 @@ def _sources(
     result = Generated(nodes)
     made = dict(zip(suffixes, nodes, strict=True))
     result.source, result.header, result.metadata = made[".c"], made[".h"], made[".json"]
-    result.params, result.report = made.get(".params"), made.get(".report.txt")
+    result.params, result.report = made.get(".params"), made.get(ending)
     result.include_dirs = [folder, env.Dir(_describe(env)["include_dir"])]
     result.target = target
     return env, result
