@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.channels_first import AveragePool, Conv, ConvTranspose, channels_first, channels_last
+from aot_model.ops.exact_means import ExactQuotient, exact_divisor
 from aot_model.ops.movement import Concat
 from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.normalisation import Gemm, Softmax
@@ -219,7 +221,18 @@ def average(n: QdqSite, node: Node) -> Answer:
     if not axes or count == 0 or count * 65536 >= 2**31:
         return "a mean over nothing, or over too much for 32 bits"
     total = n.build(WideSum(axes, keep), x.value)
-    return n.requantised(total, [x.s / (n.to.s * count)], x.z * count)
+    return _divided(n, total, x, count, x.z * count)
+
+
+def _divided(n: QdqSite, total: Value, x: Scaled, count: int, zero: int) -> Value:
+    """The mean of `count` elements, of which the sum is `total` - `zero` units of x."""
+    ratio = Fraction(float(np.float32(x.s))) / Fraction(float(np.float32(n.to.s))) / count
+    divisor = exact_divisor(ratio, (x.s, n.to.s))
+    if divisor is None:
+        return n.requantised(total, [x.s / (n.to.s * count)], zero)
+    low, high = x.value.dtype.limits
+    most = max(high - x.z, x.z - low) * count
+    return n.build(ExactQuotient(divisor, most, n.to.z, n.to.low, n.to.high, n.to.dtype, zero), total)
 
 
 def _window_mean(n: QdqSite, x: Scaled, pool: Pool) -> Value:
@@ -229,7 +242,7 @@ def _window_mean(n: QdqSite, x: Scaled, pool: Pool) -> Value:
     build = n.build
     acc = build(Convolution(pool.strides, pool.pads, pool.dilations, channels, x.z, 0),
                 channels_last(build, x.value), ones)
-    y = n.requantised(acc, [x.s / (n.to.s * math.prod(pool.kernel))])
+    y = _divided(n, acc, x, math.prod(pool.kernel), 0)
     return channels_first(n.build, y)
 
 
