@@ -130,6 +130,45 @@ class Draw:
         return (*(() if turn % 7 == 6 else (bias,)), Step(node, (m, s)))
 
 
+    def sums(self, channels: int, shape: tuple[int, ...], turn: int) -> tuple[Step, ...]:
+        """What takes accumulators without a requantisation: nothing, a bias, a tensor that is added."""
+        bias = Step(op("Add"), (self.rng.integers(-3000, 3000, channels).astype(np.int32),))
+        fed = Step(op("Add"), (self.rng.integers(-9999, 9999, shape).astype(np.int32),), fed=True)
+        return ((bias,), (), (bias, fed), (fed,))[turn % 4]
+
+
+def int8_transposed() -> list[Layer]:
+    draw, layers = Draw(36), []
+    windows: tuple[tuple[tuple[int, int], int, int, int, dict[str, Any]], ...] = (
+        ((3, 3), 8, 5, 1, {"strides": (2, 2), "pads": (0, 0, 1, 1)}),
+        ((2, 2), 6, 4, 1, {"strides": (2, 2)}), ((4, 4), 5, 8, 1, {"strides": (2, 2), "pads": (1, 1, 1, 1)}),
+        ((2, 2), 4, 3, 1, {"strides": (2, 2), "pads": (1, 1, 0, 0)}),
+        ((2, 1), 4, 6, 1, {"strides": (3, 2), "output_padding": (1, 1)}),
+        ((5, 3), 3, 4, 1, {"strides": (3, 1), "pads": (2, 1, 0, 2)}),
+        ((3, 3), 6, 4, 2, {"strides": (2, 1), "dilations": (1, 2), "pads": (1, 3, 1, 0)}),
+        ((3, 2), 4, 4, 1, {"strides": (4, 2), "dilations": (2, 3), "pads": (1, 0, 0, 1)}),
+        ((3, 3), 6, 6, 6, {"strides": (2, 2), "pads": (1, 0, 0, 1)}),
+        ((2, 2), 4, 4, 4, {"strides": (1, 2), "pads": (1, 1, 0, 0), "dilations": (2, 1)}))
+    for turn, (kernel, ins, outs, group, window) in enumerate(windows):
+        kind = np.uint8 if turn % 4 == 3 else np.int8
+        w = draw.tensor(np.int8, outs, *kernel, ins // group)
+        node = ConvolutionTranspose(**window, group=group, x_zero_point=7 * turn - 20 + 128 * (turn % 4 == 3),
+                                    w_zero_point=3 if turn == 5 else 0)
+        x = draw.tensor(kind, 1 + turn % 2, 4 + turn % 3, 5, ins)
+        steps = (Step(node, (w,)), *draw.requantised(int(np.prod(w.shape[1:])), outs, kind, turn))
+        if turn == 1:
+            steps = (Step(node, (w,)), *draw.sums(outs, (), 0))
+        if turn == 2:
+            values = tuple(int(v) for v in np.clip(np.arange(-128, 128) // 3, -128, 127))
+            steps = (*steps, Step(Lookup(Table(values, DType.INT8, -128))))
+        layers.append(Layer(f"{turn} {list(x.shape)} * {list(w.shape)} {window}", x, steps))
+    w = draw.tensor(np.int8, 6, 4, 3)
+    line = ConvolutionTranspose((2,), (1, 0), (1,), (0,), x_zero_point=4)
+    layers.append(Layer("line", draw.tensor(np.int8, 2, 7, 3), (Step(line, (w,)),
+                                                               *draw.requantised(12, 6, np.int8, 1))))
+    return layers
+
+
 def int8_convolutions() -> list[Layer]:
     draw, layers = Draw(31), []
 
@@ -165,6 +204,14 @@ def int8_convolutions() -> list[Layer]:
     for window in WINDOWS[:3]:
         add(np.uint8, (1, 6, 7, 4), draw.tensor(np.int8, 8, 3, 3, 4), **window)
     add(np.uint8, (1, 5, 5, 6), draw.tensor(np.uint8, 5, 1, 1, 6), w_zero=120)
+    for turn, (kernel, ins, outs, group, w_zero) in enumerate(
+        (((1, 1), 16, 8, 1, 0), ((3, 3), 5, 7, 1, 0), ((3, 3), 8, 8, 8, 0), ((5, 5), 3, 6, 3, 0),
+         ((2, 3), 8, 6, 2, 0), ((3, 1), 5, 5, 5, 4), ((1, 1), 9, 3, 1, -6))):
+        shape, w = (2, 8, 9, ins), draw.tensor(np.int8, outs, *kernel, ins // group)
+        node = Convolution(x_zero_point=-5, w_zero_point=w_zero, group=group)
+        steps = (Step(node, (w,)), *draw.sums(outs, (2, 9 - kernel[0], 10 - kernel[1], outs), turn))
+        layers.append(
+            Layer(f"{len(layers)} sums {list(w.shape)} {group}", draw.tensor(np.int8, *shape), steps))
     table = Table(tuple(int(v) for v in np.clip(np.arange(-128, 128)**2 // 100 - 90, -128, 127)), DType.INT8,
                   -128)
     both = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
@@ -186,6 +233,8 @@ def int8_products() -> list[Layer]:
             # the reference: a product is a 1x1 convolution
             zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))
             steps = draw.requantised(depth, columns, kind, turn)
+            if turn % 4 == 3:  # accumulators, as a float tail takes them
+                steps = draw.sums(columns, (rows, columns), turn)
             layers.append(
                 ProductLayer(f"{turn} {x.dtype} {rows} x {depth} x {columns}", x,
                              (Step(MatMul(11, 0), (w,)), *steps), zero))
@@ -292,7 +341,8 @@ def pairs_of_int16(name: str) -> list[Layer]:
 GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "integer convolution": partial(pairs_of_int16, "integer_convolutions"),
     "integer matrix product": partial(pairs_of_int16, "integer_products"),
-    "int8 convolution": int8_convolutions, "int8 matrix product": int8_products,
+    "int8 convolution": int8_convolutions, "int8 transposed convolution": int8_transposed,
+    "int8 matrix product": int8_products,
     "int8 pooling": partial(pools, ("max", np.int8), ("average", np.int8), ("average", np.uint8),
                             ("max", np.uint8)), "float32 convolution": partial(float_convolutions, False),
     "float32 transposed convolution": partial(float_convolutions, True),

@@ -127,6 +127,8 @@ class FusedTail:
             return self.dialect.store("y" if to == "0" else f"y + {to}", value)
         writer = CWriter(lambda c, text: element_text(c, self.names[c.value], text, self.headers), indent=0)
         (text,) = writer.compute(substitute(self.element, mapping))
+        if self.is_identity and self.accumulator.dtype in (DType.INT8, DType.UINT8):
+            text = f"({self.accumulator.dtype.c_type}){text}"  # kernels hold it as an int32_t
         writer.line(f"y[{writer.text(position)}] = {text};")
         self.headers.update(writer.headers)
         body = " ".join(writer.lines)

@@ -55,7 +55,7 @@ HOST = Target(
             "neon; set where the compiler's flags are known",
             ("none", "vnni", "sdot"))
     },
-    kernels=(*int8(AVX512_VNNI)[:2], *int8(NEON_SDOT)[:2], *int8(HOST_INT8)),
+    kernels=(*int8(AVX512_VNNI)[:3], *int8(NEON_SDOT)[:3], *int8(HOST_INT8)),
     vector="v8",
     c_flags=("-march=native",),
 )

@@ -15,6 +15,7 @@ from textwrap import indent
 import numpy as np
 
 from aot_model.c.expr import SUMMAND
+from aot_model.ir.expr import Expr
 from aot_model.ir.graph import Node
 from aot_model.ir.index import substitute
 from aot_model.ir.nibbles import NIBBLES
@@ -43,10 +44,11 @@ from aot_model.kernels.int8 import (
     vectors,
 )
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.site import Site
+from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
-from aot_model.ops.nn import Convolution, MatMul, Pool
+from aot_model.kernels.transposed import phases
+from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool
 from aot_model.ops.quantised import QuantisedSum, Requantise
 from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates
 
@@ -79,6 +81,8 @@ class Family:
     """Vector dialects of the target with which the family may be used; None: any."""
     dot: str | None = None
     """What the target's option `dot` must say for that."""
+    accumulators: bool = False
+    """Whether a tail may take the accumulators as they are, where no requantisation follows."""
 
 
 def _pool_c(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
@@ -107,7 +111,7 @@ def _always(shape: ConvShape, quant: QuantSpec) -> bool:
     return True
 
 
-PLAIN = Family("plain C", conv_c.conv, _always, _pool_c)
+PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, accumulators=True)
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
     "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
@@ -121,10 +125,11 @@ NEON_SDOT = replace(PLAIN,
                     name=vectors.SDOT.name,
                     conv=partial(conv_host.conv, dialect=vectors.SDOT),
                     dialects=("neon",),
-                    dot="sdot")
+                    dot="sdot",
+                    accumulators=False)
 DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,
              depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
-             )
+             accumulators=True)
 HELIUM = Family("Helium",
                 conv_mve.conv,
                 conv_mve.applicable,
@@ -143,6 +148,8 @@ HELIUM = Family("Helium",
 @dataclass(frozen=True)
 class Integer:
     """The integer part of a chain: bias and requantisation; `after` nodes of the chain are the kernel's own.
+
+    quant.variant 0: no requantisation follows that the kernels know; the chain's tail takes the accumulators.
     """
 
     bias: np.ndarray | None
@@ -157,33 +164,39 @@ def integer_part(node: Node, chain: Chain) -> Integer | str:
         return "the activations are not int8 or uint8"
     if w.data is None or w.dtype not in (*_BYTES, *NIBBLES):
         return "the weights are not constant integers of 8 or 4 bits"
+    op = node.op
+    assert isinstance(op, (Convolution, ConvolutionTranspose, MatMul))
     out, after, bias = node.outputs[0], 0, None
     channels = out.shape[-1] if out.shape else 1
-    if chain.nodes and chain.nodes[0].kind == "Add":
-        first = chain.nodes[0]
+    first = chain.nodes[0] if chain.nodes else None
+    if first is not None and first.kind == "Add":
         value = first.inputs[1] if first.inputs[0] is out else first.inputs[0]
-        if value is None or not _per_channel(value, channels):
-            return "the bias is not a constant for each channel"
-        assert value.data is not None
-        bias = np.broadcast_to(value.data.reshape(-1), (channels,)).astype(np.int32)
-        out, after = first.outputs[0], 1
+        if value is not None and _per_channel(value, channels):
+            assert value.data is not None
+            bias = np.broadcast_to(value.data.reshape(-1), (channels,)).astype(np.int32)
+            out, after = first.outputs[0], 1
     step = chain.nodes[after] if len(chain.nodes) > after else None
-    if step is None or not isinstance(step.op, Requantise) or step.inputs[0] is not out:
-        return "the accumulators are not requantised next"
-    multiplier, shift = step.inputs[1], step.inputs[2]
+    if step is not None and isinstance(step.op, Requantise) and step.inputs[0] is out:
+        quant = _requantisation(step, op, x.dtype, channels)
+        if quant is not None:
+            return Integer(bias, quant, after + 1)
+    return Integer(bias, QuantSpec.accumulators(op.x_zero_point, x.dtype.label, op.w_zero_point), after)
+
+
+def _requantisation(step: Node, op: Convolution | ConvolutionTranspose | MatMul, dtype: DType,
+                    channels: int) -> QuantSpec | None:
+    """The requantisation of a node, where it is of a form that the kernels know."""
+    rule, multiplier, shift = step.op, step.inputs[1], step.inputs[2]
+    assert isinstance(rule, Requantise)
     if multiplier is None or shift is None or not _per_channel(multiplier, channels) or not _per_channel(
             shift, channels):
-        return "the multipliers are not constants for each channel"
-    if step.op.to not in _BYTES or step.op.rounding not in _VARIANTS or step.op.x_zero_point:
-        return f"requantisation to {step.op.to.label} with {step.op.rounding} rounding"
-    op = node.op
-    assert isinstance(op, (Convolution, MatMul)) and multiplier.data is not None and shift.data is not None
-    quant = QuantSpec(op.x_zero_point,
-                      multiplier.data.reshape(-1).astype(np.int32),
-                      shift.data.reshape(-1).astype(np.int32), step.op.zero_point, step.op.low, step.op.high,
-                      x.dtype.label, step.op.to.label, _VARIANTS[step.op.rounding], op.w_zero_point,
-                      )
-    return Integer(bias, quant, after + 1)
+        return None
+    if rule.to not in _BYTES or rule.rounding not in _VARIANTS or rule.x_zero_point:
+        return None
+    assert multiplier.data is not None and shift.data is not None
+    return QuantSpec(op.x_zero_point, multiplier.data.reshape(-1).astype(np.int32),
+                     shift.data.reshape(-1).astype(np.int32), rule.zero_point, rule.low, rule.high,
+                     dtype.label, rule.to.label, _VARIANTS[rule.rounding], op.w_zero_point)
 
 
 def _per_channel(value: Value, channels: int) -> bool:
@@ -192,47 +205,57 @@ def _per_channel(value: Value, channels: int) -> bool:
     return value.data.size == 1 or value.shape[-1] == channels
 
 
-def _reject(node: Node, chain: Chain, target: Target) -> str | None:
-    x = node.input(0)
-    if x is None or not x.type.elements or not node.outputs[0].type.elements:
-        return "nothing to compute"
-    if isinstance(node.op, Convolution) and x.type.rank > 4:
-        return "more than two spatial axes"
-    w = node.input(1)
-    if isinstance(node.op, MatMul) and (w is None or w.type.rank != 2):
-        return "the weights are not a matrix"
-    part = integer_part(node, chain)
-    return part if isinstance(part, str) else None
+def _rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
+    def reject(node: Node, chain: Chain, target: Target) -> str | None:
+        x, w = node.input(0), node.input(1)
+        if x is None or not x.type.elements or not node.outputs[0].type.elements:
+            return "nothing to compute"
+        if isinstance(node.op, (Convolution, ConvolutionTranspose)) and x.type.rank > 4:
+            return "more than two spatial axes"
+        if isinstance(node.op, MatMul) and (w is None or w.type.rank != 2):
+            return "the weights are not a matrix"
+        part = integer_part(node, chain)
+        if isinstance(part, str):
+            return part
+        known = part.quant.variant or family.accumulators
+        return None if known else "the accumulators are not requantised next by constants for each channel"
+
+    return reject
 
 
 # --- calls --------------------------------------------------------------------------------------------------
 
 
-def _tail(site: Site, part: Integer, flat: bool) -> FusedTail:
-    out = site.node.outputs[0]
-    coordinates = pixel_coordinates(out) if flat else coordinates_of(out)
-    return site.tail(coordinates, after=part.after, low=part.quant.act_min,  # type: ignore[arg-type]
-                     high=part.quant.act_max)
+Place = Callable[[Coordinates], tuple[Expr, ...]]
+"""From a kernel's (n, y, x, channel) to the index of the result."""
+
+
+def _tail(site: Site, part: Integer, place: Place) -> FusedTail:
+    known = part.quant.variant != 0
+    return site.tail(place, after=part.after, low=part.quant.act_min if known else None,
+                     high=part.quant.act_max if known else None)
 
 
 def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape,
-          weights: np.ndarray, flat: bool) -> None:
-    tail = _tail(site, part, flat)
+          weights: np.ndarray, place: Place, whole: bool = True) -> None:
+    """whole: the call computes all of the result, in the order of its pixels."""
+    tail = _tail(site, part, place)
     if family.sum_row is not None and part.after:
         tail = sum_tail(family.sum_row, tail, site.chain.nodes[part.after:],
                         site.chain.nodes[part.after - 1].outputs[0])
     w = site.node.input(1)
     kind = w.dtype if w is not None and w.dtype in NIBBLES else None
     weights = weights if kind is None else weights.astype(kind.compute.numpy)
-    code = writer(shape, weights, part.bias, part.quant, None if tail.is_identity else tail)
+    used = None if tail.is_identity and whole and part.quant.variant else tail
+    code = writer(shape, weights, part.bias, part.quant, used)
     if kind is not None:
-        code = _with_nibbles(family, site, part, code, shape, weights, None if tail.is_identity else tail)
+        code = _with_nibbles(family, site, part, code, shape, weights, used)
     code = replace(code, body=indent(code.body.rstrip(), "    "))
-    if site.result.dtype.size > 1:
+    if site.result.dtype.size > 1 or not whole:
         # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
         code = replace(code, slack=None)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
-    site.emit(name, code, None if tail.is_identity else tail, shapes, shape.macs, (dense(site.input(0)),))
+    site.emit(name, code, used, shapes, shape.macs, (dense(site.input(0)),))
 
 
 def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape,
@@ -303,21 +326,45 @@ def _part(site: Site) -> Integer:
 
 def _convolution(family: Family) -> Callable[[Site], None]:
     def emit(site: Site) -> None:
-        op, part = site.node.op, _part(site)
+        op = site.node.op
         assert isinstance(op, Convolution)
         x, w, out = site.input(0), site.input(1), site.node.outputs[0]
         shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
         assert w.data is not None
         weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
-        size = f"{shape.kernel_h}x{shape.kernel_w}"
-        by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
-        if op.group == shape.in_c > 1 and by_channel is not None:
-            taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
-            _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, flat=False)
-        elif family.conv_fits(shape, part.quant):
-            _emit(family, site, part, f"conv_{size}", family.conv, shape, weights, flat=False)
-        else:
-            _emit(family, site, part, f"conv_{size}", PLAIN.conv, shape, weights, flat=False)
+        _windows(family, site, shape, weights, coordinates_of(out), True)  # type: ignore[arg-type]
+
+    return emit
+
+
+def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, place: Place,
+             whole: bool) -> None:
+    """The call of a convolution; weights [out_c, kernel_h, kernel_w, in_c / groups]."""
+    part = _part(site)
+    size = f"{shape.kernel_h}x{shape.kernel_w}"
+    by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
+    if shape.groups == shape.in_c > 1 and by_channel is not None:
+        taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
+        _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, place, whole)
+    else:
+        writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
+        _emit(family, site, part, f"conv_{size}", writer, shape, weights, place, whole)
+
+
+def _transposed(family: Family) -> Callable[[Site], None]:
+    """A transposed convolution as convolutions: one for each phase of the strides, with the taps that meet
+    it."""
+
+    def emit(site: Site) -> None:
+        op = site.node.op
+        assert isinstance(op, ConvolutionTranspose)
+        x, w, out = site.input(0), site.input(1), site.node.outputs[0]
+        whole = conv_shape(x, out, w.shape[1:-1], op, op.group)
+        assert w.data is not None
+        weights = w.data.reshape(whole.out_c, whole.kernel_h, whole.kernel_w, -1)
+        for phase in phases(whole, op.w_zero_point):
+            taken = np.ascontiguousarray(phase.weights(weights))
+            _windows(family, site, phase.shape, taken, phase.place(out.type.rank), False)
 
     return emit
 
@@ -329,10 +376,11 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         assert w.data is not None
         k, n = w.shape
         rows = x.type.elements // k
+        place: Place = pixel_coordinates(site.node.outputs[0])  # type: ignore[assignment]
         shape = ConvShape(1, 1, rows, k, 1, rows, n)
         weights = np.ascontiguousarray(w.data.T)
         if rows == 1 and family.row is not None and family.row_fits(shape, part.quant):
-            _emit(family, site, part, "fully_connected", family.row, shape, weights, flat=True)
+            _emit(family, site, part, "fully_connected", family.row, shape, weights, place)
         else:
             writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
             _emit(family,
@@ -342,7 +390,7 @@ def _matmul(family: Family) -> Callable[[Site], None]:
                   writer,
                   shape,
                   weights.reshape(n, 1, 1, k),
-                  flat=True)
+                  place)
 
     return emit
 
@@ -391,11 +439,12 @@ def _for_dialects(
 
 
 def kernels(family: Family) -> tuple[Kernel, ...]:
-    """The kernels of an instruction set for a target."""
-    return (Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family),
-                   _for_dialects(family, _reject)),
-            Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family),
-                   _for_dialects(family, _reject)),
+    """The kernels of an instruction set for a target: those that multiply, then pooling."""
+    check = _for_dialects(family, _rejecting(family))
+    return (Kernel(f"int8 convolution ({family.name})", "Convolution", _convolution(family), check),
+            Kernel(f"int8 matrix product ({family.name})", "MatMul", _matmul(family), check),
+            Kernel(f"int8 transposed convolution ({family.name})", "ConvolutionTranspose",
+                   _transposed(family), check),
             Kernel(f"int8 pooling ({family.name})", "Pool", _pool(family),
                    _for_dialects(family, _pool_reject)),
             )

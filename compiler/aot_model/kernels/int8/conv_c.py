@@ -70,9 +70,8 @@ def conv(
     helpers: list[str] = []
     if rq.form == "raw":
         requantise, text = requantise_helper(quant)
-        helpers.append(text)
-        m, shift = quant.channels(oc)
-        table = np.stack([b, m, shift], axis=1)
+        helpers += [text] if text else []
+        table = np.stack([b, *(quant.channels(oc) if text else ())], axis=1)
     else:
         requantise = ""
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)],
@@ -138,9 +137,9 @@ def conv(
         for i in range(p):
             for j in range(c):
                 lines += ["{", f"    int32_t v = (int32_t)sum{i}{j};"]
-                if rq.form == "raw":
+                if requantise:
                     lines.append(f"    v = {requantise}(v, table + {j * width + 1});")
-                else:
+                elif rq.form != "raw":
                     lines += ["    " + t for t in finish_c(rq, quant.out_dtype, f"(table + {j * width + 1})")]
                 channel = f"c + {j}" if j else "c"
                 pixel = f"pixel + {i}" if i else "pixel"

@@ -72,7 +72,7 @@ def conv(
     constants = [Packed("weights", stream.words, admissible=ANYTHING, layout=stream.layout)]
     if body.raw:
         requantise, text = requantise_helper(quant)
-        helpers.append(text)
+        helpers += [text] if text else []
         constants += raw_constants(quant, oc)
     else:
         requantise = ""
@@ -332,7 +332,7 @@ class _Body:
             f"    for (int32_t c = 0; c < {oc}; c++) {{",
         ]
         value = f"results[p * {slots} + c]"
-        if self.raw:
+        if requantise:
             value = f"{requantise}({value}, requantisation + 2 * c)"
         lines.append(f"        const int32_t v = {value};")
         if self.tail is None:

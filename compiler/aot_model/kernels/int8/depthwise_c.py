@@ -51,8 +51,7 @@ def depthwise(
     grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)
     taps = u.kernel * v.kernel
     if rq.form == "raw":
-        m, s = quant.channels(oc)
-        table = np.stack([b, m, s], axis=1)
+        table = np.stack([b, *(quant.channels(oc) if quant.variant else ())], axis=1)
     else:
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)],
                          np.int64)
@@ -87,8 +86,9 @@ def depthwise(
     helpers: list[str] = []
     if rq.form == "raw":
         requantise, text = requantise_helper(quant)
-        helpers = [text]
-        finish = [f"const int32_t v = {requantise}((int32_t)sum, constants + 1);"]
+        helpers = [text] if text else []
+        rule = f"{requantise}((int32_t)sum, constants + 1)" if text else "(int32_t)sum"
+        finish = [f"const int32_t v = {rule};"]
     else:
         finish = ["int32_t v = (int32_t)sum;", *finish_c(rq, quant.out_dtype, "(constants + 1)")]
     compute = [
@@ -108,7 +108,8 @@ def depthwise(
     ]
     scratch = [Scratch("plane", 2 * plane.length * plane.lines, 4, "int16_t")]
     if results:
-        scratch.append(Scratch("results", plane.lines_out * v.size_out, 4, out))
+        size = 1 if quant.variant else 4
+        scratch.append(Scratch("results", size * plane.lines_out * v.size_out, 4, out))
     return KernelCode(
         body=loops.text(compute, ""),
         constants=(Packed("weights", np.ascontiguousarray(grid).reshape(-1), admissible=ANYTHING),

@@ -95,7 +95,7 @@ def depthwise(
         kernel = "C"
     if rq.form == "raw":
         requantise, text = requantise_helper(quant)
-        helpers.append(text)
+        helpers += [text] if text else []
         constants += raw_constants(quant, oc)
     else:
         requantise = ""

@@ -206,8 +206,8 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
 }}
 """
     name = named_by_text(f"aot_mve_depthwise_t{s.kernel_h * s.kernel_w}_c{s.out_c}", body)
-    comment = (f"/* One row of {s.out_w} outputs, {s.in_c} channels, {s.kernel_h} x {s.kernel_w} taps at "
-               "given offsets. */\n")
+    taps = s.kernel_h * s.kernel_w
+    comment = f"/* One row of {s.out_w} outputs, {s.in_c} channels, {taps} taps at given offsets. */\n"
     head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
     return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
 

@@ -117,15 +117,17 @@ def admissible_rows(rq: Requantise, width: int, room: int | None) -> Ranges:
     least = -(1 << 31)
     start = () if room is None else (Range(-room, room, 0, width),)
     if rq.form == "raw":
-        return (*start, Range(*SHIFTS, 2, width))
+        return start if width == 1 else (*start, Range(*SHIFTS, 2, width))
     offset = (Range(least + 1, -least - 1, 2, width),) if rq.form == "ties" else ()
     return (*start, *offset, *(() if rq.uniform_shift else (Range(0, 31, 3, width),)))
 
 
 def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
     """(name, C text) of the rule as it stands, for any multiplier and shift: (acc, {multiplier, shift}) ->
-    clamped value.
+    clamped value. Both empty where there is no rule.
     """
+    if quant.variant == 0:
+        return "", ""
     name = f"requantise_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace(
         "-", "n")
     rule = {
@@ -145,6 +147,8 @@ static int32_t {name}(int32_t acc, const int32_t *constants)
 
 def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
     """Multiplier and shift of each channel for the plain rule."""
+    if quant.variant == 0:
+        return []
     m, s = quant.channels(channels)
     return [
         Packed("requantisation",

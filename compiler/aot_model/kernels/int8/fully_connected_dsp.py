@@ -232,9 +232,9 @@ def fully_connected(
         value = "results[c]"
         if raw:
             rule, text = requantise_helper(quant)
-            helpers.append(text)
+            helpers += [text] if text else []
             constants += raw_constants(quant, oc)
-            value = f"{rule}(results[c], requantisation + 2 * c)"
+            value = f"{rule}(results[c], requantisation + 2 * c)" if rule else value
         offset = direct * ROWS
         store = f"y[{offset} + c] = ({quant.out_dtype}_t)v;" if offset else f"y[c] = ({quant.out_dtype}_t)v;"
         done = [store] if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).splitlines()

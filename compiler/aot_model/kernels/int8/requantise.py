@@ -18,7 +18,7 @@ affine    y = sat((mulhi(acc + b, m') + c) >> s): three instructions where a cor
           negative q survives the clamp, so there is no kink at zero), and for rules whose second rounding has
           none.
 ties      the rule with the rounding constant and the zero point folded into one; right >= 1 and |acc| < 2^30.
-raw       the rule as it stands, in C.
+raw       the rule as it stands, in C; where there is none (variant 0), the accumulator itself.
 
 What a set multiplies with decides which is cheapest: rounded high words (SMMLAR) or cut ones (vectors of x86
 and AArch64); Helium has the rule's own multiplication (requantise_mve.py).
@@ -227,6 +227,8 @@ def plan(quant: QuantSpec,
     """
     count = lo.size
     m, s = quant.channels(count)
+    if quant.variant == 0:
+        return Requantise("raw", m, np.zeros_like(m), s, np.zeros_like(m), None, None)
     aligned = np.zeros(count, np.int64) if align is None else align
     fixed = lo == hi  # filters of zeros: the accumulator may as well be zero
     extreme = np.where(fixed, 0, np.maximum(np.abs(lo), np.abs(hi))) << np.maximum(s, 0)

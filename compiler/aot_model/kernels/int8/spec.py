@@ -24,10 +24,17 @@ class QuantSpec:
     x_dtype: str = "int8"
     out_dtype: str = "int8"
     variant: int = 1
-    """1: double rounding, second ties away from zero. 2: second ties up. 3: single rounding, ties up. 4:
-    single rounding, ties to even.
+    """0: none, the accumulator itself goes to the tail. 1: double rounding, second ties away from zero. 2:
+    second ties up. 3: single rounding, ties up. 4: single rounding, ties to even.
     """
     weight_zero_point: int = 0
+
+    @staticmethod
+    def accumulators(x_zero_point: int, x_dtype: str, weight_zero_point: int) -> QuantSpec:
+        """No requantisation: a tail gets the accumulators."""
+        one = np.zeros(1, np.int32)
+        return QuantSpec(x_zero_point, one, one, 0, -(1 << 31), (1 << 31) - 1, x_dtype, "int32", 0,
+                         weight_zero_point)
 
     @property
     def x_range(self) -> tuple[int, int]:
