@@ -12,9 +12,13 @@ import pytest
 from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.movement import Pad
+from aot_model.ops.nn import Convolution
+from aot_model.ops.registry import Build
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
+from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.manager import ORDER
@@ -54,7 +58,17 @@ def read_twice(m: object, x: Value) -> list[Value]:
     return [m.Mul(product, numbers("f", [2.0])), product]  # type: ignore[attr-defined]
 
 
+def padded_with_ones() -> Graph:
+    x = value("x", 1, 4, 4, 2)
+    made = Graph("pads", [x])
+    build = Build(made.nodes, "pads")
+    padded = build(Pad(), x, numbers("around", [0, 1, 1, 0] * 2, "int64"), numbers("fill", 1.0))
+    made.outputs = [build(Convolution(), padded, weights("w", 3, 3, 3, 2))]
+    return made
+
+
 CASES = {
+    "pads with ones": Case(fold_pads, padded_with_ones(), "it pads with 1.0, which is not 0"),
     "factor by row": Case(fuse_affine, graph(lambda m, x: scaled(m, x, weights("f", 2, 1)), X),
                           "Mul 'mul1': 'f' is not one number for each of 4 channels"),
     "factor not constant": Case(fuse_affine, graph(lambda m, x, f: scaled(m, x, f), X, value("f", 4)),

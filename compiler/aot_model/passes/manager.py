@@ -21,6 +21,7 @@ from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import fold_constants
+from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.move_transposes import move_transposes
@@ -49,6 +50,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("fold_constants", fold_constants),
     ("move_transposes", move_transposes),
     ("fold_constants", fold_constants),
+    ("fold_pads", fold_pads),
     ("fuse_affine", fuse_affine),
     ("dead_channels", dead_channels),
     ("prune", prune),
