@@ -9,6 +9,7 @@
 #                               cache server, a compiler and an emulator for RISC-V;
 #                               they are skipped where it is missing
 #   setup_checkers              what only the tests of the text of generated C need: clang-format, clang-tidy, cppcheck
+#   setup_browser               what only the tests of pages in a browser need: Chromium
 #   setup_compilers             what only the matrix of compilers and flags needs: more compilers, libraries for other
 #                               processors, emulators; columns of the matrix are said to be missing where they are
 #
@@ -95,6 +96,13 @@ setup_checkers() {
     say "installing ${wanted[*]}"
     _apt_get update || true
     _apt_get install --yes --no-install-recommends "${wanted[@]}" || say "could not install ${wanted[*]}: the tests with them are skipped"
+}
+
+setup_browser() {
+    command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null && return 0
+    say "installing chromium"
+    _apt_get update || true
+    _apt_get install --yes --no-install-recommends chromium || say "could not install chromium: the tests of pages in a browser are skipped"
 }
 
 setup_compilers() {
