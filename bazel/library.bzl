@@ -5,7 +5,7 @@ load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load(":compile.bzl", "compile_c")
 load(":cycles.bzl", "aot_model_cycles")
 load(":info.bzl", "AotModelInfo", "identifier", "is_identifier")
-load(":options.bzl", "OPTION_ATTRS", "OPTION_FLAGS")
+load(":options.bzl", "OPTION_ATTRS", "OPTION_FILES", "OPTION_FLAGS")
 load(":stack.bzl", "aot_model_stack")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
 
@@ -57,8 +57,12 @@ def _sources_impl(ctx):
     probe = _probe(ctx, target)
     arguments.add_all(probe, format_each = "--target-probe=%s")
     arguments.add(report, format = "--report=%s")
+    files = []
     for attribute, flag in OPTION_FLAGS.items():
         arguments.add_all(_words(flag, getattr(ctx.attr, attribute)))
+    for attribute, flag in OPTION_FILES.items():
+        arguments.add_all(getattr(ctx.files, attribute), format_each = flag + "=%s")
+        files.extend(getattr(ctx.files, attribute))
     arguments.add_all(ctx.files.target_plugins, format_each = "--target-plugin=%s")
     arguments.add_all(ctx.attr.options)
     parameters = []
@@ -67,7 +71,7 @@ def _sources_impl(ctx):
     run_compiler(
         ctx,
         arguments = arguments,
-        inputs = [ctx.file.model] + probe + ctx.files.data + ctx.files.target_plugins,
+        inputs = [ctx.file.model] + probe + files + ctx.files.data + ctx.files.target_plugins,
         outputs = [source, header, metadata, report] + parameters,
         mnemonic = "AotModelCompile",
         message = "Compiling model %s for %s" % (name, "what the C toolchain is for" if probe else target),

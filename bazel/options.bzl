@@ -21,10 +21,19 @@ OPTION_FLAGS = {
     "metadata_level": "--metadata",
     "max_ram": "--max-ram",
     "max_flash": "--max-flash",
+    "quantise": "--quantise",
+    "accuracy": "--max-drop",
+}
+
+OPTION_FILES = {
+    "calibration": "--calibration",
+    "quantisation_plan": "--plan",
 }
 
 OPTION_ATTRS = {
+    "accuracy": attr.string(doc = "How much worse than the float model `quantise` may be on held-back samples: 0.5%."),
     "bounds": attr.string_dict(doc = "Room for n rows of a value, whose number depends on data (Range, Loop)."),
+    "calibration": attr.label(allow_single_file = True, doc = "Samples for `quantise`: .npz, .npy or a folder."),
     "constant_pools": attr.string_list(doc = "Pools of the constants, the most preferred first."),
     "constants": attr.string_dict(doc = "Inputs as constants: one number for each element, or one for all."),
     "dims": attr.string_dict(doc = "Extents of the model's symbolic dimensions."),
@@ -40,6 +49,8 @@ OPTION_ATTRS = {
     "pool_targets": attr.string_dict(doc = "Targets that may touch a pool (default: all)."),
     "pools": attr.string_list(doc = "Pools of the workspace, the most preferred first."),
     "profile": attr.bool(doc = "Count the ticks of each layer, by a clock of the program."),
+    "quantisation_plan": attr.label(allow_single_file = True, doc = "The plan for `quantise` to carry out, with calibration or without."),
+    "quantise": attr.bool(doc = "Make integers of a float model first: docs/quantise.md."),
     "string_bytes": attr.string(values = ["", "64", "16", "32", "128", "256", "512", "1024"], doc = "Size of an element of tensors of strings, its NUL included."),
     "trace": attr.bool(doc = "Tell each tensor to a function of the program as soon as it is complete."),
     "workspace": attr.string(values = ["", "static", "caller"], doc = "Who owns the workspace: the library, or the caller of <name>_run()."),

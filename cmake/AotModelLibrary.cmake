@@ -33,6 +33,11 @@
 #     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with
 #                                                 a table by layer
 #     [MAX_FLASH <bytes>]                         budget of the constants
+#     [QUANTISE]                                  make integers of a float model first: docs/quantise.md
+#     [CALIBRATION <file>]                        samples for `quantise`: .npz, .npy or a folder
+#     [QUANTISATION_PLAN <file>]                  the plan for `quantise` to carry out, with calibration or without
+#     [ACCURACY <share>]                          how much worse than the float model `quantise` may be on held-back
+#                                                 samples: 0.5%
 #     [MAX_STACK <bytes>]                         budget of the stack of <name>_run(): measured when the C is compiled,
 #                                                 with GCC
 #     [STACK_ALLOWANCE <bytes>]                   what each function that max_stack cannot count may need of the stack;
@@ -59,14 +64,14 @@ include_guard(GLOBAL)
 
 function(aot_model_library target)
     get_property(options GLOBAL PROPERTY AOT_MODEL_OPTIONS)
-    foreach (kind IN ITEMS text list map flag)
+    foreach (kind IN ITEMS text list map flag file)
         set(${kind} "${options}")
         list(FILTER ${kind} INCLUDE REGEX "^${kind}/")
         list(TRANSFORM ${kind} REPLACE "^.*/(.*)/.*$" "\\1")
     endforeach ()
     cmake_parse_arguments(PARSE_ARGV 1 arg
         "${flag};EXCLUDE_FROM_ALL"
-        "${text};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;MAX_CYCLES;MEMORY;CLOCK;METADATA;REPORT"
+        "${text};${file};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;MAX_CYCLES;MEMORY;CLOCK;METADATA;REPORT"
         "${list};${map};FLAGS_FROM;OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
@@ -116,7 +121,13 @@ function(aot_model_library target)
     foreach (option IN LISTS options)
         string(REPLACE "/" ";" option "${option}")
         list(POP_FRONT option kind keyword)
-        if (NOT kind STREQUAL "flag")
+        if (kind STREQUAL "file" AND DEFINED arg_${keyword})
+            _aot_model_find_model(file "${call}" "${arg_${keyword}}" "${arg_DEPENDS}" ${keyword})
+            list(APPEND arguments "${option}=${file}")
+            if (NOT IS_DIRECTORY "${file}")  # of a folder, the depfile names what was read
+                list(APPEND arg_DEPENDS "${file}")
+            endif ()
+        elseif (NOT kind MATCHES "flag|file")
             foreach (value IN LISTS arg_${keyword})
                 list(APPEND arguments "${option}=${value}")
             endforeach ()
@@ -270,8 +281,12 @@ function(_aot_model_compiler result)
     set(${result} "--compiler=\"${CMAKE_C_COMPILER}\" ${flags}" PARENT_SCOPE)
 endfunction()
 
-# Sets <result> to the absolute path of a model that exists or that the build makes.
+# Sets <result> to the absolute path of a model, or of what the last argument calls it, that exists or that the build makes.
 function(_aot_model_find_model result call model depends)
+    set(what "${ARGV4}")
+    if (NOT what)
+        set(what model)
+    endif ()
     if (model MATCHES "\\$<")
         set(${result} "${model}" PARENT_SCOPE)
         return()
@@ -286,7 +301,8 @@ function(_aot_model_find_model result call model depends)
     endforeach ()
     if (NOT depends)
         cmake_path(ABSOLUTE_PATH model NORMALIZE)
-        message(FATAL_ERROR "${call}: there is no model ${model}")
+        string(TOLOWER "${what}" what)
+        message(FATAL_ERROR "${call}: there is no ${what} ${model}")
     endif ()
     # Something in DEPENDS makes it, in a directory whose generated files are not known here.
     set(${result} "${candidate}" PARENT_SCOPE)

@@ -30,6 +30,10 @@ SAMPLES: dict[str, object] = {
     "metadata_level": "full",
     "max_ram": 100000,
     "max_flash": "200k",
+    "quantise": True,
+    "calibration": "calibration.npz",
+    "quantisation_plan": "plan.json",
+    "accuracy": "50%",
 }
 """They fit together, for the model of write_model_for_all()."""
 
@@ -55,16 +59,21 @@ def write_model_for_all(path: Path) -> None:
     graph = helper.make_graph(nodes, "all", inputs, outputs, constants)
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    x = np.arange(32, dtype=np.float32).reshape(8, 1, 4)
+    np.savez(path.with_name("calibration.npz"), x=x, limit=np.full(8, 5, np.int64))
+    path.with_name("plan.json").write_text('{"schema": 1, "tensors": {}, "weights": {}}')
 
 
-def words() -> list[str]:
-    """In the order of the table."""
+def words(folder: str = "") -> list[str]:
+    """In the order of the table; files are in the folder."""
     assert set(SAMPLES) == {k.name for k in OPTIONS}, "each has a sample"
     found = []
     for keyword in OPTIONS:
         value = SAMPLES[keyword.name]
         if isinstance(value, dict):
             found += [f"{keyword.flag}={key}={one}" for key, one in value.items()]
+        elif keyword.kind == "file":
+            found.append(f"{keyword.flag}={folder}{value}")
         elif isinstance(value, list):
             found += [f"{keyword.flag}={one}" for one in value]
         else:

@@ -71,7 +71,7 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     assert call, log
     assert set(shlex.split(call[1])) >= {
         "arguments/m.onnx", "--quiet", "--name=net", "--target=cmsis-nn,c",
-        "--target-plugin=arguments/plugin.py", "--debug", *words()
+        "--target-plugin=arguments/plugin.py", "--debug", *words("arguments/")
     }
     assert " -DOWN " in log
     assert {path.name

@@ -100,7 +100,8 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
     assert call[0] == "compile" and call[call.index("-o") + 1] == str(folder)
     assert sorted(call[1:]) == sorted([
         str(recorded.folder / "m.onnx"), "-o", str(folder), "--quiet", "--name=net", "--target=cmsis-nn,c",
-        *words(), f"--target-plugin={recorded.folder}/plugin.py", "--keep-unchanged", f"--report={report}",
+        *words(f"{recorded.folder}/"),
+        f"--target-plugin={recorded.folder}/plugin.py", "--keep-unchanged", f"--report={report}",
         "--debug", f"--depfile={folder / 'net.d'}"
     ])
     assert calls(recorded)["stack"][-2:] == ["--stack-allowance=1k", "--max-stack=4k"]

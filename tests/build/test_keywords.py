@@ -25,6 +25,9 @@ SYSTEMS = ("cmake", "bazel", "scons")
 
 def attribute(keyword: Keyword) -> str:
     """The attribute of the Bazel rule."""
+    if keyword.kind == "file":
+        return (f'    "{keyword.name}": attr.label(allow_single_file = True, doc = "{keyword.help[0].upper()}'
+                f'{keyword.help[1:]}."),\n')
     kind = {"text": "string", "list": "string_list", "map": "string_dict", "flag": "bool"}[keyword.kind]
     values = f"values = {('', *keyword.choices)!r}, ".replace("'", '"').replace("(", "[").replace(
         ")", "]") if keyword.choices and kind == "string" else ""
@@ -36,12 +39,14 @@ def options_bzl() -> str:
     head = ('"""Options of the compiler that are attributes of the rules: written by '
             'tests/build/test_keywords.py from keywords.py."""\n\n')
     rows = sorted(OPTIONS, key=lambda k: k.name)
-    flags = "".join(f'    "{k.name}": "{k.flag}",\n' for k in OPTIONS)
+    rows_of = [[k for k in OPTIONS if (k.kind == "file") == is_file] for is_file in (False, True)]
+    flags, files = ("".join(f'    "{k.name}": "{k.flag}",\n' for k in found) for found in rows_of)
     names = "".join(f'    "{name}",\n' for name in RESERVED_NAMES)
     reserved = ("\n# Names that no library has: programs include headers that are called "
                 f"so.\nRESERVED_NAMES = [\n{names}]\n")
     return (f"{head}# The options in the order of the command line.\nOPTION_FLAGS = "
-            f"{{\n{flags}}}\n\nOPTION_ATTRS = {{\n{''.join(map(attribute, rows))}}}\n{reserved}")
+            f"{{\n{flags}}}\n\nOPTION_FILES = {{\n{files}}}\n\n"
+            f"OPTION_ATTRS = {{\n{''.join(map(attribute, rows))}}}\n{reserved}")
 
 
 def call(function: str, rows: Sequence[Keyword], first: str) -> str:
@@ -99,7 +104,7 @@ def test_every_option_has_a_sample_that_compiles(tmp_path: Path) -> None:
     assert main([
         "compile",
         str(tmp_path / "m.onnx"), "-o",
-        str(tmp_path / "o"), "--name=net", "--target=cmsis-nn,c", *words()
+        str(tmp_path / "o"), "--name=net", "--target=cmsis-nn,c", *words(f"{tmp_path}/")
     ]) == 0
     assert {path.name for path in (tmp_path / "o").iterdir()} == FILES
 

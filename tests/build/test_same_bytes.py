@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import bazel_project
+import numpy as np
 import pytest
 import scons_project
 from bazel_project import BAZEL, Workspace
@@ -46,6 +47,10 @@ GOOD: Cases = {
         }), "budgets": Case("plain.onnx",
                             {"workspace": "caller", "io": "workspace", "max_ram": 1000, "max_flash": "10k"}),
     "offload": Case("plain.onnx", {"offload": ["rectifier,high=6"], "target_plugins": ["rectifier.py"]}),
+    "quantised": Case("plain.onnx", {
+        "target": "c", "quantise": True, "calibration": "samples.npz", "quantisation_plan": "plan.json",
+        "accuracy": "5%"
+    }),
 }
 CROSS = {name: GOOD[name] for name in ("plain", "external_data", "portable", "offload")
          } | {"one": Case("plain.onnx", {"workspace": "caller"})}
@@ -77,6 +82,8 @@ def write_models(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rectifier.py").write_text(PLUGIN)
     write_model(folder / "plain.onnx")
+    (folder / "plan.json").write_text(PLAN)
+    np.savez(folder / "samples.npz", x=np.random.default_rng(0).normal(0, 1, (40, 1, 4)).astype(np.float32))
     write_model(folder / "below/it/plain.onnx", bias=2)
     write_model(folder / "a folder/with a model.onnx")
     write_model(folder / "external.onnx", bias=1, external_data="external.weights")
@@ -131,6 +138,12 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
         yield lambda folder: kind(tmp_path / f"my {folder}")
 
 
+FILES = {keyword.name for keyword in OPTIONS if keyword.kind == "file"}
+PLAN = """{"schema": 1,
+"tensors": {"x": {"type": "int8", "scale": 0.03}, "y": {"type": "int16", "scale": 0.001}},
+"weights": {"weights": {"type": "int8", "axis": 1, "scale": [0.03, 0.03, 0.03]}}}"""
+
+
 def arguments(name: str, case: Case, folder: Path, core: str = "") -> list[str]:
     """The arguments of `aot-model compile` that a case stands for; `folder` has its files."""
     host = core or {"x86_64": "host,vector=v4", "aarch64": "host,vector=neon"}.get(
@@ -145,6 +158,8 @@ def arguments(name: str, case: Case, folder: Path, core: str = "") -> list[str]:
             words += [f"{flags[key]}={k}={v}" for k, v in value.items()]
         elif isinstance(value, list):
             words += [f"{flags[key]}={v}" for v in value]
+        elif key in FILES:
+            words.append(f"{flags[key]}={folder / value}")
         else:
             words.append(flags[key] if value is True else f"{flags[key]}={value}")
     return words

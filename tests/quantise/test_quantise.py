@@ -283,7 +283,7 @@ def test_bias_correction_mends_the_mean(tmp_path: Path) -> None:
 
 
 def _calibration(file: Path, samples: Path, folder: Path) -> Calibration:
-    model, _ = read_float(file, {})
+    model, _ = read_float(file, {}, {})
     ready = prepared(model, folder, str(file))
     from aot_model.quantise.network import ports
 
@@ -294,7 +294,7 @@ def test_normalisations_are_folded_and_versions_converted(tmp_path: Path) -> Non
     for opset in (11, 13, 21, 23):
         model = mobile(opset)
         file, _ = saved(tmp_path, model, 1)
-        ready = prepared(read_float(file, {})[0], tmp_path, "")
+        ready = prepared(read_float(file, {}, {})[0], tmp_path, "")
         kinds = [n.op_type for n in ready.graph.node]
         assert "BatchNormalization" not in kinds and ready.opset_import[0].version >= 21
         assert len(choose(Network(ready)).layers) == 7

@@ -303,7 +303,8 @@ def _quantise(commands: Commands) -> None:
     command = _command(commands, "quantise", "quantise:quantise_",
                        "make integers of a float model, and say what that costs in accuracy", ("quantize",))
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX file; if quantised, passed on")
-    _declare(command, "dims")
+    _declare(command, "dims", "constants", "bounds", "calibration", "quantisation_plan", "accuracy",
+             "max_ram", "max_flash")
     declare_quantisation(command)
     declare_quantised_files(command)
     _depfile(command)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from aot_model.emit.view import Options
     from aot_model.memory import Pool
     from aot_model.partition.partition import Assignment
-    from aot_model.pipeline import Request
+    from aot_model.passes.manager import Observer
+    from aot_model.pipeline import Compiled, Request
 
 
 def request(arguments: argparse.Namespace, library: Options | None = None) -> Request:
@@ -77,28 +79,58 @@ def _summary(arguments: argparse.Namespace, made: Product, seconds: float) -> st
 def _compile(arguments: argparse.Namespace) -> Product:
     from aot_model.emit.files import is_page
     from aot_model.passes.manager import Observer
-    from aot_model.pipeline import compile_model, product
+    from aot_model.pipeline import product
 
     observer = Observer(frozenset(arguments.dump_after), frozenset(arguments.explain))
-    asked = request(arguments, _options(arguments))
     if not is_page(arguments.report):
-        return product(compile_model(asked, observer))
+        return product(_compiled(arguments, observer))
     from aot_model.cli.page import page_beside_error, page_text
 
-    with page_beside_error(asked, arguments.report):
-        compiled = compile_model(asked, observer)
+    with page_beside_error(request(arguments, _options(arguments)), arguments.report):
+        compiled = _compiled(arguments, observer)
     return product(compiled, page_text(compiled, arguments.model))
+
+
+def _compiled(arguments: argparse.Namespace, observer: Observer | None = None) -> Compiled:
+    """The library that a command line asks for, of the quantised model where it says so."""
+    from aot_model.pipeline import compile_model
+
+    asked = request(arguments, _options(arguments))
+    if not arguments.quantise:
+        _check_no_quantisation(arguments)
+        return compile_model(asked, observer)
+    from aot_model.host.program import scratch_folder
+    from aot_model.quantise.session import Job, quantise
+
+    job = Job(arguments.model, arguments.calibration, asked.dims, asked.constants, asked.bounds,
+              plan=arguments.plan, max_drop=arguments.max_drop)
+    with scratch_folder() as folder:
+        made = quantise(job, Path(folder))
+        model = Path(folder) / arguments.model.name
+        model.write_bytes(made.model)
+        asked = replace(asked, model=model)
+        if made.plan is not None:  # extents and constants are in the model now
+            asked = replace(asked, dims={}, constants={})
+        compiled = compile_model(asked, observer)
+    sources = dict.fromkeys((*made.files, *(f for f in compiled.sources if f != model)))
+    return replace(compiled, sources=tuple(sources), notes=(*made.notes, *compiled.notes))
+
+
+def _check_no_quantisation(arguments: argparse.Namespace) -> None:
+    from aot_model.errors import fail
+
+    for option in ("calibration", "plan", "max_drop"):
+        if getattr(arguments, option) is not None:
+            raise fail("E501", f"--{option.replace('_', '-')} without --quantise", hint="say --quantise too")
 
 
 def report(arguments: argparse.Namespace) -> int:
     """The page alone."""
     from aot_model.cli.page import page_beside_error, page_text
     from aot_model.emit.files import write_files
-    from aot_model.pipeline import compile_model
 
-    asked = request(arguments, _options(arguments))
-    with page_beside_error(asked, arguments.output, arguments):
-        compiled = compile_model(asked)
+    with page_beside_error(request(arguments, _options(arguments)), arguments.output, arguments):
+        compiled = _compiled(arguments)
     text = page_text(compiled, arguments.model, arguments)
     write_files({arguments.output: text}, keep_unchanged=arguments.keep_unchanged)
     tell_notes(compiled.notes)
@@ -110,7 +142,7 @@ def export(arguments: argparse.Namespace) -> int:
     from aot_model.emit.archive import Package, archive, kind_of
     from aot_model.emit.files import write_bytes
     from aot_model.errors import CompileError, Problem, fail
-    from aot_model.pipeline import compile_model, product
+    from aot_model.pipeline import product
 
     given = arguments.name or [None] * len(arguments.models)
     if len(given) != len(arguments.models):
@@ -131,7 +163,7 @@ def export(arguments: argparse.Namespace) -> int:
     for name, model in zip(names, arguments.models, strict=True):
         one = argparse.Namespace(**{**vars(arguments), "name": name, "model": model})
         try:
-            compiled = compile_model(request(one, _options(one)))
+            compiled = _compiled(one)
         except CompileError as error:
             problems += error.problems
             continue

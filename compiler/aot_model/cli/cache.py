@@ -144,6 +144,7 @@ def _first_key(arguments: argparse.Namespace) -> str:
         "compiler": installation.digest(),
         "python": sys.version_info[:3],
         "packages": installation.package_versions(),
+        "calibrates": _version("onnxruntime") if arguments.quantise else None,
         "plug_ins": dict(_plug_ins()),
         "arguments": said,
         "page": is_page(arguments.report),
@@ -154,9 +155,20 @@ def _first_key(arguments: argparse.Namespace) -> str:
         + arguments.model.read_bytes()).hexdigest()
 
 
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def _content(value: object) -> str:
     """An argument that is a file stands for what is in it."""
-    return hashlib.sha256(value.read_bytes()).hexdigest() if isinstance(value, Path) else str(value)
+    if not isinstance(value, Path):
+        return str(value)
+    files = sorted(p for p in value.rglob("*") if p.is_file()) if value.is_dir() else [value]
+    texts = [f"{p.relative_to(value)}:{hashlib.sha256(p.read_bytes()).hexdigest()}" for p in files]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def _second_key(first: str, model: Path, external: Sequence[str]) -> str:

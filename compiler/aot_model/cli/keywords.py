@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from aot_model.cli import values
@@ -24,7 +25,8 @@ class Keyword:
     """What it looks like: `<bytes>`, `a|b` … in the words of the documentation."""
     help: str
     kind: str = "text"
-    """text: one value; list: several; map: several of the form key=value; flag: given or not."""
+    """text: one value; list: several; map: several of the form key=value; flag: given or not; file: one
+    that is tracked."""
     flag: str = ""
     """The option of the command line that it becomes, which a rule passes on as it is; for `list` and `map`
     once for each value.
@@ -144,7 +146,29 @@ OPTIONS = (Keyword("dims",
                    "budget of the constants",
                    flag="--max-flash",
                    type=values.byte_count),
-           )
+               Keyword("quantise",
+            "",
+            "make integers of a float model first: docs/quantise.md",
+            "flag",
+            "--quantise"),
+    Keyword("calibration",
+            "<file>",
+            "samples for `quantise`: .npz, .npy or a folder",
+            "file",
+            "--calibration",
+            type=Path),
+    Keyword("quantisation_plan",
+            "<file>",
+            "the plan for `quantise` to carry out, with calibration or without",
+            "file",
+            "--plan",
+            type=Path),
+    Keyword("accuracy",
+            "<share>",
+            "how much worse than the float model `quantise` may be on held-back samples: 0.5%",
+            flag="--max-drop",
+            type=values.share),
+)
 """Options of `aot-model compile` that are keywords of the rules."""
 
 LIBRARY = (
@@ -239,5 +263,5 @@ BENCHMARK = (
 
 def known_options() -> dict[str, dict[str, str]]:
     """By kind: the options that a rule passes on as they are, keyword to flag."""
-    kinds = ("text", "list", "map", "flag")
+    kinds = ("text", "list", "map", "flag", "file")
     return {kind: {k.name: k.flag for k in OPTIONS if k.kind == kind} for kind in kinds}

@@ -8,7 +8,9 @@ from pathlib import Path
 from aot_model.cli.build import tell_notes
 from aot_model.cli.table import table
 from aot_model.emit.files import depfile, write_bytes
+from aot_model.errors import fail
 from aot_model.host.program import scratch_folder
+from aot_model.quantise.cost import Budget
 from aot_model.quantise.session import Job, Result, quantise
 
 
@@ -21,6 +23,8 @@ def quantise_(arguments: argparse.Namespace) -> int:
     contents = {}
     if arguments.write_plan is not None and result.plan is not None:
         contents[arguments.write_plan] = result.plan.to_json().encode()
+    if arguments.frontier is not None and result.frontier is not None:
+        contents[arguments.frontier] = result.frontier.encode()
     if arguments.depfile is not None:
         contents[arguments.depfile] = depfile([arguments.output], result.files, arguments.depfile_target)
     contents[arguments.output] = result.model
@@ -28,21 +32,37 @@ def quantise_(arguments: argparse.Namespace) -> int:
     tell_notes(result.notes)
     if not arguments.quiet:
         print(
-            "\n".join([*tables(result, arguments.metric), f"{arguments.output}: {len(result.model):,} bytes"])
+            "\n".join(
+                [
+                    *([result.points, ""] if result.points else []),
+                    *tables(result, arguments.metric),
+                    f"{arguments.output}: {len(result.model):,} bytes",
+                ]
+            )
         )
     return 0
 
 
 def job(arguments: argparse.Namespace) -> Job:
+    budgets = (arguments.max_ram, arguments.max_flash, arguments.max_cycles, arguments.frontier)
+    searched = arguments.mixed or any(b is not None for b in budgets)
+    if arguments.max_cycles is not None and not arguments.target.startswith("cortex"):
+        raise fail("E501", "--max-cycles is for Cortex-M", hint="--target cortex-m4")
     return Job(
         arguments.model,
         arguments.calibration,
         dict(arguments.dim),
+        dict(arguments.constant),
+        dict(arguments.bound),
         arguments.holdout,
         arguments.metric,
         arguments.method,
         arguments.seed,
         arguments.plan,
+        searched,
+        arguments.target,
+        Budget(arguments.max_ram, arguments.max_flash, arguments.max_cycles),
+        arguments.max_drop,
     )
 
 

@@ -28,13 +28,6 @@ def declare_quantised_files(command: argparse.ArgumentParser) -> None:
 def declare_quantisation(command: argparse.ArgumentParser) -> None:
     """How a model is quantised."""
     command.add_argument(
-        "--calibration",
-        type=Path,
-        metavar="FILE|FOLDER",
-        help="samples of what the model will see: .npz with in_<i> or arrays by name of input, and labels if "
-        "they are known; .npy of the only input; a folder of such, or of ONNX test data",
-    )
-    command.add_argument(
         "--holdout",
         default="0.25",
         metavar="SHARE|FILE|FOLDER",
@@ -57,8 +50,16 @@ def declare_quantisation(command: argparse.ArgumentParser) -> None:
         "--seed", type=values.not_negative, default=0, metavar="N", help="of what is held back (default: 0)"
     )
     command.add_argument(
-        "--plan",
-        type=Path,
-        metavar="FILE",
-        help="the plan to carry out: one that --write-plan wrote, and you edited",
+        "--mixed",
+        action="store_true",
+        help="let layers be of int16 activations or int4 weights where that pays; budgets and --frontier imply it",
+    )
+    command.add_argument(
+        "--target", default="c", help="what budgets are for: bytes of any target, cycles of cortex-… (default: c)"
+    )
+    command.add_argument(
+        "--frontier", type=Path, metavar="FILE", help="write all plans that were scored, and their costs, as JSON"
+    )
+    command.add_argument(
+        "--max-cycles", type=values.quantity, metavar="N", help="budget of one run (5M), estimated in QEMU"
     )

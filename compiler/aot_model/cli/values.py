@@ -68,6 +68,17 @@ def tolerance(text: str) -> float:
     return number
 
 
+def share(text: str) -> float:
+    """A part of 1: `0.005`, `0.5%`."""
+    try:
+        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a share such as 0.5%")
+    return number
+
+
 def byte_count(text: str) -> int:
     """A number of bytes; `k` and `m` are binary multiples."""
     factor = {"k": 1024, "m": 1024**2, "g": 1024**3}.get(text[-1:].lower(), 1)

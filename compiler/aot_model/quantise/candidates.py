@@ -44,6 +44,8 @@ class Candidate:
 
     plan: Plan
     source: Prepared
+    method: str = ""
+    """How its ranges were found; empty when it was given."""
 
     def model(self, where: str) -> onnx.ModelProto:
         return inserted(self.source.network, self.source.choice, self.plan, where)
@@ -92,7 +94,8 @@ class Calibration:
             if not bias:
                 return None
         words = [method, *(["equalised"] if equalise else []), *(["bias corrected"] if correct else [])]
-        return Candidate(Plan(tensors, weights, source.equalisation, bias, ", ".join(words)), source)
+        plan = Plan(tensors, weights, source.equalisation, bias, ", ".join(words))
+        return Candidate(plan, source, method)
 
     def all(self, method: str) -> Iterator[Candidate]:
         """Candidates for "auto" or one method; a plan that is equal to an earlier one is left out."""

@@ -40,7 +40,7 @@ class Samples:
         return len(next(iter(self.inputs.values())))
 
     def vector(self, k: int) -> dict[str, Array]:
-        return {name: array[k] for name, array in self.inputs.items()}
+        return {name: np.asarray(array[k]) for name, array in self.inputs.items()}
 
     def take(self, rows: Array) -> Samples:
         labels = None if self.labels is None else self.labels[rows]

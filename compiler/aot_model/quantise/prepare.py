@@ -3,12 +3,14 @@ folded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.shape_inference
 import onnx.version_converter
+from onnx import helper, numpy_helper
 
 from aot_model.errors import CompileError, fail
 from aot_model.frontends.onnx import complete_proto
@@ -18,7 +20,9 @@ LEAST, WIDE = 13, 21
 """Versions of ONNX: scales by channel; integers of 16 and 4 bits."""
 
 
-def read_float(path: Path, dims: Mapping[str, int]) -> tuple[onnx.ModelProto, tuple[Path, ...]]:
+def read_float(
+    path: Path, dims: Mapping[str, int], constants: Mapping[str, Sequence[float]]
+) -> tuple[onnx.ModelProto, tuple[Path, ...]]:
     """The model in a file with its symbolic extents replaced, and its files. CompileError E1xx, E203."""
     from aot_model.frontends.read import model_format
 
@@ -50,7 +54,27 @@ def read_float(path: Path, dims: Mapping[str, int]) -> tuple[onnx.ModelProto, tu
         )
     if unknown := sorted(set(dims) - used):
         raise fail("E501", f"there is no symbolic dimension '{unknown[0]}'", where=str(path))
+    for name, values in constants.items():
+        _bind(model, name, values, str(path))
     return model, tuple(sources)
+
+
+def _bind(model: onnx.ModelProto, name: str, values: Sequence[float], where: str) -> None:
+    """An input becomes a constant."""
+    info = next((i for i in model.graph.input if i.name == name), None)
+    if info is None:
+        raise fail("E501", f"there is no input '{name}' to be a constant", where=where)
+    kind = info.type.tensor_type
+    shape = tuple(d.dim_value for d in kind.shape.dim)
+    try:
+        data = np.asarray(values, helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        data = np.broadcast_to(data, shape) if data.size == 1 else data.reshape(shape)
+    except ValueError:
+        raise fail(
+            "E501", f"input '{name}' of shape {list(shape)} has {len(values)} numbers", where=where
+        ) from None
+    model.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(data), name))
+    model.graph.input.remove(info)
 
 
 def prepared(model: onnx.ModelProto, folder: Path, where: str) -> onnx.ModelProto:

@@ -85,4 +85,9 @@ class FloatModel:
 
     def stacked(self, samples: Samples) -> list[np.ndarray]:
         """The wanted tensors of all samples, on a leading axis."""
-        return [np.stack(rows) for rows in zip(*self.each(samples), strict=True)]
+        columns = zip(*self.each(samples), strict=True)
+        try:
+            return [np.stack(rows) for rows in columns]
+        except ValueError:
+            why = "outputs have other shapes for other samples, which cannot be compared"
+            raise fail("E203", why, where=self.where, hint="give samples of one size") from None

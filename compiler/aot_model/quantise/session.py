@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,9 @@ import onnx
 from aot_model.errors import fail
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise.candidates import Calibration, Candidate, without_data
+from aot_model.quantise.cost import Budget, Cost, cost_of
 from aot_model.quantise.data import Samples, doubts, read_samples, split
+from aot_model.quantise.mixed import Search, frontier, table
 from aot_model.quantise.network import is_quantised, ports
 from aot_model.quantise.plan import Plan
 from aot_model.quantise.prepare import prepared, read_float
@@ -32,12 +34,21 @@ class Job:
     model: Path
     calibration: Path | None
     dims: Mapping[str, int] = field(default_factory=dict)
+    constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
     holdout: str = "0.25"
     """A share of the calibration data, or a file or folder."""
     metric: str = "top1"
     method: str = "auto"
     seed: int = 0
     plan: Path | None = None
+    mixed: bool = False
+    """Whether layers may be of other types than int8."""
+    target: str = "c"
+    """What costs are of, with `mixed`."""
+    budget: Budget = field(default_factory=Budget)
+    max_drop: float | None = None
+    """More worse by the metric than the float model is an error."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,9 @@ class Result:
     calibrated: Score | None = None
     """On the calibration data."""
     library: Built | None = None
-    float_flash: int = 0
+    frontier: str | None = None
+    """Of mixed precision, as JSON."""
+    points: str = ""
     notes: list[str] = field(default_factory=list)
     files: tuple[Path, ...] = ()
     """All that it was made from."""
@@ -68,12 +81,14 @@ class Result:
 
 def quantise(job: Job, folder: Path, say: Callable[[str], None] = lambda text: None) -> Result:
     """Do the job; `folder` is for what is built on the way. CompileError with what is wrong."""
-    model, sources = read_float(job.model, job.dims)
+    model, sources = read_float(job.model, job.dims, job.constants)
     if is_quantised(model):
         note = f"{job.model.name} is quantised already: it is passed through as it is"
         return Result(job.model.read_bytes(), None, notes=[note], files=sources)
     where = str(job.model)
     ready = prepared(model, folder, where)
+    if job.max_drop is not None and job.calibration is None:
+        raise fail("E501", "--max-drop without --calibration: there is nothing to measure it on")
     if job.plan is not None and job.calibration is None:
         plan = Plan.read(job.plan)
         result = Result(serialised(without_data(ready, plan).model(where)), plan)
@@ -143,30 +158,75 @@ class _Session:
         else:
             rows = [self._row(candidate) for candidate in calibration.all(self.job.method)]
         best = chosen(rows)
+        text, points = None, ""
+        if self.job.mixed:
+            row, text, points = self._mixed(calibration, rows[best].candidate)
+            rows.append(row)
+            best = len(rows) - 1
         library, data = self._built(rows[best].candidate)
-        outputs = library.outputs(self.samples)
+        outputs = library.outputs(self.samples, self.float_model.wanted)
         known = self.float_model.stacked(self.samples)
         result = Result(
             data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library
         )
+        result.frontier, result.points = text, points
         result.calibrated = score(outputs, known, self.samples.labels, self.metric)
         result.float_value = self.metric(self.reference, self.reference, self.held.labels)
         self._doubt_result(result)
+        lost = result.float_value - rows[best].score.value
+        if self.job.max_drop is not None and lost > self.job.max_drop + 1e-12:
+            raise fail(
+                "E402",
+                f"the integers lose {lost:.2%} ({self.job.metric}), and {self.job.max_drop:.2%} are allowed",
+                where=self.where,
+                hint="calibrate with more samples of what the model sees in use, or plan a layer as int16 or "
+                "float",
+            )
         return result
 
     def _built(self, candidate: Candidate) -> tuple[Built, bytes]:
         data = serialised(candidate.model(self.where))
         path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
         path.write_bytes(data)
-        return built(path, path.parent, self.compiler), data
+        return built(path, path.parent, self.compiler, self.job.bounds), data
 
     def _row(self, candidate: Candidate) -> Row:
         library, _ = self._built(candidate)
-        found = score(library.outputs(self.held), self.reference, self.held.labels, self.metric)
+        found = self._scored(library)
         self.say(
             f"{candidate.plan.method}: {found.value:.4f}, {found.changed:.2%} changed, {found.snr:.1f} dB"
         )
         return Row(candidate, found)
+
+    def _mixed(self, calibration: Calibration, base: Candidate) -> tuple[Row, str, str]:
+        """The best of mixed precision that keeps the budgets."""
+        if not base.method:
+            raise fail(
+                "E501", "a plan that is given is carried out: budgets and a frontier are of what is searched"
+            )
+        whole = self.metric(self.reference, self.reference, self.held.labels)
+
+        def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
+            library, _ = self._built(candidate)
+            path = library.program.executable.parent / "model.onnx"
+            wants = self.held if self.job.target.startswith("cortex") else None
+            cost = cost_of(path, path.parent, self.job.target, self.job.bounds, wants)
+            return self._scored(library), cost
+
+        search = Search(calibration, base, evaluate, self.say)
+        best = search.run(self.job.budget, whole, self.job.max_drop)
+        facts = {
+            "model": self.job.model.name,
+            "target": self.job.target,
+            "metric": self.job.metric,
+            "float": whole,
+        }
+        text = frontier(search.points, best, facts)
+        return Row(best.candidate, best.score), text, table(search.points, whole)
+
+    def _scored(self, library: Built) -> Score:
+        outputs = library.outputs(self.held, self.float_model.wanted)
+        return score(outputs, self.reference, self.held.labels, self.metric)
 
     def _doubt_labels(self) -> None:
         """A float model that is wrong on the data tells of other data than those that it was trained on."""

@@ -36,6 +36,10 @@ arguments:
     metadata_level  how much of the metadata is in flash: full|size|none
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
     max_flash       budget of the constants
+    quantise        make integers of a float model first: docs/quantise.md
+    calibration     samples for `quantise`: .npz, .npy or a folder
+    quantisation_plan the plan for `quantise` to carry out, with calibration or without
+    accuracy        how much worse than the float model `quantise` may be on held-back samples: 0.5%
     max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
     stack_allowance what each function that max_stack cannot count may need of the stack; default: such a
                     function is an error
@@ -281,6 +285,19 @@ def _options(env: Environment, arguments: dict[str, Any]) -> list[str]:
     return words
 
 
+def _files(env: Environment, call: str, arguments: dict[str, Any]) -> dict[str, Node]:
+    """Files that options name, by option, which are taken out."""
+    found = {}
+    for key, flag in _describe(env)["options"].get("file", {}).items():
+        given = arguments.pop(key, None)
+        if given is not None:
+            nodes = env.arg2nodes(given, env.fs.Entry)
+            if len(nodes) != 1 or not (nodes[0].has_builder() or nodes[0].rfile().exists()):
+                raise UserError(f"{call}: there is no file {given} for {key}")
+            found[flag.removeprefix("--")] = nodes[0]
+    return found
+
+
 def _find_model(env: Environment, call: str, model: Any) -> Node:
     nodes = env.arg2nodes(model, env.fs.Entry)
     if len(nodes) != 1:
@@ -307,6 +324,7 @@ def _sources(
     """The nodes, and the environment with the construction variables among the arguments."""
     call = f"{call}({name})"
     plugins = env.arg2nodes(target_plugins, env.fs.File)
+    files = _files(env, call, arguments)
     words = [*_options(env, arguments), *options]
     overrides = _split(call, arguments)
     env = env.Clone(**overrides) if overrides else env
@@ -332,9 +350,12 @@ def _sources(
         AOT_MODEL_REPORT=["--report=${TARGETS[-1]}"] if report else [],
         AOT_MODEL_NAME=model_name,
         AOT_MODEL_TARGET=target,
-        AOT_MODEL_FILES={"target-plugin": [plugin.rfile() for plugin in plugins], "target-probe": probe},
+        AOT_MODEL_FILES={
+            "target-plugin": [plugin.rfile() for plugin in plugins], "target-probe": probe,
+            **{flag: [node.rfile()] for flag, node in files.items()}
+        },
     )
-    env.Depends(nodes, [_identity(env), *probe, *plugins, *env.Flatten(depends)])
+    env.Depends(nodes, [_identity(env), *probe, *plugins, *files.values(), *env.Flatten(depends)])
     result = Generated(nodes)
     made = dict(zip(suffixes, nodes, strict=True))
     result.source, result.header, result.metadata = made[".c"], made[".h"], made[".json"]

@@ -1,0 +1,61 @@
+"""What a quantised model needs on its target: bytes as the compiler plans them, cycles estimated in QEMU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aot_model.errors import CompileError
+from aot_model.host import firmware, timing
+from aot_model.pipeline import Request, compile_model
+from aot_model.quantise.data import Samples
+from aot_model.targets.registry import parse_target
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that may be needed; None: whatever."""
+
+    ram: int | None = None
+    flash: int | None = None
+    cycles: int | None = None
+
+    def allows(self, cost: Cost) -> bool:
+        pairs = ((self.ram, cost.ram), (self.flash, cost.flash), (self.cycles, cost.cycles))
+        return all(most is None or (need is not None and need <= most) for most, need in pairs)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """RAM: the workspace; flash: the constants; cycles: of one run, None where nobody asked."""
+
+    ram: int
+    flash: int
+    cycles: int | None
+    macs: int
+
+
+def cost_of(
+    model: Path, folder: Path, target: str, bounds: Mapping[str, int], cycles_of: Samples | None
+) -> Cost:
+    """cycles_of: samples, the first of which is run in QEMU. CompileError E501, E601, E602, E604."""
+    compiled = compile_model(Request(model, "costed", target, bounds=bounds))
+    cycles = None
+    if cycles_of is not None:
+        board = firmware.Board.of(parse_target(target, {}, ()), firmware.QEMU)
+        compiler = firmware.find_compiler(None, None)
+        program = firmware.build(compiled.view, compiled.texts, folder / "firmware", board, compiler)
+        vector = [np.asarray(array[0]) for array in cycles_of.inputs.values()]
+        try:
+            [found] = timing.of_firmware(program, compiler, [vector], [timing.memory_of("0ws").name])
+            cycles = found.cycles
+        except CompileError as error:
+            if error.problems[0].code != "E604":
+                raise
+            program.run([vector])  # QEMU cannot be asked for more than instructions
+            cycles = board.amount(program.ticks[0])
+    view = compiled.view
+    return Cost(view.workspace_size, view.constant_bytes, cycles, view.macs)
