@@ -160,10 +160,8 @@ def report(title: str, parts: list[dict[str, Array]], labels: list[Array] | None
     for name, got in whole.items():
         accuracy = "" if right is None else f"{(got.argmax(1) == right).mean():8.2%}"
         changed = (got.argmax(1) != want.argmax(1)).mean()
-        print(
-            f"  {name:12} {accuracy} changed {changed:6.2%}  {decibels(got, want) if name != 'float' else 0:6.1f} dB",
-            flush=True,
-        )
+        snr = "" if name == "float" else f"{decibels(got, want):6.1f} dB"
+        print(f"  {name:12} {accuracy} changed {changed:6.2%}  {snr}", flush=True)
 
 
 def main() -> None:

@@ -52,13 +52,13 @@ def declare_quantisation(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--mixed",
         action="store_true",
-        help="let layers be of int16 activations or int4 weights where that pays; budgets and --frontier imply it",
+        help="let layers have int16 activations or int4 weights where that pays; implied by budgets",
     )
     command.add_argument(
-        "--target", default="c", help="what budgets are for: bytes of any target, cycles of cortex-… (default: c)"
+        "--target", default="c", help="what budgets are for; cycles are of a Cortex-M (default: c)"
     )
     command.add_argument(
-        "--frontier", type=Path, metavar="FILE", help="write all plans that were scored, and their costs, as JSON"
+        "--frontier", type=Path, metavar="FILE", help="write all plans that were scored as JSON"
     )
     command.add_argument(
         "--max-cycles", type=values.quantity, metavar="N", help="budget of one run (5M), estimated in QEMU"

@@ -126,11 +126,10 @@ def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = N
             continue
         kind = type_of(source, names[0], kinds or {})
         low, high = LIMITS[kind]
-        found = (
-            METHODS[method](united(seen), high - low)
-            if kind == "int8"
-            else (min(s.low for s in seen), max(s.high for s in seen))
-        )
+        if kind == "int8":
+            found = METHODS[method](united(seen), high - low)
+        else:  # room for numbers that calibration did not see costs one bit of many
+            found = 2 * min(s.low for s in seen), 2 * max(s.high for s in seen)
         plan = fitted(kind, *found)
         result.update(dict.fromkeys(names, plan))
     return {name: result[name] for name in choice.tensors if name in result}

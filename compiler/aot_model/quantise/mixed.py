@@ -112,9 +112,7 @@ class Search:
             self.say(f"{words(changes)}: {error.problems[0].message[:200]}")
             return None
         self.points.append(Point(changes, candidate, found, cost))
-        self.say(
-            f"{words(changes)}: {found.value:.4f}, {found.snr:.1f} dB, flash {cost.flash}, cycles {cost.cycles}"
-        )
+        self.say(f"{words(changes)}: {found.value:.4f}, {found.snr:.1f} dB, {cost}")
         return self.points[-1]
 
     def _wider(self) -> list[Change]:
@@ -149,6 +147,8 @@ class Search:
             good = [p for p in fitting if float_value - p.score.value <= max_drop + 1e-12]
             if good:
                 return min(good, key=lambda p: (_weight(p.cost), -p.score.snr))
+        elif self.points[0] in fitting:  # nothing asks for more
+            return self.points[0]
         elif fitting:
             return max(fitting, key=lambda p: (p.score.value, p.score.snr, -_weight(p.cost)))
         raise CompileError(
@@ -210,7 +210,8 @@ def frontier(points: list[Point], chosen: Point, facts: dict[str, object]) -> st
     best = pareto(points)
     rows = [
         {
-            "name": words(p.changes), "changes": [{"kind": c.kind, "name": c.name, "type": c.type} for c in p.changes],
+            "name": words(p.changes),
+            "changes": [{"kind": c.kind, "name": c.name, "type": c.type} for c in p.changes],
             "value": p.score.value, "changed": p.score.changed, "snr": p.score.snr, "ram": p.cost.ram,
             "flash": p.cost.flash, "cycles": p.cost.cycles, "pareto": on, "chosen": p is chosen,
         }

@@ -1,0 +1,83 @@
+"""Mixed precision: plans of other types are what they say, budgets are kept, the frontier is data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+from networks import data, saved, tiny
+from test_quantise import _calibration, decibels, run
+
+from aot_model.errors import CompileError
+from aot_model.quantise.cost import Budget, Cost, cost_of
+from aot_model.quantise.mixed import Change, Point, Search, mixed, pareto
+from aot_model.quantise.score import Score
+from aot_model.quantise.session import Job, quantise
+
+
+def test_changes_are_carried_out(tmp_path: Path) -> None:
+    """Wider tensors are closer to the float model, narrower weights are smaller: by ONNX Runtime and the
+    compiler."""
+    model = tiny()
+    calibration = _calibration(*saved(tmp_path, model), tmp_path)
+    base = calibration.candidate("minmax", False, False)
+    assert base is not None
+    choice = base.source.choice
+    wide = tuple(Change("tensors", g, "int16") for g in dict.fromkeys(choice.kinds.values()))
+    narrow = tuple(Change("weights", w, "int4") for w in choice.weights)
+    loose = tuple(Change("weights", w, "float") for w in choice.weights)
+    fresh = data(model, 30, seed=7)
+    want = run(model, fresh)
+    near, flash = {}, {}
+    for name, changes in {"int8": (), "wide": wide, "narrow": narrow, "float": (*loose, *wide)}.items():
+        made = mixed(calibration, base, changes).model("")
+        onnx.checker.check_model(made, full_check=True)
+        near[name] = decibels(run(made, fresh), want)
+        path = tmp_path / f"{name}.onnx"
+        onnx.save(made, path)
+        flash[name] = cost_of(path, tmp_path, "c", {}, None).flash
+    assert near["narrow"] < near["int8"] < near["wide"] < near["float"] and near["float"] > 80
+    assert flash["narrow"] < flash["int8"] <= flash["wide"] < flash["float"]
+
+
+def test_budgets_and_the_frontier(tmp_path: Path) -> None:
+    file, samples = saved(tmp_path, tiny())
+    job = Job(file, samples, method="minmax", mixed=True)
+    free = quantise(job, tmp_path)
+    facts = json.loads(free.frontier or "")
+    points = facts["points"]
+    assert facts["schema"] == 1 and facts["float"] == 1.0 and points[0]["changes"] == []
+    assert sum(p["chosen"] for p in points) == 1 and any(p["pareto"] for p in points) and points[0]["chosen"]
+    least = min(p["flash"] for p in points)
+    assert least < points[0]["flash"]
+    tight = quantise(replace(job, budget=Budget(flash=least)), tmp_path)
+    found = next(p for p in json.loads(tight.frontier or "")["points"] if p["chosen"])
+    assert found["flash"] == least and "int4" in str(found["changes"])
+    assert tight.library is not None and len(tight.model) < len(free.model)
+    with pytest.raises(CompileError, match="no plan keeps the budgets"):
+        quantise(replace(job, budget=Budget(flash=least - 1)), tmp_path)
+
+
+def test_choice() -> None:
+    """The cheapest that loses no more than allowed; without a limit int8, and if that is too large the best
+    that fits."""
+
+    def point(value: float, snr: float, flash: int, cycles: int) -> Point:
+        return Point((), None, Score(value, 0.0, snr, 100), Cost(100, flash, cycles, 1))  # type: ignore[arg-type]
+
+    points = [
+        point(0.97, 30, 100, 50),
+        point(0.99, 40, 110, 90),
+        point(0.985, 35, 60, 70),
+        point(0.5, 9, 60, 80),
+    ]
+    search = Search(None, None, None, print)  # type: ignore[arg-type]
+    search.points = points
+    assert pareto(points) == [True, True, True, False]
+    assert search._choose(Budget(), 1.0, None) is points[0]
+    assert search._choose(Budget(), 1.0, 0.02) is points[2]
+    assert search._choose(Budget(flash=70), 1.0, None) is points[2]
+    assert search._choose(Budget(cycles=90), 1.0, 0.011) is points[1]
