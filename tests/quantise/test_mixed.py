@@ -39,7 +39,7 @@ def test_changes_are_carried_out(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.onnx"
         onnx.save(made, path)
         flash[name] = cost_of(path, tmp_path, "c", {}, None).flash
-    assert near["narrow"] < near["int8"] < near["wide"] < near["float"] and near["float"] > 80
+    assert near["narrow"] < near["int8"] < near["wide"] < near["float"] and near["float"] > 75
     assert flash["narrow"] < flash["int8"] <= flash["wide"] < flash["float"]
 
 
