@@ -154,7 +154,7 @@ def run_firmware(compiled: Compiled,
     include = f"-I{include_dir()}"
     cross = "arm-none-eabi-"
     model = [
-        f"{cross}gcc", *BOARDS[board].flags, "-mthumb", *STRICT, *flags, include, "-c", f"{view.name}.c",
+        f"{cross}gcc", *BOARDS[board].flags, "-mthumb", *STRICT, *flags, "-g", include, "-c", f"{view.name}.c",
         "-o", "model.o"
     ]
     subprocess.run(model, cwd=folder, check=True)

@@ -1,5 +1,5 @@
-"""Instructions, flash and RAM of the MLPerf Tiny models against a recorded baseline: more than 2 % worse
-fails.
+"""Instructions, estimated cycles, flash and RAM of the MLPerf Tiny models against a recorded baseline: more
+than 2 % worse fails.
 
 The counts are those of an emulator, the same on every machine for one version of the C compiler; with another
 version the test is skipped. After an improvement, record anew: python tests/test_baseline.py
@@ -15,15 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from aot_model.cli.cycles import of_library
 from aot_model.emit.view import Options
 from aot_model.pipeline import Request, compile_model
 from corpus import MODELS, REASON, vectors
 from firmware import run_firmware
-from qemu import COMPILER, available
+from qemu import BOARDS, COMPILER, available
 
 FILE = Path(__file__).with_name("bench") / "baseline.json"
 CASES = [(f"{m}_int8.tflite", c) for m in ("ad", "kws", "resnet8", "sww", "vww") for c in ("m4", "m55")]
 CASES += [(f"{m}_f32.onnx", "m4") for m in ("ad", "kws", "resnet8", "sww", "vww")]
+CHECKED = CASES + [("kws_int8.tflite", c) for c in ("m7", "m33")]
+CASES += [(f"{m}_int8.tflite", c) for m in ("ad", "kws", "resnet8", "sww", "vww") for c in ("m7", "m33")]
+MEMORIES = {"m4": ("0ws", "l4-art"), "m7": ("tcm",), "m33": ("0ws",), "m55": ("0ws",)}
 WORSE = 1.02
 
 
@@ -34,20 +38,24 @@ def compiler_version() -> str:
 
 
 def measure(model: str, core: str, folder: Path) -> dict[str, int]:
-    """instructions of one inference, bytes of flash, workspace and stack; inputs and outputs in the
-    workspace.
+    """instructions of one inference, cycles by memory, bytes of flash, workspace and stack; inputs and outputs
+    in the workspace.
     """
     assert MODELS is not None
     compiled = compile_model(
         Request(MODELS / model, "model", f"cortex-{core}", library=Options(io="workspace", metadata="none")))
     inputs, _ = vectors(MODELS / model, len(compiled.view.inputs), len(compiled.view.outputs), 1)
     f = run_firmware(compiled, core, inputs, folder)
-    return {"instructions": f.instructions, "flash": f.flash, "ram": f.workspace + f.stack}
+    command = [COMPILER, *BOARDS[core].flags]
+    times = of_library(folder / "model.json", [folder / "model.o"], command, MEMORIES[core])
+    assert all(not time.unknown and abs(time.instructions - f.instructions) < 2000 for time in times)
+    cycles = {f"cycles {time.memory}": time.cycles for time in times}
+    return {"instructions": f.instructions, **cycles, "flash": f.flash, "ram": f.workspace + f.stack}
 
 
 @pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
 @pytest.mark.skipif(MODELS is None, reason=REASON)
-@pytest.mark.parametrize(("model", "core"), CASES, ids=[f"{m}-{c}" for m, c in CASES])
+@pytest.mark.parametrize(("model", "core"), CHECKED, ids=[f"{m}-{c}" for m, c in CHECKED])
 def test_not_worse_than_the_baseline(model: str, core: str, tmp_path: Path) -> None:
     recorded = json.loads(FILE.read_text())
     if recorded["compiler"] != compiler_version():

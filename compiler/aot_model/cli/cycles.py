@@ -32,7 +32,7 @@ def cycles(arguments: argparse.Namespace) -> int:
     library = arguments.library
     memory = timing.memory_of(arguments.memory or "0ws")
     clock = arguments.clock or memory.clock
-    found = of_library(library, arguments.objects, shlex.split(arguments.compiler), memory.name)
+    [found] = of_library(library, arguments.objects, shlex.split(arguments.compiler), [memory.name])
     check_cycles(found, clock, arguments.max_cycles, str(library))
     text = shown(found, clock) + "\n"
     if arguments.output is None:
@@ -42,8 +42,9 @@ def cycles(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def of_library(library: Path, objects: Sequence[Path], command: Sequence[str], memory: str) -> timing.Timing:
-    """The estimate for the objects of the library with this .json, which `command` (a compiler, and flags
+def of_library(library: Path, objects: Sequence[Path], command: Sequence[str],
+               memories: Sequence[str]) -> list[timing.Timing]:  # fmt: skip
+    """For each memory, the estimate for the objects of the library with this .json, which `command` (a compiler, and flags
     like -mcpu) links.
     """
     facts = Metadata.read(library)
@@ -68,7 +69,7 @@ def of_library(library: Path, objects: Sequence[Path], command: Sequence[str], m
         rows = [(one.name, one.op, one.macs) for one in facts.layers]
         source = library.with_suffix(".c")
         run = timing.Run(elf, facts.name, source, rows, compiler.command, board.runner, 1)
-        return run.timings(name, [timing.memory_of(memory)])[0]
+        return run.timings(name, [timing.memory_of(memory) for memory in memories])
 
 
 def _core(facts: Metadata, command: Sequence[str]) -> tuple[Core, str]:
