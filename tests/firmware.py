@@ -154,8 +154,8 @@ def run_firmware(compiled: Compiled,
     include = f"-I{include_dir()}"
     cross = "arm-none-eabi-"
     model = [
-        f"{cross}gcc", *BOARDS[board].flags, "-mthumb", *STRICT, *flags, "-g", include, "-c", f"{view.name}.c",
-        "-o", "model.o"
+        f"{cross}gcc", *BOARDS[board].flags, "-mthumb", *STRICT, *flags, "-g", include, "-c",
+        f"{view.name}.c", "-o", "model.o"
     ]
     subprocess.run(model, cwd=folder, check=True)
     build_and_run(BOARDS[board], ["main.c", "model.o", *objects], folder, ["-O2", include], timeout)

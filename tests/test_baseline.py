@@ -38,8 +38,8 @@ def compiler_version() -> str:
 
 
 def measure(model: str, core: str, folder: Path) -> dict[str, int]:
-    """instructions of one inference, cycles by memory, bytes of flash, workspace and stack; inputs and outputs
-    in the workspace.
+    """instructions of one inference, cycles by memory, bytes of flash, workspace and stack; inputs and
+    outputs in the workspace.
     """
     assert MODELS is not None
     compiled = compile_model(

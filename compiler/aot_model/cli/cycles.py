@@ -44,8 +44,8 @@ def cycles(arguments: argparse.Namespace) -> int:
 
 def of_library(library: Path, objects: Sequence[Path], command: Sequence[str],
                memories: Sequence[str]) -> list[timing.Timing]:  # fmt: skip
-    """For each memory, the estimate for the objects of the library with this .json, which `command` (a compiler, and flags
-    like -mcpu) links.
+    """For each memory, the estimate for the objects of the library with this .json, which `command` (a
+    compiler, and flags like -mcpu) links.
     """
     facts = Metadata.read(library)
     compiler = HostCompiler.find(shlex.join(command))
