@@ -163,6 +163,41 @@ def test_a_frontier(cnn: Path) -> None:
     section = _section(_page(cnn, "--frontier", path), "frontier")
     assert [(r[0], r[3]) for r in _cells(section, "frontier-table")] == [("a", "on the frontier"), ("b", ""),
                                                                          ("c", "chosen"), ("d", "")]
+    quantised = {
+        "schema":
+        1,
+        "kind":
+        "aot-model quantisation frontier",
+        "model":
+        "m.onnx",
+        "target":
+        "c",
+        "metric":
+        "top1",
+        "float":
+        0.9,
+        "points": [{
+            "name": "int8",
+            "value": 0.8,
+            "flash": 100,
+            "ram": 9,
+            "cycles": None,
+            "pareto": True,
+            "chosen": True
+        }, {
+            "name": "int16",
+            "value": 0.7,
+            "flash": 200,
+            "ram": 9,
+            "cycles": None,
+            "pareto": False,
+            "chosen": False
+        }]
+    }  # fmt: skip
+    path.write_text(json.dumps(quantised))
+    section = _section(_page(cnn, "--frontier", path), "frontier")
+    assert _cells(section, "frontier-table") == [["int8", "100", "0.8", "chosen"],
+                                                 ["int16", "200", "0.7", ""]]
     path.write_text("{}")
     assert main(["report", str(cnn), "-o", str(cnn.parent / "x.html"), "--frontier", str(path)]) == 1
 

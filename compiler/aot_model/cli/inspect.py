@@ -15,6 +15,8 @@ from aot_model.library.metadata import Metadata
 from aot_model.pipeline import Compiled, compile_model
 
 CHART_WIDTH = 60
+MAX_PERIOD = 64
+"""Calls of a turn of a loop that was unrolled."""
 BINARIES = (".so", ".elf", ".axf", ".out", ".exe", ".bin", ".json", "")
 """Files that have compiled models in them."""
 
@@ -89,14 +91,42 @@ def _quantisation(port: dict[str, Any]) -> str:
 
 
 def _chart(steps: list[dict[str, Any]]) -> list[str]:
-    """One line for each call: a bar of the bytes in use while it runs."""
+    """One line for each call: a bar of the bytes in use while it runs; turns of a loop that was unrolled as
+    one."""
     peak = max((s["bytes"] for s in steps), default=0)
     lines = ["memory in use (bytes), call by call; * is the peak"]
-    for s in steps:
-        bar = "#" * round(CHART_WIDTH * s["bytes"] / peak) if peak else ""
-        mark = "*" if peak and s["bytes"] == peak else " "
-        lines.append(
-            f"{s['step']:>4} {s['bytes']:>11,} {mark}|{bar:<{CHART_WIDTH}}| {printable(s['layer'], 32)} "
-            f"({s['op']})"
-        )
+    for first, length, times in folded([s["op"] for s in steps]):
+        for s in steps[first:first + length]:
+            most = max(steps[s["step"] - 1 + turn * length]["bytes"] for turn in range(times))
+            bar = "#" * round(CHART_WIDTH * most / peak) if peak else ""
+            mark = "*" if peak and most == peak else " "
+            lines.append(
+                f"{s['step']:>4} {most:>11,} {mark}|{bar:<{CHART_WIDTH}}| {printable(s['layer'], 32)} "
+                f"({s['op']})")
+        if times > 1:
+            last = first + length * times
+            which = f"these {length} calls are" if length > 1 else "this call is"
+            lines.append(f"     {which} there {times} times, up to {last}; bytes: the most of all")
     return lines
+
+
+def folded(words: list[str]) -> list[tuple[int, int, int]]:
+    """Runs (first, length, times): `length` words that come `times` times in a row; those that come once
+    have times 1.
+
+    A run is folded where it saves more than two lines; the shortest period is taken, so that 40 equal ones
+    are one.
+    """
+    runs: list[tuple[int, int, int]] = []
+    at = 0
+    while at < len(words):
+        best = (1, 1)
+        for length in range(1, min(MAX_PERIOD, (len(words) - at) // 2) + 1):
+            turn, times = words[at:at + length], 1
+            while words[at + length * times:at + length * (times + 1)] == turn:
+                times += 1
+            if times > 1 and length * (times - 1) > max(2, best[0] * (best[1] - 1)):
+                best = (length, times)
+        runs.append((at, *best))
+        at += best[0] * best[1]
+    return runs

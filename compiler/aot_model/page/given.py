@@ -322,7 +322,30 @@ def frontier(path: Path) -> Frontier:
     return _read(path, "a frontier (docs/report.md)", "points", _frontier)
 
 
+def _of_quantisation(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What `aot-model quantise --frontier` wrote, with two numbers for each point: its cost, and its value
+    by the metric."""
+    costs = ("cycles", "cycles of a run"), ("flash", "bytes of constants")
+    key, label = next(c for c in costs if all(p[c[0]] is not None for p in facts["points"]))
+    return {
+        "title": f"Quantisation of {facts['model']} for {facts['target']}",
+        "points": facts["points"],
+        "x": {
+            "key": key,
+            "label": label,
+            "better": "less"
+        },
+        "y": {
+            "key": "value",
+            "label": str(facts["metric"]),
+            "better": "less" if facts["metric"] == "mse" else "more"
+        },
+    }  # fmt: skip
+
+
 def _frontier(facts: Mapping[str, Any]) -> Frontier:
+    if facts.get("kind") == "aot-model quantisation frontier":
+        facts = _of_quantisation(facts)
     axes = [facts["x"], facts["y"]]
     values = [tuple(float(p[a["key"]]) for a in axes) for p in facts["points"]]
     if not values:
