@@ -81,6 +81,13 @@ def integer_convolutions() -> list[Layer]:
         layers.append(
             Layer(f"{turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)} {window} {rule} {to.__name__}",
                   x, (Step(node, (w, )), *steps)))
+    by_channel = ((3, 3), 8), ((1, 5), 7), ((5, 2), 4), ((3, 3), 3), ((1, 9), 6)
+    for turn, (kernel, channels) in enumerate(by_channel):
+        w, x = draw.tensor(np.int8, channels, *kernel, 1), draw.tensor(np.int16, 1 + turn % 2, 7, 9, channels)
+        steps = requantised(draw, kernel[0] * kernel[1], 1 << 21, channels, np.int16, turn, "wide")
+        node = Convolution(**windows[(turn + 2) % 5], group=channels)
+        after = steps if turn % 3 < 2 else ()
+        layers.append(Layer(f"depthwise {turn} {list(w.shape)}", x, (Step(node, (w,)), *after)))
     long = draw.tensor(np.int8, 3, 3, 3, 61)  # more products than 32 bits hold
     x = draw.tensor(np.int16, 1, 4, 5, 61)
     layers.append(

@@ -120,3 +120,21 @@ def test_groups_that_end_in_the_next_image(tmp_path: Path) -> None:
     run_host(
         [layers.conv_case(rng, shape, kind, plain) for kind in ("relu", "signed") for plain in (False, True)],
         tmp_path)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 1), (1, 2)])
+def test_elements_of_different_sizes(sizes: tuple[int, int]) -> None:
+    """The same by bytes, where an element of x has others than one of y."""
+    rng, tight = np.random.default_rng(3), 0
+    cases = shapes(rng)
+    for turn in range(20):
+        s, pixels, reread = next(cases), 1 + turn % 2, turn % 4 > 1
+        elements = events(s, pixels, True, reread, False)
+        width = {"r": sizes[0], "w": sizes[1]}
+        order = [(kind, e * width[kind] + b) for kind, e in elements for b in range(width[kind])]
+        found = by_pixels(s, pixels, reread=reread, through_images=True, sizes=sizes)
+        assert found is not None
+        for distance in (found, found - 2, found - 6):
+            assert harmless(order, distance), (s, pixels, distance)
+        tight += found >= span(s) * sizes[0] or not harmless(order, found + max(sizes))
+    assert tight >= 15

@@ -19,11 +19,12 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int16.conv import Elements, conv, elements
+from aot_model.kernels.int16.depthwise import depthwise
 from aot_model.kernels.int16.dots import INT32, Dots
 from aot_model.kernels.int16.finish import Finish, Rule, finish
 from aot_model.kernels.int16.matmul import Operands, matmul
 from aot_model.kernels.site import Site
-from aot_model.kernels.tail import Chain
+from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
 from aot_model.ops.nn import Convolution, MatMul
 from aot_model.ops.quantised import Requantise
@@ -97,8 +98,11 @@ def _convolution_layer(family: Family, node: Node) -> Layer | str:
     assert isinstance(op, Convolution)
     if x is None or w is None or not x.type.elements or not node.outputs[0].type.elements:
         return "nothing to compute"
-    if x.type.rank > 4 or op.group != 1:
-        return "more than two spatial axes, or groups"
+    if x.type.rank > 4:
+        return "more than two spatial axes"
+    by_channel = op.group == x.shape[-1] == w.shape[0]
+    if op.group > 1 and not (by_channel and x.dtype is DType.INT16 and op.x_zero_point == 0):
+        return "groups of more than one channel, or no int16 with zero point 0"
     return _layer(family, x, w, op, lambda v: v.reshape(v.shape[0], -1))
 
 
@@ -141,20 +145,39 @@ def finish_of(node: Node, chain: Chain, start: np.ndarray, most: int) -> Finish 
     return finish(after + 1, start, rule, most)
 
 
-def _emit(site: Site, layer: Layer, shape: ConvShape, name: str) -> None:
-    node, out = site.node, site.node.outputs[0]
-    finish = finish_of(node, site.chain, layer.start, layer.most)
-    low, high = (None, None) if finish is None else (finish.low, finish.high)
-    after = 0 if finish is None else finish.after
+def _end(site: Site, layer: Layer) -> tuple[Finish | None, FusedTail | None]:
+    """What becomes of the sums: what the kernel does, and the tail, None where nothing is left."""
+    finish = finish_of(site.node, site.chain, layer.start, layer.most)
+    after, low, high = (0, None, None) if finish is None else (finish.after, finish.low, finish.high)
+    out = site.node.outputs[0]
     tail = site.tail(pixel_coordinates(out), after=after, low=low, high=high)  # type: ignore[arg-type]
-    own = None if tail.is_identity else tail
-    start = layer.start if finish is None and layer.start.any() else None
-    result = site.result.dtype
-    code = conv(shape, layer.weights, layer.x, layer.dots, finish, start, own, out.dtype.c_type,
-                (result.c_type, result.size))
+    return finish, None if tail.is_identity else tail
+
+
+def _add(site: Site, code: KernelCode, tail: FusedTail | None, shape: ConvShape, name: str) -> None:
+    """The call."""
     code = replace(code, body=indent(code.body.rstrip(), "    "))
     x, w = site.input(0), site.input(1)
-    site.emit(name, code, own, f"{x.type} * {w.type} -> {site.result.type}", shape.macs, (dense(x), ))
+    site.emit(name, code, tail, f"{x.type} * {w.type} -> {site.result.type}", shape.macs, (dense(x),))
+
+
+def _emit(site: Site, layer: Layer, shape: ConvShape, name: str) -> None:
+    finish, tail = _end(site, layer)
+    start = layer.start if finish is None and layer.start.any() else None
+    result, accumulator = site.result.dtype, site.node.outputs[0].dtype
+    code = conv(shape, layer.weights, layer.x, layer.dots, finish, start, tail, accumulator.c_type,
+                (result.c_type, result.size))
+    _add(site, code, tail, shape, name)
+
+
+def _depthwise(site: Site, layer: Layer, shape: ConvShape) -> None:
+    out = site.node.outputs[0]
+    finish, own = _end(site, layer)
+    result, taps = site.result.dtype, layer.weights.reshape(-1, shape.kernel_h, shape.kernel_w)
+    weights = taps.transpose(1, 2, 0).astype(np.int16)
+    code = depthwise(shape, weights, layer.dots.most, finish, own, out.dtype.c_type,
+                     (result.c_type, result.size))
+    _add(site, code, own, shape, f"integer_depthwise_{shape.kernel_h}x{shape.kernel_w}")
 
 
 def _convolution(family: Family) -> Callable[[Site], None]:
@@ -164,6 +187,9 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert isinstance(layer, Layer) and isinstance(op, Convolution)
         x, w, out = site.input(0), site.input(1), site.node.outputs[0]
         shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
+        if op.group > 1:
+            _depthwise(site, layer, shape)
+            return
         _emit(site, layer, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
 
     return emit
