@@ -105,9 +105,11 @@ def program(cases: list[Case]) -> str:
         rest = "".join(f", {c.name}{i}" for c in code.constants) + "".join(f", {s.name}{i}"
                                                                            for s in code.scratch)
         out.append(f"static {yt} found{i}[{ny}];")
+        spoil = [f"    memset({s.name}{i}, 0xa5, sizeof {s.name}{i});" for s in code.scratch]
         lines = [
             f"    memset(found{i}, 0x5a, sizeof found{i});",
             "    start = ticks();",
+            *spoil,
             f"    kernel{i}(given{i}, found{i}{rest});",
             f'    printf("ticks {i} %lu\\n", (unsigned long)(ticks() - start));',
             f'    bad += check({i}, "apart", (const uint8_t *)found{i}, (const uint8_t *)want{i}, {ny});',
@@ -123,6 +125,7 @@ def program(cases: list[Case]) -> str:
                 out.append(f"static {xt} {name}[{max(x_at + nx, y_at + ny)}] __attribute__((aligned(4)));")
                 lines += [
                     f"    memcpy({name} + {x_at}, given{i}, sizeof given{i});",
+                    *spoil,
                     f"    kernel{i}({name} + {x_at}, {name} + {y_at}{rest});",
                     f'    bad += check({i}, "y - x = {offset}", (const uint8_t *){name} + {y_at}, (const '
                     f'uint8_t *)want{i}, {ny});',

@@ -10,13 +10,14 @@ The memory planner sees buffers and steps only; the emitter turns the Program an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 
 from aot_model.ir.admissible import ANYTHING, Ranges
+from aot_model.ir.graph import Node
 from aot_model.ir.types import DType, Quantisation, TensorType
 from aot_model.ir.values import ModelTensor
 
@@ -174,6 +175,14 @@ class Call:
                 yield argument
 
 
+@dataclass(frozen=True)
+class Wish:
+    """A call that could be a faster one with `least` bytes of scratch memory or more."""
+
+    call: Call
+    least: int
+
+
 @dataclass(eq=False)
 class Loop:
     """`body` again and again: at most `limit` times, and only while `*condition` (a bool) holds, if there is
@@ -234,6 +243,7 @@ class Program:
     states: list[Buffer] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
+    wishes: Mapping[Node, Wish] = field(default_factory=dict)
 
     def calls(self) -> Iterator[Call]:
         yield from walk_calls(self.body)

@@ -13,7 +13,7 @@ from aot_model.ir.expr import Expr, Index
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import dense_position, index_variables
 from aot_model.ir.nibbles import read_parameter
-from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role, Step
+from aot_model.ir.program import Access, Buffer, Call, Function, Overlap, Param, Role, Step, Wish
 from aot_model.ir.strided import Strided
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -43,6 +43,10 @@ class Lowering(Protocol):
 
     def add(self, step: Step) -> None: ...
 
+    def room(self, node: Node) -> int: ...
+
+    def wish(self, node: Node, wish: Wish) -> None: ...
+
     def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer],
                    skip: int | None) -> list[Step]:
         ...
@@ -63,6 +67,13 @@ class Site:
     def emit_kernel(self) -> None:
         """Let the target's kernel for the node add its calls."""
         self.lowering.kernels[self.node].emit(self)
+
+    @property
+    def room(self) -> int:
+        """Bytes of scratch memory that the node's call may take: 0 until the memory of the whole program has
+        been planned without, then what was left at this step (lowering/room.py).
+        """
+        return self.lowering.room(self.node)
 
     def input(self, index: int) -> Value:
         """An input of the node that must be there; it is in memory or constant."""
@@ -117,8 +128,12 @@ class Site:
              tail: FusedTail | None,
              shapes: str,
              macs: int,
-             inputs: tuple[Strided, ...] | None = None) -> None:
-        """Add a call of a kernel with parameters: x (x0, x1 …), tail inputs, constants, scratch, y."""
+             inputs: tuple[Strided, ...] | None = None,
+             wish: int | None = None) -> None:
+        """Add a call of a kernel with parameters: x (x0, x1 …), tail inputs, constants, scratch, y.
+
+        wish: bytes of scratch memory from which on another kernel would be faster (`room`).
+        """
         windows = (self.window(0),) if inputs is None else inputs
         values = tuple(w.source for w in windows)
         params: list[Param] = []
@@ -153,6 +168,8 @@ class Site:
             overlaps = tuple(self._tail_overlaps(tail, len(values), len(params) - 1))
         call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)
         self.lowering.add(call)
+        if wish is not None:
+            self.lowering.wish(self.node, Wish(call, wish))
 
     def buffer(self, value: Value) -> Buffer:
         """The memory of a value."""

@@ -14,7 +14,7 @@ from aot_model.ir.graph import Graph, Node, hand_down, read_values
 from aot_model.ir.index import add, dense_position, flatten, index_variables, mul, sub
 from aot_model.ir.nibbles import is_packed, packed
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step
+from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step, Wish
 from aot_model.ir.strided import Strided, dense, strided
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
@@ -34,20 +34,25 @@ words.
 """
 
 
-def lower(graph: Graph, target: Target) -> Program:
-    """The program of a graph for a target. Buffers have no addresses yet."""
-    lowering = Lowering(graph, target)
+def lower(graph: Graph, target: Target, rooms: Mapping[Node, int] | None = None) -> Program:
+    """The program of a graph for a target. Buffers have no addresses yet.
+
+    rooms: bytes of scratch memory that kernels may take beyond what they need (lowering/room.py).
+    """
+    lowering = Lowering(graph, target, rooms=rooms)
     lowering.run()
     lowering.check_constants()
     states = [lowering.buffers[v] for v in lowering.states]
     inputs = [lowering.buffers[v] for v in graph.inputs]
-    return Program(graph.name, inputs, lowering.outputs, lowering.steps, states, held=lowering.held())
+    return Program(graph.name, inputs, lowering.outputs, lowering.steps, states, held=lowering.held(),
+                   wishes=lowering.wishes)
 
 
 class Lowering:
     """The state of one lowering: buffers of stored values and the steps so far."""
 
-    def __init__(self, graph: Graph, target: Target, outer: Lowering | None = None) -> None:
+    def __init__(self, graph: Graph, target: Target, outer: Lowering | None = None,
+                 rooms: Mapping[Node, int] | None = None) -> None:
         self.graph = graph
         self.target = target
         self.outer = outer
@@ -57,6 +62,8 @@ class Lowering:
         self.states: list[Value] = []
         self._packed: dict[tuple[str, bytes, int, bool], Buffer] = outer._packed if outer else {}
         self._values: dict[Value, Buffer] = outer._values if outer else {}
+        self._rooms: Mapping[Node, int] = outer._rooms if outer else rooms or {}
+        self.wishes: dict[Node, Wish] = outer.wishes if outer else {}
         self._producer = graph.producers()
         self._made = {v: k for k, n in enumerate(graph.nodes) for v in n.outputs}
         self.read = {v for n in graph.nodes for v in read_values(n)} | set(graph.outputs)
@@ -199,6 +206,13 @@ class Lowering:
 
     def add(self, step: Step) -> None:
         self.steps.append(step)
+
+    def room(self, node: Node) -> int:
+        """Bytes of scratch memory that the call of a node may take."""
+        return self._rooms.get(node, 0)
+
+    def wish(self, node: Node, wish: Wish) -> None:
+        self.wishes[node] = wish
 
     def held(self) -> list[Held]:
         """Tensors of the model's file that are in memory, or are moved elements of what is."""

@@ -39,9 +39,12 @@ from aot_model.kernels.int8 import (
     pooling,
     pooling_host,
     pooling_mve,
+    sum_dsp,
     sum_host,
     sum_mve,
     vectors,
+    winograd,
+    winograd_dsp,
 )
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.site import Coordinates, Site
@@ -79,6 +82,8 @@ class Family:
     """The sum with another tensor, for tails that take rows."""
     dialects: tuple[str, ...] | None = None
     """Vector dialects of the target with which the family may be used; None: any."""
+    winograd: bool = False
+    """3x3 convolutions may be Winograd's, where there is room."""
     dot: str | None = None
     """What the target's option `dot` must say for that."""
     accumulators: bool = False
@@ -129,7 +134,9 @@ NEON_SDOT = replace(PLAIN,
                     accumulators=False)
 DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,
              depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
-             accumulators=True)
+             accumulators=True,
+             sum_row=sum_dsp.row_kernel,
+             winograd=True)
 HELIUM = Family("Helium",
                 conv_mve.conv,
                 conv_mve.applicable,
@@ -237,7 +244,8 @@ def _tail(site: Site, part: Integer, place: Place) -> FusedTail:
 
 
 def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, shape: ConvShape,
-          weights: np.ndarray, place: Place, whole: bool = True) -> None:
+          weights: np.ndarray, place: Place, whole: bool = True,
+          wish: int | None = None) -> None:
     """whole: the call computes all of the result, in the order of its pixels."""
     tail = _tail(site, part, place)
     if family.sum_row is not None and part.after:
@@ -255,7 +263,7 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
         # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
         code = replace(code, slack=None)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
-    site.emit(name, code, used, shapes, shape.macs, (dense(site.input(0)),))
+    site.emit(name, code, used, shapes, shape.macs, (dense(site.input(0)),), wish)
 
 
 def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape,
@@ -324,6 +332,20 @@ def _part(site: Site) -> Integer:
     return part
 
 
+def _winograd(site: Site, part: Integer, shape: ConvShape,
+              weights: np.ndarray) -> tuple[winograd.Variant | None, int | None]:
+    """The variant of Winograd's convolution for which there is room, and the scratch memory from which on
+    there is one.
+    """
+    w = site.input(1)
+    small = site.target.has_option("optimize") and site.target.option("optimize") == "size"
+    if small or w.dtype in NIBBLES or not winograd.fits(shape, part.quant, weights):
+        return None, None
+    tail = len(site.chain.nodes) > part.after
+    least = winograd.smallest(shape, tail)
+    return winograd.choose(shape, tail, site.room), None if least is None else least.scratch
+
+
 def _convolution(family: Family) -> Callable[[Site], None]:
     def emit(site: Site) -> None:
         op = site.node.op
@@ -348,7 +370,10 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
         _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, place, whole)
     else:
         writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
-        _emit(family, site, part, f"conv_{size}", writer, shape, weights, place, whole)
+        chosen, wish = _winograd(site, part, shape, weights) if family.winograd and whole else (None, None)
+        if chosen is not None:
+            writer = partial(winograd_dsp.conv, variant=chosen)
+        _emit(family, site, part, f"conv_{size}", writer, shape, weights, place, whole, wish)
 
 
 def _transposed(family: Family) -> Callable[[Site], None]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.conv_mve import RowTail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import raw_constants, requantise_helper
 from aot_model.kernels.int8.gemm_dsp import pack_pairs, pair_kernel
@@ -325,6 +326,13 @@ class _Body:
             return lines
         slots = oc + oc % 2
         size = 4 if self.raw else 1
+        if isinstance(self.tail, RowTail) and not self.raw:
+            where = ("n" if many else "0", "0", "pixel + p", "0")
+            return [
+                f"{kernel}(columns, weights, results, results + {2 * slots}, {slots * size}u, {half}u, "
+                f"weights + {words});", f"for (int32_t p = 0; p < {'valid' if partial else '4'}; p++) {{",
+                "    " + self.tail.store_row(f"results + p * {slots}", where, oc).rstrip(), "}"
+            ]
         lines = [
             f"{kernel}(columns, weights, results, results + {2 * slots}, {slots * size}u, {half}u, weights + "
             f"{words});",

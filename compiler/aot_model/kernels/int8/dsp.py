@@ -8,7 +8,7 @@ host under sanitizers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,14 @@ def _bytes(shift: int, kind: type[np.int8] | type[np.uint8]) -> object:
 def _added(kind: type[np.int8] | type[np.uint8]) -> object:
     def lanes(a: Lanes, b: Lanes) -> Lanes:
         low, high = ((a >> s) + (b >> s).astype(kind).astype(np.int64) for s in (0, 16))
+        return (low & 0xFFFF) | (high & 0xFFFF) << 16
+
+    return lanes
+
+
+def _lanes(function: Callable[[Lanes, Lanes], Lanes]) -> object:
+    def lanes(a: Lanes, b: Lanes) -> Lanes:
+        low, high = (function(a >> s, b >> s) for s in (0, 16))
         return (low & 0xFFFF) | (high & 0xFFFF) << 16
 
     return lanes
@@ -102,6 +110,8 @@ DSP = InstructionSet(
             (b >> 31), "add {d}, {0}, {1}, asr #31", Operand("int32_t", "int32", 1, -(1 << 30), 1 << 30)),
         "at_least": _row("{0} < {1} ? {1} : {0}", 2, np.maximum, "cmp {d}, {1}; it lt; movlt {d}, {1}"),
         "at_most": _row("{0} > {1} ? {1} : {0}", 2, np.minimum, "cmp {d}, {1}; it gt; movgt {d}, {1}"),
+        "sadd16": _row("dsp_sadd16({0}, {1})", 2, _lanes(np.add), operand=_UNSIGNED),
+        "ssub16": _row("dsp_ssub16({0}, {1})", 2, _lanes(np.subtract), operand=_UNSIGNED),
         "sxtab16": _row("dsp_sxtab16({0}, {1})", 2, _added(np.int8), operand=_UNSIGNED), "uxtab16": _row(
             "dsp_uxtab16({0}, {1})", 2, _added(np.uint8), operand=_UNSIGNED), "max_int8": _row(
                 "dsp_max_int8({0}, {1})", 2, _greater("i1"), operand=_UNSIGNED), "max_uint8": _row(

@@ -130,6 +130,26 @@ AOT_MODEL_INLINE uint32_t dsp_uxtab16(uint32_t a, uint32_t b)
 #endif
 }
 
+/* Sums and differences of 16-bit lanes, which wrap. */
+AOT_MODEL_INLINE uint32_t dsp_sadd16(uint32_t a, uint32_t b)
+{
+#if AOT_MODEL_DSP
+    __asm__("sadd16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b) : "cc");
+    return a;
+#else
+    return ((a + b) & 0xffffu) | ((a >> 16) + (b >> 16)) << 16;
+#endif
+}
+AOT_MODEL_INLINE uint32_t dsp_ssub16(uint32_t a, uint32_t b)
+{
+#if AOT_MODEL_DSP
+    __asm__("ssub16 %0, %1, %2" : "=r"(a) : "r"(a), "r"(b) : "cc");
+    return a;
+#else
+    return ((a - b) & 0xffffu) | ((a >> 16) - (b >> 16)) << 16;
+#endif
+}
+
 /* The greater of each of four bytes. */
 AOT_MODEL_INLINE uint32_t dsp_max_int8(uint32_t a, uint32_t b)
 {
@@ -156,6 +176,37 @@ AOT_MODEL_INLINE uint32_t dsp_max_uint8(uint32_t a, uint32_t b)
     }
 #endif
     return greater;
+}
+
+/* y = (a * ma + b * mb + offset) >> shift, within low and high: the sum of quantised values, sum_mve.py. y may be a or b. */
+AOT_MODEL_INLINE int32_t dsp_sum_of(int32_t a, int32_t b, int32_t ma, int32_t mb, int32_t offset, int32_t shift)
+{
+    return (a * ma + b * mb + offset) >> shift;
+}
+AOT_MODEL_INLINE int32_t dsp_byte(uint32_t four, uint32_t at) { return (int8_t)(four >> at & 0xffu); }
+AOT_MODEL_FUNCTION void dsp_sum(const int8_t *a, const int8_t *b, int8_t *y, int32_t n, int32_t ma, int32_t mb, int32_t offset,
+                                int32_t shift)
+{
+    for (; n >= 4; n -= 4, a += 4, b += 4, y += 4) {
+        uint32_t p, q;
+        memcpy(&p, a, 4);
+        memcpy(&q, b, 4);
+        y[0] = (int8_t)dsp_ssat8(dsp_sum_of(dsp_byte(p, 0), dsp_byte(q, 0), ma, mb, offset, shift));
+        y[1] = (int8_t)dsp_ssat8(dsp_sum_of(dsp_byte(p, 8), dsp_byte(q, 8), ma, mb, offset, shift));
+        y[2] = (int8_t)dsp_ssat8(dsp_sum_of(dsp_byte(p, 16), dsp_byte(q, 16), ma, mb, offset, shift));
+        y[3] = (int8_t)dsp_ssat8(dsp_sum_of(dsp_byte(p, 24), dsp_byte(q, 24), ma, mb, offset, shift));
+    }
+    for (; n > 0; n--) {
+        *y++ = (int8_t)dsp_ssat8(dsp_sum_of(*a++, *b++, ma, mb, offset, shift));
+    }
+}
+AOT_MODEL_FUNCTION void dsp_sum_between(const int8_t *a, const int8_t *b, int8_t *y, int32_t n, int32_t ma, int32_t mb,
+                                        int32_t offset, int32_t shift, int32_t low, int32_t high)
+{
+    for (; n > 0; n--) {
+        const int32_t v = dsp_sum_of(*a++, *b++, ma, mb, offset, shift);
+        *y++ = (int8_t)(v < low ? low : v > high ? high : v);
+    }
 }
 
 /* Bytes to pairs, in the order 0, 2, 1, 3 of each four. */

@@ -1,0 +1,184 @@
+"""Winograd's convolution against the numpy model of the arithmetic, byte for byte: every variant, on the host
+under sanitizers and in QEMU, with weights and inputs for which sums wrap; and which layers it must refuse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import arithmetic
+import numpy as np
+import pytest
+from kernel_program import Case, run_board, run_host
+from test_int8_dsp import KINDS, TableTail, finished, quantisation, some_bias, some_input, some_weights
+
+from aot_model.kernels.base import ConvShape
+from aot_model.kernels.int8 import sum_dsp, sum_mve, winograd, winograd_dsp
+from aot_model.kernels.int8.spec import QuantSpec
+from qemu import available
+
+needs_qemu = pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
+FILTER = np.array([[1, 0, 0], [1, 1, 1], [1, -1, 1], [1, 2, 4], [1, -2, 4], [0, 0, 1]])
+INPUT = np.array([[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0], [0, -2, -1, 2, 1, 0],
+                  [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1]])  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _all_variants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the plain kernel is faster."""
+    monkeypatch.setattr(winograd, "plain_cycles", lambda shape: 1e15)
+
+
+def random_shape(rng: np.random.Generator) -> ConvShape:
+    """SAME, VALID and explicit padding on each side, sizes that are no multiple of the tile, odd channels."""
+    height, width = (int(v) for v in rng.integers(1, 14, 2))
+    top, left, bottom, right = (int(v) for v in rng.integers(0, 3, 4))
+    ins, outs = int(rng.choice([4, 5, 6, 7, 8, 12, 16, 20, 32])), int(rng.choice([2, 3, 4, 5, 7, 8]))
+    out_h, out_w = max(height + top + bottom - 2, 1), max(width + left + right - 2, 1)
+    batch = int(rng.choice([1, 1, 2]))
+    return ConvShape(batch, height, width, ins, out_h, out_w, outs, 3, 3, pad_top=top, pad_left=left)
+
+
+class SumTail(TableTail):
+    """The sum with an array, a row at a time, as a residual that is fused."""
+
+    row_helpers: tuple[str, ...] = ()
+    form = sum_mve.affine(sum_mve.Rescaling(4, 2**30, 0), sum_mve.Rescaling(-128, 1623821475, -2),
+                          sum_mve.Rescaling(-128, 1098017566, -17), 20, -128, 127)  # fmt: skip
+
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
+        n, y, x, c = (f"({i})" for i in index)
+        assert self.form is not None
+        at = f"(({n} * {self.shape.out_h} + {y}) * {self.shape.out_w} + {x}) * {self.shape.out_c} + {c}"
+        return sum_dsp.row_kernel(self.form).call(source, f"residual + {at}", f"y + {at}", str(count))
+
+
+def summed(code: winograd_dsp.KernelCode, x: np.ndarray, want: np.ndarray, rng: np.random.Generator,
+           number: int) -> Case:  # fmt: skip
+    """The case with a residual of its own."""
+    residual = rng.integers(-128, 128, want.shape)
+    table = sum_mve.sum_table(sum_mve.Rescaling(4, 2**30, 0), sum_mve.Rescaling(-128, 1623821475, -2),
+                              sum_mve.Rescaling(-128, 1098017566, -17), 20, -128, 127)  # fmt: skip
+    name = f"residual{number}"
+    text = f"static const int8_t {name}[{residual.size}] = {{{', '.join(map(str, residual.reshape(-1)))}}};"
+    return Case(replace(code, body=code.body.replace("residual", name)), x,
+                table[want.astype(np.int64) + 128, residual + 128].astype(np.int8), text)  # fmt: skip
+
+
+def random_cases(seed: int, count: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    cases: list[Case] = []
+    for turn in range(count):
+        shape, kind = random_shape(rng), KINDS[turn % len(KINDS)]
+        weights, bias = some_weights(rng, (shape.out_c, 3, 3, shape.in_c)), some_bias(rng, shape.out_c)
+        quant = quantisation(rng, shape.out_c, 9 * shape.in_c, kind)
+        x = some_input(rng, shape, quant)
+        assert winograd.fits(shape, quant, weights)
+        fused = quant.out_dtype == "int8" and rng.random() < 0.3
+        looked_up = TableTail(shape, quant.out_range[0]) if rng.random() < 0.3 else None
+        tail = SumTail(shape, -128) if fused else looked_up
+        variants = list(winograd.variants(shape, tail is not None))
+        variant = variants[int(rng.integers(len(variants)))]
+        code = winograd_dsp.conv(shape, weights, bias, quant, tail, variant)
+        want = arithmetic.conv(x, weights, bias, shape, quant)
+        cases.append(summed(code, x, want, rng, turn) if fused else finished(code, x, want, quant, tail))
+    return cases
+
+
+def extreme(channels: int, pattern: str,
+            zero: int = -128) -> tuple[ConvShape, np.ndarray, np.ndarray, QuantSpec]:
+    """A layer of one tile for whose weights and inputs the sums of products are as large as they can be."""
+    shape = ConvShape(1, 6, 6, channels, 4, 4, 4, 3, 3)
+    if pattern == "position":  # the largest sum at one position of the transform
+        weights = np.where(np.outer(FILTER[3], FILTER[3]) >= 0, 127, -128)
+        x = np.where(np.outer(INPUT[1], INPUT[1]) >= 0, 127, -128)
+    else:
+        weights, x = np.full((3, 3), -128), np.full((6, 6), 127)
+    each = np.broadcast_to(weights[None, :, :, None], (4, 3, 3, channels)).astype(np.int8)
+    quant = QuantSpec(zero, np.array([2**30], np.int32), np.array([-18], np.int32), 0, -128, 127)
+    return shape, each, np.broadcast_to(x[None, :, :, None], (1, 6, 6, channels)).astype(np.int8), quant
+
+
+def wraps(weights: np.ndarray, x: np.ndarray, zero: int) -> bool:
+    """Whether a sum of products leaves int32."""
+    u = np.einsum("ia,oabc,jb->oijc", FILTER, weights.astype(np.int64), FILTER)
+    v = np.einsum("ia,abc,jb->ijc", INPUT, x[0].astype(np.int64) - zero, INPUT)
+    assert np.abs(u).max() <= 49 * 128 and np.abs(v).max() <= 100 * 255
+    return bool(np.abs((u * v).sum(-1)).max() >= 2**31)
+
+
+def extreme_cases() -> list[Case]:
+    """Of every variant: 112 channels are the most that any weights may have."""
+    cases = []
+    for pattern, zero in (("position", -128), ("position", 127), ("all", -128)):
+        shape, weights, x, quant = extreme(112, pattern, zero)
+        assert winograd.fits(shape, quant, weights) and wraps(weights, x, zero) == (pattern == "position")
+        want = arithmetic.conv(x, weights, None, shape, quant)
+        cases += [Case(winograd_dsp.conv(shape, weights, None, quant, None, v), x, want)
+                  for v in winograd.variants(shape, False)]  # fmt: skip
+    return cases
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_host(seed: int, tmp_path: Path) -> None:
+    run_host(random_cases(seed, 14) + (extreme_cases() if seed == 0 else []), tmp_path)
+
+
+@needs_qemu
+@pytest.mark.parametrize(("core", "level"), [("m4", "-O2"), ("m4", "-Os"), ("m33", "-O2")])
+def test_cores(core: str, level: str, tmp_path: Path) -> None:
+    run_board(random_cases(7, 14) + extreme_cases(), tmp_path, core, (level,))
+
+
+def test_all_variants_are_among_the_cases() -> None:
+    shapes = [ConvShape(1, 20, 20, channels, 18, 18, 8, 3, 3) for channels in (4, 16, 32)]
+    every = {(v.together, v.unroll, v.in_parts, min(v.tiles // v.together, 2))
+             for shape in shapes for v in winograd.variants(shape, True)}
+    assert len(every) == 14  # 2 forms x (4, 8 pairs; in parts of 8, 4, 2), whole ones of one product or more
+
+
+def test_sums_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape, weights, x, quant = extreme(120, "all")
+    assert not winograd.fits(shape, quant, weights)
+    assert winograd.fits(shape, quant, weights // 2)  # it is the weights that decide, not their number
+    want = arithmetic.conv(x, weights, None, shape, quant)
+    monkeypatch.setattr(winograd, "LIMIT", 1 << 31)
+    assert winograd.fits(shape, quant, weights)
+    code = winograd_dsp.conv(shape, weights, None, quant, None, next(winograd.variants(shape, False)))
+    with pytest.raises(AssertionError):  # and the refusal is needed
+        run_host([Case(code, x, want)], tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"stride_w": 2}, {"dilation_h": 2}, {"kernel_w": 1}, {"groups": 4},
+                                    {"in_c": 3}, {"out_c": 1}])  # fmt: skip
+def test_other_layers_are_refused(change: dict[str, int]) -> None:
+    shape, weights, _, quant = extreme(16, "all")
+    assert winograd.fits(shape, quant, weights // 8)
+    assert not winograd.fits(replace(shape, **change), quant, weights[:1] // 8)
+
+
+def test_zero_points_outside_of_the_type_are_refused() -> None:
+    shape, weights, _, quant = extreme(16, "all")
+    assert not winograd.fits(shape, replace(quant, x_zero_point=-129), weights // 8)
+    assert not winograd.fits(shape, replace(quant, weight_zero_point=1), weights // 8)
+
+
+def test_the_choice_is_within_the_room_and_not_slower_with_more() -> None:
+    shape = ConvShape(1, 32, 32, 16, 32, 32, 16, 3, 3, pad_top=1, pad_left=1)
+    least = winograd.smallest(shape, False)
+    assert least is not None and winograd.choose(shape, False, least.scratch - 1) is None
+    cycles = []
+    for room in range(least.scratch, 40_000, 1000):
+        chosen = winograd.choose(shape, False, room)
+        assert chosen is not None and chosen.scratch <= room
+        cycles.append(chosen.cycles)
+    assert cycles == sorted(cycles, reverse=True) and cycles[-1] < cycles[0]
+
+
+def test_a_wrong_coefficient_is_seen(tmp_path: Path) -> None:
+    (case, *_) = random_cases(11, 1)
+    text = next(h for h in case.code.helpers if "0x38e38e39" in h)
+    wrong = tuple(h.replace("0x38e38e39", "0x38e38e3b") if h is text else h for h in case.code.helpers)
+    with pytest.raises(AssertionError):
+        run_host([replace(case, code=replace(case.code, helpers=wrong))], tmp_path)

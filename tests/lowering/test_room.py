@@ -1,0 +1,99 @@
+"""Kernels that wish for room get what the plan leaves: never more memory than without, unless speed is asked
+for, and then within the limit and the budget; and the faster kernels are there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aot_model.emit.budgets import Budgets
+from aot_model.emit.view import Options
+from aot_model.frontends.model import Model
+from aot_model.ir.graph import Graph
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.lowering import room
+from aot_model.memory import Pool
+from aot_model.ops.nn import Convolution
+from aot_model.ops.quantised import Requantise
+from aot_model.ops.registry import Build, load_all
+from aot_model.pipeline import Compiled, Request, compile_graph
+from aot_model.targets.registry import parse_target
+
+Network = Callable[[], Graph]
+
+
+def network(sizes: tuple[int, ...] = (16, 16, 32, 32), edge: int = 16) -> Graph:
+    """3x3 convolutions, one after the other."""
+    load_all()
+    rng = np.random.default_rng(5)
+    x = Value("x", TensorType(DType.INT8, (1, edge, edge, sizes[0])))
+    graph = Graph("net", [x])
+    build = Build(graph.nodes, "net")
+    y = x
+    for ins, outs in itertools.pairwise(sizes):
+        w = build.constant(rng.integers(-127, 128, (outs, 3, 3, ins)).astype(np.int8))
+        sums = build(Convolution(pads=(1, 1, 1, 1), x_zero_point=3), y, w)
+        m, s = build.constant(np.full(outs, 2**30, np.int32)), build.constant(np.full(outs, -10, np.int32))
+        y = build(Requantise(3, -128, 127, DType.INT8, "double"), sums, m, s)
+    y.name = "y"
+    graph.outputs = [y]
+    return graph
+
+
+def compiled(optimize: str, budget: int | None = None, pool: int | None = None,
+             make: Network = network) -> Compiled:
+    options = {"optimize": optimize}
+    request = Request(Path("net.onnx"), "net", "cortex-m4", options, library=Options(io="workspace"),
+                      budgets=Budgets(ram=budget), pools=(Pool("workspace", size=pool),))  # fmt: skip
+    return compile_graph(request, Model(make(), (), ""), parse_target("cortex-m4", options))
+
+
+def winograds(made: Compiled) -> int:
+    return made.texts["net.c"].count("F(4x4, 3x3) in whole numbers")
+
+
+@pytest.fixture(scope="module")
+def plain() -> int:
+    """Bytes of the workspace without wishes."""
+    made = compiled("size")
+    assert winograds(made) == 0
+    return made.view.workspace_size
+
+
+def test_the_default_needs_no_more_memory(plain: int) -> None:
+    assert compiled("balanced").view.workspace_size <= plain
+
+
+def test_speed_takes_what_it_is_allowed(plain: int) -> None:
+    made = compiled("speed")
+    assert winograds(made) >= 1
+    assert plain < made.view.workspace_size <= room.SPEED * plain
+
+
+def test_within_a_budget(plain: int) -> None:
+    fast = compiled("speed").view.workspace_size
+    for budget in (plain, (plain + fast) // 2, fast):
+        assert compiled("speed", budget).view.workspace_size <= budget
+    assert winograds(compiled("speed", plain)) <= winograds(compiled("speed", fast))
+
+
+def test_pools_of_fixed_sizes_are_respected(plain: int) -> None:
+    assert compiled("speed", pool=plain).view.workspace_size <= plain
+
+
+def test_where_an_early_layer_holds_the_peak_later_ones_get_the_room(plain: int) -> None:
+    make = partial(network, (16, 64, 16, 16), 16)
+    made = compiled("balanced", make=make)
+    assert winograds(made) >= 1
+    assert made.view.workspace_size <= compiled("size", make=make).view.workspace_size
+
+
+def test_the_same_program_every_time() -> None:
+    assert compiled("speed").texts == compiled("speed").texts
