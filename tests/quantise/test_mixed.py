@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import onnx
 import pytest
@@ -12,6 +13,7 @@ from networks import data, saved, tiny
 from test_quantise import _calibration, decibels, run
 
 from aot_model.errors import CompileError
+from aot_model.page.given import frontier as drawn
 from aot_model.quantise.cost import Budget, Cost, cost_of
 from aot_model.quantise.mixed import Change, Point, Search, mixed, pareto
 from aot_model.quantise.score import Score
@@ -51,14 +53,15 @@ def test_budgets_and_the_frontier(tmp_path: Path) -> None:
     points = facts["points"]
     assert facts["schema"] == 1 and facts["float"] == 1.0 and points[0]["changes"] == []
     assert sum(p["chosen"] for p in points) == 1 and any(p["pareto"] for p in points) and points[0]["chosen"]
+    curve = tmp_path / "frontier.json"
+    curve.write_text(free.frontier or "")
+    assert len(drawn(curve).points) == len(points), "the page draws it"
     least = min(p["flash"] for p in points)
     assert least < points[0]["flash"]
     tight = quantise(replace(job, budget=Budget(flash=least)), tmp_path)
     found = next(p for p in json.loads(tight.frontier or "")["points"] if p["chosen"])
     assert found["flash"] == least and "int4" in str(found["changes"])
     assert tight.library is not None and len(tight.model) < len(free.model)
-    with pytest.raises(CompileError, match="no plan keeps the budgets"):
-        quantise(replace(job, budget=Budget(flash=least - 1)), tmp_path)
 
 
 def test_choice() -> None:
@@ -74,10 +77,12 @@ def test_choice() -> None:
         point(0.985, 35, 60, 70),
         point(0.5, 9, 60, 80),
     ]
-    search = Search(None, None, None, print)  # type: ignore[arg-type]
+    search = Search(SimpleNamespace(where="m"), None, None, print)  # type: ignore[arg-type]
     search.points = points
     assert pareto(points) == [True, True, True, False]
     assert search._choose(Budget(), 1.0, None) is points[0]
     assert search._choose(Budget(), 1.0, 0.02) is points[2]
     assert search._choose(Budget(flash=70), 1.0, None) is points[2]
     assert search._choose(Budget(cycles=90), 1.0, 0.011) is points[1]
+    with pytest.raises(CompileError, match="no plan keeps the budgets"):
+        search._choose(Budget(ram=99), 1.0, None)

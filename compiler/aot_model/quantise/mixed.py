@@ -217,12 +217,17 @@ def frontier(points: list[Point], chosen: Point, facts: dict[str, object]) -> st
         }
         for p, on in zip(points, best, strict=True)
     ]  # fmt: skip
-    return (
-        json.dumps(
-            {"schema": SCHEMA, "kind": "aot-model quantisation frontier", **facts, "points": rows}, indent=1
-        )
-        + "\n"
-    )
+    timed = all(p.cost.cycles is not None for p in points)
+    key, label = ("cycles", "cycles") if timed else ("flash", "bytes of constants")
+    head = {
+        "schema": SCHEMA,
+        "kind": "aot-model quantisation frontier",
+        "title": "Quantisation",
+        "x": {"key": key, "label": label, "better": "less"},
+        "y": {"key": "snr", "label": "dB to the float model", "better": "more"},
+        **facts,
+    }
+    return json.dumps({**head, "points": rows}, indent=1) + "\n"
 
 
 def table(points: list[Point], float_value: float) -> str:
