@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from aot_model.cli import main
+from aot_model.host.firmware import QEMU, Board
 from aot_model.installation import include_dir
+from aot_model.targets.cores import CORES
 
 pytestmark = pytest.mark.skipif(not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
                                 reason="needs arm-none-eabi-gcc and qemu-system-arm")
@@ -66,3 +68,23 @@ def test_what_cannot_be_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert main([*command, "--max-cycles=1G"]) == 1
     assert "'qemu-system-arm' is not installed [E604]" in capsys.readouterr().err
+
+
+def test_benchmark_says_the_estimate(tmp_path: Path, capsys: Captured) -> None:
+    """In QEMU, which counts no cycles, the program prints what was estimated of its library; or why not."""
+    command = built(tmp_path)
+    library, objects = command[1:3]
+    said = []
+    right = ["--objects", objects, command[3], "--memory=l4-art"]
+    for more in ([], right, ["--objects", "gone.o", command[3]]):
+        assert main(["benchmark-main", library, "-o", str(tmp_path / "main.c"), "--runs=2", *more]) == 0
+        core = next(core for core in CORES if core.name == "cortex-m4")
+        board = Board.for_core(core, QEMU)
+        strict = ["-std=gnu99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+        files = ["main.c", "m.o", *board.sources, *board.link, "-lm", "-o", "bench.elf"]
+        subprocess.run([*GCC.split(), *strict, f"-I{include_dir()}", *files], cwd=tmp_path, check=True)
+        run = [word.replace("{elf}", "bench.elf") for word in board.runner]
+        said.append(subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    assert "m: no cycles are counted here" in said[0]
+    assert re.search(r"m: \d{3},\d{3} cycles per inference, estimated \(m4, l4-art; error ±7 %\)", said[1])
+    assert "m: cycles are not estimated: a program for QEMU cannot be linked" in said[2]

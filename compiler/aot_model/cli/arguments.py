@@ -560,6 +560,13 @@ def _benchmark_main(commands: Commands) -> None:
     command = _program(commands, "benchmark-main", "programs:benchmark_main",
                        "write the C of a program that measures a generated library")
     command.add_argument("--runs", type=values.whole, default=100, help="runs to measure (default: 100)")
+    command.add_argument("--objects",
+                         type=Path,
+                         nargs="+",
+                         metavar="OBJECT",
+                         help="of the library: their cycles are estimated, for where none are counted")
+    command.add_argument("--compiler", metavar="COMMAND", help="that links them, with flags like -mcpu")
+    command.add_argument("--memory", metavar="NAME", help="what code and constants are in: 0ws, l4-art …")
 
 
 def _arena(commands: Commands) -> None:

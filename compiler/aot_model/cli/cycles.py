@@ -43,9 +43,9 @@ def cycles(arguments: argparse.Namespace) -> int:
 
 
 def of_library(library: Path, objects: Sequence[Path], command: Sequence[str],
-               memories: Sequence[str]) -> list[timing.Timing]:  # fmt: skip
+               memories: Sequence[str], by_layer: bool = True) -> list[timing.Timing]:  # fmt: skip
     """For each memory, the estimate for the objects of the library with this .json, which `command` (a
-    compiler, and flags like -mcpu) links.
+    compiler, and flags like -mcpu) links. by_layer: needs objects with debug information.
     """
     facts = Metadata.read(library)
     compiler = HostCompiler.find(shlex.join(command))
@@ -66,7 +66,7 @@ def of_library(library: Path, objects: Sequence[Path], command: Sequence[str],
             said = f"a program for QEMU cannot be linked: {shlex.join(link)}\n{done.stderr[-4000:]}"
             raise fail("E601", said, where=str(library),
                        hint="the compiler must have newlib; other libraries cannot be linked")
-        rows = [(one.name, one.op, one.macs) for one in facts.layers]
+        rows = [(one.name, one.op, one.macs) for one in facts.layers if by_layer]
         source = library.with_suffix(".c")
         run = timing.Run(elf, facts.name, source, rows, compiler.command, board.runner, 1)
         return run.timings(name, [timing.memory_of(memory) for memory in memories])

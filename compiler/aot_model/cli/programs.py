@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
+
+from aot_model.errors import CompileError
+from aot_model.host.firmware import COMPILER
 
 
 def test_main(arguments: argparse.Namespace) -> int:
@@ -16,7 +20,23 @@ def test_main(arguments: argparse.Namespace) -> int:
 def benchmark_main(arguments: argparse.Namespace) -> int:
     from aot_model.emit import runner
 
-    return _write(arguments, *runner.benchmark_main(arguments.library, arguments.runs))
+    return _write(arguments, *runner.benchmark_main(arguments.library, arguments.runs, _estimate(arguments)))
+
+
+def _estimate(arguments: argparse.Namespace) -> str:
+    """What the program says where no cycles are counted."""
+    if not arguments.objects:
+        return ""
+    from aot_model.cli.cycles import of_library
+
+    command = shlex.split(arguments.compiler or COMPILER)
+    try:
+        memories = [arguments.memory or "0ws"]
+        [found] = of_library(arguments.library, arguments.objects, command, memories, by_layer=False)
+    except CompileError as error:
+        return f"cycles are not estimated: {error.problems[0].message.splitlines()[0]}"
+    worth = f"{found.core}, {found.memory}; error {found.error}"
+    return f"{found.cycles:,} cycles per inference, estimated ({worth})"
 
 
 def arena(arguments: argparse.Namespace) -> int:

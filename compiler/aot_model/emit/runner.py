@@ -101,14 +101,15 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
     return text, (*library.files, *data.files)
 
 
-def benchmark_main(metadata: Path, runs: int) -> tuple[str, tuple[Path, ...]]:
-    """C of a program that runs the library `runs` times on inputs of zeros and prints the time of one; the
-    files read.
+def benchmark_main(metadata: Path, runs: int, estimate: str = "") -> tuple[str, tuple[Path, ...]]:
+    """C of a program that runs the library `runs` times on inputs of zeros and prints the time of one, or
+    `estimate` where a Cortex-M counts no cycles; the files read.
     """
     library = Library.read(metadata)
     return environment().get_template("benchmark_main.c.j2").render(library=library,
                                                                     model=library.facts,
-                                                                    runs=runs), library.files
+                                                                    runs=runs,
+                                                                    estimate=estimate), library.files
 
 
 def _kind(dtype: DType) -> str:

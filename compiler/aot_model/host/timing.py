@@ -145,6 +145,8 @@ class Run:
 
     def _layer_of_address(self, code: Code) -> dict[int, int]:
         """By address in <name>_run(), and of what was inlined there: the number of the call."""
+        if not self.rows:
+            return {}
         text = self.source.read_text(encoding="utf-8").splitlines()
         function = next(f for f in (f"{self.name}_layers", f"{self.name}_run")
                         if begin_of(text, f) is not None)
@@ -160,7 +162,7 @@ class Run:
                        where=str(self.source),
                        hint="give the .c and the .json that were made together")
         at = code.lines_in(function)
-        if self.rows and not any(line in numbers for line in at.values()):
+        if not any(line in numbers for line in at.values()):
             raise fail("E602",
                        f"the program has no debug information of {function}()",
                        where=str(self.elf),
