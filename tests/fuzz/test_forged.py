@@ -44,6 +44,16 @@ def test_kinds_of_models() -> None:
     assert sum(v.accepted for v in verdicts) < sum(v.forged for v in verdicts)
 
 
+@pytest.mark.parametrize("target", ["host", "cortex-m4", "cortex-m55"])
+def test_other_orders_of_reading(target: str) -> None:
+    """Kernels of these targets read packed weights in orders of their own; cores by their portable twins."""
+    kinds = ("QLinearConv-0", "QLinearMatMul-0", "aot.TreeSums-1", "MatMulNBits-1", "aot.SequenceLstm-11")
+    cases = [c for c in registry_cases() if any(kind_of(c.name, k) for k in kinds)]
+    verdicts = forge(cases, 60, target=target)
+    assert not failures(verdicts), failures(verdicts)
+    assert len(verdicts) >= 3 and sum(v.accepted for v in verdicts) > 100
+
+
 def test_a_part_of_the_registry() -> None:
     commit = subprocess.run(["git", "rev-parse", "HEAD"],
                             cwd=Path(__file__).parent,

@@ -15,6 +15,7 @@ import layers
 import numpy as np
 import others
 import pytest
+import rnn
 import tflite
 from case import OpCase
 
@@ -27,7 +28,8 @@ from tflite_reference import litert, tflm
 pytestmark = pytest.mark.xdist_group("tflite-operators")
 """All cases are compiled together: by one worker."""
 
-CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES, *audio.CASES, *hybrid.CASES]
+CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES, *audio.CASES, *hybrid.CASES,
+         *rnn.CASES]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
     **dict.fromkeys(("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY"), "tests/frontends/test_tflite.py"), "CUSTOM:TFLite_Detection_PostProcess": "models of the corpus",  # noqa: E501

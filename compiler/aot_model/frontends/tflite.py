@@ -25,6 +25,7 @@ from aot_model.frontends import (
     tflite_recurrent,
     tflite_reduction,
     tflite_resize,
+    tflite_rnn,
     tflite_signal,
     tflite_spectra,
 )  # fmt: skip
@@ -43,7 +44,7 @@ from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import load_all
 
 RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers,
-                tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_signal,
+                tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_rnn, tflite_signal,
                 tflite_spectra)
 
 MAX_BODIES = 1000

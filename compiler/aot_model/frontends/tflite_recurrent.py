@@ -59,32 +59,42 @@ def sequence_lstm(n: Site) -> Value:
     options = "UnidirectionalSequenceLSTMOptions"
     if _is_hybrid_lstm(n):
         return _hybrid(n)
-    x = n.x(_X)
-    h, c = n.variable(_H), n.variable(_C)
-    coupled = not n.has(_W[0])
-    w, r, b = _stacked(n, _W, x, "weights"), _stacked(n, _R, x,
-                                                      "recurrent weights"), _stacked(n, _B, x, "biases")
+    return lstm_layer(n, options, n.x(_X), 1, (_H, _C), _NORM)
+
+
+def lstm_layer(n: Site,
+               options: str,
+               x: Value,
+               first: int,
+               states: tuple[int, int],
+               norms: tuple[int, ...] = ()) -> Value:
+    """An LSTM whose weights begin at input `first`, in the order of UNIDIRECTIONAL_SEQUENCE_LSTM.
+
+    states: the inputs that hold h and c. norms: the normalisation weights, if there may be any.
+    """
+    places = range(first - 1, first - 1 + _H)
+    w, r, b = (_stacked(n, tuple(places[k] for k in group), x, what)
+               for group, what in ((_W, "weights"), (_R, "recurrent weights"), (_B, "biases")))
     if w is None or r is None or b is None:
         raise OperatorError("weights or biases are missing")
-    peephole = None
-    if n.has(_PEEPHOLE[1]):
-        peephole = _stacked(n, _PEEPHOLE, x, "peepholes")
-    norm = _stacked(n, _NORM, x, "normalisation weights") if n.has(_NORM[1]) else None
-    projection = plain_weights(n, _PROJECTION, x.dtype) if n.has(_PROJECTION) else None
+    peepholes = tuple(places[k] for k in _PEEPHOLE)
+    peephole = _stacked(n, peepholes, x, "peepholes") if n.has(peepholes[1]) else None
+    norm = _stacked(n, norms, x, "normalisation weights") if norms and n.has(norms[1]) else None
+    projection = plain_weights(n, places[_PROJECTION], x.dtype) if n.has(places[_PROJECTION]) else None
+    bias = n.inputs[places[_PROJECTION_BIAS]] if n.has(places[_PROJECTION_BIAS]) else None
     code = n.operator.options.get(options, "FusedActivationFunction")
     act = ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else str(code)
     cell_clip = finite(float(n.operator.options.get(options, "CellClip")), "cell_clip")
     projection_clip = finite(float(n.operator.options.get(options, "ProjClip")), "proj_clip")
-    time_major = bool(n.operator.options.get(options, "TimeMajor"))
+    time_major = options == "LSTMOptions" or bool(n.operator.options.get(options, "TimeMajor"))
     scales = None if x.dtype.is_float else _scales(n, cell_clip)
     if scales is not None and b.dtype is not (DType.INT64 if x.dtype is DType.INT16 else DType.INT32):
         raise OperatorError(f"biases of type {b.dtype.label} do not fit {x.type}")
-    node = SequenceLstm(time_major, cell_clip, projection_clip, coupled, act, scales)
-    inputs = (x, h, c, w, r, b, peephole, norm, projection,
-              n.inputs[_PROJECTION_BIAS] if n.has(_PROJECTION_BIAS) else None)
-    y, h_last, c_last = n.build.many(node, *inputs)
-    n.assign(_H, h_last)
-    n.assign(_C, c_last)
+    node = SequenceLstm(time_major, cell_clip, projection_clip, not n.has(places[_W[0]]), act, scales)
+    h, c = (n.variable(k) for k in states)
+    y, h_last, c_last = n.build.many(node, x, h, c, w, r, b, peephole, norm, projection, bias)
+    n.assign(states[0], h_last)
+    n.assign(states[1], c_last)
     return y
 
 
