@@ -66,7 +66,7 @@ def test_a_padding_before_a_convolution_is_part_of_it(pads: tuple[int, int, int,
     model = tmp_path / "padded.tflite"
     model.write_bytes(padded_convolution(*pads))
     compiled = compile_model(Request(model, "m", "cmsis-nn,c"))
-    assert {a.pattern for a in compiled.assignments} == {"pad_convolution"}
+    assert {a.pattern for a in compiled.assignments} == {"convolution"}  # the pass fold_pads was there before
     lib, x = library(), [[np.random.default_rng(1).integers(-128, 128, (1, 6, 5, 3), dtype=np.int8)]]
     got = build(compiled.view, compiled.texts, tmp_path / "library", ("-O1", *lib.flags, lib.object)).run(x)
     plain = compile_model(Request(model, "m", "c"))
@@ -74,13 +74,12 @@ def test_a_padding_before_a_convolution_is_part_of_it(pads: tuple[int, int, int,
                                   build(plain.view, plain.texts, tmp_path / "plain", ("-O1",)).run(x)[0][0])
 
 
-def test_a_padded_kernel_of_one_element_is_a_copy_and_a_call(tmp_path: Path) -> None:
+def test_a_padded_kernel_of_one_element_stays_here(tmp_path: Path) -> None:
     """The library's code for 1x1 takes no size of the output: what padding adds would not be written."""
     model = tmp_path / "padded.tflite"
     model.write_bytes(padded_convolution(0, 0, 2, 3, kernel=1))
     compiled = compile_model(Request(model, "m", "cmsis-nn,c"))
-    assert [(a.operator, a.pattern) for a in compiled.assignments][:2] == [("Pad", ""),
-                                                                           ("Convolution", "convolution")]
+    assert ("Convolution", "") in [(a.operator, a.pattern) for a in compiled.assignments]
     lib, x = library(), [[np.random.default_rng(1).integers(-128, 128, (1, 6, 5, 3), dtype=np.int8)]]
     got = build(compiled.view, compiled.texts, tmp_path / "library", ("-O1", *lib.flags, lib.object)).run(x)
     plain = compile_model(Request(model, "m", "c"))
