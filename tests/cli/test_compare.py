@@ -203,6 +203,26 @@ def test_a_zero_point_that_is_off(folder: Path, capsys: pytest.CaptureFixture[st
                for f in third["findings"]), third["findings"]
 
 
+def test_equalised_channels_are_no_loss(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Channels are divided, and the next layer's weights make up for it: the file says by what."""
+    before = dict(C)
+    factors = np.linspace(0.25, 4, 8).astype(np.float32)
+    try:
+        quantised = Quantised()
+        C["w1"], C["b1"] = C["w1"] / factors[:, None, None, None], C["b1"] / factors
+        C["w2"] = C["w2"] * factors[:, None, None]
+        quantised.ranges["relu1"] = (0.0, 4 * quantised.ranges["relu1"][1])
+        proto = quantised.made(False)
+    finally:
+        C.update(before)
+    assert _compared(folder, proto, capsys, "--b", "reference")["first_loss"] == "conv1"
+    said = {"conv1": factors.tolist()}
+    proto.metadata_props.add(key="aot_model.equalisation", value=json.dumps(said))
+    assert _compared(folder, proto, capsys, "--b", "reference")["first_loss"] is None
+    proto.metadata_props[0].value = "[1"
+    assert _compared(folder, proto, capsys, "--b", "reference")["first_loss"] == "conv1"
+
+
 def test_a_bias_that_is_off(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As a zero point of the weights' or the input's that is off looks behind the layer."""
     quantised = Quantised().made(False)

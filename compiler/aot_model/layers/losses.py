@@ -15,7 +15,7 @@ import numpy as np
 
 from aot_model.c.names import printable
 from aot_model.layers.measure import fused_nodes
-from aot_model.layers.pairing import Layout, channel_axis, paired, sources
+from aot_model.layers.pairing import Layout, channel_axis, equalised, paired, sources
 from aot_model.layers.reference import FileNode, Key
 from aot_model.layers.sides import Made, Side
 from aot_model.layers.signals import Signal, Steps
@@ -39,6 +39,8 @@ class Pair:
     """How b's integers were made, where that is not how they are read."""
     nodes: tuple[FileNode, ...]
     made: Made | None
+    divided: Array | None = None
+    """By channel: what b's tensor is divided by, which was equalised; it is compared as b has it."""
     reads: tuple[int, ...] = ()
     """Pairs that it is computed from."""
     type: str = ""
@@ -97,8 +99,11 @@ def losses(a: Side,
            at_once: int = 8) -> Losses:
     """Run both on the same samples, and compare."""
     matched = paired(a.signals, b.signals, a.nodes, b.nodes)
+    factors = equalised(a.nodes, b.signals.divided)
     chosen = [p for x, y in matched if (p := _pair(x, y, a, b)) is not None]
     _join(chosen, b)
+    for p in chosen:
+        p.divided = factors.get(p.a)
     changed = {p.b: 0 for p in chosen}
     unlike: dict[Key, str] = {}
     for start in range(0, len(a_rows), at_once):
@@ -178,6 +183,8 @@ def _compare(pairs: Sequence[Pair], a: Side, b: Side, vector: Sequence[Array], x
             if last:
                 p.axis = max(want.ndim - 1, 0)
         got = p.layout.to_a(got)
+        by = _by(p, want)
+        want = want / by
         if p.whole is None:
             p.whole = Sums.of(want.shape[p.axis] if want.ndim else 1)
         p.whole.add(want, got, p.axis, p.limits, _size(p))
@@ -186,7 +193,7 @@ def _compare(pairs: Sequence[Pair], a: Side, b: Side, vector: Sequence[Array], x
             changed[p.b] += int(np.argmax(want) != np.argmax(got))
         found.append((p, want, got))
         if p.a_steps is None:
-            given[p.a] = np.ascontiguousarray(got.astype(raw_type))
+            given[p.a] = np.ascontiguousarray((got * by).astype(raw_type))
     apart = a.run_apart(vector, given) if given else None
     for p, want, got in found if apart is not None else ():
         alone = apart.get(p.a) if apart is not None else None
@@ -194,7 +201,17 @@ def _compare(pairs: Sequence[Pair], a: Side, b: Side, vector: Sequence[Array], x
             continue
         if p.own is None:
             p.own = Sums.of(want.shape[p.axis] if want.ndim else 1)
-        p.own.add(alone.astype(np.float64), got, p.axis, p.limits, _size(p))
+        p.own.add(alone.astype(np.float64) / _by(p, alone), got, p.axis, p.limits, _size(p))
+
+
+def _by(p: Pair, array: Array) -> Array:
+    """The factors in a shape that broadcasts; 1 where the tensor was not equalised."""
+    axis = p.axis if array.ndim != 2 else 1
+    if p.divided is None or not array.ndim or array.shape[axis] % p.divided.size:
+        return np.ones(())
+    shape = [1] * array.ndim
+    shape[axis] = -1
+    return np.repeat(p.divided, array.shape[axis] // p.divided.size).reshape(shape)
 
 
 def _size(p: Pair) -> float:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from aot_model.layers.reference import Key
-from aot_model.layers.signals import Signal, Signals, Steps, collected
+from aot_model.layers.signals import EQUALISED, Signal, Signals, Steps, collected
 
 _RESULT = {
     "QLinearConv": 6,
@@ -83,7 +85,17 @@ def of_onnx(proto: onnx.ModelProto, fixed: Sequence[str] = ()) -> Signals:
             made = kept if at is None else steps(node.input[at:at + 2], None)
             if made is not None and made.scale.size == 1:
                 of[results[0]].steps[results[0]] = made
-    return collected(of, {key: str(key) for key in of}, inputs, [o.name for o in graph.output])
+    whole = collected(of, {key: str(key) for key in of}, inputs, [o.name for o in graph.output])
+    return replace(whole, divided=_divided(proto))
+
+
+def _divided(proto: onnx.ModelProto) -> dict[str, tuple[float, ...]]:
+    """What `aot-model quantise` wrote of its equalisation; nothing where that is damaged."""
+    text = next((p.value for p in proto.metadata_props if p.key == EQUALISED), "{}")
+    try:
+        return {str(name): tuple(map(float, factors)) for name, factors in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _axis(node: onnx.NodeProto) -> int:

@@ -25,6 +25,11 @@ _TAKEN_AWAY = frozenset({
 """Operators of one input whose result has its shape, which quantisers and optimisers make part of what is
 before them."""
 
+_LEAVES_CHANNELS = frozenset(
+    {"Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity", "Dropout", "Flatten",
+     "Reshape"}
+)
+
 
 def paired(a: Signals, b: Signals, a_nodes: Sequence[FileNode],
            b_nodes: Sequence[FileNode]) -> list[tuple[Signal, Signal]]:
@@ -112,6 +117,24 @@ class Layout:
         if not fits and a.size == b.size and [n for n in a.shape if n > 1] == [n for n in b.shape if n > 1]:
             fits = [Layout(a.shape, None, b.shape)]
         return min(fits, key=lambda f: float(np.nansum((a.astype(np.float64) - f.to_a(b))**2)), default=None)
+
+
+def equalised(nodes: Sequence[FileNode], divided: Mapping[str, tuple[float, ...]]) -> dict[Key, Array]:
+    """By tensor of the float model: the factors, which go through what leaves channels alone."""
+    readers: dict[Key, list[FileNode]] = {}
+    for node in nodes:
+        for key in node.inputs:
+            readers.setdefault(key, []).append(node)
+    found: dict[Key, Array] = {}
+    for name, factors in divided.items():
+        tensor: Key = name
+        while True:
+            found[tensor] = np.asarray(factors)
+            after = readers.get(tensor, [])
+            if len(after) != 1 or after[0].kind not in _LEAVES_CHANNELS:
+                break
+            tensor = after[0].outputs[0]
+    return found
 
 
 def channel_axis(kinds: Sequence[str], rank: int) -> int:

@@ -25,6 +25,9 @@ from aot_model.layers.reference import Key
 
 Array = np.ndarray
 
+EQUALISED = "aot_model.equalisation"
+"""Key of an ONNX file's metadata: by tensor, what `aot-model quantise` divided its channels by, as JSON."""
+
 _SUFFIX = re.compile(
     r"(_QuantizeLinear_(Output|Input)|_DequantizeLinear_Output|_QuantizeInput|_(de)?quantized)$")
 """What quantisers (of ONNX Runtime and those that are like it) append to the name of the tensor that they
@@ -94,6 +97,8 @@ class Signals:
     of: Mapping[Key, Signal]
     inputs: tuple[Key, ...]
     outputs: tuple[Key, ...]
+    divided: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """By name of a tensor of the float model: what equalisation divided its channels by."""
 
 
 def of_tflite(path: Path) -> Signals:

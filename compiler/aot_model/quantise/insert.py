@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.errors import CompileError, Problem, fail
+from aot_model.layers.signals import EQUALISED
 from aot_model.quantise.choose import Choice, Layer
 from aot_model.quantise.network import Network
 from aot_model.quantise.plan import FLOAT, LIMITS, Plan, TensorPlan, WeightPlan
@@ -52,6 +55,9 @@ def inserted(network: Network, choice: Choice, plan: Plan, where: str) -> onnx.M
     model.producer_name, model.producer_version = "aot-model quantise", ""
     model.doc_string = ""
     del model.metadata_props[:]
+    if plan.equalisation:  # what `compare` must know: these tensors are not those of the float model
+        factors = {name: list(found) for name, found in plan.equalisation}
+        model.metadata_props.add(key=EQUALISED, value=json.dumps(factors))
     return model
 
 
