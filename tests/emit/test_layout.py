@@ -8,11 +8,12 @@ import difflib
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from aot_model.c.layout import WIDTH, layout
+from aot_model.c.layout import WIDTH, broken, layout
 from aot_model.emit.view import Options
 from aot_model.pipeline import Request, compile_model
 from corpus import MODELS, REASON
@@ -122,3 +123,12 @@ void f(int a) {
         --a;
 }
 """
+
+
+def test_a_long_statement_takes_time_in_proportion_to_its_length() -> None:
+    """Unrolled networks have statements of hundreds of thousands of characters."""
+    text = f"y = {' + '.join(f'aot_model_max_i32(x[{k}], {k})' for k in range(20_000))};"
+    begin = time.process_time()
+    lines = broken(text, 4, 8)
+    assert time.process_time() - begin < 10
+    assert " ".join(line.strip() for line in lines) == text and max(map(len, lines)) <= WIDTH

@@ -160,6 +160,8 @@ def broken(line: str, column: int, rest: int) -> list[str]:
     head, comment = _trailing_comment(line)
     if comment:
         return [*_comment(comment, column), *broken(head, column, rest)]
+    if any(token.startswith("//") for token in _TOKEN.findall(line)):
+        return [" " * column + line]
     lines = []
     while column + len(line) > WIDTH:
         at = _best_break(line, WIDTH - column)
@@ -213,15 +215,15 @@ _OPERATORS = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "&&", "||", "=
               ">=", "=")
 
 
+_WORD = re.compile(r"\w")
+
+
 def _best_break(line: str, width: int) -> int | None:
     """The place of a break in the first `width` characters: the least nested one, and of those the last."""
     depth = 0
     best: tuple[float, int] | None = None
-    found: int | None = None
     for match in _TOKEN.finditer(line):
         token, end = match.group(), match.end()
-        if token.startswith("//"):
-            return None
         if token in "([{":
             depth += 1
         elif token in ")]}":
@@ -233,18 +235,16 @@ def _best_break(line: str, width: int) -> int | None:
             rank = depth + (0.25 if token == "," else 0.0)
         elif token.startswith("AOT_MODEL_") and depth == 0 and match.start():
             end, rank = match.start(), 0.0  # an attribute behind a declaration
-        elif token == "(" and re.search(r"\w\($", line[:end]) and line[end : end + 1] != ")":
+        elif token == "(" and _WORD.match(line, end - 2) and line[end : end + 1] != ")":
             rank = depth + 20.0  # behind a function's name: where nothing else is left
         elif token in _OPERATORS and spaced and line[match.start() - 1 : match.start()] == " ":
             rank = depth + (0.75 if token != "=" else 0.5)
         else:
             continue
-        if end > width:
-            if best is None and found is None:
-                found = end
-            continue
+        if end > width:  # nothing behind it is better
+            return best[1] if best else end
         if 0 in (end, len(line)):
             continue
         if best is None or (end > width // 2 and (rank <= best[0] or best[1] <= width // 2)):
             best = (rank, end)
-    return best[1] if best else found
+    return best[1] if best else None
