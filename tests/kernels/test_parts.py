@@ -1,0 +1,109 @@
+"""Parts of kernels at the edges that no layer of the table is large or odd enough for, each by what it
+means."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from aot_model.kernels.float32.axis import Axis, Segment
+from aot_model.kernels.float32.segments import Segments
+from aot_model.kernels.float32.text import CText
+from aot_model.kernels.int8 import depthwise3x3_dsp, dot_mve
+from aot_model.kernels.int8.instructions import InstructionSet
+from aot_model.kernels.int8.sum_mve import Affine, Rescaling, affine, sum_table
+from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
+from aot_model.ops.quantised import QuantisedSum, Rescale
+
+DISTANCES = (0, 1, 4094, 4095, 4096, 4097, 65535, 65536, 65537, (1 << 17) + 1, (1 << 20) + 12345)
+
+
+def moved(lines: list[str], pointer: str, start: int = 1 << 24) -> int:
+    """Where a register is after additions and subtractions of constants, with the limits of their
+    encodings."""
+    registers = {pointer: start}
+    for line in lines:
+        name, *operands = re.split(r"[ ,]+", line)
+        if name in ("movw", "movt"):
+            value = int(operands[1].lstrip("#"))
+            assert 0 <= value < 1 << 16
+            kept = registers.get(operands[0], 0) & 0xFFFF
+            registers[operands[0]] = kept | value << 16 if name == "movt" else value
+            continue
+        assert name in ("addw", "subw", "add", "sub") and operands[0] == operands[1] == pointer
+        by = int(operands[2][1:]) if operands[2].startswith("#") else registers[operands[2]]
+        assert not operands[2].startswith("#") or 0 <= by < 1 << 12
+        registers[pointer] += by if name.startswith("add") else -by
+    return registers[pointer] - start
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_pointers_move_by_any_distance(distance: int) -> None:
+    """In one instruction where one can."""
+    back, forth = dot_mve._rewind("x", distance), depthwise3x3_dsp._advance("r3", distance, "r12")
+    assert moved(back, "%[x]") == -distance and moved(forth, "r3") == distance
+    assert all((len(lines) == 1) == (distance < 4096) for lines in (back, forth))
+
+
+@pytest.mark.parametrize("dialect", [AVX2, VNNI, SDOT], ids=lambda s: s.name)
+def test_weights_that_a_dot_product_takes(dialect: InstructionSet) -> None:
+    """Of as many bits as its lanes have, the ends included."""
+    most = 1 << (15 if dialect.group == 2 else 7)
+    for least, largest, fits in (
+        (-most, most - 1, True),
+        (0, most, False),
+        (-most - 1, 0, False),
+        (-most - 1, most, False),
+    ):
+        assert dialect.weights_fit(np.array([[least, 3], [-1, largest]])) is fits
+
+
+@pytest.mark.parametrize(
+    ("largest", "ctype"), [((1 << 15) - 1, "int16_t"), (1 << 15, "int32_t"), (1 << 16, "int32_t")]
+)
+def test_tables_of_segments_are_as_wide_as_they_must(largest: int, ctype: str) -> None:
+    rows = (Segment(0, 1, 0, 0, 2, 2), Segment(1, 5, largest, 0, 3, 3))
+    text = CText()
+    Segments("cols", "s", Axis(rows, 1, 1, 1, (0, 1, 2))).declare(text)
+    assert f"struct {{ {ctype} " in str(text) and str(largest) in str(text)
+
+
+def rescalings(seed: int) -> tuple[Rescaling, Rescaling, Rescaling, int, int, int]:
+    """Two terms, a result, the shift to the left, the limits. Many sums are half-way between two integers."""
+    rng = np.random.default_rng(seed)
+    exact = bool(seed % 2)
+
+    def factor(low: int, high: int) -> tuple[int, int]:
+        return 1 << 30 if exact else int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(low, high))
+
+    terms = [Rescaling(int(rng.integers(-20, 20)), *factor(-3, 1)) for _ in range(2)]
+    result = Rescaling(int(rng.integers(-20, 20)), *factor(-20, -16))
+    low, high = ((-128, 127), (-128, 90), (-7, 127))[seed % 3]
+    return (*terms, result, 20, low, high)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_of_pairs(seed: int) -> None:
+    """The table that forms are looked for in is the operator's, and the form that is found gives it in 32
+    bits."""
+    a, b, result, left, low, high = rescalings(seed)
+    node = QuantisedSum(
+        "add", *(Rescale(r.zero_point, r.multiplier, r.shift) for r in (a, b, result)), left, low, high
+    )
+    every = np.arange(-128, 128).astype(np.int8)
+    some = np.r_[every[seed % 5 :: 5], -128, -127, 126, 127].astype(np.int8)
+    wanted = node.reference([np.repeat(some[:, None], some.size, 1), np.repeat(some[None], some.size, 0)])[0]
+    table = sum_table(a, b, result, left, low, high)
+    np.testing.assert_array_equal(table[some.astype(int) + 128][:, some.astype(int) + 128], wanted)
+    form = affine(a, b, result, left, low, high)
+    if isinstance(form, Affine):
+        wide = every.astype(np.int64)
+        value = wide[:, None] * form.ma + wide[None, :] * form.mb + form.offset
+        assert np.abs(value).max() < 1 << 31
+        np.testing.assert_array_equal(np.clip(value >> form.shift, low, high), table)
+
+
+def test_most_sums_have_a_form() -> None:
+    assert sum(affine(*rescalings(seed)) is not None for seed in range(12)) >= 6
