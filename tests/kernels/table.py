@@ -220,6 +220,12 @@ def int8_convolutions() -> list[Layer]:
         out = (1, 8 - kernel[0] + 1, 9 - kernel[1] + 1, outs)
         add(np.int8, (1, 8, 9, ins), w, (Step(Lookup(table)),), group=group)
         add(np.int8, (1, 8, 9, ins), w, (Step(both, (draw.tensor(np.int8, *out),), fed=True),), group=group)
+    # one tap with padding, dilation along the rows alone, one pixel of groups and of weights with a zero
+    # point
+    add(np.int8, (1, 5, 6, 8), draw.tensor(np.int8, 6, 1, 1, 8), strides=(2, 2), pads=(1, 1, 0, 0))
+    add(np.int8, (1, 5, 9, 4), draw.tensor(np.int8, 5, 1, 3, 4), dilations=(1, 2))
+    add(np.int8, (1, 1, 1, 8), draw.tensor(np.int8, 6, 1, 1, 4), group=2)
+    add(np.uint8, (1, 1, 1, 8), draw.tensor(np.uint8, 6, 1, 1, 8), w_zero=120)
     return layers
 
 

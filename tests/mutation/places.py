@@ -62,6 +62,9 @@ class Place:
 @cache
 def _starts(file: Path, code: str) -> frozenset[int]:
     """Where the marked token of a fragment begins in a file."""
+    raw = file.read_text()
+    if not all(word in raw for word in re.findall(r"\w+", code)):
+        return frozenset()
     text, places = squeezed(file)
     parts = re.fullmatch(r"(.*)«(.*)»(.*)", code, re.DOTALL)
     assert parts is not None, f"no «token» is marked in {code}"
@@ -90,7 +93,7 @@ def squeezed(file: Path) -> tuple[str, list[int]]:
     kept = [k for k in sorted(left) if not text[k].isspace()]
     kept = [
         k
-        for k, after in zip(kept, [*kept[1:], None], strict=True)
+        for k, after in zip(kept, [*kept, None][1:], strict=True)
         if after is None or text[k] != "," or text[after] not in ")]}"
     ]
     return "".join(text[k] for k in kept), kept

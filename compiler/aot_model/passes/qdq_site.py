@@ -30,7 +30,8 @@ NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 
 @dataclass(frozen=True)
 class Scaled:
-    """Integers that stand for scale * (value - zero): one scale, or one per index of an axis."""
+    """Integers that stand for scale * (value - zero): one scale, or one per index of an axis; both are
+    flat."""
 
     value: Value
     scale: np.ndarray
@@ -43,11 +44,11 @@ class Scaled:
 
     @property
     def s(self) -> float:
-        return float(self.scale.reshape(-1)[0])
+        return float(self.scale[0])
 
     @property
     def z(self) -> int:
-        return int(self.zero.reshape(-1)[0])
+        return int(self.zero[0])
 
 
 def parameters(node: Node) -> tuple[np.ndarray, np.ndarray] | None:
