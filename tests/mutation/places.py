@@ -41,6 +41,9 @@ class Place:
     def mutants(self, package: Path) -> list[Mutant]:
         """All that are meant."""
         files = sorted(package.rglob("*.py")) if self.file == ANY_FILE else [package / self.file]
+        near = re.search(r"(\w*)\W*«", self.code)
+        if self.file == ANY_FILE and near is not None:  # not in most files
+            files = [f for f in files if near[1] in f.read_text()]
         return [m for file in files if file.is_file() for m in self._in(file)]
 
     def fits(self, mutant: Mutant, package: Path) -> bool:
@@ -62,9 +65,6 @@ class Place:
 @cache
 def _starts(file: Path, code: str) -> frozenset[int]:
     """Where the marked token of a fragment begins in a file."""
-    raw = file.read_text()
-    if not all(word in raw for word in re.findall(r"\w+", code)):
-        return frozenset()
     text, places = squeezed(file)
     parts = re.fullmatch(r"(.*)«(.*)»(.*)", code, re.DOTALL)
     assert parts is not None, f"no «token» is marked in {code}"
