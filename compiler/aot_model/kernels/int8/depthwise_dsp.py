@@ -2,8 +2,8 @@
 
 The input of one channel is gathered into a plane of int16 with a border (plane.py); neighbours in a line of
 it are a pair of taps for SMLAD. Then the outputs of the channel are written. Nothing of that channel is read
-any more, so `y` may lie on `x` itself. 3x3 kernels are in depthwise3x3_dsp.py, all others are C with SMLAD,
-four outputs at a time.
+any more, so `y` may lie on `x` itself. 3x3 kernels are in depthwise3x3_dsp.py, all others in
+depthwise_lines_dsp.py.
 """
 
 from __future__ import annotations
@@ -14,20 +14,12 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING, Range
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.depthwise3x3_dsp import three_by_three
+from aot_model.kernels.int8.depthwise_lines_dsp import Lines, packed_lines
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import (
-    finish_c,
-    raw_constants,
-    requantise_helper,
-    requantise_words,
-    wrapped,
-)
+from aot_model.kernels.int8.finish import raw_constants, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
-
-UNROLLED_PAIRS = 8
-"""Kernels of up to so many pairs of taps are written out."""
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -64,7 +56,7 @@ def depthwise(
     start = b + rq.bias_shift
     rows = []
     for c in range(oc):
-        taps = _packed_taps(grid[c], register, v.dilation)
+        taps = _in_registers(grid[c]) if register else packed_lines(grid[c], v.dilation)
         rows.append(
             np.concatenate(
                 [wrapped(start[c:c + 1]), taps,
@@ -91,8 +83,9 @@ def depthwise(
             f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"
         ]
     else:
-        compute = tap_pairs(loops, words, rows[0].size - 1 - len(requantise_words(rq, 0)))
-        kernel = "C"
+        lines = Lines(loops, words)
+        scratch.append(Scratch("taps", 4 * lines.tap_words, 4, "int32_t"))
+        compute = lines.text()
     if rq.form == "raw":
         requantise, text = requantise_helper(quant)
         helpers += [text] if text else []
@@ -110,96 +103,13 @@ def depthwise(
         slack_step=shape.in_c,
         note=(
             f"one channel at a time in a plane of {plane.lines} x {plane.length} int16, "
-            + ("two outputs per step, weights in registers" if register else "taps in pairs")
+            + ("two outputs per step, weights in registers" if register else "four outputs share their loads")
             + f"; requantisation: {rq.form}"
         ),
     )
 
 
-def _packed_taps(grid: Int64, register: bool, dilation: int) -> npt.NDArray[np.int32]:
-    """One channel's weights [lines, taps]: bytes w0 w1 w2 0 per line (3x3 in registers), else bytes padded to
-    pairs.
-    """
-    lines, taps = grid.shape
-    if register:
-        four = np.concatenate([grid, np.zeros((lines, 1), np.int64)], axis=1)
-        return four.astype(np.int8).reshape(-1).view("<i4").astype(np.int32)
-    wide = np.zeros((lines, (taps - 1) * dilation + 1), np.int64)
-    wide[:, ::dilation] = grid
-    wide = np.concatenate([wide, np.zeros((lines, wide.shape[1] % 2), np.int64)], axis=1).reshape(-1)
-    wide = np.concatenate([wide, np.zeros(-wide.size % 4, np.int64)])
-    return wide.astype(np.int8).view("<i4").astype(np.int32)
-
-
-def tap_pairs(loops: PlaneLoops, words: int, tap_words: int) -> list[str]:
-    """Any kernel in C: weights of the channel expanded to pairs, then four outputs of a line at a time.
-
-    words: of a channel's constants, of which the bias is the first and then come tap_words of weights.
-    """
-    plane, rq, quant = loops.plane, loops.rq, loops.quant
-    u, v = plane.u, plane.v
-    pairs = -(-v.reach // 2)
-    total = u.kernel * pairs
-    y_u, y_v = (v.size_out, 1) if loops.results else (u.y_step, v.y_step)
-    target = "results" if loops.results else "to_y"
-    cast = "int32_t" if rq.form == "raw" else f"{quant.out_dtype}_t"
-    lines = [
-        f"const int32_t *constants = weights + {words} * {loops.channel};",
-        *([f"const int32_t *finish = constants + {1 + tap_words};"] if rq.form != "raw" else []),
-        f"int32_t taps[{total}];", f"for (int32_t k = 0; k < {total}; k++) {{",
-        "    const uint32_t two = (uint32_t)constants[1 + k / 2] >> k % 2 * 16;",
-        "    taps[k] = (int32_t)(((uint32_t)(int8_t)(two & 0xffu) & 0xffffu) | (uint32_t)(int8_t)(two >> 8 & "
-        "0xffu) << 16);",
-        "}", f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-        f"    const int16_t *from = plane + u * {u.stride * plane.length};",
-        f"    {cast} *to = {target} + u * {y_u};",
-    ]
-
-    def block(count: int) -> list[str]:
-        def taps_at(offset: str, tap: str) -> list[str]:
-            return [
-                f"sum{i} = dsp_smlad_at(at + {offset}{i * v.stride}, {tap}, sum{i});" for i in range(count)
-            ]
-
-        out = [f"int32_t sum{i} = constants[0];" for i in range(count)]
-        if total <= UNROLLED_PAIRS:
-            for k in range(u.kernel):
-                out += ["{", f"    const int16_t *at = from + {k * u.dilation * plane.length};"]
-                out += [
-                    "    " + t for j in range(pairs) for t in taps_at(f"{2 * j} + ", f"taps[{k * pairs + j}]")
-                ]
-                out.append("}")
-        else:
-            out += [
-                "const int32_t *tap = taps;",
-                f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
-                f"    const int16_t *at = from + k * {u.dilation * plane.length};",
-                f"    for (int32_t t = 0; t < {pairs}; t++, at += 2, tap++) {{",
-                *("        " + t for t in taps_at("", "*tap")),
-                "    }",
-                "}",
-            ]
-        for i in range(count):
-            out += [
-                "{",
-                f"    int32_t v = sum{i};",
-                *("    " + t for t in ([] if rq.form == "raw" else finish_c(rq, quant.out_dtype, "finish"))),
-                f"    to[{i * y_v}] = ({cast})v;",
-                "}",
-            ]
-        return out
-
-    four, left = divmod(v.size_out, 4)
-    if four:
-        lines += [
-            f"    for (int32_t j = 0; j < {four}; j++, from += {4 * v.stride}, to += {4 * y_v}) {{",
-            *("        " + line for line in block(4)),
-            "    }",
-        ]
-    if left:
-        lines += [
-            f"    for (int32_t j = 0; j < {left}; j++, from += {v.stride}, to += {y_v}) {{",
-            *("        " + line for line in block(1)),
-            "    }",
-        ]
-    return [*lines, "}"]
+def _in_registers(grid: Int64) -> npt.NDArray[np.int32]:
+    """One channel's weights [3, 3]: bytes w0 w1 w2 0 per line."""
+    four = np.concatenate([grid, np.zeros((grid.shape[0], 1), np.int64)], axis=1)
+    return four.astype(np.int8).reshape(-1).view("<i4").astype(np.int32)
