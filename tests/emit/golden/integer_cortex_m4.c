@@ -30,7 +30,8 @@
  *    workspace + 96           64               3  scratch of step 3: results
  *   workspace + 352          128          3 to 4  result of step 3
  *     workspace + 0           48               4  scratch of step 4: plane
- *    workspace + 48            4               4  scratch of step 4: results
+ *    workspace + 48           32               4  scratch of step 4: taps
+ *    workspace + 80            4               4  scratch of step 4: results
  *   workspace + 352            8               4  result of step 4
  *     workspace + 0           16               5  scratch of step 5: results
  *   workspace + 352            8               5  dense.flatten1
@@ -571,12 +572,12 @@ static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int3
     }
 }
 
-/* one channel at a time in a plane of 4 x 6 int16, taps in pairs; requantisation: raw
+/* one channel at a time in a plane of 4 x 6 int16, four outputs share their loads; requantisation: raw
  * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
- *   reads x at workspace + 352; works in plane at workspace + 0, results at workspace + 48; writes y at
- *   workspace + 352 (in place of x) */
+ *   reads x at workspace + 352; works in plane at workspace + 0, results at workspace + 80, taps at
+ *   workspace + 48; writes y at workspace + 352 (in place of x) */
 static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int32_t *restrict requantisation,
-    int16_t *restrict plane, int32_t *restrict results, int8_t *restrict y)
+    int16_t *restrict plane, int32_t *restrict results, int32_t *restrict taps, int8_t *restrict y)
 {
     AOT_MODEL_BARRIER;
     const int8_t *const x = y;
@@ -594,36 +595,31 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
             to[3] = from[24];
         }
         const int32_t *constants = weights + 5 * c;
-        int32_t taps[8];
-        for (int32_t k = 0; k < 8; k++) {
-            const uint32_t two = (uint32_t)constants[1 + k / 2] >> k % 2 * 16;
-            taps[k] = (int32_t)(((uint32_t)(int8_t)(two & 0xffu) & 0xffffu) |
-                (uint32_t)(int8_t)(two >> 8 & 0xffu) << 16);
+        {
+            const int32_t *bytes = constants + 1;
+            for (int32_t *to_taps = taps; to_taps != taps + 8; to_taps += 2) {
+                const int32_t even0 = dsp_sxtb16(bytes[0]), odd0 = dsp_sxtb16_ror8(bytes[0]);
+                to_taps[0] = dsp_pair(even0, odd0);
+                to_taps[1] = dsp_pair(even0 >> 16, odd0 >> 16);
+                bytes += 1;
+            }
         }
         for (int32_t u = 0; u < 1; u++) {
             const int16_t *from = plane + u * 6;
-            int32_t *to = results + u;
-            for (int32_t j = 0; j < 1; j++, from += 1, to += 1) {
+            int32_t *line = results + u;
+            for (int32_t j = 0; j < 1; j += 1) {
+                const int32_t column = j;
+                const int16_t *at = from + column;
+                int32_t *to = line + column;
+                const int32_t *tap = taps;
                 int32_t sum0 = constants[0];
-                {
-                    const int16_t *at = from;
-                    sum0 = dsp_smlad_at(at, taps[0], sum0);
-                    sum0 = dsp_smlad_at(at + 2, taps[1], sum0);
-                }
-                {
-                    const int16_t *at = from + 6;
-                    sum0 = dsp_smlad_at(at, taps[2], sum0);
-                    sum0 = dsp_smlad_at(at + 2, taps[3], sum0);
-                }
-                {
-                    const int16_t *at = from + 12;
-                    sum0 = dsp_smlad_at(at, taps[4], sum0);
-                    sum0 = dsp_smlad_at(at + 2, taps[5], sum0);
-                }
-                {
-                    const int16_t *at = from + 18;
-                    sum0 = dsp_smlad_at(at, taps[6], sum0);
-                    sum0 = dsp_smlad_at(at + 2, taps[7], sum0);
+                for (int32_t k = 0; k < 4; k++) {
+                    const int32_t x0 = dsp_pair_at(at);
+                    sum0 = dsp_smlad(x0, tap[0], sum0);
+                    const int32_t x2 = dsp_pair_at(at + 2);
+                    sum0 = dsp_smlad(x2, tap[1], sum0);
+                    at += 6;
+                    tap += 2;
                 }
                 {
                     int32_t v = sum0;
@@ -684,7 +680,7 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
         AT(int32_t, 96), AT(int8_t, 352));
     /* pool */
     integer_03_depthwise_4x4(integer_c_pool_weights, integer_c_pool_requantisation, AT(int16_t, 0),
-        AT(int32_t, 48), AT(int8_t, 352));
+        AT(int32_t, 80), AT(int32_t, 48), AT(int8_t, 352));
     /* dense */
     integer_04_fully_connected(AT(int8_t, 352), integer_c_dense_weights, integer_c_dense_requantisation,
         AT(int32_t, 0), AT(int8_t, 16));
