@@ -17,7 +17,7 @@ from aot_model.ir.graph import Graph, Value
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.elementwise import op
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool
-from aot_model.ops.quantised import Lookup, QuantisedSum, Requantise, Rescale, Table
+from aot_model.ops.quantised import Lookup, QuantisedMul, QuantisedSum, Requantise, Rescale, Table
 from aot_model.ops.registry import OPERATORS, Build, Operator, load_all
 from batch import Case
 
@@ -226,6 +226,10 @@ def int8_convolutions() -> list[Layer]:
     add(np.int8, (1, 5, 9, 4), draw.tensor(np.int8, 5, 1, 3, 4), dilations=(1, 2))
     add(np.int8, (1, 1, 1, 8), draw.tensor(np.int8, 6, 1, 1, 4), group=2)
     add(np.uint8, (1, 1, 1, 8), draw.tensor(np.uint8, 6, 1, 1, 8), w_zero=120)
+    by = QuantisedMul(0, 0, Rescale(0, 1 << 30, -6))
+    for repeated in ((2, 1, 1, 4), (1, 4, 1, 1), (1, 1, 5, 1)):  # a tensor that is the same along axes
+        more = (Step(by, (draw.tensor(np.int8, *repeated),), fed=True),)
+        add(np.int8, (2, 6, 7, 3), draw.tensor(np.int8, 4, 3, 3, 3), more)
     return layers
 
 

@@ -7,6 +7,7 @@ table) is the tail.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -15,7 +16,7 @@ from textwrap import indent
 import numpy as np
 
 from aot_model.c.expr import SUMMAND
-from aot_model.ir.expr import Expr
+from aot_model.ir.expr import Const, Expr, Leaf, leaf
 from aot_model.ir.graph import Node
 from aot_model.ir.index import substitute
 from aot_model.ir.nibbles import NIBBLES
@@ -53,7 +54,7 @@ from aot_model.kernels.target import Kernel, Target
 from aot_model.kernels.transposed import phases
 from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool
 from aot_model.ops.quantised import QuantisedSum, Requantise
-from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates
+from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates, unflatten_leaf
 
 _BYTES = (DType.INT8, DType.UINT8)
 _VARIANTS = {"double": 1, "single": 3, "even": 4}
@@ -237,6 +238,22 @@ Place = Callable[[Coordinates], tuple[Expr, ...]]
 """From a kernel's (n, y, x, channel) to the index of the result."""
 
 
+def _of_window(out: Value) -> Place:
+    """(n, y, x, c) to the result's index. Where y is 0, x may count the pixels of an image, or of all."""
+    whole, plain = pixel_coordinates(out), coordinates_of(out)
+
+    def at(index: tuple[Expr, Expr, Expr, Expr]) -> tuple[Expr, ...]:
+        n, y, x, c = index
+        if not (isinstance(y, Const) and y.value == 0 and isinstance(x, Leaf)):
+            return tuple(plain(index))  # type: ignore[operator]
+        if isinstance(n, Const) and n.value == 0:
+            return tuple(whole(index))  # type: ignore[operator]
+        image = out.shape[1:-1]
+        return (n, *unflatten_leaf(leaf(x.name, x.dtype, 0, math.prod(image) - 1), image), c)
+
+    return at
+
+
 def _tail(site: Site, part: Integer, place: Place) -> FusedTail:
     known = part.quant.variant != 0
     return site.tail(place, after=part.after, low=part.quant.act_min if known else None,
@@ -354,7 +371,7 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
         assert w.data is not None
         weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
-        _windows(family, site, shape, weights, coordinates_of(out), True)  # type: ignore[arg-type]
+        _windows(family, site, shape, weights, _of_window(out), True)
 
     return emit
 
@@ -427,7 +444,7 @@ def _pool(family: Family) -> Callable[[Site], None]:
         x, out = site.input(0), site.node.outputs[0]
         shape = conv_shape(x, out, op.kernel, op, 1)
         low, high = x.dtype.limits
-        tail = site.tail(coordinates_of(out), low=low, high=high)  # type: ignore[arg-type]
+        tail = site.tail(_of_window(out), low=low, high=high)
         code = family.pool(op.mode, shape, x.dtype.label, None if tail.is_identity else tail)
         name = f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}"
         site.emit(name, code, None if tail.is_identity else tail, f"{x.type} -> {site.result.type}", 0,
