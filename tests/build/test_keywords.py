@@ -117,7 +117,7 @@ GENERATED: Parts = {
                                   lambda: call("aot_model_arena", keywords.ARENA, "<target>")),
     "cmake/AotModelTest.cmake": (r"(?ms)^# aot_model_test\(.*?^# \)\n",
                                  lambda: call("aot_model_test", keywords.TEST, "<target>")),
-    "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these arguments:\n\n).*?(?=\n\n)", arguments),
+    "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these\narguments:\n\n).*?(?=\n\n)", arguments),
     "docs/build-systems.md": (r"(?ms)(?<=^## Keywords\n\n).*?(?=^## )", lambda: tables() + "\n"),
 }
 
