@@ -204,14 +204,6 @@ def int8_convolutions() -> list[Layer]:
     for window in WINDOWS[:3]:
         add(np.uint8, (1, 6, 7, 4), draw.tensor(np.int8, 8, 3, 3, 4), **window)
     add(np.uint8, (1, 5, 5, 6), draw.tensor(np.uint8, 5, 1, 1, 6), w_zero=120)
-    for turn, (kernel, ins, outs, group, w_zero) in enumerate(
-        (((1, 1), 16, 8, 1, 0), ((3, 3), 5, 7, 1, 0), ((3, 3), 8, 8, 8, 0), ((5, 5), 3, 6, 3, 0),
-         ((2, 3), 8, 6, 2, 0), ((3, 1), 5, 5, 5, 4), ((1, 1), 9, 3, 1, -6))):
-        shape, w = (2, 8, 9, ins), draw.tensor(np.int8, outs, *kernel, ins // group)
-        node = Convolution(x_zero_point=-5, w_zero_point=w_zero, group=group)
-        steps = (Step(node, (w,)), *draw.sums(outs, (2, 9 - kernel[0], 10 - kernel[1], outs), turn))
-        layers.append(
-            Layer(f"{len(layers)} sums {list(w.shape)} {group}", draw.tensor(np.int8, *shape), steps))
     table = Table(tuple(int(v) for v in np.clip(np.arange(-128, 128)**2 // 100 - 90, -128, 127)), DType.INT8,
                   -128)
     both = QuantisedSum("add", Rescale(-3, 2**30, 0), Rescale(9, 1717986918, -1), Rescale(4, 1288490189, -18))
@@ -230,6 +222,14 @@ def int8_convolutions() -> list[Layer]:
     for repeated in ((2, 1, 1, 4), (1, 4, 1, 1), (1, 1, 5, 1)):  # a tensor that is the same along axes
         more = (Step(by, (draw.tensor(np.int8, *repeated),), fed=True),)
         add(np.int8, (2, 6, 7, 3), draw.tensor(np.int8, 4, 3, 3, 3), more)
+    for turn, (kernel, ins, outs, group, w_zero) in enumerate(
+        (((1, 1), 16, 8, 1, 0), ((3, 3), 5, 7, 1, 0), ((3, 3), 8, 8, 8, 0), ((5, 5), 3, 6, 3, 0),
+         ((2, 3), 8, 6, 2, 0), ((3, 1), 5, 5, 5, 4), ((1, 1), 9, 3, 1, -6))):
+        shape, w = (2, 8, 9, ins), draw.tensor(np.int8, outs, *kernel, ins // group)
+        node = Convolution(x_zero_point=-5, w_zero_point=w_zero, group=group)
+        steps = (Step(node, (w,)), *draw.sums(outs, (2, 9 - kernel[0], 10 - kernel[1], outs), turn))
+        layers.append(
+            Layer(f"{len(layers)} sums {list(w.shape)} {group}", draw.tensor(np.int8, *shape), steps))
     return layers
 
 
@@ -243,11 +243,15 @@ def int8_products() -> list[Layer]:
             # the reference: a product is a 1x1 convolution
             zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))
             steps = draw.requantised(depth, columns, kind, turn)
-            if turn % 4 == 3:  # accumulators, as a float tail takes them
-                steps = draw.sums(columns, (rows, columns), turn)
             layers.append(
                 ProductLayer(f"{turn} {x.dtype} {rows} x {depth} x {columns}", x,
                              (Step(MatMul(11, 0), (w,)), *steps), zero))
+    for turn, (rows, depth, columns) in enumerate(sizes[3:7]):
+        x, w = draw.tensor(np.int8, rows, depth), draw.tensor(np.int8, depth, columns)
+        zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))
+        steps = draw.sums(columns, (rows, columns), turn)
+        layers.append(ProductLayer(f"sums {rows} x {depth} x {columns}", x,
+                                   (Step(MatMul(11, 0), (w,)), *steps), zero))
     return layers
 
 
