@@ -69,8 +69,8 @@ def integer_convolutions() -> list[Layer]:
         window, rule = windows[turn % 5], RULES[turn % 4]
         wide = np.dtype(x_kind).itemsize == 2
         rule = "wide" if w_kind is np.int16 else "single" if rule == "wide" and not wide else rule
-        zero = int(draw.rng.integers(
-            -9, 9)) + (32768 if x_kind is np.uint16 else 0) if x_kind is not np.int16 else 0
+        middle = {np.uint16: 32768, np.uint8: 128}.get(x_kind, 0)
+        zero = int(draw.rng.integers(-9, 9)) + middle if x_kind is not np.int16 else 0
         zero = 32768 if turn % 12 == 1 else zero
         w = draw.tensor(w_kind, outs, *kernel, ins)
         node = Convolution(**window, x_zero_point=zero, w_zero_point=130 if w_kind is np.uint8 else 0)
