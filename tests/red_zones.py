@@ -25,7 +25,7 @@ from aot_model.memory import Block, MemoryPlan, Overlap, Pool, View, plan
 from aot_model.ops.registry import load_all
 from aot_model.pipeline import Compiled, Request, compile_graph, compile_model
 from aot_model.targets.registry import parse_target
-from batch import Case, Generated, Outcome
+from batch import Case, Generated, Outcome, helpers_by_text, helpers_in
 
 ZONE = 64
 GARBAGE = (0xFF, 0x5A)
@@ -86,7 +86,7 @@ def compiled_apart(case: Case, path: Path, name: str, target: str) -> Compiled:
                       Options(workspace="caller", metadata="none"),
                       constants=case.constants,
                       bounds=case.bounds)
-    with spaced_plans():
+    with spaced_plans(), helpers_by_text():
         if callable(case.model):
             load_all()
             return compile_graph(request, Model(case.model(), (), ""), parse_target(target, case.options))
@@ -114,7 +114,8 @@ def generate_guarded(folder: Path,
         return Outcome("same")
     outputs = tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
     source = re.sub(r"^#if [^\n]*\n#error [^\n]*\n#endif$", "", texts[f"{view.name}.c"], flags=re.MULTILINE)
-    return Generated(view.name, source, texts[f"{view.name}.h"], _driver(view), tuple(view.helpers), outputs)
+    return Generated(view.name, source, texts[f"{view.name}.h"], _driver(view), helpers_in(source, view),
+                     outputs)
 
 
 def _driver(view: ModelView) -> str:
