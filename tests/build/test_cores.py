@@ -36,7 +36,8 @@ def bazel() -> str:
 
 
 def scons() -> str:
-    return "".join(f'    "{c.name}": ("{" ".join(c.flags)}", "{c.machine}", "{c.script}"),\n' for c in CORES)
+    return "".join(f'    "{c.name}": ("{" ".join(c.flags)}",\n        "{c.machine}", "{c.script}"),\n'
+                   for c in CORES)
 
 
 GENERATED: Parts = {

@@ -230,6 +230,14 @@ def int8_convolutions() -> list[Layer]:
         steps = (Step(node, (w,)), *draw.sums(outs, (2, 9 - kernel[0], 10 - kernel[1], outs), turn))
         layers.append(
             Layer(f"{len(layers)} sums {list(w.shape)} {group}", draw.tensor(np.int8, *shape), steps))
+    # weights of uint8 beyond int8, whose zero point is 0; a zero point that the input cannot have
+    add(np.int8, (1, 6, 7, 4), draw.tensor(np.uint8, 8, 3, 3, 4), pads=(1, 1, 1, 1))
+    add(np.int8, (1, 6, 7, 8), draw.tensor(np.uint8, 8, 3, 3, 1), group=8)
+    add(np.int8, (1, 1, 1, 32), draw.tensor(np.uint8, 12, 1, 1, 32))
+    w = draw.tensor(np.int8, 5, 3, 3, 4)
+    below = Convolution(x_zero_point=-7, pads=(1, 1, 1, 1))
+    steps = (Step(below, (w,)), *draw.requantised(36, 5, np.uint8, 0))
+    layers.append(Layer("zero point below the type", draw.tensor(np.uint8, 1, 5, 6, 4), steps))
     return layers
 
 
@@ -252,6 +260,12 @@ def int8_products() -> list[Layer]:
         steps = draw.sums(columns, (rows, columns), turn)
         layers.append(ProductLayer(f"sums {rows} x {depth} x {columns}", x,
                                    (Step(MatMul(11, 0), (w,)), *steps), zero))
+    for rows, depth, columns in ((1, 40, 12), (4, 24, 8)):  # weights of uint8 beyond int8
+        x, w = draw.tensor(np.int8, rows, depth), draw.tensor(np.uint8, depth, columns)
+        zero = Step(Convolution((1,), (0, 0), (1,), x_zero_point=11), (w.T.reshape(columns, 1, depth),))
+        layers.append(ProductLayer(f"uint8 weights {rows} x {depth} x {columns}", x,
+                                   (Step(MatMul(11, 0), (w,)), *draw.requantised(depth, columns, np.int8, 0)),
+                                   zero))
     return layers
 
 

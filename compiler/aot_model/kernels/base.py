@@ -48,6 +48,12 @@ class ConvShape:
         return (self.in_h * self.in_w * self.in_c, self.in_w * self.in_c, self.in_c, 1)
 
     @property
+    def keeps_size(self) -> bool:
+        """Whether images of results are as large as those of the input. A phase of a transposed convolution
+        may compute fewer pixels than there are."""
+        return (self.in_h, self.in_w) == (self.out_h, self.out_w)
+
+    @property
     def macs(self) -> int:
         taps = self.kernel_h * self.kernel_w * (self.in_c // self.groups)
         return self.batch * self.out_h * self.out_w * self.out_c * taps

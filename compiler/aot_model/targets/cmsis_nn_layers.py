@@ -43,6 +43,8 @@ def integer(match: Match, head: str) -> Integer | str:
     w = match.node(head).input(1)
     if w is not None and w.dtype in NIBBLES:
         return "weights of 4 bits, which would be widened"
+    if w is not None and w.dtype is not DType.INT8:
+        return f"weights of {w.dtype.label}; the library takes int8"
     return "weights with a zero point" if part.quant.weight_zero_point else part
 
 

@@ -80,6 +80,8 @@ def _layer(family: Family, x: Value, w: Value, op: Convolution | MatMul,
         return found
     if x.dtype not in NARROW:
         return "the activations are not integers of 8 or 16 bits"
+    if not x.dtype.limits[0] <= op.x_zero_point <= x.dtype.limits[1]:
+        return f"its zero point is none of {x.dtype.label}, with which padding could be filled"
     source, matrix = elements(x.dtype.label, op.x_zero_point), rows(found)
     limit = -int(np.iinfo(matrix.dtype).min)
     dots = Dots(family.dsp, matrix.shape[1], _largest(source) * limit, w_type=f"{matrix.dtype.name}_t")

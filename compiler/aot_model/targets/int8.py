@@ -89,6 +89,11 @@ class Family:
     """What the target's option `dot` must say for that."""
     accumulators: bool = False
     """Whether a tail may take the accumulators as they are, where no requantisation follows."""
+    int8_weights: bool = False
+    """Whether weights are packed as int8, so that uint8 ones beyond 127 go to plain C."""
+
+    def packs(self, weights: np.ndarray) -> bool:
+        return not self.int8_weights or weights.dtype.kind == "i" or int(weights.max(initial=0)) <= 127
 
 
 def _pool_c(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
@@ -137,7 +142,8 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, dep
              depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
              accumulators=True,
              sum_row=sum_dsp.row_kernel,
-             winograd=True)
+             winograd=True,
+             int8_weights=True)
 HELIUM = Family("Helium",
                 conv_mve.conv,
                 conv_mve.applicable,
@@ -147,6 +153,7 @@ HELIUM = Family("Helium",
                 fully_connected_mve.fully_connected,
                 fully_connected_mve.applicable,
                 sum_row=sum_mve.row_kernel,
+                int8_weights=True,
                 )
 
 
@@ -174,6 +181,8 @@ def integer_part(node: Node, chain: Chain) -> Integer | str:
         return "the weights are not constant integers of 8 or 4 bits"
     op = node.op
     assert isinstance(op, (Convolution, ConvolutionTranspose, MatMul))
+    if not x.dtype.limits[0] <= op.x_zero_point <= x.dtype.limits[1]:
+        return f"its zero point is none of {x.dtype.label}, with which padding could be filled"
     out, after, bias = node.outputs[0], 0, None
     channels = out.shape[-1] if out.shape else 1
     first = chain.nodes[0] if chain.nodes else None
@@ -381,6 +390,7 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
     """The call of a convolution; weights [out_c, kernel_h, kernel_w, in_c / groups]."""
     part = _part(site)
     size = f"{shape.kernel_h}x{shape.kernel_w}"
+    family = family if family.packs(weights) else PLAIN
     by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
     if shape.groups == shape.in_c > 1 and by_channel is not None:
         taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
@@ -421,11 +431,12 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         place: Place = pixel_coordinates(site.node.outputs[0])  # type: ignore[assignment]
         shape = ConvShape(1, 1, rows, k, 1, rows, n)
         weights = np.ascontiguousarray(w.data.T)
-        if rows == 1 and family.row is not None and family.row_fits(shape, part.quant):
-            _emit(family, site, part, "fully_connected", family.row, shape, weights, place)
+        chosen = family if family.packs(weights) else PLAIN
+        if rows == 1 and chosen.row is not None and chosen.row_fits(shape, part.quant):
+            _emit(chosen, site, part, "fully_connected", chosen.row, shape, weights, place)
         else:
-            writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
-            _emit(family,
+            writer = chosen.conv if chosen.conv_fits(shape, part.quant) else PLAIN.conv
+            _emit(chosen,
                   site,
                   part,
                   "fully_connected",

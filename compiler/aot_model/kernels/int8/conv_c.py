@@ -57,7 +57,8 @@ def conv(
     count = s.batch * s.out_h * s.out_w
     pixels = min(pixels, count)
     dense = s.strides == ConvShape(s.batch, s.in_h, s.in_w, s.in_c, s.out_h, s.out_w, s.out_c).strides
-    direct = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and not needs_assembly(s) and dense
+    pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and s.keeps_size
+    direct = pointwise and not needs_assembly(s) and dense
     flat = weights.reshape(oc, taps)
     offset = 8 if weights.dtype.kind == "i" else 0  # of a nibble from the weight
     channels = channels if per_out >= channels else 1

@@ -56,7 +56,7 @@ def conv(
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     assemble = needs_assembly(shape)
     flat = shape.kernel_h == shape.kernel_w == shape.stride_h == shape.stride_w == 1 and not assemble
-    flat = flat and shape.strides == replace(shape, x_strides=None).strides
+    flat = flat and shape.keeps_size and shape.strides == replace(shape, x_strides=None).strides
     patch = patch_layout(shape.kernel_h, shape.kernel_w * ic)
     ordered = np.where(patch.order >= 0, w[:, np.maximum(patch.order, 0)], 0)
 
