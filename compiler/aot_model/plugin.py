@@ -26,7 +26,7 @@ from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Blob, Claim, Offload, Source
 from aot_model.partition.region import Match, Region
 from aot_model.targets.builtin import BUILTIN
-from aot_model.targets.int8 import PLAIN as PLAIN_INT8
+from aot_model.targets.int8 import OUTSIDE as PLAIN_INT8
 from aot_model.targets.int8 import Family
 from aot_model.targets.int8 import kernels as int8_kernels
 

@@ -188,6 +188,11 @@ class DeformConv(Operator):
         expected = (x.shape[0], 2 * self.offset_group * w.shape[2] * w.shape[3], *out)
         if offset.shape != expected or w.shape[1] * self.group != x.shape[1]:
             raise OperatorError(f"offset {offset.type} and weights {w.type} do not fit {x.type}")
+        bias, mask = (inputs[k] if len(inputs) > k else None for k in (3, 4))
+        if bias is not None and bias.shape != (w.shape[0],):
+            raise OperatorError(f"bias {bias.type} is not one number for each of {w.shape[0]} channels")
+        if mask is not None and mask.shape != (expected[0], expected[1] // 2, *out):
+            raise OperatorError(f"mask {mask.type} does not fit offset {offset.type}")
         return [TensorType(x.dtype, (x.shape[0], w.shape[0], *out))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:

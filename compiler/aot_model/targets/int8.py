@@ -123,6 +123,8 @@ def _always(shape: ConvShape, quant: QuantSpec) -> bool:
 
 
 PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, accumulators=True)
+OUTSIDE = replace(PLAIN, accumulators=False, int8_weights=True)
+"""What families of plug-ins begin with: their kernels are given int8 weights and a requantisation."""
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
     "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,

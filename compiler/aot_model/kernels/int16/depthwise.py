@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.ir.admissible import ANYTHING
+from aot_model.ir.admissible import Range
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int16.dots import INT32
@@ -27,7 +27,9 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
     """
     channels = s.out_c
     own = "int32_t" if s.kernel_h * s.kernel_w * most <= INT32 else "int64_t"
-    constants = [Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=ANYTHING)]
+    largest = most >> 15  # of the weights, int8 or int16 before they were widened
+    fits = (Range(-largest, largest),)
+    constants = [Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=fits)]
     constants += finish.table() if finish is not None else ()
     n, sy, sx, _ = s.strides
     cast = "" if own == "int32_t" else "(int64_t)"
