@@ -16,7 +16,7 @@ from aot_model.cli.library_stack import disassembled, library_needs
 from aot_model.cli.stack import call_graph, depth, naked_functions
 from aot_model.errors import CompileError
 from corpus import MODELS, REASON
-from painted_stack import measure
+from painted_stack import MAIN, measure
 from qemu import BOARDS, available, build_and_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -242,6 +242,28 @@ int main(void)
 %s    return 0;
 }
 """  # noqa: E501
+
+
+INTERRUPTED = """#include <stdint.h>
+typedef struct { int none; } m_inputs, m_outputs;
+/* pends the interrupt of the clock, as a run of 2^24 ticks does */
+__attribute__((noipa)) static int32_t m_run(const m_inputs *in, m_outputs const *out)
+{
+    volatile float f = 1.0f;
+    *(volatile uint32_t *)0xE000ED04u = 1u << 26;
+    __asm__ volatile("dsb\\n isb" ::: "memory");
+    return in == 0 || out == 0 || f != 1.0f;
+}
+"""
+
+
+@pytest.mark.skipif(not available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
+def test_an_interrupt_is_no_part_of_a_run(tmp_path: Path) -> None:
+    """Its frame is on the stack of whom it interrupts: 104 bytes where that uses floats."""
+    (tmp_path / "m.h").write_text(INTERRUPTED)
+    (tmp_path / "main.c").write_text(MAIN.format(arrays="", ins="0", outs="0"))
+    printed = build_and_run(BOARDS["m4"], ["main.c"], tmp_path, ["-O2"])
+    assert (used := re.search(r"status 0 used (\d+)", printed)) and int(used[1]) <= 8, printed
 
 
 @pytest.mark.skipif(not available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
