@@ -9,9 +9,10 @@ import numpy as np
 from table import Draw, Layer, Step
 
 from aot_model.ir.types import DType
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
-from aot_model.ops.nn import Convolution, MatMul
-from aot_model.ops.quantised import Requantise
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.requantise import Requantise
 
 RULES = ("wide", "single", "even", "double")
 

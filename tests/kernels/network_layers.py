@@ -10,8 +10,10 @@ import numpy as np
 from table import WINDOWS, Draw, Layer, ProductLayer, Step
 
 from aot_model.ir.graph import Graph
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
-from aot_model.ops.nn import Convolution, MatMul, Pool
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.pool import Pool
 from batch import Case
 
 

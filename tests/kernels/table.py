@@ -15,10 +15,14 @@ import numpy as np
 
 from aot_model.ir.graph import Graph, Value
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.elementwise import op
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool
-from aot_model.ops.quantised import Lookup, QuantisedMul, QuantisedSum, Requantise, Rescale, Table
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.pool import Pool
+from aot_model.ops.quantised import QuantisedMul, QuantisedSum
+from aot_model.ops.quantised_tables import Lookup, Table
 from aot_model.ops.registry import OPERATORS, Build, Operator, load_all
+from aot_model.ops.requantise import Requantise, Rescale
 from batch import Case
 
 load_all()

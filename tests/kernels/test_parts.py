@@ -8,14 +8,15 @@ import re
 import numpy as np
 import pytest
 
+from aot_model.c.text import CText
 from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.segments import Segments
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.int8 import depthwise3x3_dsp, dot_mve
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.sum_mve import Affine, Rescaling, affine, sum_table
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
-from aot_model.ops.quantised import QuantisedSum, Rescale
+from aot_model.ops.quantised import QuantisedSum
+from aot_model.ops.requantise import Rescale
 
 DISTANCES = (0, 1, 4094, 4095, 4096, 4097, 65535, 65536, 65537, (1 << 17) + 1, (1 << 20) + 12345)
 

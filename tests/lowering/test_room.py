@@ -20,9 +20,9 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.lowering import room
 from aot_model.memory import Pool
-from aot_model.ops.nn import Convolution
-from aot_model.ops.quantised import Requantise
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.registry import Build, load_all
+from aot_model.ops.requantise import Requantise
 from aot_model.pipeline import Compiled, Request, compile_graph
 from aot_model.targets.registry import parse_target
 

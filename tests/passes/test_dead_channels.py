@@ -19,11 +19,13 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.lowering.lower import lower
 from aot_model.lowering.memory_plan import plan_memory
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
-from aot_model.ops.nn import Convolution, MatMul, Pool
-from aot_model.ops.quantised import Requantise
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.pool import Pool
 from aot_model.ops.ranges import channel_ranges
 from aot_model.ops.registry import Build, load_all
+from aot_model.ops.requantise import Requantise
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.targets.registry import parse_target
 

@@ -12,8 +12,8 @@ import pytest
 from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.movement import Pad
-from aot_model.ops.nn import Convolution
 from aot_model.ops.registry import Build
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.explain import reasons

@@ -13,8 +13,9 @@ from test_passes import keeps_meaning, kinds, real, value
 from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Operator
 from aot_model.ir.values import Value, constant
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.elementwise import op
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.registry import Build
 from aot_model.passes.fuse_affine import fuse_affine
 

@@ -15,9 +15,10 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
-from aot_model.ops.nn import Convolution, MatMul
 from aot_model.ops.registry import OPERATORS, Build, load_all, required
 from aot_model.ops.views import ReshapeTo
 from aot_model.passes.expand import expand

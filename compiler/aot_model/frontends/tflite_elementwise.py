@@ -26,9 +26,10 @@ from aot_model.ops.activation import Elu, Gelu, LeakyRelu, LibmGelu
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Mod
 from aot_model.ops.interpolated import InterpolatedLookup
-from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum, SigmoidInt16, Table, lookup
+from aot_model.ops.quantised import QuantisedMul, QuantisedPRelu, QuantisedSum
 from aot_model.ops.quantised_div import QuantisedDiv
 from aot_model.ops.quantised_linear import DequantizeLinear, Quantise
+from aot_model.ops.quantised_tables import SigmoidInt16, Table, lookup
 
 f32 = np.float32
 

@@ -15,10 +15,11 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.blocks import block_rows
 from aot_model.ops.conversion import Cast
-from aot_model.ops.indexing import GatherElements, GatherND, ScatterND
+from aot_model.ops.indexing import GatherElements, GatherND
 from aot_model.ops.movement import Expand, Gather
 from aot_model.ops.ordering import TopK
 from aot_model.ops.registry import OPERATORS, normal_axis
+from aot_model.ops.scatter import ScatterND
 from aot_model.ops.slices import UpdateAt
 
 _INDICES = (DType.INT32, DType.INT64)

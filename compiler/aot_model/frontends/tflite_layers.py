@@ -16,9 +16,12 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.channels_first import resolved_pads
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool, accumulator
-from aot_model.ops.quantised import RequantiseFloat
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.pool import Pool
+from aot_model.ops.products import accumulator
 from aot_model.ops.quantised_linear import DequantizeLinear
+from aot_model.ops.requantise import RequantiseFloat
 
 _PADDING = {0: "SAME_UPPER", 1: "VALID"}
 

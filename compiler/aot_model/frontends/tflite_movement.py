@@ -15,7 +15,7 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.movement import Concat, Expand, Gather, Pad, Slice, Split, Tile
-from aot_model.ops.quantised import lookup
+from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import broadcast, normal_axis
 
 

@@ -13,11 +13,11 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
-from aot_model.ops.quantised import Requantise
 from aot_model.ops.quantised_linear import Quantise
 from aot_model.ops.quantised_softmax import QuantisedLogSoftmax, QuantisedSoftmax
 from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import OPERATORS, normal_axis
+from aot_model.ops.requantise import Requantise
 from aot_model.ops.softmax_int16 import L2Normalise, SoftmaxInt16
 
 _REDUCTIONS = {

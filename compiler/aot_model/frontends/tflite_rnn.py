@@ -9,8 +9,8 @@ from aot_model.frontends.tflite_recurrent import lstm_layer
 from aot_model.frontends.tflite_site import ACTIVATIONS, Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat
-from aot_model.ops.nn import MatMul
 from aot_model.ops.recurrent import RNN
 
 _FUNCTIONS: dict[str, tuple[str, float]] = {

@@ -12,17 +12,10 @@ from aot_model.frontends.tflite_site import Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.ops.audio_features import (
-    AutoScale,
-    FilterBank,
-    FilterBankLog,
-    FilterBankSquareRoot,
-    GainControl,
-    ScaledWindow,
-    SpectrumEnergy,
-)
+from aot_model.ops.audio_features import AutoScale, ScaledWindow, SpectrumEnergy
 from aot_model.ops.audio_fourier import InverseRealFourier, RealFourier
 from aot_model.ops.audio_streams import Framer, OverlapAdd, SpectralSubtraction, Stacker
+from aot_model.ops.filter_bank import FilterBank, FilterBankLog, FilterBankSquareRoot, GainControl
 from aot_model.ops.movement import Concat
 
 

@@ -23,8 +23,8 @@ from aot_model.ir.types import DType, Quantisation
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
-from aot_model.ops.quantised import Requantise, Rescale
 from aot_model.ops.registry import Build
+from aot_model.ops.requantise import Requantise, Rescale
 from aot_model.ops.views import ReshapeTo
 from aot_model.passes.fold_constants import folded
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.text import CText
 from aot_model.ir.types import DType
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
-from aot_model.kernels.float32.text import CText
 
 Activation = Callable[[str], str]
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.arithmetic.exact_fourier import FixedPoint
+from aot_model.c.text import CText, block
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.fourier import MAX_LENGTH, Fourier, factors
 from aot_model.kernels.site import Site
-from aot_model.ops.indexing import block
 from aot_model.ops.registry import operator, required
 
 

@@ -1,5 +1,5 @@
-"""ONNX convolution and pooling, channels first: they expand into the operators of nn.py between two
-transposes.
+"""ONNX convolution and pooling, channels first: they expand into the operators of convolution.py and pool.py
+between two transposes.
 
 Source: ONNX operator specification.
 """
@@ -14,9 +14,10 @@ import numpy as np
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
+from aot_model.ops.pool import Pool
 from aot_model.ops.registry import Build, operator, required
 from aot_model.ops.views import ReshapeTo
 

@@ -11,8 +11,8 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat, Gather, Slice, Transpose
-from aot_model.ops.nn import MatMul
 from aot_model.ops.normalisation import Softmax, scalar
 from aot_model.ops.registry import OPERATORS, Build, axis_of
 from aot_model.ops.views import ReshapeTo

@@ -1,5 +1,5 @@
-"""Operators whose number of results depends on data: NonZero, Compress, Unique, NonMaxSuppression, ranges of
-numbers.
+"""Operators whose number of results depends on data: NonZero, Compress, ranges of numbers. Files of their own
+have Unique and NonMaxSuppression.
 
 The memory of such a result is that of its upper bound; the elements lie dense at its front in the actual
 shape, which is a result of its own (int32, one element for each axis), and zeros behind them. Nothing is
@@ -15,14 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from aot_model.c.text import CText, block
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
-from aot_model.kernels.base import Scratch
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.site import Site
-from aot_model.ops.indexing import block
 from aot_model.ops.registry import normal_axis, operator, required
 
 
@@ -182,222 +180,6 @@ class Compress(Operator):
                                                                       (x.astype(np.int64), ~c, {"axis": 0}),
                                                                       (x, c & False, {})]
         return [Sample((a, b), more) for a, b, more in picks]
-
-
-@operator("NonMaxSuppression", stores_itself=True)
-class NonMaxSuppression(Operator):
-    """The best boxes of each class that do not overlap a better one: rows (batch, class, box)."""
-
-    center_point_box: int = 0
-
-    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
-        return {0: 0}
-
-    def _most(self, inputs: Inputs) -> int:
-        """Boxes of one class that can be chosen."""
-        limit = inputs[2] if len(inputs) > 2 else None
-        spatial = required(inputs).shape[1]
-        if limit is None:
-            return 0
-        return spatial if limit.data is None else max(min(int(limit.data.reshape(-1)[0]), spatial), 0)
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        boxes, scores = required(inputs, 0), required(inputs, 1)
-        if boxes.type.rank != 3 or boxes.shape[
-                2] != 4 or scores.type.rank != 3 or scores.shape[::2] != boxes.shape[:2]:
-            raise OperatorError(f"scores {scores.type} do not fit boxes {boxes.type}")
-        return [
-            TensorType(DType.INT64, (scores.shape[0] * scores.shape[1] * self._most(inputs), 3)),
-            shape_type(2)
-        ]
-
-    def lower(self, site: Site) -> None:
-        boxes, scores = site.input(0), site.input(1)
-        batches, classes, spatial = scores.shape
-        most = self._most(site.node.inputs)
-        given = {name: site.node.input(k) for k, name in ((2, "limit"), (3, "overlap"), (4, "least"))}
-        present = {n: v for n, v in given.items() if v is not None}
-        text = CText()
-        text.line("int32_t count = 0;")
-        text.line(
-            f"const int64_t most = {f'limit[0] < {most} ? limit[0] : {most}' if 'limit' in present else '0'};"
-        )
-        text.line(f"const float threshold = {'overlap[0]' if 'overlap' in present else '0.0f'};")
-        with text.loop("b", str(batches)), text.loop("c", str(classes)):
-            text.line(f"const float *const score = scores + (b * {classes} + c) * {spatial};")
-            text.line(f"const float *const box = boxes + b * {spatial * 4};")
-            with text.loop("i", str(spatial)):
-                text.line(f"gone[i] = {'!(score[i] > least[0])' if 'least' in present else 'false'};")
-            with text.block("for (int64_t taken = 0; taken < most; taken++)"):
-                text.line("int32_t best = -1;")
-                with text.loop(
-                        "i",
-                        str(spatial)), text.block("if (!gone[i] && (best < 0 || score[i] > score[best]))"):
-                    text.line("best = i;")
-                with text.block("if (best < 0)"):
-                    text.line("break;")
-                for k, v in enumerate(("b", "c", "best")):
-                    text.line(f"y[count * 3 + {k}] = {v};")
-                text.line("++count;")
-                text.line("gone[best] = true;")
-                with text.loop("i", str(spatial)), text.block(
-                        "if (!gone[i] && nms_overlap(box + best * 4, box + i * 4) > threshold)"):
-                    text.line("gone[i] = true;")
-        clear_rest(text, "y", site.node.outputs[0], "count", 3)
-        shapes = put_shape(text, site, 1, ["count", "3"])
-        arguments = [
-            Argument("boxes", boxes),
-            Argument("scores", scores), *(Argument(n, v) for n, v in present.items())
-        ]
-        arguments += [
-            Argument("gone", Scratch("gone", max(spatial, 1), 1, "bool")),
-            written("y", site.node.outputs[0]), *shapes
-        ]
-        helper = _CENTRE_OVERLAP if self.center_point_box else _CORNER_OVERLAP
-        site.call("nms",
-                  block(text),
-                  arguments,
-                  helpers=(helper + _OVERLAP,),
-                  includes={"math.h", "string.h"})
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        rng = np.random.default_rng(9)
-        low, size = rng.uniform(0, 6, (2, 8, 2)), rng.uniform(1, 5, (2, 8, 2))
-        boxes, scores = np.concatenate([low, low + size], 2).astype(np.float32), np.asarray(
-            rng.permutation(48).reshape(2, 3, 8) / 48, np.float32)
-        limit, overlap, least = np.asarray([3], np.int64), np.asarray([0.2],
-                                                                      np.float32), np.asarray([0.3],
-                                                                                              np.float32)
-        centred = np.concatenate([low + size / 2, size], 2).astype(np.float32)
-        upside = boxes[..., [2, 3, 0, 1]]
-        return [
-            Sample((boxes, scores, limit)),
-            Sample((boxes, scores, limit, overlap)),
-            Sample((boxes, scores, limit, overlap, least), constants=frozenset({2, 3, 4})),
-            Sample((centred, scores, limit, overlap, least), {"center_point_box": 1}, frozenset({2})),
-            Sample((upside, scores, limit, overlap)),
-            Sample((boxes, scores))
-        ]
-
-
-_CORNER_OVERLAP = """\
-/* Intersection over union of two boxes given by two opposite corners (y, x). */
-static inline float nms_overlap(const float *p, const float *q)
-{
-    const float py0 = fminf(p[0], p[2]), px0 = fminf(p[1], p[3]), py1 = fmaxf(p[0], p[2]), px1 = fmaxf(p[1], p[3]);
-    const float qy0 = fminf(q[0], q[2]), qx0 = fminf(q[1], q[3]), qy1 = fmaxf(q[0], q[2]), qx1 = fmaxf(q[1], q[3]);
-"""  # noqa: E501
-_CENTRE_OVERLAP = """\
-/* Intersection over union of two boxes given by centre and size (x, y, width, height). */
-static inline float nms_overlap(const float *p, const float *q)
-{
-    const float px0 = p[0] - p[2] * 0.5f, px1 = p[0] + p[2] * 0.5f, py0 = p[1] - p[3] * 0.5f, py1 = p[1] + p[3] * 0.5f;
-    const float qx0 = q[0] - q[2] * 0.5f, qx1 = q[0] + q[2] * 0.5f, qy0 = q[1] - q[3] * 0.5f, qy1 = q[1] + q[3] * 0.5f;
-"""  # noqa: E501
-_OVERLAP = """\
-    const float height = fminf(py1, qy1) - fmaxf(py0, qy0);
-    const float width = fminf(px1, qx1) - fmaxf(px0, qx0);
-    const float both = (height > 0.0f && width > 0.0f) ? height * width : 0.0f;
-    const float all = (py1 - py0) * (px1 - px0) + (qy1 - qy0) * (qx1 - qx0) - both;
-    return all > 0.0f ? both / all : 0.0f;
-}"""
-
-
-def _order(dtype: DType) -> str:
-    """C: below, at or above 0 as v comes before, with or after w. NaN is the last, and one value."""
-    if dtype.is_string:
-        return f"aot_model_string_order(v.text, w.text, {dtype.size})"
-    if dtype.is_float:
-        return "(v > w || (v != v && w == w)) - (v < w || (v == v && w != w))"
-    return "(v > w) - (v < w)"
-
-
-@operator("Unique", stores_itself=True, strings=True)
-class Unique(Operator):
-    """Different elements (slices along an axis), where each was first, which one each is, how many of each.
-    """
-
-    axis: int | None = None
-    sorted: int = 1
-
-    def sized_by_data(self, inputs: Inputs) -> dict[int, int]:
-        return {0: 0 if self.axis is None else normal_axis(self.axis, required(inputs).type.rank), 1: 0, 3: 0}
-
-    def _split(self, x: Value) -> tuple[int, int, int]:
-        if self.axis is None:
-            return 1, x.type.elements, 1
-        a = normal_axis(self.axis, x.type.rank)
-        return math.prod(x.shape[:a]), x.shape[a], math.prod(x.shape[a + 1 :])
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        n = self._split(x)[1]
-        y = TensorType(x.dtype, (n,) if self.axis is None else x.shape)
-        row = TensorType(DType.INT64, (n,))
-        return [y, row, row, row, shape_type(y.rank), shape_type(1), shape_type(1)]
-
-    def lower(self, site: Site) -> None:
-        x = site.input(0)
-        outer, n, inner = self._split(x)
-        y, first, inverse, counts = (site.wanted(k) for k in range(4))
-        size, row = outer * inner, max(inner, 1)
-        text = CText()
-        text.line("int32_t count = 0;")
-        with text.loop("i", str(n)):
-            text.line("int32_t place = 0;")
-            text.line("int32_t order = 1;")
-            with text.block("for (; place < count; place++)"):
-                text.line("order = 0;")
-                with text.block(f"for (int32_t e = 0; e < {size} && order == 0; e++)"):
-                    text.line(f"const {x.dtype.c_type} v = x[(e / {row} * {n} + i) * {row} + e % {row}];")
-                    text.line(
-                        f"const {x.dtype.c_type} w = x[(e / {row} * {n} + found[place]) * {row} + e % {row}];"
-                    )
-                    text.line(f"order = {_order(x.dtype)};")
-                with text.block("if (order <= 0)" if self.sorted else "if (order == 0)"):
-                    text.line("break;")
-            with text.block("if (place == count || order != 0)"):
-                with text.block("for (int32_t k = count; k > place; --k)"):
-                    text.line("found[k] = found[k - 1];")
-                    text.line("many[k] = many[k - 1];")
-                with text.loop("k", "i"):
-                    text.line("which[k] += which[k] >= place ? 1 : 0;")
-                text.line("found[place] = i;")
-                text.line("many[place] = 0;")
-                text.line("++count;")
-            text.line("++many[place];")
-            text.line("which[i] = place;")
-        if y is not None:
-            with text.loop("o", str(outer)), text.loop("k", "count"), text.loop("j", str(inner)):
-                text.line(f"y[(o * count + k) * {inner} + j] = x[(o * {n} + found[k]) * {inner} + j];")
-            clear_rest(text, "y", y, "count", size)
-        for value, name, source, limit in ((first, "first", "found", "count"), (inverse, "inverse", "which",
-                                                                                str(n)), (counts, "counts",
-                                                                                          "many", "count")):
-            if value is not None:
-                with text.loop("k", limit):
-                    text.line(f"{name}[k] = {source}[k];")
-                if limit == "count":
-                    clear_rest(text, name, value, "count", 1)
-        a = 0 if self.axis is None else normal_axis(self.axis, x.type.rank)
-        rank = 1 if self.axis is None else x.type.rank
-        shapes = put_shape(text, site, 4, ["count" if d == a else str(x.shape[d]) for d in range(rank)])
-        shapes += put_shape(text, site, 5, ["count"]) + put_shape(text, site, 6, ["count"])
-        scratch = [Argument(s, Scratch(s, max(4 * n, 4), 4, "int32_t")) for s in ("found", "many", "which")]
-        results = [
-            written(name, v)
-            for name, v in (("y", y), ("first", first), ("inverse", inverse), ("counts", counts))
-            if v is not None
-        ]
-        includes = {"string.h"} | ({"aot_model/strings.h"} if x.dtype.is_string else set())
-        site.call("unique", block(text), [Argument("x", x), *scratch, *results, *shapes], includes=includes)
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        x = np.asarray([[2, 1, 1, 3], [2, 1, 1, 3], [0, 5, 5, 3]], np.float32)
-        cases: list[dict[str, Any]] = [{}, {"sorted": 0}, {"axis": 0}, {"axis": 1}, {"axis": -1, "sorted": 0}]
-        return [Sample((x,), c, outputs=4) for c in cases] + [Sample((x.astype(np.int64),), outputs=1)]
 
 
 @operator("RangeUpTo", domain="aot", stores_itself=True)

@@ -14,8 +14,8 @@ from aot_model.arithmetic import exact
 from aot_model.ir.expr import Expr, Index, call, cast, const, select
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.quantised import saturated, widened
 from aot_model.ops.registry import operator, required
+from aot_model.ops.requantise import saturated, widened
 
 
 @operator("ExactQuotient", domain="aot", elementwise=True)

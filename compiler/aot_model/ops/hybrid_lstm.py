@@ -13,13 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from aot_model.c.expr import float_literal
+from aot_model.c.text import CText, block
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.site import Site
-from aot_model.ops.indexing import block
 from aot_model.ops.registry import operator, required
 
 Floats = tuple[float, ...]

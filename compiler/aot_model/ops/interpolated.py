@@ -7,7 +7,7 @@ import numpy as np
 from aot_model.ir.expr import Expr, Index, cast
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.quantised import Table
+from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import operator, required
 from aot_model.ops.softmax_int16 import interpolated
 

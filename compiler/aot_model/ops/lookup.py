@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from aot_model.c.text import CText, block
 from aot_model.ir.admissible import ANYTHING
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.strings import encoded
@@ -19,10 +20,9 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.site import Site
 from aot_model.ops.conversion import Cast
-from aot_model.ops.indexing import OneHot, block
+from aot_model.ops.indexing import OneHot
 from aot_model.ops.movement import Gather
 from aot_model.ops.registry import Build, operator, required
 from aot_model.ops.strings import HEADER, packed_words, possible, texts

@@ -11,33 +11,32 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
-from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.values import Value
 from aot_model.ops.activation import LeakyRelu
-from aot_model.ops.channels_first import AveragePool, GlobalAveragePool, channels_first, channels_last
+from aot_model.ops.channels_first import channels_first, channels_last
 from aot_model.ops.composition import present
 from aot_model.ops.elementwise import Where, op
 from aot_model.ops.movement import Concat
-from aot_model.ops.normalisation import Gemm, Softmax, reduction
+from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.quantised_onnx import AsQdq, QLinearConv, dequantised, integer_bias, quantised
 from aot_model.ops.registry import OPERATORS, Build, operator, required
-from aot_model.ops.views import Squeeze
 
 Ints = tuple[int, ...]
+I8 = np.int8
 
 
-def _parameters(scale: float, zero: int, dtype: type[np.integer] = np.uint8) -> tuple[np.ndarray, np.ndarray]:
+def scale_zero(scale: float, zero: int, dtype: type[np.integer] = np.uint8) -> tuple[np.ndarray, np.ndarray]:
     """A scale and a zero point, for samples."""
     return np.asarray(scale, np.float32), np.asarray(zero, dtype)
 
 
-def _draw(seed: int, *shape: int, dtype: type[np.integer] = np.uint8) -> np.ndarray:
+def draw(seed: int, *shape: int, dtype: type[np.integer] = np.uint8) -> np.ndarray:
+    """Random numbers of all that the type has, for samples."""
     limits = np.iinfo(dtype)
     return np.asarray(np.random.default_rng(seed).integers(limits.min, limits.max + 1, shape), dtype=dtype)
 
-
-_I8 = np.int8
 
 @operator("QGemm", domain="com.microsoft")
 class QGemm(AsQdq):
@@ -57,9 +56,9 @@ class QGemm(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, w, bias = _draw(1, 3, 5), _draw(2, 5, 4, dtype=_I8), np.asarray([100, -2000, 0, 700], np.int32)
-        a, b, y = _parameters(0.02, 120), _parameters(0.01, 0, _I8), _parameters(0.05, 110)
-        each = np.asarray([0.01, 0.02, 0.005, 0.03], np.float32), np.zeros(4, _I8)
+        x, w, bias = draw(1, 3, 5), draw(2, 5, 4, dtype=I8), np.asarray([100, -2000, 0, 700], np.int32)
+        a, b, y = scale_zero(0.02, 120), scale_zero(0.01, 0, I8), scale_zero(0.05, 110)
+        each = np.asarray([0.01, 0.02, 0.005, 0.03], np.float32), np.zeros(4, I8)
         constants = frozenset(range(1, 9))
         return [
             Sample((x, *a, w, *b, bias, *y), {}, constants),
@@ -83,15 +82,15 @@ class _Pair(AsQdq):
     @classmethod
     def samples(cls) -> list[Sample]:
         constants = frozenset({1, 2, 4, 5, 6, 7})
-        signed = (_draw(3, 2, 7, dtype=_I8), *_parameters(0.05, -7, _I8), _draw(4, 7, dtype=_I8),
-                  *_parameters(0.02, 11, _I8), *_parameters(0.06, 3, _I8))
-        unsigned = (_draw(1, 2, 3, 4), *_parameters(0.031, 120), _draw(2, 2, 3, 4), *_parameters(0.017, 99),
-                    *_parameters(0.043, 128))
+        signed = (draw(3, 2, 7, dtype=I8), *scale_zero(0.05, -7, I8), draw(4, 7, dtype=I8),
+                  *scale_zero(0.02, 11, I8), *scale_zero(0.06, 3, I8))
+        unsigned = (draw(1, 2, 3, 4), *scale_zero(0.031, 120), draw(2, 2, 3, 4), *scale_zero(0.017, 99),
+                    *scale_zero(0.043, 128))
         return [
             Sample(unsigned, {}, constants),
             Sample(signed, {}, constants),
             Sample(signed, {}, constants | {3}),
-            Sample((*unsigned[:3], _draw(2, 1), *unsigned[4:]), {}, constants)
+            Sample((*unsigned[:3], draw(2, 1), *unsigned[4:]), {}, constants)
         ]
 
 
@@ -121,10 +120,10 @@ class _One(AsQdq):
     @classmethod
     def samples(cls) -> list[Sample]:
         every, constants = np.arange(256, dtype=np.uint8), frozenset({1, 2, 3, 4})
-        signed = (np.arange(-128, 128, dtype=np.int8).reshape(2, 128), *_parameters(0.07, -5, _I8),
-                  *_parameters(0.05, -20, _I8))
+        signed = (np.arange(-128, 128, dtype=I8).reshape(2, 128), *scale_zero(0.07, -5, I8),
+                  *scale_zero(0.05, -20, I8))
         return [
-            Sample((every, *_parameters(0.05, 128), *_parameters(1 / 256, 0)), {}, constants),
+            Sample((every, *scale_zero(0.05, 128), *scale_zero(1 / 256, 0)), {}, constants),
             Sample(signed, {}, constants)
         ]
 
@@ -162,12 +161,12 @@ class QLinearSoftmax(_One):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        inputs, constants = (_draw(1, 3, 2, 8), *_parameters(0.05, 128),
-                             *_parameters(1 / 256, 0)), frozenset({1, 2, 3, 4})
+        inputs, constants = (draw(1, 3, 2, 8), *scale_zero(0.05, 128),
+                             *scale_zero(1 / 256, 0)), frozenset({1, 2, 3, 4})
         cases: list[dict[str, Any]] = [{"axis": -1, "opset": 13}, {"axis": 1, "opset": 13},
                                        {"axis": 2, "opset": 11}, {"axis": 1, "opset": 11}]
-        signed = (_draw(2, 4, 10, dtype=_I8), *_parameters(0.1, 3, _I8), *_parameters(1 / 256, -128, _I8))
-        odd = (_draw(3, 4, 6), *_parameters(0.03, 120), *_parameters(0.00373, 0))  # 268.1 steps
+        signed = (draw(2, 4, 10, dtype=I8), *scale_zero(0.1, 3, I8), *scale_zero(1 / 256, -128, I8))
+        odd = (draw(3, 4, 6), *scale_zero(0.03, 120), *scale_zero(0.00373, 0))  # 268.1 steps
         return [
             *(Sample(inputs, c, constants) for c in cases),
             *(Sample(s, {"axis": -1, "opset": 13}, constants) for s in (signed, odd))
@@ -193,68 +192,6 @@ def _flattened_softmax(axis: int) -> Any:
     return OPERATORS["", "SoftmaxFlattened"](axis=axis)  # type: ignore[call-arg]
 
 
-class _ChannelsLast(AsQdq):
-    """Pooling, of channels last where the attribute says so."""
-
-    channels_last: int
-
-    def pool(self) -> Operator:
-        raise NotImplementedError
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = dequantised(build, inputs, 0)
-        y = build(self.pool(), channels_first(build, x) if self.channels_last else x)
-        return [quantised(build, channels_last(build, y) if self.channels_last else y, inputs, 3)]
-
-
-@operator("QLinearGlobalAveragePool", domain="com.microsoft")
-class QLinearGlobalAveragePool(_ChannelsLast):
-    """Mean over all spatial positions."""
-
-    channels_last: int = 0
-
-    def pool(self) -> Operator:
-        return GlobalAveragePool()
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        x, last, scales, constants = _draw(1, 1, 3, 5,
-                                           4), _draw(2, 1, 5, 4,
-                                                     8), (*_parameters(0.0513, 128),
-                                                          *_parameters(0.0307, 120)), frozenset({1, 2, 3, 4})
-        return [Sample((x, *scales), {}, constants), Sample((last, *scales), {"channels_last": 1}, constants)]
-
-
-@operator("QLinearAveragePool", domain="com.microsoft")
-class QLinearAveragePool(_ChannelsLast):
-    """Mean over windows."""
-
-    auto_pad: str = "NOTSET"
-    ceil_mode: int = 0
-    channels_last: int = 0
-    count_include_pad: int = 0
-    kernel_shape: Ints = ()
-    pads: Ints | None = None
-    strides: Ints | None = None
-
-    def pool(self) -> Operator:
-        return AveragePool(self.kernel_shape, self.auto_pad, self.ceil_mode, self.count_include_pad, None,
-                           self.pads, self.strides)
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        x, scales, constants = _draw(1, 1, 3, 6, 5), (*_parameters(0.0513, 128),
-                                                      *_parameters(0.0307, 120)), frozenset({1, 2, 3, 4})
-        cases: list[dict[str, Any]] = [{"strides": (2, 2)}, {"pads": (1, 0, 0, 1)},
-                                       {"pads": (1, 1, 1, 1), "count_include_pad": 1}, {"channels_last": 1},
-                                       {"ceil_mode": 1, "strides": (2, 2)}]
-        signed = (_draw(1, 1, 3, 6, 5, dtype=_I8), *_parameters(0.0513, 3, _I8), *_parameters(0.0409, 3, _I8))
-        return [
-            *(Sample((x, *scales), {"kernel_shape": (3, 2), **c}, constants) for c in cases),
-            Sample(signed, {"kernel_shape": (2, 2)}, constants)
-        ]
-
-
 @operator("QLinearConcat", domain="com.microsoft")
 class QLinearConcat(AsQdq):
     """Inputs: y's scale and zero point, then value, scale and zero point of each piece."""
@@ -269,8 +206,8 @@ class QLinearConcat(AsQdq):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        y, a, b = _parameters(0.05, 128), _parameters(0.05, 128), _parameters(0.07, 90)
-        pieces = (_draw(1, 2, 3), *a, _draw(2, 2, 4), *b, _draw(3, 2, 1), *_parameters(0.01, 0))
+        y, a, b = scale_zero(0.05, 128), scale_zero(0.05, 128), scale_zero(0.07, 90)
+        pieces = (draw(1, 2, 3), *a, draw(2, 2, 4), *b, draw(3, 2, 1), *scale_zero(0.01, 0))
         parameters = frozenset({0, 1, 3, 4, 6, 7, 9, 10})
         return [
             Sample((*y, *pieces), {"axis": 1}, parameters),
@@ -289,40 +226,11 @@ class QLinearWhere(AsQdq):
     @classmethod
     def samples(cls) -> list[Sample]:
         condition = np.asarray([[True], [False], [True]])
-        inputs = (condition, _draw(1, 3, 4), *_parameters(0.05, 128), _draw(2, 4), *_parameters(0.03, 99),
-                  *_parameters(0.06, 120))
+        inputs = (condition, draw(1, 3, 4), *scale_zero(0.05, 128), draw(2, 4), *scale_zero(0.03, 99),
+                  *scale_zero(0.06, 120))
         return [
             Sample(inputs, {}, frozenset({2, 3, 5, 6, 7, 8})),
             Sample(inputs, {}, frozenset({2, 3, 4, 5, 6, 7, 8}))
-        ]
-
-
-@operator("QLinearReduceMean", domain="com.microsoft")
-class QLinearReduceMean(AsQdq):
-    """Mean over axes. Inputs: x, scale, zero point, the result's scale and zero point."""
-
-    axes: Ints
-    keepdims: int
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = dequantised(build, inputs, 0)
-        y = quantised(build, reduction("ReduceMean", build, x, self.axes), inputs, 3)
-        return [y if self.keepdims else build(Squeeze(), y, build.constant(np.asarray(self.axes, np.int64)))]
-
-    def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        x, scale, zero, to, point = (np.asarray(v, np.float64) for v in arrays)
-        mean = ((x - zero) * scale).mean(self.axes, keepdims=bool(self.keepdims))
-        kind = np.asarray(arrays[4]).dtype
-        limits = np.iinfo(kind)
-        return [np.clip(np.rint(mean / to) + point, limits.min, limits.max).astype(kind)]
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        inputs, constants = (_draw(1, 2, 3, 5), *_parameters(0.0513, 120),
-                             *_parameters(0.0307, 99)), frozenset({1, 2, 3, 4})
-        return [
-            Sample(inputs, {"axes": a, "keepdims": k}, constants)
-            for a, k in (((1,), 1), ((0, 2), 0), ((-1,), 0))
         ]
 
 
@@ -342,15 +250,15 @@ class MicrosoftQLinearConv(QLinearConv):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x, w, bias = _draw(1, 1, 5, 6, 4), _draw(2, 3, 4, 3, 3, dtype=_I8), np.asarray([100, -2000, 700],
+        x, w, bias = draw(1, 1, 5, 6, 4), draw(2, 3, 4, 3, 3, dtype=I8), np.asarray([100, -2000, 700],
                                                                                        np.int32)
-        scales = np.asarray([0.01, 0.02, 0.005], np.float32), np.zeros(3, _I8)
-        inputs = (x, *_parameters(0.02, 120), w, *scales, *_parameters(0.3, 110), bias)
+        scales = np.asarray([0.01, 0.02, 0.005], np.float32), np.zeros(3, I8)
+        inputs = (x, *scale_zero(0.02, 120), w, *scales, *scale_zero(0.3, 110), bias)
         constants = frozenset(range(1, 9))
         return [
             Sample(inputs, {"channels_last": 1, "pads": (1, 1, 1, 1)}, constants),
             Sample((x.transpose(0, 3, 1, 2).copy(), *inputs[1:]), {"strides": (2, 1)}, constants),
-            Sample((x, *inputs[1:3], w[:, :1].repeat(4, 0)[:8, :1], *_parameters(0.01, 0, _I8), *inputs[6:8]),
+            Sample((x, *inputs[1:3], w[:, :1].repeat(4, 0)[:8, :1], *scale_zero(0.01, 0, I8), *inputs[6:8]),
                    {"channels_last": 1, "group": 4}, constants - {8}),
         ]
 
@@ -369,7 +277,7 @@ class MicrosoftQuantizeLinear(AsQdq):
         x, each = np.asarray([[-1.5, -0.25, 0.0], [0.5, 0.75, 1e9]], np.float32), np.asarray([0.1, 0.5],
                                                                                              np.float32)
         one, constants = np.asarray(0.001, np.float32), frozenset({1, 2})
-        zeros = [np.asarray(z, t) for z, t in ((3, np.uint16), (-7, np.int16), (100, np.uint8), (5, np.int8))]
+        zeros = [np.asarray(z, t) for z, t in ((3, np.uint16), (-7, np.int16), (100, np.uint8), (5, I8))]
         return [
             *(Sample((x, one if z.dtype.itemsize == 2 else each[:1].reshape(()), z), {}, constants)
               for z in zeros),
@@ -390,7 +298,7 @@ class MicrosoftDequantizeLinear(AsQdq):
     def samples(cls) -> list[Sample]:
         x, one, constants = np.asarray([[-8, 7, 3], [0, 1, -1]]), np.asarray(0.1,
                                                                              np.float32), frozenset({1, 2})
-        cases = [(x * 4000, np.int16, -5), (x + 30000, np.uint16, 9), (x * 10, np.int8, 3),
+        cases = [(x * 4000, np.int16, -5), (x + 30000, np.uint16, 9), (x * 10, I8, 3),
                  (x + 100, np.uint8, 7), (x, ml_dtypes.int4, -2), (x + 8, ml_dtypes.uint4, 3)]
         each = (x.astype(np.int16), np.asarray([0.1, 0.2, 3], np.float32), np.asarray([1, -2, 0], np.int16))
         small = frozenset({0, 1, 2})  # ONNX Runtime's Python interface takes no array of 4-bit integers

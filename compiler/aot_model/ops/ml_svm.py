@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from aot_model.c.text import CText, block
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.site import Site
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
-from aot_model.ops.indexing import block
 from aot_model.ops.ml_linear import affine
 from aot_model.ops.ml_scores import as_float, label_type, labels, matrix, transformed
 from aot_model.ops.movement import Concat

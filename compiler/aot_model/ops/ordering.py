@@ -10,16 +10,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from aot_model.c.text import CText, block
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Scratch
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.site import Site
-from aot_model.ops.indexing import OneHot, block, update_text
+from aot_model.ops.indexing import OneHot
 from aot_model.ops.registry import Build, ints, normal_axis, operator, required, static
+from aot_model.ops.scatter import update_text
 
 
 def split_at(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:

@@ -1,5 +1,4 @@
-"""What pools, and undoes pooling, beside maxima and averages: indices of maxima, LpPool, MaxUnpool, Col2Im,
-LRN.
+"""What pools, and undoes pooling, beside maxima and averages: indices of maxima, LpPool, MaxUnpool, Col2Im.
 
 Source: ONNX operator specification.
 """
@@ -17,18 +16,19 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.channels_first import Pooling, channels_first, channels_last, resolved_pads, spatial
-from aot_model.ops.elementwise import Where, op
-from aot_model.ops.indexing import ScatterElements
+from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Pad
-from aot_model.ops.nn import Pool
-from aot_model.ops.normalisation import reduction, scalar
+from aot_model.ops.normalisation import scalar
+from aot_model.ops.pool import Pool
 from aot_model.ops.registry import Build, ints, operator, ranked, required, static
+from aot_model.ops.scatter import ScatterElements
 from aot_model.ops.views import ReshapeTo
 
 Ints = tuple[int, ...]
 
 
-def _draw(*shape: int) -> np.ndarray:
+def draw(*shape: int) -> np.ndarray:
+    """Random numbers, for samples."""
     return np.asarray(np.random.default_rng(17).uniform(-2, 2, shape), dtype=np.float32)
 
 
@@ -152,7 +152,7 @@ class MaxPool(Pooling):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x = _draw(1, 2, 5, 6)
+        x = draw(1, 2, 5, 6)
         forms: list[dict[str, object]] = [{}, {"strides": (2, 2)}, {"pads": (1, 0, 1, 1)},
                                           {"auto_pad": "SAME_UPPER"},
                                           {"auto_pad": "SAME_LOWER",
@@ -197,7 +197,7 @@ class LpPool(_LpPooling):
     @classmethod
     def samples(cls) -> list[Sample]:
         return [
-            Sample((_draw(1, 2, 5, 6),),
+            Sample((draw(1, 2, 5, 6),),
                    {"kernel_shape": (2, 3), "p": p, "strides": (2, 1), "pads": (0, 1, 0, 1)})
             for p in (1, 2, 3)
         ]
@@ -219,7 +219,7 @@ class GlobalLpPool(_LpPooling):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(1, 2, 3, 4),), {"p": p}) for p in (1, 2, 3)] + [Sample((_draw(2, 3, 5),))]
+        return [Sample((draw(1, 2, 3, 4),), {"p": p}) for p in (1, 2, 3)] + [Sample((draw(2, 3, 5),))]
 
 
 @operator("MaxUnpool")
@@ -316,98 +316,9 @@ class Col2Im(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        x = _draw(1, 8, 9)
+        x = draw(1, 8, 9)
         return [
             Sample((x, np.asarray([4, 4], np.int64), np.asarray([2, 2], np.int64)), {}, frozenset({1, 2})),
-            Sample((_draw(2, 6, 12), np.asarray([4, 6], np.int64), np.asarray([3, 1], np.int64)),
+            Sample((draw(2, 6, 12), np.asarray([4, 6], np.int64), np.asarray([3, 1], np.int64)),
                    {"pads": (1, 0, 2, 1), "strides": (1, 2), "dilations": (2, 1)}, frozenset({1, 2}))
         ]
-
-
-MAX_NEIGHBOURS = 1 << 20
-"""Channels that LRN sums over."""
-
-
-@operator("LRN", reducing=True)
-class LRN(Operator):
-    """x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta."""
-
-    size: int = 1
-    alpha: float = 0.0001
-    beta: float = 0.75
-    bias: float = 1.0
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
-        if x.type.rank < 2 or not 1 <= self.size <= MAX_NEIGHBOURS:
-            raise OperatorError(
-                f"takes channels and a size from 1 to {MAX_NEIGHBOURS}, not {x.type} and {self.size}")
-        return [x.type]
-
-    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x = required(inputs)
-        k = fresh("k", self.size)
-        c = add(add(index[1], k), -((self.size - 1) // 2))
-        inside = logical_and(less(const(-1), c), less(c, x.shape[1]))
-        other = at(x, (index[0], c, *index[2:]))
-        total = reduce("add", (k,), select(inside, call("mul", other, other), const(0, x.dtype)))
-        base = call("add", const(self.bias, x.dtype),
-                    call("mul", const(self.alpha / self.size, x.dtype), total))
-        return call("div", at(x, index), call("pow", base, const(self.beta, x.dtype)))
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        return [Sample((_draw(2, 5, 2, 2),), {"size": n, "alpha": 0.2, "bias": 2.0}) for n in (1, 3, 5)]
-
-
-@operator("InstanceNormalization")
-class InstanceNormalization(Operator):
-    """Each channel of each image normalised over its spatial positions, scaled and shifted."""
-
-    epsilon: float = 1e-5
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        x, scale, b = (required(inputs, k) for k in range(3))
-        if x.type.rank < 3 or scale.shape != x.shape[1:2] or b.shape != x.shape[1:2]:
-            raise OperatorError(f"scale {scale.type} and bias {b.type} do not fit {x.type}")
-        return [x.type]
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x, scale, b = (required(inputs, k) for k in range(3))
-        axes = tuple(range(2, x.type.rank))
-        centred = build(op("Sub"), x, reduction("ReduceMean", build, x, axes))
-        variance = reduction("ReduceMean", build, build(op("Mul"), centred, centred), axes)
-        deviation = build(op("Sqrt"), build(op("Add"), variance, scalar(build, self.epsilon, x.dtype)))
-        shape = ReshapeTo((x.shape[1], *(1 for _ in axes)))
-        factor = build(op("Div"), build(shape, scale), deviation)
-        return [build(op("Add"), build(op("Mul"), centred, factor), build(shape, b))]
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        return [Sample((_draw(2, 3, 4, 5), _draw(3), _draw(3)), {"epsilon": e}) for e in (1e-5, 0.1)]
-
-
-@operator("LpNormalization")
-class LpNormalization(Operator):
-    """x over its p-norm along an axis; 0 where the norm is 0."""
-
-    axis: int = -1
-    p: int = 2
-
-    def infer(self, inputs: Inputs) -> list[TensorType]:
-        if self.p not in (1, 2):
-            raise OperatorError(f"p = {self.p} is not 1 or 2")
-        return [required(inputs).type]
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = required(inputs)
-        norm = reduction("ReduceL1" if self.p == 1 else "ReduceL2", build, x, (self.axis,))
-        zero = scalar(build, 0, x.dtype)
-        quotient = build(op("Div"), x, norm)
-        return [build(Where(), build(op("Equal"), norm, zero), zero, quotient)]
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        x = _draw(3, 4)
-        x[1] = 0
-        return [Sample((x,), {"axis": a, "p": p}) for a in (0, -1) for p in (1, 2)]

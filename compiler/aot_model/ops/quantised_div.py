@@ -8,8 +8,8 @@ from aot_model.arithmetic import exact
 from aot_model.ir.expr import Expr, Index, call, const, select
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
-from aot_model.ops.quantised import Rescale, saturated, widened
 from aot_model.ops.registry import broadcast, broadcast_index, operator, required
+from aot_model.ops.requantise import Rescale, saturated, widened
 
 
 @operator("QuantisedDiv", domain="aot", elementwise=True)

@@ -19,7 +19,7 @@ from aot_model.ops.channels_first import Windowed, channels_first, channels_last
 from aot_model.ops.composition import present
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Clip, op
-from aot_model.ops.nn import MatMul
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.registry import OPERATORS, Build, operator, required
 

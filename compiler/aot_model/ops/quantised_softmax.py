@@ -17,8 +17,9 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Unary, op
-from aot_model.ops.quantised import Requantise, Table, saturated
+from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import Build, broadcast, broadcast_index, normal_axis, operator, required
+from aot_model.ops.requantise import Requantise, saturated
 
 # --- softmax ------------------------------------------------------------------------------------------------
 

@@ -14,15 +14,14 @@ import zlib
 
 import numpy as np
 
+from aot_model.c.text import CText, block
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import written
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.site import Site
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Where, op
-from aot_model.ops.indexing import block
 from aot_model.ops.movement import Expand
 from aot_model.ops.ordering import CumSum
 from aot_model.ops.registry import OPERATORS, Build, operator, required

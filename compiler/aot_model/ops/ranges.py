@@ -13,8 +13,10 @@ import numpy as np
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.values import Value
-from aot_model.ops.nn import Convolution, MatMul, Pool
-from aot_model.ops.quantised import ROUNDINGS, Requantise
+from aot_model.ops.convolution import Convolution
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.pool import Pool
+from aot_model.ops.requantise import ROUNDINGS, Requantise
 from aot_model.ops.views import View
 
 

@@ -27,8 +27,9 @@ from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.site import Site
-from aot_model.ops.quantised import Rescale, SigmoidInt16, sigmoid_table
+from aot_model.ops.quantised_tables import SigmoidInt16, sigmoid_table
 from aot_model.ops.registry import operator, required
+from aot_model.ops.requantise import Rescale
 
 GATES = ("input", "forget", "cell", "output")
 

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from aot_model.c.text import CText, block
 from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.index import add
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.kernels.arguments import Argument, written
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.site import Site
-from aot_model.ops.indexing import block
 from aot_model.ops.registry import operator, required
 
 

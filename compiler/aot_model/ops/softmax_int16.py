@@ -14,8 +14,9 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import clamp, op
-from aot_model.ops.quantised import Table, saturated
+from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import Build, broadcast, broadcast_index, operator, required
+from aot_model.ops.requantise import saturated
 
 
 @cache

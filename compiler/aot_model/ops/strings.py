@@ -11,16 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from aot_model.c.names import bytes_literal
+from aot_model.c.text import CText, block
 from aot_model.ir.admissible import Range
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed
-from aot_model.kernels.float32.text import CText
 from aot_model.kernels.site import Site
 from aot_model.ops.dynamic import clear_rest, put_shape, shape_type
-from aot_model.ops.indexing import block
 from aot_model.ops.registry import broadcast, operator, required
 from aot_model.text import letter_case
 from aot_model.text.pattern import PatternError

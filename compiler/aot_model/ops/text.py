@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from aot_model.c.text import CText, block, product
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed
-from aot_model.kernels.float32.text import CText, product
 from aot_model.kernels.site import Site
-from aot_model.ops.indexing import block
 from aot_model.ops.lookup import FindKey
 from aot_model.ops.registry import Build, operator, required
 from aot_model.ops.strings import possible, texts

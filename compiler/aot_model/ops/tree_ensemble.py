@@ -14,9 +14,10 @@ import numpy as np
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value
+from aot_model.ops.forest import COMPARE, LEAF, Forest, check_acyclic
 from aot_model.ops.ml_scores import matrix, transformed
 from aot_model.ops.registry import Build, operator, required
-from aot_model.ops.trees import AGGREGATES, COMPARE, LEAF, Forest, TreeSums, check_acyclic
+from aot_model.ops.trees import AGGREGATES, TreeSums
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 

@@ -21,10 +21,12 @@ import numpy as np
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
-from aot_model.ops.nn import Convolution, MatMul, Pool
-from aot_model.ops.quantised import Requantise
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.pool import Pool
 from aot_model.ops.ranges import Ranges, channel_ranges
+from aot_model.ops.requantise import Requantise
 from aot_model.ops.views import ReshapeTo, View
 from aot_model.passes.explain import refuse
 

@@ -16,8 +16,8 @@ import numpy as np
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.pattern import op, value
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.movement import Pad
-from aot_model.ops.nn import Convolution
 from aot_model.partition.region import Match
 from aot_model.passes.rewrite import Rule, apply_rules
 

@@ -20,8 +20,8 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator
 from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
-from aot_model.ops.nn import MatMul
 from aot_model.ops.reduction import Reduction
 from aot_model.ops.registry import ints
 from aot_model.ops.resample import Resampling

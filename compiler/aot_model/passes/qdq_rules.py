@@ -21,14 +21,18 @@ from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.channels_first import AveragePool, Conv, ConvTranspose, channels_first, channels_last
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.exact_means import ExactQuotient, exact_divisor
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat
-from aot_model.ops.nn import Convolution, MatMul, Pool
 from aot_model.ops.normalisation import Gemm, Softmax
-from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Rescale, lookup
+from aot_model.ops.pool import Pool
+from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_softmax import RoundedSoftmax
+from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import ints, normal_axis
+from aot_model.ops.requantise import Rescale
 from aot_model.passes.qdq_site import NARROW, QdqSite, Scaled
 
 Answer = Value | str

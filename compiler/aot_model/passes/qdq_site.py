@@ -15,9 +15,10 @@ from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
-from aot_model.ops.quantised import Requantise, lookup
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
+from aot_model.ops.requantise import Requantise
 
 MOVEMENTS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Identity",
              "Expand", "Tile", "MaxPool", "DepthToSpace", "SpaceToDepth")

@@ -19,9 +19,10 @@ from aot_model.ir.types import DType
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.target import Attribute, Target
-from aot_model.ops.nn import Pool
-from aot_model.ops.quantised import QuantisedMul, QuantisedSum, Requantise
+from aot_model.ops.pool import Pool
+from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_softmax import QuantisedSoftmax
+from aot_model.ops.requantise import Requantise
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Claim, Offload
 from aot_model.partition.region import Match, Region

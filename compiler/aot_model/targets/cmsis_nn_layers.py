@@ -13,8 +13,9 @@ from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.tail import Chain
 from aot_model.kernels.target import Target
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.movement import Pad
-from aot_model.ops.nn import Convolution, Pool
+from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_softmax import QuantisedSoftmax
 from aot_model.ops.registry import normal_axis

@@ -22,7 +22,8 @@ from aot_model.kernels.float32.matmul import MatmulShape, matmul
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, Pool
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
+from aot_model.ops.pool import Pool
 
 
 def dialect_of(target: Target) -> VectorDialect:

@@ -26,8 +26,9 @@ from aot_model.kernels.int16.matmul import Operands, matmul
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
-from aot_model.ops.nn import Convolution, MatMul
-from aot_model.ops.quantised import Requantise
+from aot_model.ops.convolution import Convolution
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.requantise import Requantise
 from aot_model.targets.float32 import conv_shape, matmul_site, pixel_coordinates
 
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)

@@ -52,8 +52,11 @@ from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
 from aot_model.kernels.transposed import phases
-from aot_model.ops.nn import Convolution, ConvolutionTranspose, MatMul, Pool
-from aot_model.ops.quantised import QuantisedSum, Requantise
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
+from aot_model.ops.matmul import MatMul
+from aot_model.ops.pool import Pool
+from aot_model.ops.quantised import QuantisedSum
+from aot_model.ops.requantise import Requantise
 from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates, unflatten_leaf
 
 _BYTES = (DType.INT8, DType.UINT8)

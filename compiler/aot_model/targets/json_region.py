@@ -25,9 +25,9 @@ from aot_model.ir.values import Value
 from aot_model.kernels.target import Target
 from aot_model.memory import Block, Pool, plan
 from aot_model.ops import movement
-from aot_model.ops.nn import Convolution
-from aot_model.ops.nn import Pool as Pooling
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.normalisation import Softmax
+from aot_model.ops.pool import Pool as Pooling
 from aot_model.ops.reduction import Reduction
 from aot_model.ops.registry import normal_axis
 from aot_model.partition.offload import Blob, Claim, Offload

@@ -17,8 +17,9 @@ from aot_model.ir.types import DType, strides_of
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.target import Target
-from aot_model.ops.nn import Convolution, Pool
+from aot_model.ops.convolution import Convolution
 from aot_model.ops.normalisation import Softmax
+from aot_model.ops.pool import Pool
 from aot_model.ops.registry import normal_axis
 from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Claim, Offload

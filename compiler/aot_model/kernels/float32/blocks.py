@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.text import CText
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import KernelCode, Packed, Tail
-from aot_model.kernels.float32.text import CText
 
 
 @dataclass(frozen=True)

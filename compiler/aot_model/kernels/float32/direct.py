@@ -17,6 +17,7 @@ from math import ceil
 
 import numpy as np
 
+from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.float32.axis import Axis, Segment
@@ -25,7 +26,6 @@ from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.pixels import Pixels, Walk
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
-from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.overlap import MANY_OUTPUTS, slack
 
 _SMALL_STEP = 16

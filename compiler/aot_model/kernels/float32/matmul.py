@@ -12,12 +12,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import KernelCode, Tail
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
 from aot_model.kernels.float32.store import Accumulators
-from aot_model.kernels.float32.text import CText, product, total
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.text import CText, total
 from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import KernelCode, Packed, Scratch, Tail
@@ -18,7 +19,6 @@ from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.blocks import Blocks, tiles
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
-from aot_model.kernels.float32.text import CText, total
 
 _WIDEST = 4
 """Vectors of a panel: of one row more would be taken, and the panel would leave the cache."""

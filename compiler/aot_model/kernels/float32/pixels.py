@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from aot_model.c.text import CText, product, total
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32.segments import Segments
-from aot_model.kernels.float32.text import CText, product, total
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aot_model.c.text import CText
 from aot_model.kernels.float32.axis import Axis
-from aot_model.kernels.float32.text import CText
 
 _FIELDS = ("out", "count", "first", "tap", "taps", "area")
 _TITLES = ("first output", "outputs", "first input", "first tap", "taps", "elements of an average")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from aot_model.c.text import CText, total
 from aot_model.kernels.base import Tail
 from aot_model.kernels.float32.dialect import VectorDialect
-from aot_model.kernels.float32.text import CText, total
 
 _LONG = 200
 """Characters of a tail that is not repeated for every accumulator."""

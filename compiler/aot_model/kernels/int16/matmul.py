@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aot_model.c.text import CText, product, total
 from aot_model.kernels.base import KernelCode, Scratch, Tail
 from aot_model.kernels.float32.matmul import MatmulShape
-from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int16.conv import Elements
 from aot_model.kernels.int16.dots import Dots

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, Scratch, Tail
-from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8.conv_mve import RowTail
 from aot_model.kernels.int8.host_tile import TileView, split, tile_call
 from aot_model.kernels.int8.instructions import InstructionSet

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from aot_model.c.text import total
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.float32.text import total
 from aot_model.kernels.int8.instructions import InstructionSet
 
 TILE_BYTES = 16 * 1024

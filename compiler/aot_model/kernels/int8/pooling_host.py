@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from aot_model.c.text import CText, product, total
 from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
-from aot_model.kernels.float32.text import CText, product, total
 from aot_model.kernels.int8 import pooling
 from aot_model.kernels.int8.conv_mve import tail_helpers, tail_loop
 from aot_model.kernels.overlap import by_pixels

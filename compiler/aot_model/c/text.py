@@ -41,6 +41,11 @@ class CText:
         return "\n".join(self._lines) + "\n"
 
 
+def block(text: CText) -> str:
+    """The body of a function, one level deep."""
+    return "\n".join(f"    {line}" if line else "" for line in str(text).rstrip("\n").split("\n"))
+
+
 def product(factor: str, constant: int) -> str:
     """factor * constant, without what is neutral."""
     if constant == 0 or factor == "0":

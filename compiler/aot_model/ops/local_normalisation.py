@@ -1,0 +1,105 @@
+"""Normalisations over neighbouring channels, over the positions of an image, and by a norm.
+
+Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+from aot_model.ir.expr import Expr, Index, call, const, fresh, logical_and, reduce, select
+from aot_model.ir.index import add, less
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.types import TensorType
+from aot_model.ir.values import Value
+from aot_model.ops.elementwise import Where, op
+from aot_model.ops.normalisation import reduction, scalar
+from aot_model.ops.pooling import draw
+from aot_model.ops.registry import Build, operator, required
+from aot_model.ops.views import ReshapeTo
+
+MAX_NEIGHBOURS = 1 << 20
+"""Channels that LRN sums over."""
+
+
+@operator("LRN", reducing=True)
+class LRN(Operator):
+    """x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta."""
+
+    size: int = 1
+    alpha: float = 0.0001
+    beta: float = 0.75
+    bias: float = 1.0
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x = required(inputs)
+        if x.type.rank < 2 or not 1 <= self.size <= MAX_NEIGHBOURS:
+            raise OperatorError(
+                f"takes channels and a size from 1 to {MAX_NEIGHBOURS}, not {x.type} and {self.size}")
+        return [x.type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        x = required(inputs)
+        k = fresh("k", self.size)
+        c = add(add(index[1], k), -((self.size - 1) // 2))
+        inside = logical_and(less(const(-1), c), less(c, x.shape[1]))
+        other = at(x, (index[0], c, *index[2:]))
+        total = reduce("add", (k,), select(inside, call("mul", other, other), const(0, x.dtype)))
+        base = call("add", const(self.bias, x.dtype),
+                    call("mul", const(self.alpha / self.size, x.dtype), total))
+        return call("div", at(x, index), call("pow", base, const(self.beta, x.dtype)))
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((draw(2, 5, 2, 2),), {"size": n, "alpha": 0.2, "bias": 2.0}) for n in (1, 3, 5)]
+
+
+@operator("InstanceNormalization")
+class InstanceNormalization(Operator):
+    """Each channel of each image normalised over its spatial positions, scaled and shifted."""
+
+    epsilon: float = 1e-5
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        x, scale, b = (required(inputs, k) for k in range(3))
+        if x.type.rank < 3 or scale.shape != x.shape[1:2] or b.shape != x.shape[1:2]:
+            raise OperatorError(f"scale {scale.type} and bias {b.type} do not fit {x.type}")
+        return [x.type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x, scale, b = (required(inputs, k) for k in range(3))
+        axes = tuple(range(2, x.type.rank))
+        centred = build(op("Sub"), x, reduction("ReduceMean", build, x, axes))
+        variance = reduction("ReduceMean", build, build(op("Mul"), centred, centred), axes)
+        deviation = build(op("Sqrt"), build(op("Add"), variance, scalar(build, self.epsilon, x.dtype)))
+        shape = ReshapeTo((x.shape[1], *(1 for _ in axes)))
+        factor = build(op("Div"), build(shape, scale), deviation)
+        return [build(op("Add"), build(op("Mul"), centred, factor), build(shape, b))]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [Sample((draw(2, 3, 4, 5), draw(3), draw(3)), {"epsilon": e}) for e in (1e-5, 0.1)]
+
+
+@operator("LpNormalization")
+class LpNormalization(Operator):
+    """x over its p-norm along an axis; 0 where the norm is 0."""
+
+    axis: int = -1
+    p: int = 2
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        if self.p not in (1, 2):
+            raise OperatorError(f"p = {self.p} is not 1 or 2")
+        return [required(inputs).type]
+
+    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
+        x = required(inputs)
+        norm = reduction("ReduceL1" if self.p == 1 else "ReduceL2", build, x, (self.axis,))
+        zero = scalar(build, 0, x.dtype)
+        quotient = build(op("Div"), x, norm)
+        return [build(Where(), build(op("Equal"), norm, zero), zero, quotient)]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = draw(3, 4)
+        x[1] = 0
+        return [Sample((x,), {"axis": a, "p": p}) for a in (0, -1) for p in (1, 2)]

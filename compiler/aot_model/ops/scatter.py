@@ -1,0 +1,267 @@
+"""Operators that write at indices found in tensors. An index from memory is clamped, never followed outside.
+
+Source: ONNX operator specification.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from aot_model.c.text import CText, block
+from aot_model.ir.expr import Expr, Index, call, cast, const, select
+from aot_model.ir.index import sub
+from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.program import Overlap
+from aot_model.ir.types import DType, TensorType, strides_of
+from aot_model.kernels.arguments import Argument, written
+from aot_model.kernels.site import Site
+from aot_model.ops.indexing import int64, ramp
+from aot_model.ops.movement import bounded
+from aot_model.ops.registry import normal_axis, operator, required
+
+
+def update_text(reduction: str, dtype: DType, target: str, value: str) -> str:
+    """C statement that puts a value into an element: stored, added, multiplied, or the extreme of both."""
+    if reduction == "none":
+        return f"{target} = {value};"
+    if reduction in ("max", "min"):
+        wide = dtype.label if dtype.is_float or dtype.bits >= 32 else "int32"
+        result = f"aot_model_{reduction}_{wide}({target}, {value})"
+        return f"{target} = {result};" if wide == dtype.label else f"{target} = ({dtype.c_type}){result};"
+    sign = "+" if reduction == "add" else "*"
+    if dtype.is_float:
+        return f"{target} {sign}= {value};"
+    if dtype is DType.BOOL:
+        return f"{target} = {target} {'||' if sign == '+' else '&&'} {value};"
+    u = f"uint{max(dtype.bits, 32)}_t"
+    return f"{target} = ({dtype.c_type})(({u}){target} {sign} ({u}){value});"
+
+
+def clamped_index(text: CText, name: str, source: str, extent: int) -> None:
+    """C that reads an index into `name`: negative ones from the end, what is outside clamped."""
+    text.line(f"int64_t {name} = {source};")
+    text.line(f"{name} += {name} < 0 ? {extent} : 0;")
+    text.line(f"{name} = {name} < 0 ? 0 : {name} > {extent - 1} ? {extent - 1} : {name};")
+
+
+class _Scatter(Operator):
+    """x with updates at indices. In place where x is not read again."""
+
+    reduction: str = "none"
+
+    def _check(self) -> None:
+        if self.reduction not in ("none", "add", "mul", "max", "min"):
+            raise OperatorError(f"unknown reduction '{self.reduction}'")
+
+    def only_moves(self) -> bool:
+        return self.reduction == "none"
+
+    def body(self, inputs: Inputs) -> str:
+        raise NotImplementedError
+
+    def lower(self, site: Site) -> None:
+        x, indices, updates = (site.input(k) for k in range(3))
+        text = CText()
+        if x.type.elements:
+            with text.block("if (y != x)"):
+                text.line(f"memmove(y, x, {x.type.nbytes}u);")
+            if updates.type.elements:
+                text.line(self.body(site.node.inputs))
+        arguments = [
+            Argument("x", x),
+            Argument("indices", indices),
+            Argument("updates", updates),
+            written("y", site.node.outputs[0])
+        ]
+        includes = {"string.h", *(["aot_model/scalar.h"] if self.reduction in ("max", "min") else [])}
+        unused = [] if updates.type.elements and x.type.elements else ["(void)indices;", "(void)updates;"] + (
+            [] if x.type.elements else ["(void)x;", "(void)y;"])
+        for line in unused:
+            text.line(line)
+        site.call(self.name.lower(),
+                  block(text),
+                  arguments,
+                  includes=includes,
+                  overlaps=() if x.is_const else (Overlap(0, 3, 0),))
+
+
+@operator("ScatterElements", stores_itself=True, strings=True)
+class ScatterElements(_Scatter):
+    """y = x; y[i, indices[i, j, …], …] at `axis` = updates[i, j, …]."""
+
+    axis: int = 0
+    reduction: str = "none"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        self._check()
+        x, indices, updates = (required(inputs, k) for k in range(3))
+        normal_axis(self.axis, x.type.rank)
+        if indices.shape != updates.shape or indices.type.rank != x.type.rank or updates.dtype is not x.dtype:
+            raise OperatorError(f"indices {indices.type} and updates {updates.type} do not fit {x.type}")
+        a = normal_axis(self.axis, x.type.rank)
+        if any(k != a and n > d for k, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True))):
+            raise OperatorError(f"indices {indices.type} are larger than data {x.type}")
+        return [x.type]
+
+    def body(self, inputs: Inputs) -> str:
+        x, indices = required(inputs, 0), required(inputs, 1)
+        a, strides, rank = normal_axis(self.axis, x.type.rank), strides_of(x.shape), x.type.rank
+        text = CText()
+        text.line("int32_t n = 0;")
+        loops = [text.loop(f"i{k}", str(indices.shape[k])) for k in range(rank)]
+        for loop in loops:
+            loop.__enter__()
+        clamped_index(text, "at", "indices[n]", x.shape[a])
+        place = " + ".join(f"{'at' if k == a else f'i{k}'} * {strides[k]}" for k in range(rank)) or "0"
+        text.line(update_text(self.reduction, x.dtype, f"y[{place}]", "updates[n]"))
+        text.line("++n;")
+        for loop in reversed(loops):
+            loop.__exit__(None, None, None)
+        return str(text)
+
+    def fold(self, arrays: list[np.ndarray | None]) -> list[np.ndarray]:  # type: ignore[override]
+        x, indices, updates = arrays[0], arrays[1], arrays[2]
+        assert x is not None and indices is not None and updates is not None
+        y = x.copy()
+        a = normal_axis(self.axis, x.ndim)
+        for place in np.ndindex(indices.shape):
+            i = int(np.clip(indices[place] + (x.shape[a] if indices[place] < 0 else 0), 0, x.shape[a] - 1))
+            _put(y, (*place[:a], i, *place[a + 1 :]), updates[place], self.reduction)
+        return [y]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x, i, u = ramp(3, 4), int64([[0, 2, -1], [1, 1, 1]]), ramp(2, 3) + 100
+        return [
+            Sample((x, i, u), {"axis": a, **({} if r == "none" else {"reduction": r})})
+            for a in (0, 1)
+            for r in ("none", "add", "mul", "max", "min")
+            if not (r == "none" and a == 1)
+        ]
+
+
+@operator("ScatterND", stores_itself=True, strings=True)
+class ScatterND(_Scatter):
+    """y = x; y[indices[i…, :], …] = updates[i…, …]."""
+
+    reduction: str = "none"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        self._check()
+        x, indices, updates = (required(inputs, k) for k in range(3))
+        if updates.dtype is not x.dtype:
+            raise OperatorError(f"updates {updates.type} are of another type than {x.type}")
+        if not indices.shape or indices.shape[
+                -1] > x.type.rank or updates.shape != indices.shape[:-1] + x.shape[indices.shape[-1]:]:
+            raise OperatorError(f"indices {indices.type} and updates {updates.type} do not fit {x.type}")
+        return [x.type]
+
+    def body(self, inputs: Inputs) -> str:
+        x, indices = required(inputs, 0), required(inputs, 1)
+        k, strides = indices.shape[-1], strides_of(x.shape)
+        inner = math.prod(x.shape[k:])
+        text = CText()
+        with text.loop("n", str(math.prod(indices.shape[:-1]))):
+            for d in range(k):
+                clamped_index(text, f"i{d}", f"indices[n * {k} + {d}]", x.shape[d])
+            place = " + ".join(f"i{d} * {strides[d]}" for d in range(k)) or "0"
+            text.line(f"{x.dtype.c_type} *const row = y + {place};")
+            with text.loop("j", str(inner)):
+                text.line(update_text(self.reduction, x.dtype, "row[j]", f"updates[n * {inner} + j]"))
+        return str(text)
+
+    def fold(self, arrays: list[np.ndarray | None]) -> list[np.ndarray]:  # type: ignore[override]
+        x, indices, updates = arrays[0], arrays[1], arrays[2]
+        assert x is not None and indices is not None and updates is not None
+        y = x.copy()
+        for place in np.ndindex(indices.shape[:-1]):
+            target = tuple(
+                int(np.clip(i + (d if i < 0 else 0), 0, d - 1))
+                for i, d in zip(indices[place], x.shape, strict=False))
+            _put(y, target, updates[place], self.reduction)
+        return [y]
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = ramp(4, 3)
+        rows = [
+            Sample((x, int64([[0], [-1], [0]]), ramp(3, 3) + 50), {"reduction": r})
+            for r in ("add", "mul", "max", "min")
+        ]
+        return [*rows, Sample((x, int64([[0, 1], [3, 2]]), ramp(2) - 7))]
+
+
+def _put(y: np.ndarray, place: tuple[int, ...], value: np.ndarray, reduction: str) -> None:
+    combine = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}.get(reduction)
+    y[place] = value if combine is None else combine(y[place], value)
+
+
+@operator("Scatter", stores_itself=True, strings=True)
+class Scatter(ScatterElements):
+    """The name of ScatterElements up to opset 10."""
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        return [s for s in super().samples() if "reduction" not in s.attributes]
+
+
+@operator("TensorScatter")
+class TensorScatter(Operator):
+    """A cache with an update written at write_indices[b] along an axis; circular mode wraps around the end.
+    """
+
+    axis: int = -2
+    mode: str = "linear"
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        cache, update = required(inputs, 0), required(inputs, 1)
+        begin = inputs[2] if len(inputs) > 2 else None
+        if self.mode not in ("linear", "circular"):
+            raise OperatorError(f"mode is '{self.mode}', not linear or circular")
+        a = normal_axis(self.axis, cache.type.rank)
+        if a == 0:
+            raise OperatorError("axis is that of the batch")
+        fits = update.dtype is cache.dtype and update.type.rank == cache.type.rank and update.shape[
+            a] <= cache.shape[a]
+        if not fits or any(
+                u != c for k, (u, c) in enumerate(zip(update.shape, cache.shape, strict=True)) if k != a):
+            raise OperatorError(f"an update {update.type} does not fit a cache {cache.type} on axis {a}")
+        if begin is not None and begin.shape != cache.shape[:1]:
+            raise OperatorError(
+                f"write_indices {begin.type} are not one for each of {cache.shape[0]} batches")
+        return [cache.type]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        cache, update = required(inputs, 0), required(inputs, 1)
+        begin = inputs[2] if len(inputs) > 2 else None
+        a = normal_axis(self.axis, cache.type.rank)
+        extent, count = cache.shape[a], update.shape[a]
+        start = const(0) if begin is None else cast(bounded(at(begin, (index[0],)), extent), DType.INT32)
+        place = sub(index[a], start)
+        if self.mode == "circular":
+            place = select(call("lt", place, const(0), dtype=DType.BOOL), call("add", place, const(extent)),
+                           place)
+        inside = call("and",
+                      call("le", const(0), place, dtype=DType.BOOL),
+                      call("lt", place, const(count), dtype=DType.BOOL),
+                      dtype=DType.BOOL)
+        safe = call("min", call("max", place, const(0)), const(max(count - 1, 0)))
+        return select(inside, at(update, (*index[:a], safe, *index[a + 1 :])), at(cache, index))
+
+    def only_moves(self) -> bool:
+        return True
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        cache, update = np.arange(48, dtype=np.float32).reshape(
+            2, 2, 4, 3), -1 - np.arange(24, dtype=np.float32).reshape(2, 2, 2, 3)
+        at = np.asarray([2, 1], np.int64)
+        return [
+            Sample((cache, update, at)),
+            Sample((cache, update)),
+            Sample((cache, update, at + 1), {"mode": "circular"}),
+            Sample((cache, cache[:, :1] - 99, at[::-1] - 1), {"axis": 1}),
+            Sample((cache, update, at - 1), {"axis": -2}, frozenset({2}))
+        ]
