@@ -297,6 +297,10 @@ def _check(commands: Commands) -> None:
                        "say everything that is wrong with a model for a target; write nothing")
     _model(command)
     command.add_argument("--json", action="store_true", help="problems as JSON")
+    command.add_argument("--explain",
+                         action="store_true",
+                         help="say too which layers run as generic loops of expressions, their share of the "
+                         "MACs and of all operations, and why no kernel took them")
 
 
 def _quantise(commands: Commands) -> None:

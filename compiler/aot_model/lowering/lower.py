@@ -14,7 +14,7 @@ from aot_model.ir.graph import Graph, Node, hand_down, read_values
 from aot_model.ir.index import add, dense_position, flatten, index_variables, mul, sub
 from aot_model.ir.nibbles import is_packed, packed
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step, Wish
+from aot_model.ir.program import Buffer, Call, Generic, Held, Program, Role, Step, Wish
 from aot_model.ir.strided import Strided, dense, strided
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
@@ -22,6 +22,7 @@ from aot_model.kernels.base import Packed
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import Chain, find_chain
 from aot_model.kernels.target import Kernel, Target
+from aot_model.lowering.generic import reasons
 from aot_model.lowering.loops import LoopNest, loop_nest
 from aot_model.lowering.storage import stored_values
 from aot_model.ops.movement import Concat
@@ -397,7 +398,13 @@ class Lowering:
     def _call(self, node: Node, nest: LoopNest, out: Value) -> None:
         arguments = (*(self.read_buffer(v) for v in nest.reads), self.buffer(out))
         shapes = f"{', '.join(str(v.type) for v in nest.reads)} -> {out.type}"
-        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes))
+        why = reasons(node, self.target, self._producer.get, self.stored, self._chain) if nest.macs else ""
+        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes,
+                      generic=Generic(nest.operations, why)))
+
+    def _chain(self, node: Node) -> Chain:
+        """The chain that a kernel of the node would have had."""
+        return find_chain(self.graph, node, self.graph.uses(), self._made, set(self.kernels))
 
     def _copy(self, value: Value, buffer: Buffer) -> None:
         if not value.type.elements:
