@@ -8,9 +8,9 @@ from aot_model.kernels.target import LITTLE_ENDIAN, Attribute, Target
 from aot_model.targets.cmsis_nn import CMSIS_NN
 from aot_model.targets.cores import CORES
 from aot_model.targets.float32 import KERNELS as FLOAT32
-from aot_model.targets.int8 import ARMV6M, AVX512_VNNI, DSP, HELIUM, NEON_SDOT, PLAIN
-from aot_model.targets.int8 import HOST as HOST_INT8
 from aot_model.targets.int8 import kernels as int8
+from aot_model.targets.int8_families import ARMV6M, AVX512_VNNI, DSP, HELIUM, NEON_SDOT, PLAIN
+from aot_model.targets.int8_families import HOST as HOST_INT8
 from aot_model.targets.int16 import DSP as PAIRS
 from aot_model.targets.int16 import PLAIN as PLAIN_PAIRS
 from aot_model.targets.int16 import kernels as pairs
