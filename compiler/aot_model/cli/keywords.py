@@ -48,14 +48,15 @@ class Keyword:
 
     def argparse(self) -> dict[str, Any]:
         """Arguments of add_argument() for `flag`."""
+        help = self.help.replace("%", "%%")  # argparse formats it
         if self.kind == "flag":
-            return {"action": "store_true", "help": self.help}
+            return {"action": "store_true", "help": help}
         if self.kind in ("list", "map"):
-            more = {"action": "append", "default": [], "help": f"{self.help}; repeat for more"}
+            more = {"action": "append", "default": [], "help": f"{help}; repeat for more"}
         elif self.choices:
-            more = {"default": self.choices[0], "help": f"{self.help} (default: {self.choices[0]})"}
+            more = {"default": self.choices[0], "help": f"{help} (default: {self.choices[0]})"}
         else:
-            more = {"help": self.help}
+            more = {"help": help}
         form = {"choices": self.choices
                 } if self.choices else {"type": self.type, "metavar": re.sub("[<>]", "", self.value).upper()}
         return {**form, **more}
