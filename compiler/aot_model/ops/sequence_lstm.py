@@ -81,7 +81,8 @@ class SequenceLstm(Operator):
             return
         wide = x.dtype is DType.INT16
         fits = x.dtype in (DType.INT8, DType.INT16) and h.dtype is x.dtype and c.dtype is DType.INT16
-        if not fits or {w.dtype, r.dtype} != {DType.INT8} or b.dtype is not (DType.INT64 if wide else DType.INT32):
+        sums = DType.INT64 if wide else DType.INT32
+        if not fits or {w.dtype, r.dtype} != {DType.INT8} or b.dtype is not sums:
             raise OperatorError(
                 f"x {x.type}, states {h.type} and {c.type}, weights {w.type} and biases {b.type} do not go "
                 "together",
