@@ -7,7 +7,7 @@ load(":info.bzl", "AotModelInfo")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
 
 def _call_graph(ctx, model):
-    """What each function needs and calls (a File), the command of the compiler, and its files (a depset).
+    """The object, what each of its functions needs and calls (Files), the command of the compiler, and its files (a depset).
 
     cc_library declares no such output, so this compiles once more.
     """
@@ -24,14 +24,14 @@ def _call_graph(ctx, model):
         includes = depset([model.header.dirname], transitive = [runtime.includes, runtime.system_includes]),
         quote_includes = runtime.quote_includes,
     )
-    return graph, compiler, files
+    return object, graph, compiler, files
 
 def _stack_impl(ctx):
     model = ctx.attr.sources[AotModelInfo]
-    graph, compiler, files = _call_graph(ctx, model)
+    object, graph, compiler, files = _call_graph(ctx, model)
     report = ctx.actions.declare_file("%s/%s.stack.txt" % (ctx.label.name, model.name))
     arguments = ctx.actions.args()
-    arguments.add_all(["stack", model.metadata, graph, "-o", report])
+    arguments.add_all(["stack", model.metadata, object, "-o", report])
     arguments.add(compiler, format = "--compiler=%s")
     if ctx.attr.stack_allowance:
         arguments.add(ctx.attr.stack_allowance, format = "--stack-allowance=%s")
@@ -39,7 +39,7 @@ def _stack_impl(ctx):
     run_compiler(
         ctx,
         arguments = arguments,
-        inputs = [model.metadata, model.source, graph],
+        inputs = [model.metadata, model.source, object, graph],
         tools = files,
         outputs = [report],
         mnemonic = "AotModelStack",

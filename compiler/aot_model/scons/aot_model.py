@@ -405,7 +405,7 @@ def _aot_model_library(env: Environment,
     if max_stack is not None:
         allowed = [] if stack_allowance is None else [f"--stack-allowance={stack_allowance}"]
         words = [compiler, *allowed, f"--max-stack={max_stack}"]
-        checked += env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]],
+        checked += env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[0]],
                                       AOT_MODEL_ARGUMENTS=words)
     if max_cycles is not None:
         more = {"memory": memory, "clock": clock, "max-cycles": max_cycles}
