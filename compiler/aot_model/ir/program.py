@@ -197,8 +197,8 @@ class Wish:
 
 @dataclass(eq=False)
 class Loop:
-    """`body` again and again: at most `limit` times, and only while `*condition` (a bool) holds, if there is
-    one.
+    """`body` again and again: at most `limit` times (0 or more), and only while `*condition` (a bool) holds,
+    if there is one.
 
     carried: (from, to) pairs copied after each turn by calls that are part of the body. `counter`, if any, is
     an int64 that holds the number of the turn.
