@@ -130,6 +130,8 @@ class CWriter:
         if op.infix:
             return self._infix(x, op.infix, op.wrap)
         template = op.c_float if x.args[0].dtype.is_float else op.c_int
+        if op.c_small is not None and _is_small(x):
+            template = op.c_small
         if template is None:  # of an operator that has no schema, which would name its types
             raise OperatorError(f"{x.op} of {x.args[0].dtype.label} is not defined", "E202")
         dtype = x.args[0].dtype
@@ -308,6 +310,25 @@ def _fits(x: Call) -> bool:
         return False
     _exact_bounds(x)  # the code relies on it
     return True
+
+
+def _is_small(x: Call) -> bool:
+    """Whether a fixed-point operation by constants may take the cheaper form of its function."""
+    if not all(isinstance(a, Const) for a in x.args[1:]):
+        return False
+    shift = x.args[-1]
+    assert isinstance(shift, Const)
+    by = int(shift.value)
+    most = ((1 << 30) - 1) >> max(by, 0) if x.op == "requantise" else (1 << 31) - (2 if by == 1 else 1)
+
+    def fits() -> bool:
+        low, high = bounds(x.args[0])
+        return low is not None and high is not None and -most <= low and high <= most
+
+    with only_asking():
+        if not fits():
+            return False
+    return fits()  # the code relies on it
 
 
 def _exact_bounds(x: Call) -> tuple[int | None, int | None]:

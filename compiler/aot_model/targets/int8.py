@@ -26,6 +26,7 @@ from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.vector_text import position_text
 from aot_model.kernels.int8 import conv_c, nibbles, sum_mve, winograd, winograd_dsp
+from aot_model.kernels.int8.affine_sum import Affine
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
@@ -144,7 +145,7 @@ class SumTail(FusedTail):
         return self.row_sum.call(source, f"{other}{where}", f"y{where}", str(count))
 
 
-def sum_tail(row_kernel: Callable[[sum_mve.Affine], sum_mve.RowSum], tail: FusedTail, nodes: tuple[Node, ...],
+def sum_tail(row_kernel: Callable[[Affine], sum_mve.RowSum], tail: FusedTail, nodes: tuple[Node, ...],
              before: Value) -> FusedTail:
     """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same
     place.
@@ -158,9 +159,7 @@ def sum_tail(row_kernel: Callable[[sum_mve.Affine], sum_mve.RowSum], tail: Fused
         return tail
     if not tail.reads_in_place(other) or other.type.elements != node.outputs[0].type.elements:
         return tail
-    own, its = (op.a, op.b) if node.inputs[0] is before else (op.b, op.a)
-    a, b, result = (sum_mve.Rescaling(r.zero_point, r.multiplier, r.shift) for r in (own, its, op.result))
-    form = sum_mve.affine(a, b, result, op.left_shift, op.low, op.high)
+    form = op.affine(DType.INT8, swapped=node.inputs[0] is not before)
     if form is None:
         return tail
     return SumTail(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row_sum=row_kernel(form))

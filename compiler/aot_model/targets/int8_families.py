@@ -31,6 +31,7 @@ from aot_model.kernels.int8 import (
     sum_mve,
     vectors,
 )
+from aot_model.kernels.int8.affine_sum import Affine
 from aot_model.kernels.int8.spec import QuantSpec
 
 Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
@@ -53,7 +54,7 @@ class Family:
     row: Writer | None = None
     """Fully connected, one row of input."""
     row_fits: Fits = lambda shape, quant: True
-    sum_row: Callable[[sum_mve.Affine], sum_mve.RowSum] | None = None
+    sum_row: Callable[[Affine], sum_mve.RowSum] | None = None
     """The sum with another tensor, for tails that take rows."""
     dialects: tuple[str, ...] | None = None
     """Vector dialects of the target with which the family may be used; None: any."""
