@@ -47,6 +47,14 @@ def declare_quantisation(command: argparse.ArgumentParser) -> None:
         "--seed", type=values.not_negative, default=0, metavar="N", help="of what is held back (default: 0)"
     )
     command.add_argument(
+        "--wide",
+        type=values.share,
+        default=0.15,
+        metavar="SHARE",
+        help="what tensors of 16 bits may cost, of the network's work, where they help (default: 15%%; 0: "
+        "all are of 8; with --mixed costs are measured instead)",
+    )
+    command.add_argument(
         "--mixed",
         action="store_true",
         help="let layers have int16 activations or int4 weights where that pays; implied by budgets",
