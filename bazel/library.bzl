@@ -148,7 +148,6 @@ def aot_model_library(
         max_stack = None,
         stack_allowance = None,
         max_cycles = None,
-        memory = None,
         clock = None,
         options = [],
         report = "txt",
@@ -176,7 +175,6 @@ def aot_model_library(
         stack_allowance: bytes of the stack for each function that max_stack cannot count; default: that is an error.
         max_cycles: budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is run in
             QEMU; more is an error of the build, with a table by layer.
-        memory: what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53, m7-cache.
         clock: of the core (120M), for microseconds in the table of max_cycles.
         options: any other arguments of `aot-model compile`.
         report: "html" makes the report, which is the output group of that name, a page to look at.
@@ -231,13 +229,13 @@ def aot_model_library(
             clock = "" if clock == None else str(clock),
             copts = kwargs.get("copts", []),
             max_cycles = str(max_cycles),
-            memory = "" if memory == None else memory,
+            memory = given.get("memory", ""),
             sources = sources,
             **common
         )
         textual_hdrs = textual_hdrs + [name + "_cycles"]
-    elif memory != None or clock != None:
-        fail("%s: memory and clock are of max_cycles, which is missing" % name)
+    elif clock != None:
+        fail("%s: clock is of max_cycles, which is missing" % name)
     cc_library(
         name = name,
         srcs = [name + "_srcs"],

@@ -21,6 +21,9 @@
 #     [POOL_TARGETS <pool>=<target>[+<target>]...] targets that may touch a pool (default: all)
 #     [PLANNER <name>]                            memory planner: auto (default), greedy, best-fit, local-search,
 #                                                 optimal, or a plug-in's
+#     [MEMORY <name>]                             what code and constants of a Cortex-M are in, for which the code is
+#                                                 written and max_cycles are estimated: 0ws, tcm, l4-art, f4-art, nrf53,
+#                                                 m7-cache
 #     [CONSTANTS <input>=<v>,…...]                inputs as constants: one number for each element, or one for all
 #     [BOUNDS <value>=<n>...]                     room for n rows of a value, whose number depends on data (Range, Loop)
 #     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
@@ -45,8 +48,6 @@
 #     [MAX_CYCLES <n>]                            budget of the estimated cycles of an inference on a Cortex-M (4.2M):
 #                                                 what was compiled is run in QEMU; more is an error of the build, with
 #                                                 a table by layer
-#     [MEMORY <name>]                             what code and constants are in, for max_cycles: 0ws (default), tcm,
-#                                                 l4-art, f4-art, nrf53, m7-cache
 #     [CLOCK <hertz>]                             of the core (120M), for microseconds in the table of max_cycles
 #     [OPTIONS <argument>...]                     any other arguments of `aot-model compile`
 #     [DEPENDS <file|target>...]                  what else is read or must be there first
@@ -71,7 +72,7 @@ function(aot_model_library target)
     endforeach ()
     cmake_parse_arguments(PARSE_ARGV 1 arg
         "${flag};EXCLUDE_FROM_ALL"
-        "${text};${file};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;MAX_CYCLES;MEMORY;CLOCK;METADATA;REPORT"
+        "${text};${file};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;MAX_CYCLES;CLOCK;METADATA;REPORT"
         "${list};${map};FLAGS_FROM;OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
@@ -193,8 +194,8 @@ function(aot_model_library target)
     endif ()
     if (DEFINED arg_MAX_CYCLES)
         _aot_model_check_cycles(${target} "${call}" "${metadata}" "${arg_MAX_CYCLES}" "${arg_MEMORY}" "${arg_CLOCK}")
-    elseif (DEFINED arg_MEMORY OR DEFINED arg_CLOCK)
-        message(FATAL_ERROR "${call}: MEMORY and CLOCK are of MAX_CYCLES, which is missing")
+    elseif (DEFINED arg_CLOCK)
+        message(FATAL_ERROR "${call}: CLOCK is of MAX_CYCLES, which is missing")
     endif ()
     if (EXISTS "${model}")
         target_sources(${target} PRIVATE "${model}")

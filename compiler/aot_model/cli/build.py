@@ -38,6 +38,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
                    or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools,
                    given.get("planner"), Budgets(given.get("max_ram"), given.get("max_flash")),
                    tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
+                   memory=given.get("memory"),
                    )
 
 

@@ -107,6 +107,11 @@ OPTIONS = (Keyword("dims",
                    "<name>",
                    "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's",
                    flag="--planner"),
+           Keyword("memory",
+                   "<name>",
+                   "what code and constants of a Cortex-M are in, for which the code is written and "
+                   "max_cycles are estimated: 0ws, tcm, l4-art, f4-art, nrf53, m7-cache",
+                   flag="--memory"),
            Keyword("constants",
                    "<input>=<v>,…",
                    "inputs as constants: one number for each element, or one for all",
@@ -207,10 +212,6 @@ LIBRARY = (
         "max_cycles", "<n>",
         "budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is run in "
         "QEMU; more is an error of the build, with a table by layer"),
-    Keyword(
-        "memory", "<name>",
-        "what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53, "
-        "m7-cache"),
     Keyword("clock", "<hertz>", "of the core (120M), for microseconds in the table of max_cycles"),
     Keyword("options", "<argument>", "any other arguments of `aot-model compile`", "list"),
     Keyword("depends",

@@ -125,6 +125,10 @@ def add_cycles(commands: Commands) -> None:
                          required=True,
                          metavar="COMMAND",
                          help="the command that links, with flags like -mcpu")
+    command.add_argument("--memory",
+                         metavar="NAME",
+                         help="what code and constants are in: 0ws (no wait states; the default), tcm, "
+                         "l4-art, f4-art, nrf53, m7-cache")
     add_estimate(command)
     command.add_argument("-o",
                          "--output",

@@ -10,7 +10,7 @@ from typing import Any
 from aot_model.cli import values
 from aot_model.cli.keywords import OPTIONS
 
-MODEL_OPTIONS = ("dims", "constants", "bounds", "string_bytes")
+MODEL_OPTIONS = ("dims", "constants", "bounds", "string_bytes", "memory")
 """Keywords of the build rules that say how a model is read."""
 
 
@@ -132,10 +132,6 @@ def add_host_build(command: argparse.ArgumentParser) -> None:
 
 def add_estimate(command: argparse.ArgumentParser) -> None:
     """What an estimate of cycles takes."""
-    command.add_argument("--memory",
-                         metavar="NAME",
-                         help="what code and constants are in: 0ws (no wait states; the default), tcm, "
-                         "l4-art, f4-art, nrf53, m7-cache")
     command.add_argument("--clock",
                          type=values.quantity,
                          metavar="HERTZ",

@@ -26,6 +26,8 @@ arguments:
     pool_speeds     classes of speed: pools of a higher one are preferred (default: 0)
     pool_targets    targets that may touch a pool (default: all)
     planner         memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's
+    memory          what code and constants of a Cortex-M are in, for which the code is written and max_cycles
+                    are estimated: 0ws, tcm, l4-art, f4-art, nrf53, m7-cache
     constants       inputs as constants: one number for each element, or one for all
     bounds          room for n rows of a value, whose number depends on data (Range, Loop)
     string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
@@ -45,8 +47,6 @@ arguments:
                     function is an error
     max_cycles      budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is
                     run in QEMU; more is an error of the build, with a table by layer
-    memory          what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53,
-                    m7-cache
     clock           of the core (120M), for microseconds in the table of max_cycles
     options         any other arguments of `aot-model compile`
     depends         what else is read or must be there first: <file|target>
@@ -382,7 +382,6 @@ def _aot_model_library(env: Environment,
                        max_stack: int | str | None = None,
                        stack_allowance: int | str | None = None,
                        max_cycles: float | str | None = None,
-                       memory: str | None = None,
                        clock: float | str | None = None,
                        **arguments: Any) -> Generated:
     env, made = _sources(env, name, model, call="AotModelLibrary", **arguments)
@@ -408,7 +407,7 @@ def _aot_model_library(env: Environment,
         checked += env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[0]],
                                       AOT_MODEL_ARGUMENTS=words)
     if max_cycles is not None:
-        more = {"memory": memory, "clock": clock, "max-cycles": max_cycles}
+        more = {"memory": arguments.get("memory"), "clock": clock, "max-cycles": max_cycles}
         words = [compiler, *(f"--{option}={value}" for option, value in more.items() if value is not None)]
         checked += env._AotModelCycles(f"{base}.cycles.txt", [made.metadata, objects[0]],
                                        AOT_MODEL_ARGUMENTS=words)

@@ -16,6 +16,7 @@ from textwrap import indent
 import numpy as np
 
 from aot_model.c.expr import SUMMAND
+from aot_model.cycles.rules import memory_named
 from aot_model.ir.expr import Const, Expr, Leaf, leaf
 from aot_model.ir.graph import Node
 from aot_model.ir.index import substitute
@@ -27,6 +28,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.vector_text import position_text
 from aot_model.kernels.int8 import conv_c, nibbles, sum_mve, winograd, winograd_dsp
 from aot_model.kernels.int8.affine_sum import Affine
+from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
@@ -38,6 +40,9 @@ from aot_model.ops.quantised import QuantisedSum
 from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates, unflatten_leaf
 from aot_model.targets.int8_families import PLAIN, Family, Writer
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
+
+FOURS = {"cortex-m4": True, "cortex-m7": False, "cortex-m33": False}
+"""Cores, and whether quads_dsp is faster than gemm_dsp where weights do not wait."""
 
 
 def _rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
@@ -104,7 +109,8 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
         # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
         code = replace(code, slack=None)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
-    site.emit(name, code, used, shapes, shape.macs, (dense(site.input(0)),), wish)
+    wishes = [least for least in (wish, code.wish) if least is not None]
+    site.emit(name, code, used, shapes, shape.macs, (dense(site.input(0)),), min(wishes, default=None))
 
 
 def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape,
@@ -185,6 +191,19 @@ def _winograd(site: Site, part: Integer, shape: ConvShape,
     return winograd.choose(shape, tail, site.room), None if least is None else least.scratch
 
 
+def _dense(family: Family, site: Site, part: Integer, shape: ConvShape, whole: bool) -> Writer:
+    """The writer of a convolution without groups. whole: the node has no other call."""
+    if not family.conv_fits(shape, part.quant):
+        return PLAIN.conv
+    w = site.node.input(1)
+    given = whole and site.target.has_option("memory") and w is not None and w.dtype not in NIBBLES
+    if family.reading is None or not given:
+        return family.conv
+    memory = memory_named(str(site.target.option("memory")))
+    core = next((t.name for t in site.target.lineage() if t.name in FOURS), None)
+    return family.reading(Reading(memory, core is not None and FOURS[core], site.room))
+
+
 def _convolution(family: Family) -> Callable[[Site], None]:
     def emit(site: Site) -> None:
         op = site.node.op
@@ -209,7 +228,7 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
         taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
         _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, place, whole)
     else:
-        writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
+        writer = _dense(family, site, part, shape, whole)
         chosen, wish = _winograd(site, part, shape, weights) if family.winograd and whole else (None, None)
         if chosen is not None:
             writer = partial(winograd_dsp.conv, variant=chosen)
@@ -248,15 +267,8 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         if rows == 1 and chosen.row is not None and chosen.row_fits(shape, part.quant):
             _emit(chosen, site, part, "fully_connected", chosen.row, shape, weights, place)
         else:
-            writer = chosen.conv if chosen.conv_fits(shape, part.quant) else PLAIN.conv
-            _emit(chosen,
-                  site,
-                  part,
-                  "fully_connected",
-                  writer,
-                  shape,
-                  weights.reshape(n, 1, 1, k),
-                  place)
+            writer = _dense(chosen, site, part, shape, True)
+            _emit(chosen, site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), place)
 
     return emit
 

@@ -32,6 +32,7 @@ from aot_model.kernels.int8 import (
     vectors,
 )
 from aot_model.kernels.int8.affine_sum import Affine
+from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.int8.spec import QuantSpec
 
 Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
@@ -60,6 +61,9 @@ class Family:
     """Vector dialects of the target with which the family may be used; None: any."""
     winograd: bool = False
     """3x3 convolutions may be Winograd's, where there is room."""
+    reading: Callable[[Reading], Writer] | None = None
+    """`conv` for a way of reading constants, copied to RAM where flash is slow and there is room; None: it
+    has one."""
     dot: str | None = None
     """What the target's option `dot` must say for that."""
     accumulators: bool = False
@@ -120,6 +124,7 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, dep
              accumulators=True,
              sum_row=sum_dsp.row_kernel,
              winograd=True,
+             reading=lambda reading: partial(conv_dsp.conv, reading=reading),
              int8_weights=True)
 HELIUM = Family("Helium",
                 conv_mve.conv,
