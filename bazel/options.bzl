@@ -40,7 +40,7 @@ OPTION_ATTRS = {
     "dims": attr.string_dict(doc = "Extents of the model's symbolic dimensions."),
     "interfaces": attr.string_list(doc = "What the library offers beside its structs."),
     "io": attr.string(values = ["", "caller", "workspace"], doc = "Where inputs and outputs are."),
-    "max_flash": attr.string(doc = "Budget of the constants."),
+    "max_flash": attr.string(doc = "Budget of the constants; with count_code, of the code as well."),
     "max_ram": attr.string(doc = "Budget of the workspace (16k, 1m): more is an error of the build, with a table by layer."),
     "memory": attr.string(doc = "What code and constants of a Cortex-M are in, for which the code is written and max_cycles are estimated: 0ws, tcm, l4-art, f4-art, nrf53, m7-cache."),
     "metadata_level": attr.string(values = ["", "full", "size", "none"], doc = "How much of the metadata is in flash."),

@@ -11,6 +11,7 @@ from aot_model.cli.library_commands import (
     add_benchmark_main,
     add_cycles,
     add_params,
+    add_size,
     add_stack,
     add_test_main,
 )
@@ -64,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     commands = result.add_subparsers(title="commands", metavar="COMMAND", parser_class=Command)
     for declare in (_compile, _report, _export, _check, _quantise, _inputs, _inspect, _run, _verify,
                     _compare, _time, _targets, _ops, _explain, add_test_main, add_benchmark_main, add_arena,
-                    add_params, add_stack, add_cycles):
+                    add_params, add_stack, add_size, add_cycles):
         declare(commands)
     return result
 

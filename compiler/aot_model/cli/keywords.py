@@ -149,7 +149,7 @@ OPTIONS = (Keyword("dims",
                    type=values.byte_count),
            Keyword("max_flash",
                    "<bytes>",
-                   "budget of the constants",
+                   "budget of the constants; with count_code, of the code as well",
                    flag="--max-flash",
                    type=values.byte_count),
                Keyword("quantise",
@@ -201,6 +201,10 @@ LIBRARY = (
             "targets that take over parts of the model first, in order of preference: docs/targets.md",
             "list"), Keyword("target_plugins", "<file>", "Python files that define further targets",
                              "list"), *OPTIONS,
+    Keyword(
+        "count_code", "",
+        "count the code as well, when it is compiled: its size by layer is told, and max_flash is of code "
+        "and constants", "flag"),
     Keyword("max_stack", "<bytes>",
             "budget of the stack of <name>_run(): measured when the C is compiled, with GCC"),
     Keyword(

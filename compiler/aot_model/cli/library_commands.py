@@ -112,6 +112,22 @@ def add_stack(commands: Commands) -> None:
     command.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: print)")
 
 
+def add_size(commands: Commands) -> None:
+    command = add_command(commands, "size", "size:size",
+                          "say how large code and constants of a compiled library are, by layer")
+    command.add_argument("library", type=Path, metavar="JSON", help="<name>.json of the library")
+    command.add_argument("objects", type=Path, nargs="+", metavar="OBJECT", help="its object file")
+    command.add_argument("--compiler",
+                         metavar="COMMAND",
+                         help="that made it, with -g: what it inlined is told apart by layer, too")
+    command.add_argument("--max-flash",
+                         type=values.byte_count,
+                         metavar="BYTES",
+                         help="fail, with the table, when code and constants are more")
+    command.add_argument("--json", action="store_true", help="as JSON")
+    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default: print)")
+
+
 def add_cycles(commands: Commands) -> None:
     command = add_command(commands, "cycles", "cycles:cycles",
                        "estimate the cycles of a compiled library on a Cortex-M, from a run in QEMU")
