@@ -159,7 +159,7 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
                              ok=False)
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
     main = workspace.output("tests/time_it.main/main.c").read_text()
-    assert re.search(r"\d cycles per inference, estimated \(m4, 0ws; error ±7 %\)", main)
+    assert re.search(r"\d cycles per inference, estimated \(m4, 0ws; error ", main)
 
 
 def test_a_compiler_of_ones_own(workspace: Workspace) -> None:
