@@ -46,34 +46,553 @@
 #include <math.h>
 #include "aot_model/scalar.h"
 
-/* ---- constants: 1,280 bytes; their values are at the end of this file ---- */
+/* ---- constants: 1,328 bytes; their values are at the end of this file ---- */
 
-/* conv_weights: float32[216]; for each block of channels: bias, if any; for each tap those of the block */
-static const float real_c_conv_weights[216];
+/* conv_weights: float32[224]; for each block of channels: bias; for each tap those of the block */
+static const float real_c_conv_weights[224];
 
 /* depthwise_weights: float32[72] */
 static const float real_c_depthwise_weights[72];
 
-/* dense_weights: float32[32]; for each block of channels: bias, if any; for each tap those of the block */
-static const float real_c_dense_weights[32];
+/* dense_weights: float32[36]; for each block of channels: bias; for each tap those of the block */
+static const float real_c_dense_weights[36];
 
-static inline float f32_fma(float a, float b, float acc)
+static inline float f32_product(float a, float b)
 {
-#if defined(__GNUC__) && (defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA))
-    return __builtin_fmaf(a, b, acc);
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+    float product; /* that no compiler makes part of a multiply-add */
+    __asm__("vmul.f32 %0, %1, %2" : "=t"(product) : "t"(a), "t"(b));
+    return product;
 #else
-    return acc + a * b; /* fmaf() would be a library call */
+    return a * b;
 #endif
 }
+
+/* Sums of 2 x 8 (pixels x channels): weights w = start of each channel, then those of each tap; products
+ * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+__attribute__((naked, noinline, used)) static void f32_sums_2x8_by_2_any(
+    __attribute__((unused)) float *sums,
+    __attribute__((unused)) const float *w,
+    __attribute__((unused)) const float *const *x,
+    __attribute__((unused)) const int32_t *taps)
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "vpush {s16-s31}\n"
+        "ldr r4, [r2, #0]\n"
+        "ldr r5, [r2, #4]\n"
+        "vldmia r1!, {s0-s7}\n"
+        "vmov.f32 s8, s0\n"
+        "vmov.f32 s9, s1\n"
+        "vmov.f32 s10, s2\n"
+        "vmov.f32 s11, s3\n"
+        "vmov.f32 s12, s4\n"
+        "vmov.f32 s13, s5\n"
+        "vmov.f32 s14, s6\n"
+        "vmov.f32 s15, s7\n"
+        "ldr r11, [r3]\n"
+        "cmp r11, #0\n"
+        "beq.w 4f\n"
+        "ldr r9, [r3, #20]\n"
+        "add r1, r1, r9, lsl #5\n"
+        "ldr r9, [r3, #8]\n"
+        "rsb r2, r9, #0\n"
+        "and r2, r2, #1\n"
+        "adr.w lr, 3f\n"
+        "mov r9, #168\n"
+        "mla lr, r2, r9, lr\n"
+        "orr lr, lr, #1\n"
+        "sub r4, r4, r2, lsl #2\n"
+        "sub r5, r5, r2, lsl #2\n"
+        "1:\n"
+        "ldr r10, [r3, #4]\n"
+        "2:\n"
+        "ldr r9, [r3, #8]\n"
+        "sub r1, r1, r2, lsl #5\n"
+        "add r9, r9, r2\n"
+        "bx lr\n"
+        ".p2align 2\n"
+        "3:\n"
+        "vldr s24, [r4, #0]\n"
+        "vldr s25, [r5, #0]\n"
+        "vldr s16, [r1, #0]\n"
+        "vldr s17, [r1, #4]\n"
+        "vldr s18, [r1, #8]\n"
+        "vldr s19, [r1, #12]\n"
+        "vldr s20, [r1, #16]\n"
+        "vldr s21, [r1, #20]\n"
+        "vldr s22, [r1, #24]\n"
+        "vldr s23, [r1, #28]\n"
+        "vmul.f32 s31, s16, s24\n"
+        "vmul.f32 s30, s17, s24\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s18, s24\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s19, s24\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vmul.f32 s31, s20, s24\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vmul.f32 s30, s21, s24\n"
+        "vadd.f32 s4, s4, s31\n"
+        "vmul.f32 s31, s22, s24\n"
+        "vadd.f32 s5, s5, s30\n"
+        "vmul.f32 s30, s23, s24\n"
+        "vadd.f32 s6, s6, s31\n"
+        "vmul.f32 s31, s16, s25\n"
+        "vadd.f32 s7, s7, s30\n"
+        "vmul.f32 s30, s17, s25\n"
+        "vadd.f32 s8, s8, s31\n"
+        "vmul.f32 s31, s18, s25\n"
+        "vadd.f32 s9, s9, s30\n"
+        "vmul.f32 s30, s19, s25\n"
+        "vadd.f32 s10, s10, s31\n"
+        "vmul.f32 s31, s20, s25\n"
+        "vadd.f32 s11, s11, s30\n"
+        "vmul.f32 s30, s21, s25\n"
+        "vadd.f32 s12, s12, s31\n"
+        "vmul.f32 s31, s22, s25\n"
+        "vadd.f32 s13, s13, s30\n"
+        "vmul.f32 s30, s23, s25\n"
+        "vadd.f32 s14, s14, s31\n"
+        "vadd.f32 s15, s15, s30\n"
+        "vldr s24, [r4, #4]\n"
+        "vldr s25, [r5, #4]\n"
+        "vldr s16, [r1, #32]\n"
+        "vldr s17, [r1, #36]\n"
+        "vldr s18, [r1, #40]\n"
+        "vldr s19, [r1, #44]\n"
+        "vldr s20, [r1, #48]\n"
+        "vldr s21, [r1, #52]\n"
+        "vldr s22, [r1, #56]\n"
+        "vldr s23, [r1, #60]\n"
+        "vmul.f32 s31, s16, s24\n"
+        "vmul.f32 s30, s17, s24\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s18, s24\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s19, s24\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vmul.f32 s31, s20, s24\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vmul.f32 s30, s21, s24\n"
+        "vadd.f32 s4, s4, s31\n"
+        "vmul.f32 s31, s22, s24\n"
+        "vadd.f32 s5, s5, s30\n"
+        "vmul.f32 s30, s23, s24\n"
+        "vadd.f32 s6, s6, s31\n"
+        "vmul.f32 s31, s16, s25\n"
+        "vadd.f32 s7, s7, s30\n"
+        "vmul.f32 s30, s17, s25\n"
+        "vadd.f32 s8, s8, s31\n"
+        "vmul.f32 s31, s18, s25\n"
+        "vadd.f32 s9, s9, s30\n"
+        "vmul.f32 s30, s19, s25\n"
+        "vadd.f32 s10, s10, s31\n"
+        "vmul.f32 s31, s20, s25\n"
+        "vadd.f32 s11, s11, s30\n"
+        "vmul.f32 s30, s21, s25\n"
+        "vadd.f32 s12, s12, s31\n"
+        "vmul.f32 s31, s22, s25\n"
+        "vadd.f32 s13, s13, s30\n"
+        "vmul.f32 s30, s23, s25\n"
+        "vadd.f32 s14, s14, s31\n"
+        "vadd.f32 s15, s15, s30\n"
+        "add r1, r1, #64\n"
+        "add r4, r4, #8\n"
+        "add r5, r5, #8\n"
+        "subs r9, r9, #2\n"
+        "bne.w 3b\n"
+        "ldr r9, [r3, #24]\n"
+        "add r1, r1, r9, lsl #5\n"
+        "ldr r9, [r3, #12]\n"
+        "sub r9, r9, r2\n"
+        "subs r10, r10, #1\n"
+        "add r4, r4, r9, lsl #2\n"
+        "add r5, r5, r9, lsl #2\n"
+        "bne.w 2b\n"
+        "ldr r9, [r3, #16]\n"
+        "add r4, r4, r9, lsl #2\n"
+        "add r5, r5, r9, lsl #2\n"
+        "ldr r9, [r3, #28]\n"
+        "add r1, r1, r9, lsl #5\n"
+        "subs r11, r11, #1\n"
+        "bne.w 1b\n"
+        "4:\n"
+        "vstmia r0, {s0-s15}\n"
+        "vpop {s16-s31}\n"
+        "pop {r4-r11, pc}\n"
+        );
+}
+#else
+AOT_MODEL_OPAQUE static void f32_sums_2x8_by_2_any(
+    float *sums, const float *w, const float *const *x, const int32_t *taps)
+{
+    const float *at[2] = {0};
+    for (int32_t p = 0; p < 2; p++) {
+        at[p] = x[p];
+        for (int32_t v = 0; v < 8; v++) {
+            sums[p * 8 + v] = w[v];
+        }
+    }
+    w += 8 + 8 * taps[5];
+    for (int32_t row = 0; row < taps[0]; row++) {
+        for (int32_t run = 0; run < taps[1]; run++) {
+            for (int32_t i = 0; i < taps[2]; i++, w += 8) {
+                for (int32_t p = 0; p < 2; p++) {
+                    for (int32_t v = 0; v < 8; v++) {
+                        const float product = f32_product(w[v], at[p][i]);
+                        sums[p * 8 + v] += product;
+                    }
+                }
+            }
+            for (int32_t p = 0; p < 2; p++) {
+                at[p] += taps[2] + taps[3];
+            }
+            w += 8 * taps[6];
+        }
+        for (int32_t p = 0; p < 2; p++) {
+            at[p] += taps[4];
+        }
+        w += 8 * taps[7];
+    }
+}
+#endif
+
+/* Sums of 1 x 8 (pixels x channels): weights w = start of each channel, then those of each tap; products
+ * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+__attribute__((naked, noinline, used)) static void f32_sums_1x8_by_4_any(
+    __attribute__((unused)) float *sums,
+    __attribute__((unused)) const float *w,
+    __attribute__((unused)) const float *const *x,
+    __attribute__((unused)) const int32_t *taps)
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "vpush {s16-s31}\n"
+        "ldr r4, [r2, #0]\n"
+        "vldmia r1!, {s0-s7}\n"
+        "ldr r11, [r3]\n"
+        "cmp r11, #0\n"
+        "beq.w 4f\n"
+        "ldr r9, [r3, #20]\n"
+        "add r1, r1, r9, lsl #5\n"
+        "ldr r9, [r3, #8]\n"
+        "rsb r2, r9, #0\n"
+        "and r2, r2, #3\n"
+        "adr.w lr, 3f\n"
+        "mov r9, #100\n"
+        "mla lr, r2, r9, lr\n"
+        "orr lr, lr, #1\n"
+        "sub r4, r4, r2, lsl #2\n"
+        "1:\n"
+        "ldr r10, [r3, #4]\n"
+        "2:\n"
+        "ldr r9, [r3, #8]\n"
+        "sub r1, r1, r2, lsl #5\n"
+        "add r9, r9, r2\n"
+        "bx lr\n"
+        ".p2align 2\n"
+        "3:\n"
+        "vldr s16, [r4, #0]\n"
+        "vldr s8, [r1, #0]\n"
+        "vldr s9, [r1, #4]\n"
+        "vldr s10, [r1, #8]\n"
+        "vldr s11, [r1, #12]\n"
+        "vldr s12, [r1, #16]\n"
+        "vldr s13, [r1, #20]\n"
+        "vldr s14, [r1, #24]\n"
+        "vldr s15, [r1, #28]\n"
+        "vmul.f32 s31, s8, s16\n"
+        "vmul.f32 s30, s9, s16\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s10, s16\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s11, s16\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vmul.f32 s31, s12, s16\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vmul.f32 s30, s13, s16\n"
+        "vadd.f32 s4, s4, s31\n"
+        "vmul.f32 s31, s14, s16\n"
+        "vadd.f32 s5, s5, s30\n"
+        "vmul.f32 s30, s15, s16\n"
+        "vadd.f32 s6, s6, s31\n"
+        "vadd.f32 s7, s7, s30\n"
+        "vldr s16, [r4, #4]\n"
+        "vldr s8, [r1, #32]\n"
+        "vldr s9, [r1, #36]\n"
+        "vldr s10, [r1, #40]\n"
+        "vldr s11, [r1, #44]\n"
+        "vldr s12, [r1, #48]\n"
+        "vldr s13, [r1, #52]\n"
+        "vldr s14, [r1, #56]\n"
+        "vldr s15, [r1, #60]\n"
+        "vmul.f32 s31, s8, s16\n"
+        "vmul.f32 s30, s9, s16\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s10, s16\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s11, s16\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vmul.f32 s31, s12, s16\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vmul.f32 s30, s13, s16\n"
+        "vadd.f32 s4, s4, s31\n"
+        "vmul.f32 s31, s14, s16\n"
+        "vadd.f32 s5, s5, s30\n"
+        "vmul.f32 s30, s15, s16\n"
+        "vadd.f32 s6, s6, s31\n"
+        "vadd.f32 s7, s7, s30\n"
+        "vldr s16, [r4, #8]\n"
+        "vldr s8, [r1, #64]\n"
+        "vldr s9, [r1, #68]\n"
+        "vldr s10, [r1, #72]\n"
+        "vldr s11, [r1, #76]\n"
+        "vldr s12, [r1, #80]\n"
+        "vldr s13, [r1, #84]\n"
+        "vldr s14, [r1, #88]\n"
+        "vldr s15, [r1, #92]\n"
+        "vmul.f32 s31, s8, s16\n"
+        "vmul.f32 s30, s9, s16\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s10, s16\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s11, s16\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vmul.f32 s31, s12, s16\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vmul.f32 s30, s13, s16\n"
+        "vadd.f32 s4, s4, s31\n"
+        "vmul.f32 s31, s14, s16\n"
+        "vadd.f32 s5, s5, s30\n"
+        "vmul.f32 s30, s15, s16\n"
+        "vadd.f32 s6, s6, s31\n"
+        "vadd.f32 s7, s7, s30\n"
+        "vldr s16, [r4, #12]\n"
+        "vldr s8, [r1, #96]\n"
+        "vldr s9, [r1, #100]\n"
+        "vldr s10, [r1, #104]\n"
+        "vldr s11, [r1, #108]\n"
+        "vldr s12, [r1, #112]\n"
+        "vldr s13, [r1, #116]\n"
+        "vldr s14, [r1, #120]\n"
+        "vldr s15, [r1, #124]\n"
+        "vmul.f32 s31, s8, s16\n"
+        "vmul.f32 s30, s9, s16\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s10, s16\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s11, s16\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vmul.f32 s31, s12, s16\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vmul.f32 s30, s13, s16\n"
+        "vadd.f32 s4, s4, s31\n"
+        "vmul.f32 s31, s14, s16\n"
+        "vadd.f32 s5, s5, s30\n"
+        "vmul.f32 s30, s15, s16\n"
+        "vadd.f32 s6, s6, s31\n"
+        "vadd.f32 s7, s7, s30\n"
+        "add r1, r1, #128\n"
+        "add r4, r4, #16\n"
+        "subs r9, r9, #4\n"
+        "bne.w 3b\n"
+        "ldr r9, [r3, #24]\n"
+        "add r1, r1, r9, lsl #5\n"
+        "ldr r9, [r3, #12]\n"
+        "sub r9, r9, r2\n"
+        "subs r10, r10, #1\n"
+        "add r4, r4, r9, lsl #2\n"
+        "bne.w 2b\n"
+        "ldr r9, [r3, #16]\n"
+        "add r4, r4, r9, lsl #2\n"
+        "ldr r9, [r3, #28]\n"
+        "add r1, r1, r9, lsl #5\n"
+        "subs r11, r11, #1\n"
+        "bne.w 1b\n"
+        "4:\n"
+        "vstmia r0, {s0-s7}\n"
+        "vpop {s16-s31}\n"
+        "pop {r4-r11, pc}\n"
+        );
+}
+#else
+AOT_MODEL_OPAQUE static void f32_sums_1x8_by_4_any(
+    float *sums, const float *w, const float *const *x, const int32_t *taps)
+{
+    const float *at[1] = {0};
+    for (int32_t p = 0; p < 1; p++) {
+        at[p] = x[p];
+        for (int32_t v = 0; v < 8; v++) {
+            sums[p * 8 + v] = w[v];
+        }
+    }
+    w += 8 + 8 * taps[5];
+    for (int32_t row = 0; row < taps[0]; row++) {
+        for (int32_t run = 0; run < taps[1]; run++) {
+            for (int32_t i = 0; i < taps[2]; i++, w += 8) {
+                for (int32_t p = 0; p < 1; p++) {
+                    for (int32_t v = 0; v < 8; v++) {
+                        const float product = f32_product(w[v], at[p][i]);
+                        sums[p * 8 + v] += product;
+                    }
+                }
+            }
+            for (int32_t p = 0; p < 1; p++) {
+                at[p] += taps[2] + taps[3];
+            }
+            w += 8 * taps[6];
+        }
+        for (int32_t p = 0; p < 1; p++) {
+            at[p] += taps[4];
+        }
+        w += 8 * taps[7];
+    }
+}
+#endif
 
 static inline float f32_max(float a, float b)
 {
     return a > b ? a : b;
 }
 
+/* Sums of 1 x 4 (pixels x channels): weights w = start of each channel, then those of each tap; products
+ * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+__attribute__((naked, noinline, used)) static void f32_sums_1x4_by_4(
+    __attribute__((unused)) float *sums,
+    __attribute__((unused)) const float *w,
+    __attribute__((unused)) const float *const *x,
+    __attribute__((unused)) const int32_t *taps)
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "vpush {s16-s31}\n"
+        "ldr r4, [r2, #0]\n"
+        "vldmia r1!, {s0-s3}\n"
+        "ldr r11, [r3]\n"
+        "cmp r11, #0\n"
+        "beq.w 4f\n"
+        "ldr r9, [r3, #20]\n"
+        "add r1, r1, r9, lsl #4\n"
+        "1:\n"
+        "ldr r10, [r3, #4]\n"
+        "2:\n"
+        "ldr r9, [r3, #8]\n"
+        ".p2align 2\n"
+        "3:\n"
+        "vldr s8, [r4, #0]\n"
+        "vldr s4, [r1, #0]\n"
+        "vldr s5, [r1, #4]\n"
+        "vldr s6, [r1, #8]\n"
+        "vldr s7, [r1, #12]\n"
+        "vmul.f32 s31, s4, s8\n"
+        "vmul.f32 s30, s5, s8\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s6, s8\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s7, s8\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vldr s8, [r4, #4]\n"
+        "vldr s4, [r1, #16]\n"
+        "vldr s5, [r1, #20]\n"
+        "vldr s6, [r1, #24]\n"
+        "vldr s7, [r1, #28]\n"
+        "vmul.f32 s31, s4, s8\n"
+        "vmul.f32 s30, s5, s8\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s6, s8\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s7, s8\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vldr s8, [r4, #8]\n"
+        "vldr s4, [r1, #32]\n"
+        "vldr s5, [r1, #36]\n"
+        "vldr s6, [r1, #40]\n"
+        "vldr s7, [r1, #44]\n"
+        "vmul.f32 s31, s4, s8\n"
+        "vmul.f32 s30, s5, s8\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s6, s8\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s7, s8\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vadd.f32 s3, s3, s30\n"
+        "vldr s8, [r4, #12]\n"
+        "vldr s4, [r1, #48]\n"
+        "vldr s5, [r1, #52]\n"
+        "vldr s6, [r1, #56]\n"
+        "vldr s7, [r1, #60]\n"
+        "vmul.f32 s31, s4, s8\n"
+        "vmul.f32 s30, s5, s8\n"
+        "vadd.f32 s0, s0, s31\n"
+        "vmul.f32 s31, s6, s8\n"
+        "vadd.f32 s1, s1, s30\n"
+        "vmul.f32 s30, s7, s8\n"
+        "vadd.f32 s2, s2, s31\n"
+        "vadd.f32 s3, s3, s30\n"
+        "add r1, r1, #64\n"
+        "add r4, r4, #16\n"
+        "subs r9, r9, #4\n"
+        "bne.w 3b\n"
+        "ldr r9, [r3, #12]\n"
+        "subs r10, r10, #1\n"
+        "add r4, r4, r9, lsl #2\n"
+        "bne.w 2b\n"
+        "ldr r9, [r3, #16]\n"
+        "add r4, r4, r9, lsl #2\n"
+        "ldr r9, [r3, #28]\n"
+        "add r1, r1, r9, lsl #4\n"
+        "subs r11, r11, #1\n"
+        "bne.w 1b\n"
+        "4:\n"
+        "vstmia r0, {s0-s3}\n"
+        "vpop {s16-s31}\n"
+        "pop {r4-r11, pc}\n"
+        );
+}
+#else
+AOT_MODEL_OPAQUE static void f32_sums_1x4_by_4(
+    float *sums, const float *w, const float *const *x, const int32_t *taps)
+{
+    const float *at[1] = {0};
+    for (int32_t p = 0; p < 1; p++) {
+        at[p] = x[p];
+        for (int32_t v = 0; v < 4; v++) {
+            sums[p * 4 + v] = w[v];
+        }
+    }
+    w += 4 + 4 * taps[5];
+    for (int32_t row = 0; row < taps[0]; row++) {
+        for (int32_t run = 0; run < taps[1]; run++) {
+            for (int32_t i = 0; i < taps[2]; i++, w += 4) {
+                for (int32_t p = 0; p < 1; p++) {
+                    for (int32_t v = 0; v < 4; v++) {
+                        const float product = f32_product(w[v], at[p][i]);
+                        sums[p * 4 + v] += product;
+                    }
+                }
+            }
+            for (int32_t p = 0; p < 1; p++) {
+                at[p] += taps[2] + taps[3];
+            }
+            w += 4 * taps[6];
+        }
+        for (int32_t p = 0; p < 1; p++) {
+            at[p] += taps[4];
+        }
+        w += 4 * taps[7];
+    }
+}
+#endif
+
 /* ---- layers ---- */
 
-/* 2 pixels x 8 channels in registers
+/* 2 pixels x 8 channels in registers, of the last 1 pixel
  * step 1: conv (Convolution): float32[1,4,4,3] * float32[8,3,3,3] -> float32[1,4,4,8], 3,456 MACs
  *   reads x at inputs->x; writes y at workspace + 256 */
 static void real_00_conv_3x3(const float *restrict x, const float *restrict weights, float *restrict y)
@@ -93,165 +612,50 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
     };
     for (int32_t r = 0; r < 3; r++) {
         for (int32_t s = 0; s < 3; s++) {
+            const int32_t taps[8] = {rows[r].taps, 3, cols[s].taps, (16 - cols[s].taps), -44,
+                rows[r].tap * 9 + cols[s].tap, (3 - cols[s].taps), 0};
             const float *in = x + rows[r].first * 4 + cols[s].first;
             int32_t oy = rows[r].out;
             int32_t ox = cols[s].out;
             const int32_t ox_end = ox + cols[s].count;
-            for (int32_t left = rows[r].count * cols[s].count; left > 0; left -= 2) {
-                const int32_t y0 = oy;
-                const int32_t c0 = ox;
-                const float *const x0 = in;
-                if (left > 1) {
-                    ox += 1;
-                    in += 1;
-                    if (ox == ox_end) {
-                        ox = cols[s].out;
-                        oy += 1;
-                        in += 4 - cols[s].count;
-                    }
-                }
-                const int32_t y1 = oy;
-                const int32_t c1 = ox;
-                const float *const x1 = in;
-                if (left > 2) {
-                    ox += 1;
-                    in += 1;
-                    if (ox == ox_end) {
-                        ox = cols[s].out;
-                        oy += 1;
-                        in += 4 - cols[s].count;
+            for (int32_t left = rows[r].count * cols[s].count, now; left > 0; left -= now) {
+                now = left >= 2 ? 2 : 1;
+                const float *at[2] = {0};
+                int32_t y_at[2];
+                int32_t x_at[2];
+                for (int32_t p = 0; p < now; p++) {
+                    at[p] = in;
+                    y_at[p] = oy;
+                    x_at[p] = ox;
+                    if (left > p + 1) {
+                        ox += 1;
+                        in += 1;
+                        if (ox == ox_end) {
+                            ox = cols[s].out;
+                            oy += 1;
+                            in += 4 - cols[s].count;
+                        }
                     }
                 }
                 {
-                    const float *w = weights;
-                    float acc0_0 = 0.0f;
-                    float acc0_1 = 0.0f;
-                    float acc0_2 = 0.0f;
-                    float acc0_3 = 0.0f;
-                    float acc0_4 = 0.0f;
-                    float acc0_5 = 0.0f;
-                    float acc0_6 = 0.0f;
-                    float acc0_7 = 0.0f;
-                    float acc1_0 = 0.0f;
-                    float acc1_1 = 0.0f;
-                    float acc1_2 = 0.0f;
-                    float acc1_3 = 0.0f;
-                    float acc1_4 = 0.0f;
-                    float acc1_5 = 0.0f;
-                    float acc1_6 = 0.0f;
-                    float acc1_7 = 0.0f;
-                    w += (rows[r].tap * 3 + cols[s].tap) * 24;
-                    for (int32_t ky = 0; ky < rows[r].taps; ky++) {
-                        const float *a0 = x0 + ky * 4;
-                        const float *a1 = x1 + ky * 4;
-                        for (int32_t kx = 0; kx < cols[s].taps; kx++) {
-                            {
-                                const float e0 = a0[0];
-                                const float e1 = a1[0];
-                                const float w7 = w[7];
-                                acc0_7 = f32_fma(w7, e0, acc0_7);
-                                acc1_7 = f32_fma(w7, e1, acc1_7);
-                                const float w6 = w[6];
-                                acc0_6 = f32_fma(w6, e0, acc0_6);
-                                acc1_6 = f32_fma(w6, e1, acc1_6);
-                                const float w5 = w[5];
-                                acc0_5 = f32_fma(w5, e0, acc0_5);
-                                acc1_5 = f32_fma(w5, e1, acc1_5);
-                                const float w4 = w[4];
-                                acc0_4 = f32_fma(w4, e0, acc0_4);
-                                acc1_4 = f32_fma(w4, e1, acc1_4);
-                                const float w3 = w[3];
-                                acc0_3 = f32_fma(w3, e0, acc0_3);
-                                acc1_3 = f32_fma(w3, e1, acc1_3);
-                                const float w2 = w[2];
-                                acc0_2 = f32_fma(w2, e0, acc0_2);
-                                acc1_2 = f32_fma(w2, e1, acc1_2);
-                                const float w1 = w[1];
-                                acc0_1 = f32_fma(w1, e0, acc0_1);
-                                acc1_1 = f32_fma(w1, e1, acc1_1);
-                                const float w0 = w[0];
-                                acc0_0 = f32_fma(w0, e0, acc0_0);
-                                acc1_0 = f32_fma(w0, e1, acc1_0);
-                            }
-                            {
-                                const float e0 = a0[16];
-                                const float e1 = a1[16];
-                                const float w7 = w[15];
-                                acc0_7 = f32_fma(w7, e0, acc0_7);
-                                acc1_7 = f32_fma(w7, e1, acc1_7);
-                                const float w6 = w[14];
-                                acc0_6 = f32_fma(w6, e0, acc0_6);
-                                acc1_6 = f32_fma(w6, e1, acc1_6);
-                                const float w5 = w[13];
-                                acc0_5 = f32_fma(w5, e0, acc0_5);
-                                acc1_5 = f32_fma(w5, e1, acc1_5);
-                                const float w4 = w[12];
-                                acc0_4 = f32_fma(w4, e0, acc0_4);
-                                acc1_4 = f32_fma(w4, e1, acc1_4);
-                                const float w3 = w[11];
-                                acc0_3 = f32_fma(w3, e0, acc0_3);
-                                acc1_3 = f32_fma(w3, e1, acc1_3);
-                                const float w2 = w[10];
-                                acc0_2 = f32_fma(w2, e0, acc0_2);
-                                acc1_2 = f32_fma(w2, e1, acc1_2);
-                                const float w1 = w[9];
-                                acc0_1 = f32_fma(w1, e0, acc0_1);
-                                acc1_1 = f32_fma(w1, e1, acc1_1);
-                                const float w0 = w[8];
-                                acc0_0 = f32_fma(w0, e0, acc0_0);
-                                acc1_0 = f32_fma(w0, e1, acc1_0);
-                            }
-                            {
-                                const float e0 = a0[32];
-                                const float e1 = a1[32];
-                                const float w7 = w[23];
-                                acc0_7 = f32_fma(w7, e0, acc0_7);
-                                acc1_7 = f32_fma(w7, e1, acc1_7);
-                                const float w6 = w[22];
-                                acc0_6 = f32_fma(w6, e0, acc0_6);
-                                acc1_6 = f32_fma(w6, e1, acc1_6);
-                                const float w5 = w[21];
-                                acc0_5 = f32_fma(w5, e0, acc0_5);
-                                acc1_5 = f32_fma(w5, e1, acc1_5);
-                                const float w4 = w[20];
-                                acc0_4 = f32_fma(w4, e0, acc0_4);
-                                acc1_4 = f32_fma(w4, e1, acc1_4);
-                                const float w3 = w[19];
-                                acc0_3 = f32_fma(w3, e0, acc0_3);
-                                acc1_3 = f32_fma(w3, e1, acc1_3);
-                                const float w2 = w[18];
-                                acc0_2 = f32_fma(w2, e0, acc0_2);
-                                acc1_2 = f32_fma(w2, e1, acc1_2);
-                                const float w1 = w[17];
-                                acc0_1 = f32_fma(w1, e0, acc0_1);
-                                acc1_1 = f32_fma(w1, e1, acc1_1);
-                                const float w0 = w[16];
-                                acc0_0 = f32_fma(w0, e0, acc0_0);
-                                acc1_0 = f32_fma(w0, e1, acc1_0);
-                            }
-                            a0 += 1;
-                            a1 += 1;
-                            w += 24;
-                        }
-                        w += (3 - cols[s].taps) * 24;
+                    float sums[2][8];
+                    if (now == 2) {
+                        f32_sums_2x8_by_2_any(sums[0], weights, at, taps);
                     }
-                    y[y0 * 32 + c0 * 8] = aot_model_max_float32(acc0_0, 0.0f);
-                    y[y0 * 32 + c0 * 8 + 1] = aot_model_max_float32(acc0_1, 0.0f);
-                    y[y0 * 32 + c0 * 8 + 2] = aot_model_max_float32(acc0_2, 0.0f);
-                    y[y0 * 32 + c0 * 8 + 3] = aot_model_max_float32(acc0_3, 0.0f);
-                    y[y0 * 32 + c0 * 8 + 4] = aot_model_max_float32(acc0_4, 0.0f);
-                    y[y0 * 32 + c0 * 8 + 5] = aot_model_max_float32(acc0_5, 0.0f);
-                    y[y0 * 32 + c0 * 8 + 6] = aot_model_max_float32(acc0_6, 0.0f);
-                    y[y0 * 32 + c0 * 8 + 7] = aot_model_max_float32(acc0_7, 0.0f);
-                    if (left > 1) {
-                        y[y1 * 32 + c1 * 8] = aot_model_max_float32(acc1_0, 0.0f);
-                        y[y1 * 32 + c1 * 8 + 1] = aot_model_max_float32(acc1_1, 0.0f);
-                        y[y1 * 32 + c1 * 8 + 2] = aot_model_max_float32(acc1_2, 0.0f);
-                        y[y1 * 32 + c1 * 8 + 3] = aot_model_max_float32(acc1_3, 0.0f);
-                        y[y1 * 32 + c1 * 8 + 4] = aot_model_max_float32(acc1_4, 0.0f);
-                        y[y1 * 32 + c1 * 8 + 5] = aot_model_max_float32(acc1_5, 0.0f);
-                        y[y1 * 32 + c1 * 8 + 6] = aot_model_max_float32(acc1_6, 0.0f);
-                        y[y1 * 32 + c1 * 8 + 7] = aot_model_max_float32(acc1_7, 0.0f);
+                    else {
+                        f32_sums_1x8_by_4_any(sums[0], weights, at, taps);
+                    }
+                    for (int32_t p = 0; p < now && p < left; p++) {
+                        const int32_t py = y_at[p];
+                        const int32_t px = x_at[p];
+                        y[py * 32 + px * 8] = aot_model_max_float32(sums[p][0], 0.0f);
+                        y[py * 32 + px * 8 + 1] = aot_model_max_float32(sums[p][1], 0.0f);
+                        y[py * 32 + px * 8 + 2] = aot_model_max_float32(sums[p][2], 0.0f);
+                        y[py * 32 + px * 8 + 3] = aot_model_max_float32(sums[p][3], 0.0f);
+                        y[py * 32 + px * 8 + 4] = aot_model_max_float32(sums[p][4], 0.0f);
+                        y[py * 32 + px * 8 + 5] = aot_model_max_float32(sums[p][5], 0.0f);
+                        y[py * 32 + px * 8 + 6] = aot_model_max_float32(sums[p][6], 0.0f);
+                        y[py * 32 + px * 8 + 7] = aot_model_max_float32(sums[p][7], 0.0f);
                     }
                 }
             }
@@ -286,21 +690,21 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
                 for (int32_t ky = 0; ky < rows[r].taps; ky++) {
                     const float w2 = w[2];
                     const float e3 = a[24];
-                    acc2 = f32_fma(w2, e3, acc2);
+                    acc2 = acc2 + f32_product(w2, e3);
                     const float w1 = w[1];
-                    acc3 = f32_fma(w1, e3, acc3);
+                    acc3 = acc3 + f32_product(w1, e3);
                     const float e2 = a[16];
-                    acc1 = f32_fma(w2, e2, acc1);
-                    acc2 = f32_fma(w1, e2, acc2);
+                    acc1 = acc1 + f32_product(w2, e2);
+                    acc2 = acc2 + f32_product(w1, e2);
                     const float w0 = w[0];
-                    acc3 = f32_fma(w0, e2, acc3);
+                    acc3 = acc3 + f32_product(w0, e2);
                     const float e1 = a[8];
-                    acc0 = f32_fma(w2, e1, acc0);
-                    acc1 = f32_fma(w1, e1, acc1);
-                    acc2 = f32_fma(w0, e1, acc2);
+                    acc0 = acc0 + f32_product(w2, e1);
+                    acc1 = acc1 + f32_product(w1, e1);
+                    acc2 = acc2 + f32_product(w0, e1);
                     const float e0 = a[0];
-                    acc0 = f32_fma(w1, e0, acc0);
-                    acc1 = f32_fma(w0, e0, acc1);
+                    acc0 = acc0 + f32_product(w1, e0);
+                    acc1 = acc1 + f32_product(w0, e0);
                     w += 3;
                     a += 32;
                 }
@@ -344,66 +748,20 @@ static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
 static void real_03_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    const float *const x0 = x;
+    static const int32_t taps[8] = {1, 1, 8, 0, -8, 0, 0, 0};
+    const float *in = x;
     {
-        const float *w = weights;
-        float acc0_0 = 0.0f;
-        float acc0_1 = 0.0f;
-        float acc0_2 = 0.0f;
-        float acc0_3 = 0.0f;
-        const float *a0 = x0;
-        for (int32_t i = 0; i < 8; i += 4) {
+        const float *const at[1] = {in};
+        {
+            float sums[1][4];
+            f32_sums_1x4_by_4(sums[0], weights, at, taps);
             {
-                const float e0 = a0[0];
-                const float w3 = w[3];
-                acc0_3 = f32_fma(w3, e0, acc0_3);
-                const float w2 = w[2];
-                acc0_2 = f32_fma(w2, e0, acc0_2);
-                const float w1 = w[1];
-                acc0_1 = f32_fma(w1, e0, acc0_1);
-                const float w0 = w[0];
-                acc0_0 = f32_fma(w0, e0, acc0_0);
+                y[0] = sums[0][0];
+                y[1] = sums[0][1];
+                y[2] = sums[0][2];
+                y[3] = sums[0][3];
             }
-            {
-                const float e0 = a0[1];
-                const float w3 = w[7];
-                acc0_3 = f32_fma(w3, e0, acc0_3);
-                const float w2 = w[6];
-                acc0_2 = f32_fma(w2, e0, acc0_2);
-                const float w1 = w[5];
-                acc0_1 = f32_fma(w1, e0, acc0_1);
-                const float w0 = w[4];
-                acc0_0 = f32_fma(w0, e0, acc0_0);
-            }
-            {
-                const float e0 = a0[2];
-                const float w3 = w[11];
-                acc0_3 = f32_fma(w3, e0, acc0_3);
-                const float w2 = w[10];
-                acc0_2 = f32_fma(w2, e0, acc0_2);
-                const float w1 = w[9];
-                acc0_1 = f32_fma(w1, e0, acc0_1);
-                const float w0 = w[8];
-                acc0_0 = f32_fma(w0, e0, acc0_0);
-            }
-            {
-                const float e0 = a0[3];
-                const float w3 = w[15];
-                acc0_3 = f32_fma(w3, e0, acc0_3);
-                const float w2 = w[14];
-                acc0_2 = f32_fma(w2, e0, acc0_2);
-                const float w1 = w[13];
-                acc0_1 = f32_fma(w1, e0, acc0_1);
-                const float w0 = w[12];
-                acc0_0 = f32_fma(w0, e0, acc0_0);
-            }
-            a0 += 4;
-            w += 16;
         }
-        y[0] = acc0_0;
-        y[1] = acc0_1;
-        y[2] = acc0_2;
-        y[3] = acc0_3;
     }
 }
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.float32.axis import conv_axis, transposed_axis
+from aot_model.kernels.float32.axis import Axis, conv_axis, transposed_axis
 from aot_model.kernels.float32.block import Block
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.direct import DirectConvolution
+from aot_model.kernels.float32.tiles import TiledConvolution
 
 
 def conv(
@@ -30,7 +31,7 @@ def conv(
     s = shape
     rows = conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return DirectConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail).emit(block)
+    return _direct(s, rows, cols, weights, bias, tail, dialect, vector_tail).emit(block)
 
 
 def conv_transpose(
@@ -52,7 +53,16 @@ def conv_transpose(
     s = shape
     rows = transposed_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = transposed_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return DirectConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail).emit(block)
+    return _direct(s, rows, cols, weights, bias, tail, dialect, vector_tail).emit(block)
+
+
+def _direct(s: ConvShape, rows: Axis, cols: Axis, weights: np.ndarray, bias: np.ndarray | None, tail: Tail,
+            dialect: VectorDialect, vector_tail: bool) -> DirectConvolution:
+    """Blocks as calls where the dialect has functions for them and the shape fits, else written out."""
+    tiled = TiledConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail)
+    if dialect.sums_fpv4 and tiled.fits():
+        return tiled
+    return DirectConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail)
 
 
 def pixels_in_a_row(shape: ConvShape) -> ConvShape | None:

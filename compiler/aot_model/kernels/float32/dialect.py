@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot_model.arithmetic import rational
+from aot_model.kernels.float32.sums_fpv4 import FPV4
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Costs:
     """
 
     in_order: bool
+    fma: float = 1.0
+    """Cycles of an FMA where it is not one, in order."""
     fma_per_cycle: float = 1.0
     loads_per_cycle: float = 1.0
     latency: float = 1.0
@@ -51,7 +54,7 @@ class Costs:
         """
         fmas, loads = pixels * vectors, pixels + vectors
         if self.in_order:
-            return fmas + loads + self.loop / unroll
+            return self.fma * fmas + loads + self.loop / unroll
         return max(fmas / self.fma_per_cycle, loads / self.loads_per_cycle, self.latency,
                    far / self.far_bytes)
 
@@ -92,6 +95,9 @@ class VectorDialect:
     """(preprocessor condition for these intrinsics, what to do where it does not hold)."""
     scalar_in_vector: bool = True
     """A streamed input element occupies a vector register (not so where FMA takes a core register)."""
+
+    sums_fpv4: bool = False
+    """Blocks of sums are the functions of sums_fpv4.py."""
 
     def load(self, p: str) -> str:
         return self.load_text.format(p=p)
@@ -191,6 +197,18 @@ _RATIONAL = {
 """Scalar operations that are such quotients: coefficients and range."""
 
 HELPERS: dict[str, str] = {
+    "f32_product": f"""\
+static inline float f32_product(float a, float b)
+{{
+{FPV4}
+    float product; /* that no compiler makes part of a multiply-add */
+    __asm__("vmul.f32 %0, %1, %2" : "=t"(product) : "t"(a), "t"(b));
+    return product;
+#else
+    return a * b;
+#endif
+}}
+""",
     "f32_fma": """\
 static inline float f32_fma(float a, float b, float acc)
 {
@@ -331,6 +349,16 @@ SCALAR = VectorDialect("scalar",
                        Costs(in_order=True),
                        fma_scalar_text="f32_fma({a}, {s}, {acc})")
 
+# Products and sums rounded one by one; on a Cortex-M4 VMUL and VADD take two cycles, VFMA three.
+APART = VectorDialect("apart",
+                      1,
+                      "float",
+                      26,
+                      Costs(in_order=True, fma=2.0),
+                      fma_text="{acc} + f32_product({a}, {b})",
+                      fma_scalar_text="{acc} + f32_product({a}, {s})",
+                      sums_fpv4=True)
+
 V4 = VectorDialect(
     name="v4",
     lanes=4,
@@ -395,4 +423,4 @@ MVE = VectorDialect(
 V8 = _x86("v8", 8, 256, 15, "f32x8_sum({a})", "defined(__AVX2__) && defined(__FMA__)", "-mavx2 -mfma")
 V16 = _x86("v16", 16, 512, 31, "_mm512_reduce_add_ps({a})", "defined(__AVX512F__)", "-mavx512f")
 
-DIALECTS: dict[str, VectorDialect] = {d.name: d for d in (SCALAR, V4, NEON, V8, V16, MVE)}
+DIALECTS: dict[str, VectorDialect] = {d.name: d for d in (SCALAR, APART, V4, NEON, V8, V16, MVE)}

@@ -10,7 +10,7 @@ read them:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -117,10 +117,14 @@ class DirectConvolution:
         """Elements of the weights of one channel block."""
         return (self.taps_size() + (self.bias is not None)) * vectors * self.dialect.lanes
 
+    def in_order(self, weights: np.ndarray) -> np.ndarray:
+        """Weights [channel][tap row][tap column][input channel] in the order in which they are read."""
+        return weights
+
     def pack(self, block: Block) -> np.ndarray:
         s = self.shape
         w = np.asarray(self.weights, np.float32)[:, list(self.rows.order)][:, :, list(self.cols.order)]
-        w = w.reshape(s.out_c, self.taps_size()).T
+        w = self.in_order(w).reshape(s.out_c, self.taps_size()).T
         if self.bias is not None:
             w = np.concatenate([np.asarray(self.bias, np.float32).reshape(1, -1), w])
         parts = []
@@ -135,8 +139,10 @@ class DirectConvolution:
 
     # ---- order
 
-    def slack(self, block: Block) -> int | None:
-        """See overlap.py; the result is dense channels last."""
+    def slack(self, block: Block, begins: Callable[[int], np.ndarray] | None = None,
+              reread: bool = True) -> int | None:
+        """See overlap.py; the result is dense channels last. begins: the first pixels of the blocks of a
+        rectangle of so many. reread: each block of channels reads its pixels again."""
         s = self.shape
         n_stride, h, w, _ = s.strides
         if s.batch * s.out_h * s.out_w > MANY_OUTPUTS:
@@ -152,13 +158,13 @@ class DirectConvolution:
                     read = np.full_like(read, size)
                 row = n * s.out_h + r.out + y * self.rows.out_step
                 end = (row * s.out_w + c.out + x * self.cols.out_step + 1) * s.out_c
-                begins = np.arange(0, len(y), block.pixels)
-                reads.append(np.minimum.reduceat(read, begins))
-                ends.append(np.maximum.reduceat(end, begins))
+                at = np.arange(0, len(y), block.pixels) if begins is None else begins(len(y))
+                reads.append(np.minimum.reduceat(read, at))
+                ends.append(np.maximum.reduceat(end, at))
         channel_blocks = s.groups * sum(count for _, count, _ in self.vectors(block))
         return slack(np.concatenate(reads),
                      np.concatenate(ends),
-                     reread=channel_blocks > 1,
+                     reread=reread and channel_blocks > 1,
                      size=size,
                      element=4)
 

@@ -63,7 +63,7 @@ class Walk:
         exact = all(size % self.pixels == 0 for size in self.sizes)
         at = []
         with text.block(
-                f"for (int32_t left = {_times(rows.count, cols.count)}; left > 0; left -= {self.pixels})"):
+                f"for (int32_t left = {times(rows.count, cols.count)}; left > 0; left -= {self.pixels})"):
             for p in range(self.pixels):
                 at.append(self._pixel(text, p))
                 # past the last pixel the block repeats it, unless it is always full
@@ -104,7 +104,7 @@ class Walk:
                 text.line(f"in += {down} - {product(cols.count, right)};")
 
 
-def _times(a: str, b: str) -> str:
+def times(a: str, b: str) -> str:
     """a * b of two C expressions."""
     if b.isdigit():
         return product(a, int(b))

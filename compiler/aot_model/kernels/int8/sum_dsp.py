@@ -1,10 +1,9 @@
-"""The sum of two quantised tensors, int8, DSP extension: the proven form of affine_sum.py."""
+"""The sum of two quantised tensors, int8, DSP extension: the proven form of sum_mve.py."""
 
 from __future__ import annotations
 
-from aot_model.kernels.int8.affine_sum import Affine
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.sum_mve import RowSum
+from aot_model.kernels.int8.sum_mve import Affine, RowSum
 
 
 def row_kernel(form: Affine) -> RowSum:

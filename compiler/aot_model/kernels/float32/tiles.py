@@ -1,0 +1,334 @@
+"""Direct convolution by the functions of sums_fpv4.py: a block of pixels by a block of channels is one call.
+
+The weights lie as in direct.py. What the last pixels of a rectangle need, which do not fill a block, a
+smaller function may compute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, gcd
+
+import numpy as np
+
+from aot_model.c.text import CText, product, total
+from aot_model.c.words import counted
+from aot_model.kernels.base import KernelCode, Packed, Scratch
+from aot_model.kernels.float32.block import Block, channel_vectors
+from aot_model.kernels.float32.direct import DirectConvolution
+from aot_model.kernels.float32.pixels import times
+from aot_model.kernels.float32.sums_fpv4 import POINTERS, Sums
+
+_SHORT = 4
+"""Fewest elements one behind the other that are worth a loop of their own."""
+_TAIL = 10
+"""Cycles of finishing a sum."""
+_WEIGHT = 1.5
+"""Cycles for which a weight is waited for: half of what it takes from a flash with wait states."""
+_GAIN = 0.98
+"""A second function must save two per cent."""
+_MANY = 32
+"""Results for which a pixel's elements are worth copying."""
+_LONG = 120
+"""Characters of a tail that is not repeated for every channel."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Blocks of `pixels` x `channels`; of `few` pixels where less than `enough` are left."""
+
+    pixels: int
+    channels: int
+    few: int = 0
+    enough: int = 0
+
+    def begins(self, pixels: int) -> np.ndarray:
+        """The first pixels of the blocks of so many."""
+        rest = pixels % self.pixels
+        whole = pixels - rest if rest < self.enough else pixels
+        few = range(whole, pixels, self.few) if self.few else ()
+        return np.array([*range(0, whole, self.pixels), *few])
+
+    @property
+    def sizes(self) -> list[int]:
+        return [self.pixels, *([self.few] if self.few else [])]
+
+
+@dataclass(frozen=True)
+class TiledConvolution(DirectConvolution):
+    """A convolution whose blocks are calls."""
+
+    @property
+    def order(self) -> str | None:
+        """How the taps of a row are walked: `row` where they are one run, `taps` where each is one,
+        `channels` where each channel's taps are one; None where elements do not lie one behind the other.
+        """
+        _, _, w, c = self.shape.strides
+        if (c == 1 or self.in_c == 1) and (self.cols.taps == 1 or self.cols.tap_step * w == self.in_c):
+            return "row"
+        if c == 1 and self.in_c >= _SHORT:
+            return "taps"
+        return "channels" if self.cols.tap_step * w == 1 and self.cols.taps > 1 else None
+
+    def fits(self) -> bool:
+        """Whether this shape can be computed so, and should be."""
+        return self.order is not None and self.rows.taps > 0 and any(s.taps for s in self.cols.segments)
+
+    def walk(self, taps: int) -> tuple[int, int]:
+        """(runs, steps) of a row with so many taps."""
+        return {"row": (1, taps * self.in_c), "taps": (taps, self.in_c),
+                "channels": (self.in_c, taps)}[str(self.order)]
+
+    @property
+    def staged(self) -> int:
+        """Elements of each pixel that are copied aside before its results are written. Where no other pixel
+        reads them, and many blocks of channels do, results may then take their place: the memory saved is
+        worth the time (under three per cent).
+        """
+        alone = (self.rows.taps, self.cols.taps) == (1, 1) and self.order == "row"
+        several = self.shape.groups == 1 and self._most > 1
+        return self.shape.in_c if alone and several and self.out_c >= _MANY else 0
+
+    @property
+    def _most(self) -> int:
+        """Pixels of the largest rectangle."""
+        return max(r.count * c.count for r, c in self.rectangles())
+
+    def in_order(self, weights: np.ndarray) -> np.ndarray:
+        if self.order != "channels":
+            return super().in_order(weights)
+        return np.ascontiguousarray(weights.swapaxes(2, 3))
+
+    # ---- blocks
+
+    def sums(self, pixels: int, channels: int) -> Sums:
+        """The function of a block: several steps at a time."""
+        steps = gcd(*(self.walk(s.taps)[1] for s in self.cols.segments if s.taps))
+        most = 2 if pixels * channels > 8 else 4
+        unroll = next((u for u in (most, 3, 2) if steps % u == 0), 0)
+        whole = self.order != "channels" or all(s.taps == self.cols.taps for s in self.cols.segments)
+        return Sums(pixels, channels, unroll or most, not (unroll and whole))
+
+    def _cycles(self, pixels: int, channels: int, rows: int, cols: int) -> float:
+        """Of one block with so many taps."""
+        f = self.sums(pixels, channels)
+        if not rows or not cols:
+            return f.block_cycles
+        runs, steps = self.walk(cols)
+        turns = ceil(steps / f.unroll) * f.turn_cycles
+        step = f.step_cycles + _WEIGHT * channels
+        return f.block_cycles + rows * (f.run_cycles + runs * (f.run_cycles + steps * step + turns))
+
+    def _of_rectangles(self, tiling: Tiling) -> float:
+        """Cycles of everything."""
+        cycles = 0.0
+        every = channel_vectors(self.out_c, 1, tiling.channels)
+        for r, c in self.rectangles():
+            cost = {n: sum(self._cycles(n, v, r.taps, c.taps) for v in every) + 30 + 10 * n
+                    for n in tiling.sizes}
+            blocks, rest = divmod(r.count * c.count, tiling.pixels)
+            cycles += blocks * cost[tiling.pixels]
+            if rest and rest < tiling.enough:
+                cycles += ceil(rest / tiling.few) * cost[tiling.few]
+            elif rest:
+                cycles += cost[tiling.pixels]
+        return cycles
+
+    def tiling(self) -> Tiling:
+        """The cheapest blocks."""
+        most = self._most
+        taps = max(r.taps for r in self.rows.segments), max(c.taps for c in self.cols.segments)
+        found: list[tuple[float, Tiling]] = []
+        for channels in sorted({min(v, self.out_c) for v in (1, 2, 3, 4, 6, 8, 12)}):
+            for pixels in range(1, min(len(POINTERS), most) + 1):
+                if not self.sums(pixels, channels).fits:
+                    continue
+                whole = Tiling(pixels, channels)
+                found.append((self._of_rectangles(whole), whole))
+                for few in range(1, min(3, pixels)):
+                    costs = [self._cycles(n, channels, *taps) for n in (pixels, few)]
+                    enough = next(
+                        (n for n in range(1, pixels) if ceil(n / few) * costs[1] >= costs[0]), pixels)
+                    two = Tiling(pixels, channels, few, enough)
+                    if enough > 1:
+                        found.append((self._of_rectangles(two) / _GAIN, two))
+        return min(found, key=lambda f: (f[0], f[1].pixels * f[1].channels))[1]
+
+    # ---- code
+
+    def emit(self, block: Block | None) -> KernelCode:
+        if self.bias is None:
+            return replace(self, bias=np.zeros(self.shape.out_c, np.float32)).emit(block)
+        tiling = Tiling(block.pixels, block.vectors) if block else self.tiling()
+        text = CText()
+        self._rows.declare(text)
+        self._cols.declare(text)
+        with text.loop("n", str(self.shape.batch), needed=self.shape.batch > 1):  # noqa: SIM117
+            with text.loop("r", str(self._rows.number), needed=self._rows.number > 1):
+                with text.loop("s", str(self._cols.number), needed=self._cols.number > 1):
+                    self._rectangle(text, tiling)
+        body = str(text)
+        widths = dict.fromkeys(channel_vectors(self.out_c, 1, tiling.channels))
+        functions = [self.sums(n, v) for n in tiling.sizes for v in widths]
+        helpers = self.dialect.helpers(body + "f32_product(")
+        packed = Block(tiling.pixels, tiling.channels)
+        few = f", of the last {counted(tiling.few, 'pixel')}" if tiling.few else ""
+        return KernelCode(
+            body=body,
+            constants=(Packed("weights", self.pack(packed), 4,
+                              layout="for each block of channels: bias; for each tap those of the block"),),
+            helpers=(*helpers, *dict.fromkeys(f.text() for f in functions)),
+            scratch=(Scratch("staged", 4 * tiling.pixels * self.staged, 4, "float"),) if self.staged else (),
+            slack=self.slack(packed, tiling.begins, reread=not self.staged),
+            note=f"{counted(tiling.pixels, 'pixel')} x {counted(tiling.channels, 'channel')} in registers"
+                 f"{few}")
+
+    def _rectangle(self, text: CText, tiling: Tiling) -> None:
+        n, h, w, _ = self.shape.strides
+        rows, cols = self._rows, self._cols
+        batch = product("n", n) if self.shape.batch > 1 else "0"
+        self._geometry(text)
+        text.line(f"const float *in = {total('x', batch, product(rows.first, h), product(cols.first, w))};")
+        if rows.repeated:
+            text.line(f"int32_t oy = {rows.out};")
+        if cols.repeated:
+            text.line(f"int32_t ox = {cols.out};")
+        if rows.repeated and cols.repeated:
+            text.line(f"const int32_t ox_end = ox + {product(cols.count, cols.axis.out_step)};")
+        count = times(rows.count, cols.count)
+        if self._most == 1:
+            with text.block():
+                text.line("const float *const at[1] = {in};")
+                self._channel_blocks(text, tiling, tiling.pixels, None)
+            return
+        two = bool(tiling.few)
+        size = "now" if two else str(tiling.pixels)
+        with text.block(f"for (int32_t left = {count}{', now' if two else ''}; left > 0; left -= {size})"):
+            if two:
+                text.line(f"now = left >= {tiling.enough} ? {tiling.pixels} : {tiling.few};")
+            text.line(f"const float *at[{tiling.pixels}] = {{0}};")
+            for name, axis in (("y_at", rows), ("x_at", cols)):
+                if axis.repeated:
+                    text.line(f"int32_t {name}[{tiling.pixels}];")
+            # past the last pixel the block repeats it
+            with text.loop("p", size, needed=tiling.pixels > 1):
+                p = "p" if tiling.pixels > 1 else "0"
+                text.line(f"at[{p}] = in;")
+                for name, axis, value in (("y_at", rows, "oy"), ("x_at", cols, "ox")):
+                    if axis.repeated:
+                        text.line(f"{name}[{p}] = {value};")
+                with text.block(f"if (left > {total(p, '1')})"):
+                    self._next(text)
+            if self.staged:
+                self._stage(text, size)
+            self._channel_blocks(text, tiling, tiling.pixels, size)
+
+    def _stage(self, text: CText, size: str) -> None:
+        """Copy the pixels of a block."""
+        together = next(u for u in (4, 3, 2, 1) if self.staged % u == 0)
+        with text.loop("p", size):
+            text.line(f"float *const copy = staged + p * {self.staged};")
+            with text.loop("i", str(self.staged), together):
+                for u in range(together):
+                    text.line(f"copy[{total('i', str(u))}] = at[p][{total('i', str(u))}];")
+            text.line("at[p] = copy;")
+
+    def _geometry(self, text: CText) -> None:
+        """The table `taps` of sums_fpv4.TAPS."""
+        _, h, w, c = self.shape.strides
+        rows, cols = self._rows, self._cols
+        taps, step = product(cols.taps, self.in_c), self.cols.tap_step * w
+        tap = total(product(rows.tap, self.cols.taps), cols.tap)
+        begin = product(tap if tap.isdigit() else f"({tap})", self.in_c)
+        missing = _less(str(self.cols.taps), cols.taps)
+        between, skip = "0", product(missing, self.in_c)
+        if self.order == "row":
+            runs, steps, right, through = "1", taps, "0", taps
+        elif self.order == "taps":
+            runs, steps, right = cols.taps, str(self.in_c), str(step - self.in_c)
+            through = product(cols.taps, step)
+        else:
+            runs, steps, right = str(self.in_c), cols.taps, _less(str(c), cols.taps)
+            through = str(self.in_c * c)
+            begin = total(product(rows.tap, self.cols.taps * self.in_c), cols.tap)
+            between, skip = missing, "0"
+        some = all(g.taps for g in self.cols.segments)
+        count = rows.taps if some else f"{cols.taps} > 0 ? {rows.taps} : 0"
+        down = _less(str(self.rows.tap_step * h), through)
+        values = (count, runs, steps, right, down, begin, between, skip)
+        fixed = "static " if all(v.lstrip("(-").rstrip(")").isdigit() for v in values) else ""
+        text.line(f"{fixed}const int32_t taps[{len(values)}] = {{{', '.join(values)}}};")
+
+    def _next(self, text: CText) -> None:
+        """To the next pixel of the rectangle."""
+        _, h, w, _ = self.shape.strides
+        rows, cols = self._rows, self._cols
+        down, right = self.rows.in_step * h, self.cols.in_step * w
+        if not cols.repeated:
+            text.line(f"oy += {self.rows.out_step};")
+            text.line(f"in += {down};")
+            return
+        text.line(f"ox += {self.cols.out_step};")
+        text.line(f"in += {right};")
+        if rows.repeated:
+            with text.block("if (ox == ox_end)"):
+                text.line(f"ox = {cols.out};")
+                text.line(f"oy += {self.rows.out_step};")
+                text.line(f"in += {down} - {product(cols.count, right)};")
+
+    def _channel_blocks(self, text: CText, tiling: Tiling, pixels: int, size: str | None) -> None:
+        for channels in self._channels(text, Block(tiling.pixels, tiling.channels)):
+            pointers = "at"
+            if self.shape.groups > 1:
+                pointers = "of_group"
+                text.line(f"const float *of_group[{pixels}] = {{0}};")
+                with text.loop("p", size or "1", needed=pixels > 1):
+                    p = "p" if pixels > 1 else "0"
+                    text.line(f"of_group[{p}] = at[{p}] + g * {self.in_c};")
+            text.line(f"float sums[{pixels}][{channels.vectors}];")
+            self._call(text, tiling, channels.vectors, channels.weights, pointers)
+            oc = channels.first
+            if not oc.isdigit() and oc != "g":
+                text.line(f"const int32_t oc = {oc};")
+                oc = "oc"
+            self._finish(text, pixels, size, oc, channels.number)
+
+    def _call(self, text: CText, tiling: Tiling, channels: int, weights: str, pointers: str) -> None:
+        def call(pixels: int) -> str:
+            name = self.sums(pixels, channels).name
+            return f"{name}(sums[0], {total('weights', weights)}, {pointers}, taps);"
+
+        if not tiling.few:
+            text.line(call(tiling.pixels))
+            return
+        with text.block(f"if (now == {tiling.pixels})"):
+            text.line(call(tiling.pixels))
+        with text.block("else"):
+            text.line(call(tiling.few))
+
+    def _finish(self, text: CText, pixels: int, size: str | None, oc: str, number: int) -> None:
+        """Sums to the tail."""
+        rows, cols = self._rows, self._cols
+        n = "n" if self.shape.batch > 1 else "0"
+        several = size is not None and pixels > 1
+        head = text.block(f"for (int32_t p = 0; p < {size} && p < left; p++)") if several else text.block()
+        with head:
+            p = "p" if several else "0"
+            y, x = (f"{name}[{p}]" if axis.repeated else axis.out
+                    for name, axis in (("y_at", rows), ("x_at", cols)))
+            for name, value in (("py", y), ("px", x)):
+                if not value.isdigit():
+                    text.line(f"const int32_t {name} = {value};")
+            y, x = (v if v.isdigit() else name for v, name in ((y, "py"), (x, "px")))
+            sample = self.tail.store("acc", (n, y, x, oc), 1)
+            if number > 1 and len(sample) > _LONG:
+                with text.loop("l", str(number)):
+                    text.line(self.tail.store(f"sums[{p}][l]", (n, y, x, total(oc, "l")), 1))
+            else:
+                for v in range(number):
+                    text.line(self.tail.store(f"sums[{p}][{v}]", (n, y, x, total(oc, str(v))), 1))
+
+
+def _less(a: str, b: str) -> str:
+    """a - b of two C expressions."""
+    return str(int(a) - int(b)) if b.isdigit() else f"({a} - {b})"
