@@ -17,17 +17,8 @@ def compile_c(ctx, source, outputs, flags, mnemonic, message, headers = depset()
         headers: depset of Files that the source includes.
         includes: depset of folders for -I.
         quote_includes: depset of folders for -iquote.
-
-    Returns:
-        The compiler, with the flags that choose a processor: a string; and its files, a depset.
     """
-    toolchain = find_cc_toolchain(ctx)
-    features = cc_common.configure_features(
-        ctx = ctx,
-        cc_toolchain = toolchain,
-        requested_features = ctx.features,
-        unsupported_features = ctx.disabled_features,
-    )
+    toolchain, features, compiler = _compiler(ctx)
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
         cc_toolchain = toolchain,
@@ -37,15 +28,9 @@ def compile_c(ctx, source, outputs, flags, mnemonic, message, headers = depset()
         quote_include_directories = quote_includes,
         user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.conlyopts + flags,
     )
-    compiler = cc_common.get_tool_for_action(feature_configuration = features, action_name = ACTION_NAMES.c_compile)
-    words = cc_common.get_memory_inefficient_command_line(
-        feature_configuration = features,
-        action_name = ACTION_NAMES.c_compile,
-        variables = variables,
-    )
     ctx.actions.run(
         executable = compiler,
-        arguments = words,
+        arguments = _words(features, variables),
         env = cc_common.get_environment_variables(
             feature_configuration = features,
             action_name = ACTION_NAMES.c_compile,
@@ -57,4 +42,40 @@ def compile_c(ctx, source, outputs, flags, mnemonic, message, headers = depset()
         progress_message = message,
         use_default_shell_env = True,
     )
-    return " ".join([compiler] + [word for word in words if word.startswith("-m")]), toolchain.all_files
+
+def compiler_of(ctx, flags = []):
+    """The C compiler as the compiler's option --compiler has it.
+
+    Args:
+        ctx: as above.
+        flags: behind those of the toolchain and of the command line.
+
+    Returns:
+        The compiler, with the flags that choose a processor: a string; and its files, a depset.
+    """
+    toolchain, features, compiler = _compiler(ctx)
+    variables = cc_common.create_compile_variables(
+        feature_configuration = features,
+        cc_toolchain = toolchain,
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.conlyopts + flags,
+    )
+    words = [word for word in _words(features, variables) if word.startswith("-m")]
+    return " ".join([compiler] + words), toolchain.all_files
+
+def _compiler(ctx):
+    """The C toolchain, its features and its compiler."""
+    toolchain = find_cc_toolchain(ctx)
+    features = cc_common.configure_features(
+        ctx = ctx,
+        cc_toolchain = toolchain,
+        requested_features = ctx.features,
+        unsupported_features = ctx.disabled_features,
+    )
+    return toolchain, features, cc_common.get_tool_for_action(feature_configuration = features, action_name = ACTION_NAMES.c_compile)
+
+def _words(features, variables):
+    return cc_common.get_memory_inefficient_command_line(
+        feature_configuration = features,
+        action_name = ACTION_NAMES.c_compile,
+        variables = variables,
+    )

@@ -3,10 +3,9 @@
 load("@rules_cc//cc:cc_library.bzl", "cc_library")
 load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
 load(":compile.bzl", "compile_c")
-load(":cycles.bzl", "aot_model_cycles")
 load(":info.bzl", "AotModelInfo", "identifier", "is_identifier")
+load(":measure.bzl", "aot_model_cycles", "aot_model_size", "aot_model_stack")
 load(":options.bzl", "OPTION_ATTRS", "OPTION_FILES", "OPTION_FLAGS")
-load(":stack.bzl", "aot_model_stack")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
 
 TargetFlagInfo = provider(doc = "Value of the flag //bazel:target.", fields = {"value": "a target, or nothing"})
@@ -145,10 +144,10 @@ def aot_model_library(
         target = None,
         offload = [],
         target_plugins = [],
+        count_code = False,
         max_stack = None,
         stack_allowance = None,
         max_cycles = None,
-        memory = None,
         clock = None,
         options = [],
         report = "txt",
@@ -172,11 +171,11 @@ def aot_model_library(
             what the C compiler says, with the flags of the library.
         offload: targets that take over parts of the model first, in order of preference.
         target_plugins: Python files that define further targets.
+        count_code: count the code, too: <name>_size has its size by layer, and max_flash is of code and constants.
         max_stack: budget in bytes of the stack of <name>_run(), measured when the C is compiled (GCC 10 or newer).
         stack_allowance: bytes of the stack for each function that max_stack cannot count; default: that is an error.
         max_cycles: budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is run in
             QEMU; more is an error of the build, with a table by layer.
-        memory: what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53, m7-cache.
         clock: of the core (120M), for microseconds in the table of max_cycles.
         options: any other arguments of `aot-model compile`.
         report: "html" makes the report, which is the output group of that name, a page to look at.
@@ -214,8 +213,18 @@ def aot_model_library(
             visibility = visibility,
         )
     textual_hdrs = kwargs.pop("textual_hdrs", [])
+
+    # What measures is an input of the library's compilation: it is not there when a budget is exceeded.
+    if count_code:
+        aot_model_size(
+            name = name + "_size",
+            copts = kwargs.get("copts", []),
+            max_flash = given.get("max_flash", ""),
+            sources = sources,
+            **common
+        )
+        textual_hdrs = textual_hdrs + [name + "_size"]
     if max_stack != None:
-        # An input of the library's compilation: it is not there when the budget is exceeded.
         aot_model_stack(
             name = name + "_stack",
             copts = kwargs.get("copts", []),
@@ -231,13 +240,13 @@ def aot_model_library(
             clock = "" if clock == None else str(clock),
             copts = kwargs.get("copts", []),
             max_cycles = str(max_cycles),
-            memory = "" if memory == None else memory,
+            memory = given.get("memory", ""),
             sources = sources,
             **common
         )
         textual_hdrs = textual_hdrs + [name + "_cycles"]
-    elif memory != None or clock != None:
-        fail("%s: memory and clock are of max_cycles, which is missing" % name)
+    elif clock != None:
+        fail("%s: clock is of max_cycles, which is missing" % name)
     cc_library(
         name = name,
         srcs = [name + "_srcs"],

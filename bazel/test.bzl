@@ -1,6 +1,8 @@
 """aot_model_test() and aot_model_benchmark(): programs around a library of a model."""
 
 load("@rules_cc//cc:cc_binary.bzl", "cc_binary")
+load("@rules_cc//cc:find_cc_toolchain.bzl", "use_cc_toolchain")
+load(":compile.bzl", "compiler_of")
 load(":info.bzl", "AotModelInfo", "sources_of")
 load(":toolchain.bzl", "TOOLCHAIN_TYPE", "run_compiler")
 
@@ -14,10 +16,20 @@ def _main_impl(ctx):
     if ctx.files.vectors:
         arguments.add(_vectors(ctx), format = "--vectors=%s")
     arguments.add_all(ctx.attr.options)
+    inputs = [metadata] + ctx.files.vectors
+    tools = depset()
+    if ctx.files.measured and "qemu-system-arm" in ctx.toolchains[TOOLCHAIN_TYPE].aot_model.emulator:
+        # An emulator counts no cycles: the program has the estimate of the library's in it.
+        archives = [file for file in ctx.files.measured if file.extension == "a"]
+        compiler, tools = compiler_of(ctx)
+        arguments.add(compiler, format = "--compiler=%s")
+        arguments.add_all(["--objects"] + archives)
+        inputs += archives + ctx.attr.sources[DefaultInfo].files.to_list() + ctx.files._board + ctx.files._headers
     run_compiler(
         ctx,
         arguments = arguments,
-        inputs = [metadata] + ctx.files.vectors,
+        inputs = inputs,
+        tools = tools,
         outputs = [main],
         mnemonic = "AotModelMain",
         message = "Generating %{label}",
@@ -37,12 +49,17 @@ def _vectors(ctx):
 _aot_model_main = rule(
     implementation = _main_impl,
     attrs = {
+        "measured": attr.label_list(doc = "The library, for what an emulator cannot measure."),
         "options": attr.string_list(),
         "sources": attr.label(providers = [AotModelInfo], mandatory = True),
         "subcommand": attr.string(mandatory = True),
         "vectors": attr.label_list(allow_files = True),
+        "_board": attr.label(default = Label("//toolchains/qemu:files")),
+        "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+        "_headers": attr.label(default = Label("//compiler:files")),
     },
-    toolchains = [TOOLCHAIN_TYPE],
+    fragments = ["cpp"],
+    toolchains = [TOOLCHAIN_TYPE] + use_cc_toolchain(),
 )
 
 def _run_test_impl(ctx):
@@ -61,9 +78,9 @@ aot_model_run_test = rule(
     toolchains = [TOOLCHAIN_TYPE],
 )
 
-def _program(name, library, subcommand, options, vectors, tags, testonly):
+def _program(name, library, subcommand, options, vectors, tags, testonly, measured = []):
     main = name + ".main"
-    _aot_model_main(name = main, options = options, sources = sources_of(library), subcommand = subcommand, tags = tags + ["manual"], testonly = testonly, vectors = vectors)
+    _aot_model_main(name = main, measured = measured, options = options, sources = sources_of(library), subcommand = subcommand, tags = tags + ["manual"], testonly = testonly, vectors = vectors)
     return {
         "deps": [library, str(Label("//toolchains/bazel:test_program"))],
         "srcs": [main],
@@ -106,5 +123,5 @@ def aot_model_benchmark(name, library, runs = None, tags = [], **cc_binary_kwarg
         **cc_binary_kwargs: any other attribute of cc_binary.
     """
     options = [] if runs == None else ["--runs=%d" % runs]
-    attributes = _program(name, library, "benchmark-main", options, [], tags, None)
+    attributes = _program(name, library, "benchmark-main", options, [], tags, None, measured = [library])
     cc_binary(name = name, tags = tags + ["manual"], **dict(attributes, **cc_binary_kwargs))

@@ -21,6 +21,9 @@
 #     [POOL_TARGETS <pool>=<target>[+<target>]...] targets that may touch a pool (default: all)
 #     [PLANNER <name>]                            memory planner: auto (default), greedy, best-fit, local-search,
 #                                                 optimal, or a plug-in's
+#     [MEMORY <name>]                             what code and constants of a Cortex-M are in, for which the code is
+#                                                 written and max_cycles are estimated: 0ws, tcm, l4-art, f4-art, nrf53,
+#                                                 m7-cache
 #     [CONSTANTS <input>=<v>,…...]                inputs as constants: one number for each element, or one for all
 #     [BOUNDS <value>=<n>...]                     room for n rows of a value, whose number depends on data (Range, Loop)
 #     [STRING_BYTES 64|16|32|128|256|512|1024]    size of an element of tensors of strings, its NUL included
@@ -32,12 +35,14 @@
 #     [METADATA_LEVEL full|size|none]             how much of the metadata is in flash
 #     [MAX_RAM <bytes>]                           budget of the workspace (16k, 1m): more is an error of the build, with
 #                                                 a table by layer
-#     [MAX_FLASH <bytes>]                         budget of the constants
+#     [MAX_FLASH <bytes>]                         budget of the constants; with count_code, of the code as well
 #     [QUANTISE]                                  make integers of a float model first: docs/quantise.md
 #     [CALIBRATION <file>]                        samples for `quantise`: .npz, .npy or a folder
 #     [QUANTISATION_PLAN <file>]                  the plan for `quantise` to carry out, with calibration or without
 #     [ACCURACY <share>]                          how much worse than the float model `quantise` may be on held-back
 #                                                 samples: 0.5%
+#     [COUNT_CODE]                                count the code as well, when it is compiled: its size by layer is
+#                                                 told, and max_flash is of code and constants
 #     [MAX_STACK <bytes>]                         budget of the stack of <name>_run(): measured when the C is compiled,
 #                                                 with GCC
 #     [STACK_ALLOWANCE <bytes>]                   what each function that max_stack cannot count may need of the stack;
@@ -45,8 +50,6 @@
 #     [MAX_CYCLES <n>]                            budget of the estimated cycles of an inference on a Cortex-M (4.2M):
 #                                                 what was compiled is run in QEMU; more is an error of the build, with
 #                                                 a table by layer
-#     [MEMORY <name>]                             what code and constants are in, for max_cycles: 0ws (default), tcm,
-#                                                 l4-art, f4-art, nrf53, m7-cache
 #     [CLOCK <hertz>]                             of the core (120M), for microseconds in the table of max_cycles
 #     [OPTIONS <argument>...]                     any other arguments of `aot-model compile`
 #     [DEPENDS <file|target>...]                  what else is read or must be there first
@@ -70,8 +73,8 @@ function(aot_model_library target)
         list(TRANSFORM ${kind} REPLACE "^.*/(.*)/.*$" "\\1")
     endforeach ()
     cmake_parse_arguments(PARSE_ARGV 1 arg
-        "${flag};EXCLUDE_FROM_ALL"
-        "${text};${file};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;MAX_CYCLES;MEMORY;CLOCK;METADATA;REPORT"
+        "${flag};COUNT_CODE;EXCLUDE_FROM_ALL"
+        "${text};${file};MODEL;NAME;TARGET;MAX_STACK;STACK_ALLOWANCE;MAX_CYCLES;CLOCK;METADATA;REPORT"
         "${list};${map};FLAGS_FROM;OFFLOAD;TARGET_PLUGINS;OPTIONS;DEPENDS")
     set(call "aot_model_library(${target})")
     _aot_model_check_arguments("${call}")
@@ -188,13 +191,16 @@ function(aot_model_library target)
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${dir}" "${runtime}" FILES "${header}" ${runtime_headers})
 
     _aot_model_link_backends(${target} ${arg_OFFLOAD})
+    if (arg_COUNT_CODE)
+        _aot_model_count_code(${target} "${call}" "${metadata}" "${arg_MAX_FLASH}")
+    endif ()
     if (DEFINED arg_MAX_STACK)
         _aot_model_check_stack(${target} "${call}" "${metadata}" "${arg_MAX_STACK}" "${arg_STACK_ALLOWANCE}")
     endif ()
     if (DEFINED arg_MAX_CYCLES)
         _aot_model_check_cycles(${target} "${call}" "${metadata}" "${arg_MAX_CYCLES}" "${arg_MEMORY}" "${arg_CLOCK}")
-    elseif (DEFINED arg_MEMORY OR DEFINED arg_CLOCK)
-        message(FATAL_ERROR "${call}: MEMORY and CLOCK are of MAX_CYCLES, which is missing")
+    elseif (DEFINED arg_CLOCK)
+        message(FATAL_ERROR "${call}: CLOCK is of MAX_CYCLES, which is missing")
     endif ()
     if (EXISTS "${model}")
         target_sources(${target} PRIVATE "${model}")
@@ -233,6 +239,24 @@ function(_aot_model_name result call target)
         string(APPEND name "_model")
     endif ()
     set(${result} "${name}" PARENT_SCOPE)
+endfunction()
+
+# Sections and symbols of the object are counted before the archive is made; debug information says which layer code is of.
+function(_aot_model_count_code target call metadata limit)
+    if (NOT CMAKE_C_COMPILER_ID MATCHES "^(GNU|.*Clang)$" OR CMAKE_EXECUTABLE_FORMAT STREQUAL "MACHO" OR WIN32)
+        message(FATAL_ERROR "${call}: COUNT_CODE needs GCC or Clang, and objects in the form ELF")
+    endif ()
+    target_compile_options(${target} PRIVATE -g)
+    get_property(command GLOBAL PROPERTY AOT_MODEL_COMMAND)
+    _aot_model_compiler(words)
+    if (NOT limit STREQUAL "")
+        list(APPEND words "--max-flash=${limit}")
+    endif ()
+    add_custom_command(TARGET ${target} PRE_LINK
+        COMMAND ${command} size "${metadata}" "$<TARGET_OBJECTS:${target}>" ${words}
+        COMMAND_EXPAND_LISTS
+        VERBATIM
+    )
 endfunction()
 
 # GCC writes what each function needs and whom it calls beside the object; the compiler sums it up before the archive is made.

@@ -109,7 +109,7 @@ def run_cases(cases: Sequence[Case],
         results: list[Generated | Outcome] = list(pool.map(make or generate, *arguments, chunksize=8))
         ready = [k for k, r in enumerate(results) if isinstance(r, Generated)]
         units = [ready[i : i + per_unit] for i in range(0, len(ready), per_unit)]
-        more = [*flags, *(SANITIZE if sanitize else ())]
+        more = [*flags, *((*SANITIZE, "-g0") if sanitize else ())]  # -g costs a third of the compiler's time
         jobs = [(Path(folder), n, [results[k]
                                    for k in unit], [cases[k].inputs
                                                     for k in unit], more, board)
@@ -162,12 +162,22 @@ def helpers_in(source: str, view: ModelView) -> tuple[str, ...]:
     return helpers
 
 
-_ABOUT_THE_TARGET = re.compile(r"\A/\*.*?\*/|^#if [^\n]*\n#error [^\n]*\n#endif$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 def _substance(source: str) -> str:
-    """C without the comment and the checks that name the target."""
-    return re.sub(r"\n+", "\n", _ABOUT_THE_TARGET.sub("", source))
+    """C without comments and without the conditional lines before the layers: they check the target, advise
+    other ones and keep compilers away from what they do wrongly.
+    """
+    before, mark, layers = source.partition("/* ----")
+    kept, depth = [], 0
+    for line in _COMMENT.sub("", before).splitlines():
+        depth += line.startswith("#if")
+        if depth == 0 and line:
+            kept.append(line)
+        depth -= line.startswith("#endif")
+    assert mark and depth == 0, f"the head of a file is of another form:\n{before}"
+    return "\n".join(kept) + _COMMENT.sub("", mark + layers)
 
 
 def generate(folder: Path,
@@ -249,16 +259,19 @@ def driver(view: ModelView, runs: int = 1) -> str:
 def _unit(
     arguments: tuple[Path, int, list[Generated], list[tuple[np.ndarray, ...]], list[str], str | None]
 ) -> list[Outcome]:
-    """Compile and run a unit; case by case when that fails."""
+    """Compile and run a unit; case by case when that fails. Models that work alone and not together have
+    helpers of one name and different texts, which a model with both would have too: none of them is right.
+    """
     folder, number, items, inputs, flags, board = arguments
-    outcomes = _build_and_run(folder / f"unit{number}", items, inputs, flags, board)
-    if outcomes is not None:
-        return outcomes
-    result = []
+    together = _build_and_run(folder / f"unit{number}", items, inputs, flags, board)
+    if len(items) == 1 or together[0].status == "ok":
+        return together
+    result: list[Outcome] = []
     for k, (item, arrays) in enumerate(zip(items, inputs, strict=True)):
-        single = _build_and_run(folder / f"unit{number}_{k}", [item], [arrays], flags, board, alone=True)
-        assert single is not None
-        result += single
+        result += _build_and_run(folder / f"unit{number}_{k}", [item], [arrays], flags, board)
+    if all(outcome.status == "ok" for outcome in result):
+        message = f"right alone, not beside its neighbours: {together[0].message}"
+        return [Outcome(together[0].status, message)] * len(items)
     return result
 
 
@@ -266,8 +279,7 @@ def _build_and_run(folder: Path,
                    items: list[Generated],
                    inputs: list[tuple[np.ndarray, ...]],
                    flags: list[str],
-                   board: str | None,
-                   alone: bool = False) -> list[Outcome] | None:
+                   board: str | None) -> list[Outcome]:
     folder.mkdir()
     write_unit(folder, items)
     (folder / "in.bin").write_bytes(b"".join(given_bytes(a) for arrays in inputs for a in arrays))
@@ -291,10 +303,10 @@ def _build_and_run(folder: Path,
         else:
             build_and_run(BOARDS[board], ["main.c", "unit.c"], folder, options)
     except subprocess.TimeoutExpired:
-        return [Outcome("crash", "timeout")] if alone else None
+        return [Outcome("crash", "timeout")] * len(items)
     except subprocess.CalledProcessError as error:
         status = "crash" if str(folder / "unit") in error.cmd or error.cmd[0] == EMULATOR else "uncompilable"
-        return [Outcome(status, (error.stderr or "")[:3000])] if alone else None
+        return [Outcome(status, (error.stderr or "")[:3000])] * len(items)
     return split(items, (folder / "out.bin").read_bytes())
 
 

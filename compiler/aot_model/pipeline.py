@@ -34,7 +34,7 @@ from aot_model.page.given import Given
 from aot_model.page.render import page
 from aot_model.partition.partition import Assignment
 from aot_model.passes.manager import Observer, run_passes, run_program_passes
-from aot_model.targets.registry import parse_target, plugin_sources
+from aot_model.targets.registry import parse_target, placed, plugin_sources
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Request:
     """Python files that define further targets."""
     constants: Mapping[str, Sequence[float]] = field(default_factory=dict)
     bounds: Mapping[str, int] = field(default_factory=dict)
+    memory: str | None = None
+    """What code and constants of a Cortex-M are in (cycles/rules.py)."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def compile_model(request: Request, observer: Observer | None = None) -> Compile
     clear_interned()
     load_all()
     target = parse_target(request.target, request.options, request.plugins)
+    if request.memory is not None:
+        target = placed(target, request.memory)
     check_options(request.library, request.pools, [t.name for t in (*target.before, target)])
     arithmetic = target.option("arithmetic") if target.has_option("arithmetic") else "tflm"
     model = read_model(

@@ -26,9 +26,9 @@ from aot_model.partition.lower import RegionSite
 from aot_model.partition.offload import Blob, Claim, Offload, Source
 from aot_model.partition.region import Match, Region
 from aot_model.targets.builtin import BUILTIN
-from aot_model.targets.int8 import OUTSIDE as PLAIN_INT8
-from aot_model.targets.int8 import Family
 from aot_model.targets.int8 import kernels as int8_kernels
+from aot_model.targets.int8_families import OUTSIDE as PLAIN_INT8
+from aot_model.targets.int8_families import Family
 
 PROCESSORS = {t.name: t for t in BUILTIN if t.is_processor}
 """Targets that may be parents."""

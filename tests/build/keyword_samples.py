@@ -20,6 +20,7 @@ SAMPLES: dict[str, object] = {
     "pool_speeds": {"fast": 1},
     "pool_targets": {"fast": "c"},
     "planner": "greedy",
+    "memory": "l4-art",
     "params": "linked",
     "profile": True,
     "trace": True,
@@ -81,7 +82,7 @@ def words(folder: str = "") -> list[str]:
     return found
 
 
-FOR_CORTEX_M = ("max_cycles", "memory", "clock")
+FOR_CORTEX_M = ("max_cycles", "clock")
 """Keywords that only a library for a Cortex-M can have: test_same_bytes.py, test_budget_of_cycles."""
 
 

@@ -48,8 +48,8 @@ def test_builds_again_exactly_what_depends_on_a_change(workspace: Workspace) -> 
 def test_every_argument_reaches_the_compiler(workspace: Workspace) -> None:
     arguments = SAMPLES | {
         "model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"],
-        "max_stack": "4k", "stack_allowance": "1k", "options": ["--debug"], "data": ["other.txt"],
-        "report": "html"
+        "max_stack": "4k", "stack_allowance": "1k", "count_code": True, "options": ["--debug"],
+        "data": ["other.txt"], "report": "html"
     }
     assert spellings("bazel") == {"model", *arguments}
     own = {
@@ -76,6 +76,7 @@ aot_model_library(name = "kws", model = "m.onnx", {given})
     assert " -DOWN " in log
     assert {path.name
             for path in workspace.output("arguments/kws_sources").iterdir()} == {*FILES, "net.report.html"}
+    assert "net: " in workspace.output("arguments/kws_size/net.size.txt").read_text()
     assert "net_run() needs " in workspace.output("arguments/kws_stack/net.stack.txt").read_text()
 
 
@@ -154,8 +155,11 @@ aot_model_benchmark(name = "time_it", library = "kws", runs = 3)
                              "-k",
                              "//tests:right",
                              "//tests:wrong",
+                             "//tests:time_it",
                              ok=False)
     assert re.search(r"//tests:right +PASSED", output) and re.search(r"//tests:wrong +FAILED", output)
+    main = workspace.output("tests/time_it.main/main.c").read_text()
+    assert re.search(r"\d cycles per inference, estimated \(m4, 0ws; error ", main)
 
 
 def test_a_compiler_of_ones_own(workspace: Workspace) -> None:

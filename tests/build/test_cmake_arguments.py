@@ -44,9 +44,11 @@ def calls(project: Project) -> dict[str, list[str]]:
     found = {}
     for arguments in map(json.loads, lines):
         names = [a.removeprefix("--name=") for a in arguments if a.startswith("--name=")]
-        found["stack" if arguments[0] ==
-              "stack" else names[0] if names else Path(arguments[arguments.index("-o")
-                                                                 + 1]).parent.stem] = arguments
+        if arguments[0] in ("size", "stack"):
+            found[arguments[0]] = arguments
+        else:
+            output = Path(arguments[arguments.index("-o") + 1])
+            found[names[0] if names else output.parent.stem] = arguments
     return found
 
 
@@ -67,6 +69,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         "FLAGS_FROM": "board",
         "OFFLOAD": "cmsis-nn",
         "TARGET_PLUGINS": "plugin.py",
+        "COUNT_CODE": "",
         "MAX_STACK": "4k",
         "STACK_ALLOWANCE": "1k",
         "OPTIONS": '"$<$<CONFIG:None>:--dim=never=1>" --debug',
@@ -104,6 +107,7 @@ def test_every_keyword_of_aot_model_library(recorded: Project) -> None:
         f"--target-plugin={recorded.folder}/plugin.py", "--keep-unchanged", f"--report={report}",
         "--debug", f"--depfile={folder / 'net.d'}"
     ])
+    assert calls(recorded)["size"][-1] == "--max-flash=200k"
     assert calls(recorded)["stack"][-2:] == ["--stack-allowance=1k", "--max-stack=4k"]
     assert {path.name for path in folder.iterdir()} == {*FILES, "net.report.html", "net.d"}
     assert (recorded.build_folder / "paths").read_text().split() == [str(folder / "net.json"), str(report)]

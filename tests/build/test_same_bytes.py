@@ -280,17 +280,21 @@ def test_installed_libraries(make: Make, tmp_path: Path) -> None:
     assert subprocess.run([tmp_path / "main"], capture_output=True, text=True).stdout == "plain 0 6 8\n"
 
 
-def test_budget_of_the_stack(make: Make) -> None:
+def test_budgets_of_stack_and_code(make: Make) -> None:
     """Measured as the project compiles the C."""
     system = make("stack")
     write_models(system.folder)
-    enough = {"enough": Case("plain.onnx", {"max_stack": "64k", "stack_allowance": "1k"})}
+    options = {"max_stack": "64k", "stack_allowance": "1k", "count_code": True, "max_flash": "16k"}
+    enough = {"enough": Case("plain.onnx", options)}
     assert system.objects(system.build(enough)) == {"enough.c"}
     assert system.objects(system.build(enough)) == set(), "nothing changed"
-    log = system.build(enough | {"less": Case("plain.onnx", {"max_stack": 1})}, ok=False)
+    small = Case("plain.onnx", {"count_code": True, "max_flash": 128})  # enough for the constants
+    log = system.build(enough | {"less": Case("plain.onnx", {"max_stack": 1}), "small": small}, ok=False)
     assert re.search(r"less\.json: error: less_run\(\) needs \d+ bytes of stack, the budget is 1\nfunction  ",
                      log), log
-    assert not system.library("less").exists()
+    assert re.search(r"small\.json: error: needs [\d,]+ bytes of flash, [\d,]+ of code and \d+ of constants; "
+                     r"the budget is 128\nlayer  ", log), log  # fmt: skip
+    assert not system.library("less").exists() and not system.library("small").exists()
 
 
 @pytest.mark.skipif(not has_tools("arm-none-eabi-gcc", "qemu-system-arm", "cc"),

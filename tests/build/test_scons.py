@@ -134,13 +134,14 @@ def test_every_argument_reaches_the_compiler(tmp_path: Path) -> None:
         "model_name": "net", "target": "c", "offload": ["cmsis-nn"], "target_plugins": ["plugin.py"],
         "options": ["--debug"], "depends": ["other.txt"], "report": "html"
     }
-    assert spellings("scons") == {"model", "max_stack", "stack_allowance", *arguments}
+    assert spellings("scons") == {"model", "count_code", "max_stack", "stack_allowance", *arguments}
     given = ", ".join(f"{k}={v!r}" for k, v in arguments.items())
     project = Project(
         tmp_path / "p",
         f"""
 env["AOT_MODEL_COMSTR"] = ""
-made = env.AotModelLibrary("kws", "m.onnx", {given}, max_stack="4k", stack_allowance="1k", CPPDEFINES=["OWN"])
+made = env.AotModelLibrary("kws", "m.onnx", {given}, CPPDEFINES=["OWN"],
+    count_code=True, max_stack="4k", stack_allowance="1k")
 env.AotModelSources("again", "m.onnx", {given})
 print("made", made.source, made.header, made.metadata, made.params, made.report, made.library, made.target)
 """,
@@ -158,7 +159,7 @@ print("made", made.source, made.header, made.metadata, made.params, made.report,
     assert (" stack kws.aot/net.json kws.aot/net.ci --compiler=gcc --stack-allowance=1k --max-stack=4k -o "
             "kws.aot/net.stack.txt") in log or "Measuring the stack of" in log
     assert {path.name for path in (project.folder / "kws.aot").iterdir()
-            } >= {*FILES, "net.report.html", "net.stack.txt", "net.ci"}
+            } >= {*FILES, "net.report.html", "net.stack.txt", "net.size.txt", "net.ci"}
     assert "-DOWN" in log
     assert (project.folder / "kws.aot/net.report.html").stat().st_size
     assert json.loads((project.folder / "kws.aot/net.json").read_text())["name"] == "net"
@@ -227,6 +228,7 @@ for core in ("cortex-m4", "cortex-m55"):
     cross = Environment(tools=tools, toolpath=[TOOLS], AOT_MODEL_CPU=core)
     kws = cross.AotModelLibrary(f"{core}/kws", "m.onnx")
     cross.AotModelTest(f"{core}/right", kws, "right.npz")
+    cross.AotModelBenchmark(f"{core}/time_it", kws, runs=3)
 for name, flags in (("own", "-mcpu=cortex-m33 -mthumb -flto"), ("plain", "-mcpu=cortex-m33+nodsp -mthumb"), ("old", "-mcpu=arm926ej-s")):
     env.Clone(CC="arm-none-eabi-gcc", CCFLAGS=flags).AotModelSources(name, "m.onnx", model_name="kws")
 """.replace("[TOOLS]", repr([str(TOOLS), str(TOOLCHAINS)]))  # noqa: E501
@@ -238,6 +240,8 @@ for name, flags in (("own", "-mcpu=cortex-m33 -mthumb -flto"), ("plain", "-mcpu=
         assert json.loads((project.folder / f"{name}.aot/kws.json").read_text())["target"] == target
     for core in ("cortex-m4", "cortex-m55"):
         assert f"Testing {core}/right.elf" in log
+        main = (project.folder / f"{core}/time_it.aot/main.c").read_text()
+        assert f" cycles per inference, estimated ({core.replace('cortex-', '')}, 0ws; error " in main
     assert json.loads((project.folder / "host_kws.aot/kws.json").read_text())["target"].startswith("host")
     attributes = subprocess.run(["arm-none-eabi-readelf", "-A", project.folder / "cortex-m4/libkws.a"],
                                 capture_output=True,

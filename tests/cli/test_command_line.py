@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -14,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from aot_model import __version__
 from aot_model.cli import main
+from aot_model.cli.arguments import parser
 from onnx_models import model, save, small_cnn, tensor, unary
 
 Captured = pytest.CaptureFixture[str]
@@ -55,6 +57,13 @@ def test_version(capsys: Captured) -> None:
     for order in (["--version", "--json"], ["--json", "--version"]):
         facts = json.loads(answered(order, capsys))
         assert facts["version"] == __version__ and facts["missing"] == []
+
+
+def test_every_command_has_help() -> None:
+    (commands,) = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    for name, command in commands.choices.items():
+        assert f"aot-model {name}".replace("quantize", "quantise") in command.format_help()
+    assert "0.5%" in commands.choices["compile"].format_help()
 
 
 def test_folders(capsys: Captured) -> None:

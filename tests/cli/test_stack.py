@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from aot_model.cli import main
-from aot_model.cli.library_stack import disassembled, library_needs
 from aot_model.cli.stack import call_graph, depth, naked_functions
 from aot_model.errors import CompileError
 from corpus import MODELS, REASON
@@ -144,104 +143,6 @@ def test_calls_through_pointers(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "m.c.ci").write_text(nothing)
     assert main([*command, "--max-stack=64k"]) == 1
     assert "cannot be counted: a call through a pointer" in capsys.readouterr().err
-
-
-DISASSEMBLY = """
-x.o:     file format elf32-littlearm
-
-SYMBOL TABLE:
-00000000 g     F .text\t0000000c first
-00000000 g     F .text\t0000000c alias
-
-Disassembly of section .text:
-
-00000000 <first>:
-   0:\tpush\t{r4-r6, lr}
-   2:\tvpush\t{d8-d9}
-   4:\tsub.w\tsp, sp, #24
-   6:\tbl\t0 <second>
-\t\t\t6: R_ARM_THM_CALL\tsecond
-   8:\tadd\tsp, #24
-   a:\tpopne\t{r4, pc}
-
-0000000c <second>:
-   c:\tstrd\tr4, r5, [sp, #-16]!
-   e:\tbx\tlr
-
-00000010 <third>:
-  10:\tblx\tr3
-  12:\tpop\t{pc}
-
-00000014 <fourth>:
-  14:\tsub\tsp, r3
-  16:\tb.w\t0 <.text>
-\t\t\t16: R_ARM_THM_JUMP24\telsewhere
-"""
-
-
-def test_disassembly() -> None:
-    code = disassembled(DISASSEMBLY)
-    assert code["first"] is code["alias"] and (code["first"].size, code["first"].calls) == (16 + 16 + 24, {
-        "second"
-    }), "it goes on in the next"
-    assert (code["second"].size, code["second"].calls) == (16, set())
-    assert code["third"].size is None and code["fourth"].size is None and code["fourth"].calls == {
-        "elsewhere"
-    }
-    assert not disassembled(DISASSEMBLY.replace("littlearm", "x86-64"))
-
-
-@pytest.mark.skipif(not available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
-@pytest.mark.parametrize("board", ["m0", "m4", "m55"])
-def test_functions_of_the_library_against_a_painted_stack(tmp_path: Path, board: str) -> None:
-    """Over many arguments: the sine of a large one needs most."""
-    names = ("sinf", "cosf", "tanf", "expf", "logf", "powf", "tanhf", "erff", "sqrtf", "atanf", "asinhf",
-             "fmodf")
-    flags = [*BOARDS[board].flags, "-mthumb"]
-    needs = library_needs(["arm-none-eabi-gcc", *flags], names)
-    assert set(needs) == set(names)
-    calls = "".join(f'    measure("{n}", {n}_);\n' for n in names)
-    wrappers = "".join(
-        f"static float {n}_(float v) {{ return {n}(v{', v' if n in ('powf', 'fmodf') else ''}); }}\n"
-        for n in names)
-    (tmp_path / "main.c").write_text(LIBRARY_MAIN % (wrappers, calls))
-    printed = build_and_run(BOARDS[board], ["main.c"], tmp_path, ["-O2"])
-    used = {name: int(size) for name, size in re.findall(r"(\w+) (\d+)", printed)}
-    assert set(used) == set(names)
-    # the wrapper's own
-    over = {name: (used[name], needs[name]) for name in names if used[name] > needs[name] + 24}
-    assert not over, over
-    assert used["sinf"] > 30
-
-
-LIBRARY_MAIN = """#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#define BELOW 4096
-%s
-static volatile float sink;
-__attribute__((noinline)) static int used(float (*f)(float), float v)
-{
-    register volatile uint32_t *sp __asm__("sp");
-    volatile uint32_t *const top = sp;
-    volatile uint32_t *at;
-    for (at = top - BELOW / 4; at != top; ++at) { *at = 0xA5A5A5A5u; }
-    sink = f(v);
-    for (at = top - BELOW / 4; at != top && *at == 0xA5A5A5A5u; ++at) { }
-    return (int)((top - at) * 4);
-}
-static void measure(const char *name, float (*f)(float))
-{
-    static const float values[] = {0, 1e-30f, -0.3f, 0.5f, 1, 3, -7, 100, 1e5f, 3e8f, 3e38f, -1e30f, INFINITY, NAN};
-    int most = 0;
-    for (unsigned i = 0; i < sizeof values / sizeof *values; ++i) { const int u = used(f, values[i]); most = u > most ? u : most; }
-    printf("%%s %%d\\n", name, most);
-}
-int main(void)
-{
-%s    return 0;
-}
-"""  # noqa: E501
 
 
 INTERRUPTED = """#include <stdint.h>

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from aot_model.c.expr import literal
+from aot_model.c.literal import literal
 from aot_model.emit.constants import initialiser
 from aot_model.ir.types import DType
 

@@ -9,7 +9,7 @@ import numpy as np
 from table import Draw, Layer, Step
 
 from aot_model.ir.types import DType
-from aot_model.ops.convolution import Convolution
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.requantise import Requantise
@@ -96,6 +96,36 @@ def integer_convolutions() -> list[Layer]:
                                     (long, )), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide"))))
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
+    return layers
+
+
+def integer_transposed() -> list[Layer]:
+    """Strides and dilations with phases of unlike taps, none at all among them."""
+    draw, layers = Draw(43), []
+    windows: tuple[dict[str, Any], ...] = (
+        {"strides": (2, 2)},
+        {"strides": (2, 1), "pads": (1, 0, 1, 2), "output_padding": (1, 0)},
+        {"strides": (3, 2), "pads": (0, 1, 0, 0)},
+        {"strides": (1, 1), "pads": (1, 1, 1, 1)},
+        {"strides": (2, 2), "dilations": (2, 3)},
+    )  # fmt: skip
+    kinds = ((np.int16, np.int8, np.int16), (np.uint16, np.int8, np.uint16), (np.int8, np.int8, np.int16),
+             (np.uint8, np.uint8, np.uint16), (np.int16, np.int8, np.int8))
+    kernels = (((2, 2), 5, 3), ((3, 3), 4, 4), ((2, 3), 7, 1), ((3, 4), 3, 2))
+    for turn in range(10):
+        x_kind, w_kind, to = kinds[turn % 5]
+        kernel, ins, outs = kernels[turn % 4]
+        window, wide = windows[(turn + turn // 5) % 5], np.dtype(x_kind).itemsize == 2
+        middle = {np.uint16: 32768, np.uint8: 128}.get(x_kind, 0)
+        zero = int(draw.rng.integers(-9, 9)) + middle if x_kind is not np.int16 else 0
+        w_zero = 130 if w_kind is np.uint8 else 0
+        node = ConvolutionTranspose(**window, x_zero_point=zero, w_zero_point=w_zero)
+        most = int(np.iinfo(x_kind).max) * int(np.iinfo(w_kind).max) // 2
+        x, w = draw.tensor(x_kind, 1 + turn % 2, 4, 5, ins), draw.tensor(w_kind, outs, *kernel, ins)
+        rule = RULES[turn % 4] if wide else "single"
+        steps = requantised(draw, w[0].size, most, outs, to, turn, rule) if turn % 5 != 2 else ()
+        layers.append(Layer(f"{turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)} {window} {rule}", x,
+                            (Step(node, (w,)), *steps)))
     return layers
 
 

@@ -372,6 +372,7 @@ def pairs_of_int16(name: str) -> list[Layer]:
 
 GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "integer convolution": partial(pairs_of_int16, "integer_convolutions"),
+    "integer transposed convolution": partial(pairs_of_int16, "integer_transposed"),
     "integer matrix product": partial(pairs_of_int16, "integer_products"),
     "int8 convolution": int8_convolutions, "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,

@@ -25,7 +25,7 @@ from test_int8_dsp import (
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import conv_host, depthwise_host, pooling_host, requantise, sum_host, sum_mve
+from aot_model.kernels.int8 import affine_sum, conv_host, depthwise_host, pooling_host, requantise, sum_host
 from aot_model.kernels.int8.host_tile import split
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
@@ -149,12 +149,12 @@ def test_other_tables(table: InstructionSet, machine: str, seed: int, tmp_path: 
 def test_sum(tmp_path: Path) -> None:
     """The sum of two tensors, all pairs of bytes."""
     forms = []
-    a, b, y = sum_mve.Rescaling(3, 2**30, 0), sum_mve.Rescaling(-128, 1623821475,
-                                                                -2), sum_mve.Rescaling(-128, 1098017566, -17)
+    a, b, y = (affine_sum.Rescaling(*given)
+               for given in ((3, 2**30, 0), (-128, 1623821475, -2), (-128, 1098017566, -17)))
     for low, high in ((-128, 127), (-128, 100), (-20, 127)):
-        form = sum_mve.affine(a, b, y, 20, low, high)
+        form = affine_sum.affine(a, b, y, 20, low, high)
         assert form is not None
-        forms.append((form, sum_mve.sum_table(a, b, y, 20, low, high)))
+        forms.append((form, affine_sum.sum_table(a, b, y, 20, low, high)))
     text = '#include "aot_model/int8_avx2_rows.h"\n'
     main = ""
     for i, (form, table) in enumerate(forms):

@@ -13,6 +13,7 @@ from int8_program import Case, program
 
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8.affine_sum import Rescaling, affine
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
 from aot_model.kernels.int8.depthwise_mve import depthwise
@@ -20,7 +21,7 @@ from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
 from aot_model.kernels.int8.fully_connected_mve import fully_connected
 from aot_model.kernels.int8.pooling_mve import average_pool, max_pool
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.int8.sum_mve import Rescaling, affine, row_kernel
+from aot_model.kernels.int8.sum_mve import row_kernel
 from qemu import BOARDS, available, build_and_run
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from aot_model.c.text import CText
+from aot_model.ir.types import DType
 from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.int8 import depthwise3x3_dsp, dot_mve
+from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine, sum_table
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.sum_mve import Affine, Rescaling, affine, sum_table
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
 from aot_model.ops.quantised import QuantisedSum
 from aot_model.ops.requantise import Rescale
@@ -104,6 +105,37 @@ def test_sums_of_pairs(seed: int) -> None:
         value = wide[:, None] * form.ma + wide[None, :] * form.mb + form.offset
         assert np.abs(value).max() < 1 << 31
         np.testing.assert_array_equal(np.clip(value >> form.shift, low, high), table)
+
+
+@pytest.mark.parametrize("rounding", ["double", "single", "even"])
+@pytest.mark.parametrize("function", ["add", "sub"])
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
+def test_forms_of_operators(dtype: DType, function: str, rounding: str) -> None:
+    """Of both types, functions and roundings, in either order of the inputs."""
+    low, high = (int(v) for v in dtype.limits)
+    found = 0
+    for seed in range(4):
+        a, b, result, left, _, _ = rescalings(seed)
+        parts = [Rescale(r.zero_point + low + 128, r.multiplier, r.shift) for r in (a, b, result)]
+        node = QuantisedSum(function, *parts, left, low + seed, high - seed, rounding)
+        form, turned = node.affine(dtype), node.affine(dtype, swapped=True)
+        if form is None:
+            continue
+        found += 1
+        assert turned is not None and (turned.ma, turned.mb) == (form.mb, form.ma)
+        some = np.r_[np.arange(low + seed, high, 7), low, high]
+        x, y = np.repeat(some[:, None], some.size, 1), np.repeat(some[None], some.size, 0)
+        value = (x - low - 128) * form.ma + (y - low - 128) * form.mb + form.offset
+        wanted = node.reference([x.astype(dtype.numpy), y.astype(dtype.numpy)])[0]
+        np.testing.assert_array_equal(np.clip(value >> form.shift, form.low, form.high), wanted)
+    assert found >= 1 + (rounding != "even")
+
+
+def test_squares_and_words_have_no_form() -> None:
+    parts = Rescale(0, 1 << 30, 0), Rescale(0, 1 << 30, 0), Rescale(0, 1 << 30, -18)
+    assert QuantisedSum("add", *parts).affine(DType.INT8) is not None
+    assert QuantisedSum("add", *parts).affine(DType.INT16) is None
+    assert QuantisedSum("squared difference", *parts).affine(DType.INT8) is None
 
 
 def test_most_sums_have_a_form() -> None:

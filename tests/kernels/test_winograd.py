@@ -14,7 +14,7 @@ from kernel_program import Case, run_board, run_host
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, some_bias, some_input, some_weights
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import sum_dsp, sum_mve, winograd, winograd_dsp
+from aot_model.kernels.int8 import affine_sum, sum_dsp, winograd, winograd_dsp
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import available
 
@@ -44,8 +44,8 @@ class SumTail(TableTail):
     """The sum with an array, a row at a time, as a residual that is fused."""
 
     row_helpers: tuple[str, ...] = ()
-    form = sum_mve.affine(sum_mve.Rescaling(4, 2**30, 0), sum_mve.Rescaling(-128, 1623821475, -2),
-                          sum_mve.Rescaling(-128, 1098017566, -17), 20, -128, 127)  # fmt: skip
+    form = affine_sum.affine(affine_sum.Rescaling(4, 2**30, 0), affine_sum.Rescaling(-128, 1623821475, -2),
+                          affine_sum.Rescaling(-128, 1098017566, -17), 20, -128, 127)  # fmt: skip
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
         n, y, x, c = (f"({i})" for i in index)
@@ -58,8 +58,9 @@ def summed(code: winograd_dsp.KernelCode, x: np.ndarray, want: np.ndarray, rng: 
            number: int) -> Case:  # fmt: skip
     """The case with a residual of its own."""
     residual = rng.integers(-128, 128, want.shape)
-    table = sum_mve.sum_table(sum_mve.Rescaling(4, 2**30, 0), sum_mve.Rescaling(-128, 1623821475, -2),
-                              sum_mve.Rescaling(-128, 1098017566, -17), 20, -128, 127)  # fmt: skip
+    given = (4, 2**30, 0), (-128, 1623821475, -2), (-128, 1098017566, -17)
+    a, b, y = (affine_sum.Rescaling(*g) for g in given)
+    table = affine_sum.sum_table(a, b, y, 20, -128, 127)
     name = f"residual{number}"
     text = f"static const int8_t {name}[{residual.size}] = {{{', '.join(map(str, residual.reshape(-1)))}}};"
     return Case(replace(code, body=code.body.replace("residual", name)), x,

@@ -48,8 +48,8 @@ def network(sizes: tuple[int, ...] = (16, 16, 32, 32), edge: int = 16) -> Graph:
 
 
 def compiled(optimize: str, budget: int | None = None, pool: int | None = None,
-             make: Network = network) -> Compiled:
-    options = {"optimize": optimize}
+             make: Network = network, memory: str | None = None) -> Compiled:
+    options = {"optimize": optimize} | ({} if memory is None else {"memory": memory})
     request = Request(Path("net.onnx"), "net", "cortex-m4", options, library=Options(io="workspace"),
                       budgets=Budgets(ram=budget), pools=(Pool("workspace", size=pool),))  # fmt: skip
     return compile_graph(request, Model(make(), (), ""), parse_target("cortex-m4", options))
@@ -93,6 +93,45 @@ def test_where_an_early_layer_holds_the_peak_later_ones_get_the_room(plain: int)
     made = compiled("balanced", make=make)
     assert winograds(made) >= 1
     assert made.view.workspace_size <= compiled("size", make=make).view.workspace_size
+
+
+def pointwise(edge: int = 16, wide: int = 64) -> Graph:
+    """1x1 convolutions, each of more channels than the next."""
+    load_all()
+    rng = np.random.default_rng(6)
+    x = Value("x", TensorType(DType.INT8, (1, edge, edge, wide)))
+    graph = Graph("net", [x])
+    build = Build(graph.nodes, "net")
+    y = x
+    for ins, outs in ((wide, wide), (wide, wide // 2), (wide // 2, wide // 2)):
+        w = build.constant(rng.integers(-127, 128, (outs, 1, 1, ins)).astype(np.int8))
+        sums = build(Convolution(x_zero_point=3), y, w)
+        m, s = build.constant(np.full(outs, 2**30, np.int32)), build.constant(np.full(outs, -10, np.int32))
+        y = build(Requantise(3, -128, 127, DType.INT8, "double"), sums, m, s)
+    y.name = "y"
+    graph.outputs = [y]
+    return graph
+
+
+def copies(made: Compiled) -> list[int]:
+    """Bytes of weights that layers copy to RAM."""
+    return [b.nbytes for call in made.view.program.calls()
+            for p, b in zip(call.function.params, call.arguments, strict=True) if p.name == "staged"]
+
+
+def test_weights_are_copied_where_flash_is_slow_and_there_is_room() -> None:
+    plain = compiled("balanced", make=pointwise)
+    for memory in (None, "0ws", "tcm"):
+        assert not copies(compiled("balanced", make=pointwise, memory=memory))
+    slow = compiled("balanced", make=pointwise, memory="l4-art")
+    # the first layer needs all the memory that there is; where results are smaller there is room
+    assert copies(slow) and slow.view.workspace_size <= plain.view.workspace_size
+    fast = compiled("speed", make=pointwise, memory="l4-art")
+    assert sum(copies(fast)) > sum(copies(slow))
+    assert plain.view.workspace_size < fast.view.workspace_size <= room.SPEED * plain.view.workspace_size
+    middle = (plain.view.workspace_size + fast.view.workspace_size) // 2
+    budget = compiled("speed", middle, make=pointwise, memory="l4-art")
+    assert budget.view.workspace_size <= middle and sum(copies(slow)) < sum(copies(budget))
 
 
 def test_the_same_program_every_time() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from aot_model.c.names import bytes_literal
+from aot_model.c.literal import literal
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, walk
@@ -29,50 +29,6 @@ _PRECEDENCE = {
 }
 
 _IDENTITY: dict[str, float] = {"add": 0, "mul": 1, "and": True, "or": False}
-
-
-def float_literal(value: float, dtype: DType) -> str:
-    """A C literal with the same bits."""
-    suffix = "f" if dtype is not DType.FLOAT64 else ""
-    if math.isnan(value):
-        return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    if suffix:
-        import numpy as np
-
-        text = str(np.float32(value))
-    else:
-        text = repr(float(value))
-    if "." not in text and "e" not in text:
-        text += ".0"
-    return text + suffix
-
-
-def int_literal(value: int, dtype: DType) -> str:
-    """A C literal of the type, the smallest value of a type included."""
-    if dtype is DType.BOOL:
-        return "true" if value else "false"
-    if dtype is DType.UINT64:
-        return f"UINT64_C({value})"
-    if dtype is DType.INT64:
-        return f"(-INT64_C({2**63 - 1}) - 1)" if value == -(2**63) else f"INT64_C({value})"
-    if dtype is DType.UINT32:
-        return f"{value}u"
-    if value == -(2**31):
-        return f"(-{2**31 - 1} - 1)"
-    return str(value)
-
-
-def literal(value: int | float | bool | bytes, dtype: DType) -> str:
-    if isinstance(value, bytes):
-        return f"({dtype.c_type}){{{bytes_literal(value)}}}"
-    if dtype.storage and dtype.is_float:
-        import numpy as np
-
-        return hex(
-            int(np.asarray(value).astype(dtype.numpy).view(np.uint16 if dtype.bits == 16 else np.uint8)))
-    return float_literal(float(value), dtype) if dtype.is_float else int_literal(int(value), dtype)
 
 
 class CWriter:
@@ -174,6 +130,8 @@ class CWriter:
         if op.infix:
             return self._infix(x, op.infix, op.wrap)
         template = op.c_float if x.args[0].dtype.is_float else op.c_int
+        if op.c_small is not None and _is_small(x):
+            template = op.c_small
         if template is None:  # of an operator that has no schema, which would name its types
             raise OperatorError(f"{x.op} of {x.args[0].dtype.label} is not defined", "E202")
         dtype = x.args[0].dtype
@@ -352,6 +310,25 @@ def _fits(x: Call) -> bool:
         return False
     _exact_bounds(x)  # the code relies on it
     return True
+
+
+def _is_small(x: Call) -> bool:
+    """Whether a fixed-point operation by constants may take the cheaper form of its function."""
+    if not all(isinstance(a, Const) for a in x.args[1:]):
+        return False
+    shift = x.args[-1]
+    assert isinstance(shift, Const)
+    by = int(shift.value)
+    most = ((1 << 30) - 1) >> max(by, 0) if x.op == "requantise" else (1 << 31) - (2 if by == 1 else 1)
+
+    def fits() -> bool:
+        low, high = bounds(x.args[0])
+        return low is not None and high is not None and -most <= low and high <= most
+
+    with only_asking():
+        if not fits():
+            return False
+    return fits()  # the code relies on it
 
 
 def _exact_bounds(x: Call) -> tuple[int | None, int | None]:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aot_model.emit.files import Product
     from aot_model.emit.view import Options
+    from aot_model.ir.program import Call
     from aot_model.memory import Pool
     from aot_model.partition.partition import Assignment
     from aot_model.passes.manager import Observer
@@ -37,6 +38,7 @@ def request(arguments: argparse.Namespace, library: Options | None = None) -> Re
                    or Options(io=given.get("io", "caller"), string_bytes=int(arguments.string_bytes)), pools,
                    given.get("planner"), Budgets(given.get("max_ram"), given.get("max_flash")),
                    tuple(arguments.target_plugin), dict(arguments.constant), dict(arguments.bound),
+                   memory=given.get("memory"),
                    )
 
 
@@ -216,23 +218,53 @@ def check(arguments: argparse.Namespace) -> int:
     problems: list[Problem] = []
     notes: list[str] = []
     nodes: list[Assignment] = []
+    calls: list[Call] = []
     try:
         compiled = compile_model(request(arguments))
         notes += compiled.notes
         nodes += compiled.assignments
+        calls += compiled.view.program.calls()
     except CompileError as error:
         problems += error.problems
     if arguments.json:
         fields = [{"code": p.code, "where": p.where, "message": p.message, "hint": p.hint} for p in problems]
-        print(json.dumps({"problems": fields, "notes": notes, "nodes": [asdict(n) for n in nodes]}, indent=1))
+        facts: dict[str, Any] = {"problems": fields, "notes": notes, "nodes": [asdict(n) for n in nodes]}
+        if arguments.explain:
+            loops = [{"layer": c.layer, "operator": c.op, "macs": c.macs, **asdict(c.generic)} for c in calls
+                     if c.generic]
+            facts |= {"macs": sum(c.macs for c in calls), "generic": loops}
+        print(json.dumps(facts, indent=1))
         return 1 if problems else 0
     if nodes:
         print(_placement(nodes))
+    if arguments.explain and not problems:
+        print(_generic(calls))
     for problem in problems:
         print(problem, file=sys.stderr)
     tell_notes(notes)
     print(f"{arguments.model}: {_count(problems)} for target {arguments.target}")
     return 1 if problems else 0
+
+
+def _generic(calls: Sequence[Call]) -> str:
+    """The generic loops, those with most to do first. A product of a kernel counts as an operation."""
+    from aot_model.c.names import printable
+    from aot_model.cli.table import table
+
+    whole = sum(c.macs for c in calls)
+    work = sum(c.generic.operations if c.generic else c.macs for c in calls)
+    loops = [(c, c.generic) for c in calls if c.generic]
+    rows = [(printable(c.layer, 40), c.op, f"{c.macs:,}", _share(c.macs, whole), f"{g.operations:,}",
+             _share(g.operations, work), g.why or "it multiplies no matrices or windows")
+            for c, g in sorted(loops, key=lambda pair: -pair[1].operations)]
+    head = ("generic loop", "operator", "MACs", "share", "operations", "share", "not taken by kernels")
+    own = sum(c.macs for c, _ in loops)
+    return (f"{table(head, rows, right=(2, 3, 4, 5))}\n"
+            f"generic loops compute {own:,} of {whole:,} MACs ({_share(own, whole)})")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / max(whole, 1):.1f} %"
 
 
 def _placement(nodes: Sequence[Assignment]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from aot_model.cli.time import check_cycles, shown
 from aot_model.cycles.rules import CORES as RULES
+from aot_model.cycles.rules import memory_of
 from aot_model.emit import runner
 from aot_model.emit.files import write_files
 from aot_model.errors import fail
@@ -30,7 +31,7 @@ def cycles(arguments: argparse.Namespace) -> int:
     E604 when it cannot be said.
     """
     library = arguments.library
-    memory = timing.memory_of(arguments.memory or "0ws")
+    memory = memory_of(arguments.memory or "0ws")
     clock = arguments.clock or memory.clock
     [found] = of_library(library, arguments.objects, shlex.split(arguments.compiler), [memory.name])
     check_cycles(found, clock, arguments.max_cycles, str(library))
@@ -69,7 +70,7 @@ def of_library(library: Path, objects: Sequence[Path], command: Sequence[str],
         rows = [(one.name, one.op, one.macs) for one in facts.layers if by_layer]
         source = library.with_suffix(".c")
         run = timing.Run(elf, facts.name, source, rows, compiler.command, board.runner, 1)
-        return run.timings(name, [timing.memory_of(memory) for memory in memories])
+        return run.timings(name, [memory_of(memory) for memory in memories])
 
 
 def _core(facts: Metadata, command: Sequence[str]) -> tuple[Core, str]:

@@ -48,14 +48,15 @@ class Keyword:
 
     def argparse(self) -> dict[str, Any]:
         """Arguments of add_argument() for `flag`."""
+        help = self.help.replace("%", "%%")  # argparse formats it
         if self.kind == "flag":
-            return {"action": "store_true", "help": self.help}
+            return {"action": "store_true", "help": help}
         if self.kind in ("list", "map"):
-            more = {"action": "append", "default": [], "help": f"{self.help}; repeat for more"}
+            more = {"action": "append", "default": [], "help": f"{help}; repeat for more"}
         elif self.choices:
-            more = {"default": self.choices[0], "help": f"{self.help} (default: {self.choices[0]})"}
+            more = {"default": self.choices[0], "help": f"{help} (default: {self.choices[0]})"}
         else:
-            more = {"help": self.help}
+            more = {"help": help}
         form = {"choices": self.choices
                 } if self.choices else {"type": self.type, "metavar": re.sub("[<>]", "", self.value).upper()}
         return {**form, **more}
@@ -106,6 +107,11 @@ OPTIONS = (Keyword("dims",
                    "<name>",
                    "memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's",
                    flag="--planner"),
+           Keyword("memory",
+                   "<name>",
+                   "what code and constants of a Cortex-M are in, for which the code is written and "
+                   "max_cycles are estimated: 0ws, tcm, l4-art, f4-art, nrf53, m7-cache",
+                   flag="--memory"),
            Keyword("constants",
                    "<input>=<v>,…",
                    "inputs as constants: one number for each element, or one for all",
@@ -143,7 +149,7 @@ OPTIONS = (Keyword("dims",
                    type=values.byte_count),
            Keyword("max_flash",
                    "<bytes>",
-                   "budget of the constants",
+                   "budget of the constants; with count_code, of the code as well",
                    flag="--max-flash",
                    type=values.byte_count),
                Keyword("quantise",
@@ -195,6 +201,10 @@ LIBRARY = (
             "targets that take over parts of the model first, in order of preference: docs/targets.md",
             "list"), Keyword("target_plugins", "<file>", "Python files that define further targets",
                              "list"), *OPTIONS,
+    Keyword(
+        "count_code", "",
+        "count the code as well, when it is compiled: its size by layer is told, and max_flash is of code "
+        "and constants", "flag"),
     Keyword("max_stack", "<bytes>",
             "budget of the stack of <name>_run(): measured when the C is compiled, with GCC"),
     Keyword(
@@ -206,10 +216,6 @@ LIBRARY = (
         "max_cycles", "<n>",
         "budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is run in "
         "QEMU; more is an error of the build, with a table by layer"),
-    Keyword(
-        "memory", "<name>",
-        "what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53, "
-        "m7-cache"),
     Keyword("clock", "<hertz>", "of the core (120M), for microseconds in the table of max_cycles"),
     Keyword("options", "<argument>", "any other arguments of `aot-model compile`", "list"),
     Keyword("depends",

@@ -46,6 +46,20 @@ def library_needs(compiler: Sequence[str], names: Iterable[str]) -> dict[str, in
     return found
 
 
+def undefined(compiler: Sequence[str], objects: Iterable[Path]) -> set[str]:
+    """What objects need of others, as the linker sees it: GCC's call graph lacks helpers that it calls where
+    it writes instructions, like __gnu_thumb1_case_uqi of a switch.
+    """
+    try:
+        return {
+            line.split()[-1]
+            for path in objects if path.is_file()
+            for line in _run([_tool(compiler, "nm"), "-u", str(path)]).splitlines() if line
+        }
+    except (OSError, subprocess.SubprocessError):
+        return set()
+
+
 @dataclass(frozen=True)
 class _Toolchain:
     archives: tuple[Path, ...]
@@ -56,7 +70,7 @@ class _Toolchain:
     @staticmethod
     def of(compiler: Sequence[str]) -> _Toolchain:
         files = [Path(_run([*compiler, f"-print-file-name={name}"]).strip()) for name in ARCHIVES]
-        tools = [_run([*compiler, f"-print-prog-name={tool}"]).strip() for tool in ("objdump", "nm", "ar")]
+        tools = [_tool(compiler, tool) for tool in ("objdump", "nm", "ar")]
         return _Toolchain(tuple(file for file in files if file.is_absolute() and file.is_file()), *tools)
 
     def closure(self, names: set[str]) -> dict[str, list[_Code]]:
@@ -74,17 +88,25 @@ class _Toolchain:
             wanted = {place for name in todo for place in defined.get(name, ())} - done
             done |= wanted
             called: set[str] = set()
-            for archive, member in sorted(wanted):
-                for name, one in disassembled(self._text(archive, member)).items():
-                    code.setdefault(name, []).append(one)
-                    called |= one.calls
+            for archive in self.archives:
+                members = sorted(member for a, member in wanted if a == archive)
+                for text in self._texts(archive, members) if members else ():
+                    for name, one in disassembled(text).items():
+                        code.setdefault(name, []).append(one)
+                        called |= one.calls
             todo = {name for name in called if any(place not in done for place in defined.get(name, ()))}
         return code
 
-    def _text(self, archive: Path, member: str) -> str:
+    def _texts(self, archive: Path, members: list[str]) -> list[str]:
+        """Of each member, what objdump says of it."""
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([self.ar, "x", str(archive), member], cwd=folder, check=True, capture_output=True)
-            return _run([self.objdump, "-tdr", "--no-show-raw-insn", str(Path(folder, member))])
+            subprocess.run([self.ar, "x", str(archive), *members],
+                           cwd=folder,
+                           check=True,
+                           capture_output=True)
+            files = [str(Path(folder, member)) for member in members]
+            said = _run([self.objdump, "-tdr", "--no-show-raw-insn", *files])
+        return re.split(r"(?m)^(?=\S.*:     file format )", said)
 
 
 def disassembled(text: str) -> dict[str, _Code]:
@@ -98,7 +120,7 @@ def disassembled(text: str) -> dict[str, _Code]:
     for address, section, symbol in re.findall(
             r"(?m)^([0-9a-f]{8}) .{7} (\S+)\t[0-9a-f]+ (?:\.hidden )?(\S+)$", text):
         places.setdefault((section, int(address, 16)), []).append(symbol)
-    name, before, section, target = "", "", "", ""
+    name, before, section, target, table = "", "", "", "", ""
     for line in text.splitlines():
         if line.startswith("Disassembly of section"):
             before, section = "", line.split()[-1].rstrip(":")
@@ -117,8 +139,10 @@ def disassembled(text: str) -> dict[str, _Code]:
             found[name].calls.discard(target)
             _call(found[name], symbol)
         elif name and (instruction := re.fullmatch(r"\s*[0-9a-f]+:\t(\S+)\s*(.*?)\s*", line)):
-            target = _take(found[name], name, instruction[1],
-                           instruction[2].partition(";")[0].partition("@")[0].strip(), instruction[2])
+            operands = instruction[2].partition(";")[0].partition("@")[0].strip()
+            target = _take(found[name], name, instruction[1], operands, instruction[2], table)
+            loaded = re.fullmatch(r"(\w+), \[\w+, r\w+\]", operands)
+            table = loaded[1] if loaded and instruction[1] == "ldr" else ""
     return found
 
 
@@ -132,35 +156,54 @@ def _call(code: _Code, symbol: str) -> None:
         code.calls.add(symbol)
 
 
-def _take(code: _Code, own: str, mnemonic: str, operands: str, whole: str) -> str:
-    """Adds an instruction to a function; the name of what it branches to, which a relocation after it may
-    correct.
+def _take(code: _Code, own: str, mnemonic: str, operands: str, whole: str, table: str) -> str:
+    """Adds an instruction to a function; the name that it alone adds to the calls, which a relocation after
+    it may correct. table: the register that the instruction before loaded from a table.
     """
     kind = mnemonic.partition(".")[0]
     if mnemonic != "nop" and not mnemonic.startswith("."):
         loads = re.match(r"pop|ldm|ldr|mov", kind) and re.search(r"\bpc\b", operands.partition("[")[0])
         code.returns = kind in ("b", "bx") or (loads is not None and _CONDITIONAL.search(kind) is None)
-    if kind.startswith(("push", "vpush")) or (kind.startswith(
-        ("stmdb", "stmfd", "vstmdb")) and operands.startswith("sp!")):
-        code.size = None if code.size is None else code.size + _bytes(operands)
-    elif kind.startswith("sub") and operands.startswith("sp,"):
-        number = re.fullmatch(r"sp, (?:sp, )?#(\d+)", operands)
-        code.size = code.size + int(number[1]) if code.size is not None and number else None
-    elif kind.startswith(("str", "vstr")) and (pushed := re.search(r"\[sp, #-(\d+)\]!", operands)):
-        code.size = None if code.size is None else code.size + int(pushed[1])
-    elif (kind.startswith("add") and re.match(r"sp, (?:sp, )?(r|#-)", operands)) or _goes_anywhere(
-            kind, operands, whole):
+    pushed = _pushed(kind, operands)
+    code.size = None if code.size is None or pushed is None else code.size + pushed
+    if _goes_anywhere(kind, operands, whole, table):
         code.size = None
     elif (branch := re.search(r"<([^>+]+)(\+0x[0-9a-f]+)?>", whole)) and re.match(r"b(?!i|f|k)|cb",
                                                                                   kind) and branch[1] != own:
+        known = branch[1] in code.calls
         code.calls.add(branch[1])
-        return branch[1]
+        return "" if known else branch[1]
     return ""
 
 
-def _goes_anywhere(kind: str, operands: str, whole: str) -> bool:
-    """Whether an instruction calls what a register says."""
-    return (kind.startswith("blx") and "<" not in whole) or (kind.startswith("bx") and operands != "lr")
+def _pushed(kind: str, operands: str) -> int | None:
+    """What an instruction takes off the stack pointer; None when it sets it to what is not known."""
+    if kind.startswith(("push", "vpush")) or (kind.startswith(
+        ("stmdb", "stmfd", "vstmdb")) and operands.startswith("sp!")):
+        return _bytes(operands)
+    if kind.startswith(("str", "vstr")):
+        before = re.search(r"\[sp, #-(\d+)\]!", operands)
+        return int(before[1]) if before else 0
+    if not operands.startswith("sp,") or kind.startswith(("cmp", "cmn", "tst")):
+        return 0
+    number = re.fullmatch(r"sp, (?:sp, )?#(\d+)", operands)
+    if kind.startswith("sub") and number:
+        return int(number[1])
+    back = kind.startswith("mov") and operands in ("sp, r7", "sp, fp", "sp, r11")  # of a frame, at its end
+    return 0 if back or (kind.startswith("add") and number and int(number[1]) < 1 << 31) else None
+
+
+def _goes_anywhere(kind: str, operands: str, whole: str, table: str) -> bool:
+    """Whether an instruction calls what a register or a word says; jumps of a switch stay inside."""
+    if kind.startswith("blx"):
+        return "<" not in whole
+    if kind.startswith("bx"):
+        return operands != "lr"
+    if not operands.startswith("pc,"):
+        return False
+    if kind.startswith("ldr"):
+        return re.search(r"\[sp\], #|\[\w+, r\w+, lsl #2\]", operands) is None
+    return operands not in ("pc, lr", f"pc, {table}")
 
 
 def _bytes(operands: str) -> int:
@@ -184,6 +227,10 @@ def _deepest(code: dict[str, list[_Code]], name: str, above: tuple[str, ...]) ->
             return None
         most = max(most, one.size + max((b for b in below if b is not None), default=0))
     return most
+
+
+def _tool(compiler: Sequence[str], name: str) -> str:
+    return _run([*compiler, f"-print-prog-name={name}"]).strip()
 
 
 def _run(command: Sequence[str]) -> str:

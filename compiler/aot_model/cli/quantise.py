@@ -63,6 +63,7 @@ def job(arguments: argparse.Namespace) -> Job:
         arguments.target,
         Budget(arguments.max_ram, arguments.max_flash, arguments.max_cycles),
         arguments.max_drop,
+        arguments.wide,
     )
 
 
@@ -98,6 +99,8 @@ def tables(result: Result, metric: str) -> list[str]:
         ),
     ]
     tried = [table(head, rows, right=(1, 2, 3)), ""] if len(rows) > 1 else []
+    if result.simulated:
+        tried.insert(0, f"{result.simulated} plans simulated; of those that were built and run:\n")
     needs = f"RAM {result.library.ram:,} bytes, constants {result.library.flash:,} bytes"
     return [
         *tried,

@@ -6,13 +6,12 @@ import argparse
 from pathlib import Path
 
 from aot_model.cli import values
+from aot_model.cli.options import add_keep_unchanged, add_output
 
 
 def declare_quantised_files(command: argparse.ArgumentParser) -> None:
     """What is written."""
-    command.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="ONNX file to write"
-    )
+    add_output(command, "FILE", "ONNX file to write")
     command.add_argument(
         "--write-plan",
         type=Path,
@@ -20,9 +19,7 @@ def declare_quantised_files(command: argparse.ArgumentParser) -> None:
         help="write the plan: type, scale and zero point of each tensor",
     )
     command.add_argument("-q", "--quiet", action="store_true", help="do not say what was written")
-    command.add_argument(
-        "--keep-unchanged", action="store_true", help="leave files alone that have the same content"
-    )
+    add_keep_unchanged(command)
 
 
 def declare_quantisation(command: argparse.ArgumentParser) -> None:
@@ -48,6 +45,14 @@ def declare_quantisation(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--seed", type=values.not_negative, default=0, metavar="N", help="of what is held back (default: 0)"
+    )
+    command.add_argument(
+        "--wide",
+        type=values.share,
+        default=0.15,
+        metavar="SHARE",
+        help="what tensors of 16 bits may cost, of the network's work, where they help (default: 15%%; 0: "
+        "all are of 8; with --mixed costs are measured instead)",
     )
     command.add_argument(
         "--mixed",

@@ -12,10 +12,10 @@ import argparse
 import json
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
-from aot_model.cli.library_stack import library_needs
+from aot_model.cli.library_stack import library_needs, undefined
 from aot_model.emit.files import write_files
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.installation import include_dir
@@ -77,8 +77,10 @@ def stack(arguments: argparse.Namespace) -> int:
     functions = with_pointers(functions, source, entry,
                               f"{name}_ticks, which the program has" if profiled else "")
     if arguments.compiler:
-        functions = with_library(functions, library_needs(shlex.split(arguments.compiler),
-                                                          external(functions)))
+        command = shlex.split(arguments.compiler)
+        unseen = undefined(command, arguments.objects) - functions.keys()
+        needs = library_needs(command, [*external(functions), *sorted(unseen)])
+        functions = with_library(with_helpers(functions, unseen & needs.keys()), needs)
     allowance = arguments.stack_allowance or 0
     need = depth(functions, entry, allowance)
     text = _table(functions, entry, need, allowance)
@@ -176,6 +178,15 @@ def external(functions: Mapping[str, Function]) -> list[str]:
         title for title, function in functions.items()
         if function.size is None and re.fullmatch(r"\w+", title) and title != POINTER
     ]
+
+
+def with_helpers(functions: Mapping[str, Function], helpers: Collection[str]) -> dict[str, Function]:
+    """Any function may call the helpers that the call graph lacks."""
+    callers = {
+        title: replace(f, calls=(*f.calls, *sorted(helpers))) if f.size is not None else f
+        for title, f in functions.items()
+    }
+    return {**callers, **{name: Function(name, None, ()) for name in helpers}}
 
 
 def with_library(functions: Mapping[str, Function], needs: Mapping[str, int]) -> dict[str, Function]:

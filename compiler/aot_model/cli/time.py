@@ -16,6 +16,7 @@ from aot_model.cli.build import request
 from aot_model.cli.execute import built
 from aot_model.cli.layers import random_input
 from aot_model.cli.table import table
+from aot_model.cycles.rules import memory_of
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.host.firmware import QEMU, FirmwareProgram, find_compiler
 from aot_model.host.program import scratch_folder
@@ -30,11 +31,11 @@ def time(arguments: argparse.Namespace) -> int:
     """
     arguments.on = arguments.on or QEMU
     asked = [
-        f"--{name}" for name in ("memory", "clock", "max-cycles")
+        f"--{name}" for name in ("clock", "max-cycles", "memory")
         if getattr(arguments, name.replace("-", "_")) is not None
     ]  # fmt: skip
     if arguments.on != QEMU:
-        if asked:
+        if asked and asked[0] != "--memory":  # for a memory code is written, too
             raise fail("E501",
                        f"{asked[0]} with --on: a board's cycles are measured, not estimated",
                        hint="leave it out")
@@ -51,7 +52,7 @@ def time(arguments: argparse.Namespace) -> int:
 def _estimated(arguments: argparse.Namespace) -> int:
     from aot_model.host import timing
 
-    memory = timing.memory_of(arguments.memory or "0ws")
+    memory = memory_of(arguments.memory or "0ws")
     with scratch_folder() as folder:
         program, _ = built(arguments, Path(folder))
         assert isinstance(program, FirmwareProgram)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aot_model.errors import fail
+
 SOURCES = {
     "arm": "Arm's Technical Reference Manuals: Cortex-M0 (DDI 0432) 3.3, M0+ (DDI 0484) 3.3, M3 (100165) "
            "3.3 and 3.3.2 (load/store timings, which the M4 shares), M4 (100166) 3.3",
@@ -189,6 +191,15 @@ def core_of(mcpu: str) -> str | None:
 def memory_named(name: str) -> Memory | None:
     """A memory of the table."""
     return next((memory for memory in MEMORIES if memory.name == name), None)
+
+
+def memory_of(name: str) -> Memory:
+    """The memory that is named. CompileError E501."""
+    memory = memory_named(name)
+    if memory is None:
+        there = "; ".join(f"{m.name}: {m.meaning}" for m in MEMORIES)
+        raise fail("E501", f"there is no memory '{name}' whose time is known", hint=there)
+    return memory
 
 
 def values_of(core: str) -> dict[str, int]:

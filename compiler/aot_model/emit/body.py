@@ -129,7 +129,7 @@ def _opened(view: ModelView, device: Device, lines: list[str], fails: bool) -> l
 def _loop(view: ModelView, step: Loop, depth: int) -> list[str]:
     pad = _INDENT * depth
     turn = f"turn{depth}"
-    limit = f"INT64_C({max(step.limit, 0)})"  # fewer than none are none
+    limit = f"INT64_C({step.limit})"
     lines = []
     if step.limit_from is not None:
         lines.append(f"{pad}const int64_t limit{depth} = *{view.argument(step.limit_from, 'int64_t')};")

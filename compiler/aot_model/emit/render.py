@@ -9,9 +9,9 @@ from typing import Any
 
 import jinja2
 
-from aot_model.c.expr import int_literal
 from aot_model.c.helpers import numbered
 from aot_model.c.layout import layout
+from aot_model.c.literal import int_literal
 from aot_model.c.names import comment_text, identifiers, string_literal
 from aot_model.emit import body, parameters
 from aot_model.emit.constants import bulk_initialiser, bulk_members, initialiser
@@ -47,7 +47,7 @@ def _negated(condition: str) -> str:
 
 
 def _float_list(quantisation: Quantisation) -> str:
-    from aot_model.c.expr import float_literal
+    from aot_model.c.literal import float_literal
     return ", ".join(float_literal(s, DType.FLOAT32) for s in quantisation.scale)
 
 

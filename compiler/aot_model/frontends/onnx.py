@@ -19,17 +19,11 @@ import onnx.inliner
 import onnx.numpy_helper
 
 from aot_model.c.names import printable
-from aot_model.errors import CompileError, Problem, fail
+from aot_model.errors import CompileError, Problem
 from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.onnx_attributes import make_operator, plain
-from aot_model.frontends.onnx_checks import (
-    AI_ONNX,
-    check_equal_types,
-    check_model,
-    shape_problem,
-    type_problem,
-)
-from aot_model.frontends.onnx_file import load_external, read_proto
+from aot_model.frontends.onnx_checks import AI_ONNX, check_equal_types, shape_problem, type_problem
+from aot_model.frontends.onnx_complete import complete_proto
 from aot_model.frontends.onnx_functions import (
     function_body,
     has_function,
@@ -38,11 +32,11 @@ from aot_model.frontends.onnx_functions import (
     operand_problem,
 )
 from aot_model.frontends.onnx_gradient import gradient
-from aot_model.frontends.onnx_inputs import InputBinder, dimension_name
+from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_opsets import modernise
-from aot_model.frontends.onnx_order import sort_nodes
 from aot_model.frontends.onnx_rows import Sizes
 from aot_model.frontends.onnx_structure import STRUCTURES, Items, Place, Scope, loop_formals, scan_formals
+from aot_model.frontends.onnx_unsupported import instead_of, label_of
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.strings import encoded, string_type
@@ -50,21 +44,6 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.registry import OPERATORS, load_all
 from aot_model.passes.fold_constants import folded
-
-
-def complete_proto(path: Path) -> tuple[bytes, onnx.ModelProto, list[Path]]:
-    """The bytes of a file; the model in it, checked, with its external data and its functions in place of
-    their calls; all files that it is made of. CompileError E1xx."""
-    data, proto = read_proto(path)
-    check_model(proto, str(path))
-    sources = [path, *load_external(proto, path)]
-    if proto.functions:
-        try:
-            proto = onnx.inliner.inline_local_functions(proto)
-        except Exception as error:
-            raise fail("E102", f"the model's functions cannot be inlined: {error}", where=str(path)) from None
-    sort_nodes(proto.graph, str(path))
-    return data, proto, sources
 
 
 def read_onnx(path: Path, bindings: Bindings | None = None) -> Model:
@@ -118,19 +97,7 @@ class Importer:
                     scope[info.name] = value.values[0] if isinstance(
                         value, Items) and info.type.optional_type.elem_type.HasField(
                             "tensor_type") and value.values else value
-        unknown = set(self.binder.dims) - self.binder.used
-        if unknown:
-            names = sorted(
-                {dimension_name(d)
-                 for i in self.proto.graph.input
-                 for d in i.type.tensor_type.shape.dim} - {""})
-            has = f"it has: {', '.join(map(printable, names))}" if names else "it has none"
-            self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
-        if self.binder.constants:
-            self._problem(
-                "E203",
-                f"--constant names unknown inputs: {', '.join(map(printable, sorted(self.binder.constants)))}"
-            )
+        self.binder.check_all_used(self.proto.graph.input)
         self._raise()
         self._body(self.proto.graph, graph, scope)
         graph.outputs += [self.sizes.shapes[v] for v in graph.outputs if v in self.sizes.shapes]
@@ -172,18 +139,19 @@ class Importer:
             for node in pending.pop().node:
                 domain = "" if node.domain in AI_ONNX else node.domain
                 if not self._knows(node, domain):
-                    missing.setdefault(printable(_label(domain, node.op_type)), []).append(
+                    missing.setdefault(printable(label_of(domain, node.op_type)), []).append(
                         printable(node.name or (node.output[0] if node.output else "?")))
                 pending.extend(a.g for a in node.attribute if a.HasField("g"))
         for label, names in sorted(missing.items()):
             listed = ", ".join(f"'{n}'"
                                for n in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-            self._problem("E201", f"operator {label} is not supported (node {listed})", hint=_nearest(label))
+            self._problem("E201", f"operator {label} is not supported (node {listed})",
+                          hint=instead_of(label))
         self._raise()
 
     def _knows(self, node: onnx.NodeProto, domain: str) -> bool:
         """Whether there is a rule, an operator or a function for a node."""
-        return (_label(domain, node.op_type) in ("Constant", *HANDLERS)
+        return (label_of(domain, node.op_type) in ("Constant", *HANDLERS)
                 or (node.domain, node.op_type, node.overload) in self.functions
                 or self._class(domain, node.op_type) is not None
                 or has_function(domain, node.op_type, self.version(domain)))
@@ -302,7 +270,7 @@ class Importer:
             return
         place = Place(self, proto, graph, scope, inputs)
         try:
-            handler = HANDLERS.get(_label(domain, proto.op_type))
+            handler = HANDLERS.get(label_of(domain, proto.op_type))
             for value in self.sizes.among(inputs) if handler is not None and proto.op_type not in (
                     "If", "Identity", "Transpose") else ():
                 raise OperatorError(f"reads '{value.name}', whose size depends on data", "E203")
@@ -366,7 +334,7 @@ class Importer:
         own = self.functions.get((proto.domain, proto.op_type, proto.overload))
         body = local_body(proto, own) if own else function_body(proto, self.version(proto.domain), inputs)
         if body is None:
-            self._problem("E201", "the operator is not supported", proto, _nearest(proto.op_type))
+            self._problem("E201", "the operator is not supported", proto, instead_of(proto.op_type))
             return
         why = operand_problem(proto.op_type, inputs)
         if why:
@@ -429,33 +397,3 @@ class Importer:
         for value in self.sizes.among(body.outputs):
             raise OperatorError(f"the size of '{value.name}', a result of its body, depends on data", "E203")
         return body
-
-
-_MAPS = "maps have no size that is known at compile time; give the model a tensor with a column for each key"
-_INSTEAD = {
-    "ai.onnx.ml.CastMap": _MAPS, "ai.onnx.ml.DictVectorizer": _MAPS,
-    "com.microsoft.Tokenizer": "give the model words: a tensor of strings",
-    "ImageDecoder": "it decodes files (JPEG, PNG …), whose size and work depend on their content; give the "
-                    "model the pixels",
-}
-"""Operators that are left out on purpose, and what to do without them."""
-_LAYOUTS = ("com.microsoft.nchwc.", "com.ms.internal.nhwc.")
-_FOR_ITS_MACHINE = ("its tensors are laid out for the processor that optimised the model, which the file "
-                    "does not name; save it with ORT_ENABLE_EXTENDED instead of ORT_ENABLE_ALL")
-
-
-def _label(domain: str, name: str) -> str:
-    return f"{domain}.{name}" if domain else name
-
-
-def _nearest(label: str) -> str:
-    import difflib
-
-    if label in _INSTEAD:
-        return _INSTEAD[label]
-    if label.startswith(_LAYOUTS):
-        return _FOR_ITS_MACHINE
-    names = [_label(d, n) for d, n in OPERATORS if d != "aot"]
-    near = difflib.get_close_matches(label, names, 1, 0.75)
-    return f"the nearest supported operator is {near[0]}" if near else ("see `aot-model ops` for the "
-                                                                        "operators that are")

@@ -7,7 +7,7 @@ numbers of turns that depend on it are known when the model is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,17 @@ class InputBinder:
         """The value of an input, constant where --dim says so; None when there is a problem."""
         value = self._items(info) or self._input(info)
         return self._constant(value) if isinstance(value, Value) and value.name in self.constants else value
+
+    def check_all_used(self, inputs: Iterable[onnx.ValueInfoProto]) -> None:
+        """A problem for what --dim and --constant name that no input has."""
+        unknown = set(self.dims) - self.used
+        if unknown:
+            named = sorted({dimension_name(d) for i in inputs for d in i.type.tensor_type.shape.dim} - {""})
+            has = f"it has: {', '.join(map(printable, named))}" if named else "it has none"
+            self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
+        if self.constants:
+            names = ", ".join(map(printable, sorted(self.constants)))
+            self._problem("E203", f"--constant names unknown inputs: {names}")
 
     def _constant(self, value: Value) -> Value:
         """The input as the constant that --constant makes of it: a number for each element, or one for all.

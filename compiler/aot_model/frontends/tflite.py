@@ -28,6 +28,8 @@ from aot_model.frontends import (
     tflite_rnn,
     tflite_signal,
     tflite_spectra,
+    tflite_types,
+    tflite_unary,
 )  # fmt: skip
 from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, parse
@@ -45,7 +47,7 @@ from aot_model.ops.registry import load_all
 
 RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers,
                 tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_rnn, tflite_signal,
-                tflite_spectra)
+                tflite_spectra, tflite_types, tflite_unary)
 
 MAX_BODIES = 1000
 """Bodies are read where they are used, so a file of nested branches could grow without bounds."""

@@ -52,12 +52,14 @@ def quantised_input(n: Site, x: Value, asymmetric: bool) -> tuple[Value, Value]:
         return n.build(Cast(DType.INT8), n.clip(rounded(n.build, real), -127, 127)), scale
     point = rounded(n.build, n.add("Sub", n.constant(-128, DType.FLOAT32), n.add("Div", low, scale)))
     q = n.clip(rounded(n.build, n.add("Add", real, point)), -128, 127)
-    return n.build(Cast(DType.INT32), n.add("Sub", q, point)), scale
+    return n.build(Cast(DType.INT16), n.add("Sub", q, point)), scale
 
 
 def real_result(n: Site, acc: Value, scale: Value, k: int, bias: int) -> Value:
     """acc * scale * scale of the weights + bias (none where its number is negative)."""
     weights = np.asarray(n.q(k).scale, dtype=np.float32)
     factor = n.add("Mul", scale, n.constant(weights if weights.size > 1 else weights[0], DType.FLOAT32))
-    y = n.add("Mul", n.build(Cast(DType.FLOAT32), acc), factor)
+    # Sums of 16-bit integers have 64 bits, but these differences have nine: 32 are enough.
+    narrow = acc if acc.dtype is DType.INT32 else n.build(Cast(DType.INT32), acc)
+    y = n.add("Mul", n.build(Cast(DType.FLOAT32), narrow), factor)
     return n.add("Add", y, n.x(bias)) if bias >= 0 and n.has(bias) else y

@@ -16,11 +16,12 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.hybrid_lstm import HybridLstm
+from aot_model.ops.lstm_steps import LstmScales
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat
 from aot_model.ops.registry import OPERATORS
 from aot_model.ops.requantise import Rescale
-from aot_model.ops.sequence_lstm import LstmScales, SequenceLstm
+from aot_model.ops.sequence_lstm import SequenceLstm
 
 f32 = np.float32
 

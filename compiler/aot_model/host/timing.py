@@ -19,7 +19,7 @@ import numpy as np
 from aot_model.cycles import trace as tracing
 from aot_model.cycles.disassembly import Code
 from aot_model.cycles.estimate import Cycles, Estimate, estimate
-from aot_model.cycles.rules import CORES, MEMORIES, Memory, core_of, memory_named, trust_of
+from aot_model.cycles.rules import CORES, Memory, core_of, memory_of, trust_of
 from aot_model.emit.view import ModelView
 from aot_model.errors import fail
 from aot_model.host.compiler import HostCompiler
@@ -199,15 +199,6 @@ def core_for(name: str, flags: Sequence[str]) -> str:
         name = mcpu
     there = ", ".join(called for called, _ in CORES.values())
     raise fail("E501", f"there are no rules for the cycles of '{name}'", hint=f"there are: {there}")
-
-
-def memory_of(name: str) -> Memory:
-    """The memory that is named. CompileError E501."""
-    memory = memory_named(name)
-    if memory is None:
-        there = "; ".join(f"{m.name}: {m.meaning}" for m in MEMORIES)
-        raise fail("E501", f"there is no memory '{name}' whose time is known", hint=there)
-    return memory
 
 
 def _without_caches(trace: tracing.Trace) -> tracing.Trace:

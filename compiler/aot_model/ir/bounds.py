@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from aot_model.ir.admissible import Range, want
-from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Load, Var
+from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Load, Reduce, Var
+from aot_model.ir.scalar_ops import requantise
 from aot_model.ir.values import Value
 
 
@@ -24,6 +28,12 @@ def bounds(x: Expr) -> tuple[int | None, int | None]:
     if isinstance(x, (Load, Cell)) and x.value.data is not None and x.value.data.size and x.dtype.is_integer:
         return _table_bounds(x.value)
     widest = x.dtype.limits if x.dtype.bits <= 16 else (None, None)
+    if isinstance(x, Reduce) and x.op == "add":
+        low, high = bounds(x.body)
+        turns = math.prod(v.extent for v in x.over)
+        if low is None or high is None or low * turns < x.dtype.limits[0] or high * turns > x.dtype.limits[1]:
+            return widest
+        return min(low * turns, 0), max(high * turns, 0)
     if isinstance(x, Call) and x.op in _BOUNDS:
         low, high = _BOUNDS[x.op](x.args)
         least, most = x.dtype.limits
@@ -118,6 +128,18 @@ def _union_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     return None if a is None or c is None else min(a, c), None if b is None or d is None else max(b, d)
 
 
+def _requantise_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    """Of a multiplication by constants, which keeps the order."""
+    (low, high), multiplier, shift = bounds(args[0]), args[1], args[2]
+    if low is None or high is None or not isinstance(multiplier, Const) or not isinstance(shift, Const):
+        return None, None
+    m, left = int(multiplier.value), max(int(shift.value), 0)
+    if m < 0 or max(abs(low), abs(high)) << left >= 1 << 31:
+        return None, None
+    ends = [requantise(np.asarray(v), np.asarray(m), np.asarray(int(shift.value))) for v in (low, high)]
+    return int(ends[0]), int(ends[1])
+
+
 def _cast_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     return bounds(args[0]) if not args[0].dtype.is_float else (None, None)
 
@@ -133,4 +155,5 @@ _BOUNDS: dict[str, Callable[[tuple[Expr, ...]], tuple[int | None, int | None]]] 
     "max": _max_bounds,
     "select": _union_bounds,
     "cast": _cast_bounds,
+    "requantise": _requantise_bounds,
 }

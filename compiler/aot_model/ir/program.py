@@ -153,11 +153,22 @@ class Overlap:
     step: int = 1
 
 
+@dataclass(frozen=True)
+class Generic:
+    """The loop of an expression, not a kernel: how many operations it is, of any kind, and why no kernel took
+    the products in it (empty: there are none).
+    """
+
+    operations: int
+    why: str = ""
+
+
 @dataclass(eq=False)
 class Call:
     """One call. `arguments` are positional; layer, op, macs and shapes are for reports and comments.
 
-    target: name of the target that took it over; empty: the processor.
+    target: name of the target that took it over; empty: the processor. generic: it is the loop of an
+    expression.
     """
 
     function: Function
@@ -168,6 +179,7 @@ class Call:
     macs: int = 0
     shapes: str = ""
     target: str = ""
+    generic: Generic | None = None
 
     def buffers(self, *access: Access) -> Iterator[Buffer]:
         for param, argument in zip(self.function.params, self.arguments, strict=True):
@@ -185,8 +197,8 @@ class Wish:
 
 @dataclass(eq=False)
 class Loop:
-    """`body` again and again: at most `limit` times, and only while `*condition` (a bool) holds, if there is
-    one.
+    """`body` again and again: at most `limit` times (0 or more), and only while `*condition` (a bool) holds,
+    if there is one.
 
     carried: (from, to) pairs copied after each turn by calls that are part of the body. `counter`, if any, is
     an int64 that holds the number of the turn.

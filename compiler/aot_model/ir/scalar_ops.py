@@ -34,6 +34,8 @@ class ScalarOp:
     """Where the functions of aot-model that the text calls are, if not in aot_model/scalar.h."""
     domain: tuple[tuple[int, tuple[int, int]], ...] = ()
     """Of operands for which the C text is not defined everywhere: (which, (least, greatest))."""
+    c_small: str | None = None
+    """Cheaper C text for a first operand that is small (c/expr.py)."""
 
 
 def _c_div(a: Array, b: Array) -> Array:
@@ -205,7 +207,10 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "shr": ScalarOp(_shift_right, c_int="aot_model_shr_{d}({0}, {1})"),
     "sar": ScalarOp(np.right_shift, infix=">>", domain=((1, (0, 63)),)),
     # quantised arithmetic
-    "requantise": ScalarOp(requantise, c_int="aot_model_requantise({0}, {1}, {2})", domain=((2, SHIFTS),)),
+    "requantise": ScalarOp(requantise,
+                           c_int="aot_model_requantise({0}, {1}, {2})",
+                           domain=((2, SHIFTS),),
+                           c_small="aot_model_requantise_small({0}, {1}, {2})"),
     "requantise_single": ScalarOp(requantise_single,
                                   c_int="aot_model_requantise_single({0}, {1}, {2})",
                                   domain=((2, SHIFTS),)),
@@ -218,6 +223,7 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "high_multiply": ScalarOp(_exact(fixed_point.high_multiply), c_int="aot_model_high_multiply({0}, {1})"),
     "rounding_shift": ScalarOp(_exact(fixed_point.rounding_shift),
                                c_int="aot_model_rounding_shift({0}, {1})",
+                               c_small="aot_model_rounding_shift_small({0}, {1})",
                                domain=((1, (0, 31)),)),
     "leading_zeros": ScalarOp(_exact(fixed_point.leading_zeros), c_int="aot_model_leading_zeros({0})"),
     "fixed_log": ScalarOp(_exact(fixed_point.natural_log), c_int="aot_model_fixed_log({0})"),

@@ -119,3 +119,5 @@ class KernelCode:
     """
     note: str = ""
     """What the schedule is, for the comment above the function: blocking, loads per MAC."""
+    wish: int | None = None
+    """Bytes of scratch memory from which on another kernel would be faster; None: none would."""

@@ -176,7 +176,7 @@ class _Writer:
         self.suffix = "" if layer.dtype is DType.FLOAT64 else "f"
 
     def literal(self, value: float) -> str:
-        from aot_model.c.expr import float_literal
+        from aot_model.c.literal import float_literal
 
         return float_literal(value, self.layer.dtype)
 

@@ -25,7 +25,7 @@ class _OnnxReference:
     """What both have in common; a subclass executes a model."""
 
     def __init__(self, path: Path, constants: Tensors) -> None:
-        from aot_model.frontends.onnx import complete_proto
+        from aot_model.frontends.onnx_complete import complete_proto
 
         self.path = path
         self.proto = complete_proto(path)[1]

@@ -161,7 +161,7 @@ def read_signals(path: Path, constants: Mapping[str | int, Array]) -> tuple[Sign
         tensors = [main.tensors[k] for k in main.inputs]
         return of_tflite(path), [(t.name, None if t.dtype is None else t.dtype.numpy, t.shape)
                                  for t in tensors]
-    from aot_model.frontends.onnx import complete_proto
+    from aot_model.frontends.onnx_complete import complete_proto
     from aot_model.layers.onnx_signals import input_types, of_onnx
 
     proto = complete_proto(path)[1]
@@ -175,7 +175,7 @@ def nodes_of(path: Path) -> tuple[FileNode, ...]:
         from aot_model.layers.litert import file_nodes
 
         return file_nodes(path)
-    from aot_model.frontends.onnx import complete_proto
+    from aot_model.frontends.onnx_complete import complete_proto
     from aot_model.layers.onnx_reference import file_nodes as onnx_nodes
 
     return onnx_nodes(complete_proto(path)[1].graph)

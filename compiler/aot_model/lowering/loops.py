@@ -27,6 +27,7 @@ class LoopNest:
     reads: tuple[Value, ...]
     overlaps: tuple[Overlap, ...]
     macs: int = 0
+    operations: int = 0
 
 
 def loop_nest(name: str,
@@ -56,8 +57,28 @@ def loop_nest(name: str,
     writer.close_loops(len(loops))
     params = (*(read_parameter(names[v], v) for v in reads), Param("y", out.dtype, Access.WRITE))
     function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers | headers), note=note)
-    macs = math.prod(v.extent for v in loops) * _macs(element)
-    return LoopNest(function, reads, tuple(_overlaps(reads, element, position, out)), macs)
+    turns = math.prod(v.extent for v in loops)
+    return LoopNest(function, reads, tuple(_overlaps(reads, element, position, out)), turns * _macs(element),
+                    turns * _operations(element, 1, set()))
+
+
+def _operations(x: Expr, turns: int, seen: set[Expr]) -> int:
+    """Loads and operations of one element, those of a sum as often as it has terms; what is used twice counts
+    once, indices of loads not at all.
+    """
+    count, waiting = 0, [x]
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if isinstance(one, Reduce):
+            inner = turns * math.prod(v.extent for v in one.over)
+            count += inner + _operations(one.body, inner, seen)
+            continue
+        count += turns if isinstance(one, (Call, Cell)) else 0
+        waiting += () if isinstance(one, Cell) else one.children
+    return count
 
 
 def _macs(element: Expr) -> int:

@@ -10,11 +10,11 @@ from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
 from aot_model.ir.admissible import ANYTHING, observed, wanted
 from aot_model.ir.expr import Cell, Const, Expr, Index, const, load
-from aot_model.ir.graph import Graph, Node, hand_down, read_values
+from aot_model.ir.graph import Graph, Node, read_values
 from aot_model.ir.index import add, dense_position, flatten, index_variables, mul, sub
 from aot_model.ir.nibbles import is_packed, packed
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.program import Buffer, Call, Held, Program, Role, Step, Wish
+from aot_model.ir.program import Buffer, Call, Generic, Program, Role, Step, Wish
 from aot_model.ir.strided import Strided, dense, strided
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.ir.values import Value
@@ -22,6 +22,8 @@ from aot_model.kernels.base import Packed
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import Chain, find_chain
 from aot_model.kernels.target import Kernel, Target
+from aot_model.lowering.generic import reasons
+from aot_model.lowering.held import held_tensors
 from aot_model.lowering.loops import LoopNest, loop_nest
 from aot_model.lowering.storage import stored_values
 from aot_model.ops.movement import Concat
@@ -44,7 +46,8 @@ def lower(graph: Graph, target: Target, rooms: Mapping[Node, int] | None = None)
     lowering.check_constants()
     states = [lowering.buffers[v] for v in lowering.states]
     inputs = [lowering.buffers[v] for v in graph.inputs]
-    return Program(graph.name, inputs, lowering.outputs, lowering.steps, states, held=lowering.held(),
+    held = held_tensors(graph, lowering.buffers)
+    return Program(graph.name, inputs, lowering.outputs, lowering.steps, states, held=held,
                    wishes=lowering.wishes)
 
 
@@ -214,23 +217,6 @@ class Lowering:
     def wish(self, node: Node, wish: Wish) -> None:
         self.wishes[node] = wish
 
-    def held(self) -> list[Held]:
-        """Tensors of the model's file that are in memory, or are moved elements of what is."""
-        for node in reversed(self.graph.nodes):
-            if all(v not in self.buffers for v in node.outputs):
-                hand_down(node)
-        kept = {
-            v: b
-            for v, b in self.buffers.items()
-            if v.stands_for and not v.state and v not in self.graph.inputs
-        }
-        direct = {t.key for v in kept for t in v.stands_for if not t.through}
-        return [
-            Held(b, tensors)
-            for v, b in kept.items()
-            if (tensors := tuple(t for t in v.stands_for if not t.through or t.key not in direct))
-        ]
-
     # --- the walk -------------------------------------------------------------------------------------------
 
     def lower_body(self, graph: Graph, inputs: Mapping[Value, Buffer], outputs: Sequence[Buffer],
@@ -319,18 +305,15 @@ class Lowering:
         if (value is None or value not in self.stored or value in self.buffers or value not in self._producer
                 or not value.type.elements):
             return
-        self.buffers[value] = Buffer(value.name,
-                                     value.type,
-                                     Role.WORKSPACE,
-                                     view_of=(parent, offset),
+        self.buffers[value] = Buffer(value.name, value.type, Role.WORKSPACE, view_of=(parent, offset),
                                      quantisation=value.quantisation)
         self._forward(value, self.buffers[value])
 
     def _place_concatenations(self) -> None:
         for node in reversed(self.graph.nodes):
-            if isinstance(node.op,
-                          Concat) and node.outputs[0] in self.stored and node.outputs[0] not in self.buffers:
-                self._forward(node.outputs[0], self.buffer(node.outputs[0]))
+            result = node.outputs[0]
+            if isinstance(node.op, Concat) and result in self.stored and result not in self.buffers:
+                self._forward(result, self.buffer(result))
 
     def _store(self, node: Node, number: int, out: Value) -> None:
         """Bring an expression's value into memory: as a view where its elements are there already, else by a
@@ -397,7 +380,13 @@ class Lowering:
     def _call(self, node: Node, nest: LoopNest, out: Value) -> None:
         arguments = (*(self.read_buffer(v) for v in nest.reads), self.buffer(out))
         shapes = f"{', '.join(str(v.type) for v in nest.reads)} -> {out.type}"
-        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes))
+        why = reasons(node, self.target, self._producer.get, self.stored, self._chain) if nest.macs else ""
+        self.add(Call(nest.function, arguments, nest.overlaps, node.name, node.kind, nest.macs, shapes,
+                      generic=Generic(nest.operations, why)))
+
+    def _chain(self, node: Node) -> Chain:
+        """The chain that a kernel of the node would have had."""
+        return find_chain(self.graph, node, self.graph.uses(), self._made, set(self.kernels))
 
     def _copy(self, value: Value, buffer: Buffer) -> None:
         if not value.type.elements:

@@ -199,8 +199,8 @@ class Loop(Operator):
         ]
         steps += [_count_step(site, counter, shape) for shape in shapes]
         limit = inputs[0]
-        fixed = turns if turns is not None else ints(
-            limit.data)[0] if limit is not None and limit.data is not None else ENDLESS
+        fixed = turns if turns is not None else max(ints(
+            limit.data)[0], 0) if limit is not None and limit.data is not None else ENDLESS
         limit_from = site.buffer(limit) if limit is not None and limit.data is None else None
         site.add(LoopStep(steps, fixed, limit_from, condition, counter, (*stacks, *shapes)))
 
@@ -224,7 +224,11 @@ class Loop(Operator):
             Sample((four, yes, start), {"body": until}, fixed, 2),
             Sample((four, no, start), {"body": until}, frozenset({0}), 2),
             Sample((four + 3, yes, start), {"body": until}, frozenset({0}), 2),
-            Sample((four, no, start), {"body": graph}, frozenset({0}), 2)
+            Sample((four, no, start), {"body": graph}, frozenset({0}), 2),
+            # fewer turns than none are none
+            Sample((four - 7, yes, start), {"body": graph}, fixed, 2),
+            Sample((four - 7, yes, start), {"body": until}, frozenset({0}), 2),
+            Sample((np.asarray(-(2**63), np.int64), yes, start), {"body": until}, frozenset({0}), 2),
         ]
 
 

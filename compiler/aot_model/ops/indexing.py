@@ -6,8 +6,6 @@ Source: ONNX operator specification.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const, select
@@ -16,11 +14,7 @@ from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import bounded
 from aot_model.ops.registry import normal_axis, operator, required, static
-
-
-def ramp(*shape: int) -> np.ndarray:
-    """0, 1, 2, …, for samples."""
-    return np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
+from aot_model.ops.views import ramp
 
 
 def int64(values: object) -> np.ndarray:

@@ -47,6 +47,8 @@ class NonMaxSuppression(Operator):
         most = self._most(site.node.inputs)
         given = {name: site.node.input(k) for k, name in ((2, "limit"), (3, "overlap"), (4, "least"))}
         present = {n: v for n, v in given.items() if v is not None}
+        measure, helper = (("nms_centred_overlap", _CENTRE_OVERLAP) if self.center_point_box else
+                           ("nms_overlap", _CORNER_OVERLAP))
         text = CText()
         text.line("int32_t count = 0;")
         text.line(
@@ -71,7 +73,7 @@ class NonMaxSuppression(Operator):
                 text.line("++count;")
                 text.line("gone[best] = true;")
                 with text.loop("i", str(spatial)), text.block(
-                        "if (!gone[i] && nms_overlap(box + best * 4, box + i * 4) > threshold)"):
+                        f"if (!gone[i] && {measure}(box + best * 4, box + i * 4) > threshold)"):
                     text.line("gone[i] = true;")
         clear_rest(text, "y", site.node.outputs[0], "count", 3)
         shapes = put_shape(text, site, 1, ["count", "3"])
@@ -83,7 +85,6 @@ class NonMaxSuppression(Operator):
             Argument("gone", Scratch("gone", max(spatial, 1), 1, "bool")),
             written("y", site.node.outputs[0]), *shapes
         ]
-        helper = _CENTRE_OVERLAP if self.center_point_box else _CORNER_OVERLAP
         site.call("nms",
                   block(text),
                   arguments,
@@ -120,7 +121,7 @@ static inline float nms_overlap(const float *p, const float *q)
 """  # noqa: E501
 _CENTRE_OVERLAP = """\
 /* Intersection over union of two boxes given by centre and size (x, y, width, height). */
-static inline float nms_overlap(const float *p, const float *q)
+static inline float nms_centred_overlap(const float *p, const float *q)
 {
     const float px0 = p[0] - p[2] * 0.5f, px1 = p[0] + p[2] * 0.5f, py0 = p[1] - p[3] * 0.5f, py1 = p[1] + p[3] * 0.5f;
     const float qx0 = q[0] - q[2] * 0.5f, qx1 = q[0] + q[2] * 0.5f, qy0 = q[1] - q[3] * 0.5f, qy1 = q[1] + q[3] * 0.5f;

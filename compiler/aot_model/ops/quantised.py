@@ -4,6 +4,7 @@ quantised_tables.py functions of one value.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from aot_model.arithmetic import exact
 from aot_model.ir.expr import Expr, Index, call, const, select
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.kernels.int8.affine_sum import Affine, Rescaling, affine
 from aot_model.ops.registry import broadcast, broadcast_index, operator, required
 from aot_model.ops.requantise import Rescale, rescaled, saturated, widened
 
@@ -38,8 +40,28 @@ class QuantisedSum(Operator):
             raise OperatorError(f"cannot combine {a.type} and {b.type}")
         return [TensorType(a.dtype, broadcast(a.shape, b.shape))]
 
+    def affine(self, dtype: DType, swapped: bool = False) -> Affine | None:
+        """The sum or difference of bytes as one multiply-add for each, of the inputs less 128 more than the
+        least of their type; None where there is none that is equal. swapped: for the second input first.
+        """
+        if dtype.bits != 8 or self.function not in ("add", "sub"):
+            return None
+        a, b, result = (Rescaling(r.zero_point, r.multiplier, r.shift) for r in (self.a, self.b, self.result))
+        low = int(dtype.limits[0])
+        form = affine(a.of_bytes(low), b.of_bytes(low), result, self.left_shift, self.low, self.high,
+                      self.rounding, 1 if self.function == "add" else -1)
+        return replace(form, ma=form.mb, mb=form.ma) if form is not None and swapped else form
+
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         terms = []
+        form, dtype = self.affine(required(inputs).dtype), required(inputs).dtype
+        if form is not None:
+            total: Expr = const(form.offset)
+            for value, factor in zip((required(inputs, 0), required(inputs, 1)), (form.ma, form.mb),
+                                     strict=True):
+                x = widened(at(value, broadcast_index(value.shape, index)), int(dtype.limits[0]) + 128)
+                total = call("add", call("mul", x, const(factor)), total)
+            return saturated(call("sar", total, const(form.shift)), 0, self.low, self.high, dtype)
         for value, by in zip((required(inputs, 0), required(inputs, 1)), (self.a, self.b), strict=True):
             x = widened(at(value, broadcast_index(value.shape, index)), by.zero_point)
             terms.append(rescaled(call("mul", x, const(1 << self.left_shift)), by))

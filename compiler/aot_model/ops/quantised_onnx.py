@@ -166,18 +166,20 @@ class QLinearMatMul(Product):
 
 
 def _zero_point(value: Value | None) -> int | None:
-    """A single constant zero point; 0 when absent; None when it is something else."""
+    """The constant zero point of all elements; 0 when absent; None when it is something else."""
     if value is None:
         return 0
-    return int(value.data.reshape(-1)[0]) if value.data is not None and value.data.size == 1 else None
+    if value.data is None or not value.data.size or value.data.min() != value.data.max():
+        return None
+    return int(value.data.reshape(-1)[0])
 
 
 def _centred(build: Build, x: Value, zero: Value | None, shape: Ints) -> Value:
-    """x - zero as int32, the zero point brought to a shape that broadcasts."""
-    wide = build(Cast(DType.INT32), x)
+    """8-bit x - zero as int16, the zero point brought to a shape that broadcasts."""
+    wide = build(Cast(DType.INT16), x)
     if zero is None:
         return wide
-    reshaped = build(OPERATORS["", "Reshape"](), build(Cast(DType.INT32), zero),
+    reshaped = build(OPERATORS["", "Reshape"](), build(Cast(DType.INT16), zero),
                      build.constant(shape if zero.type.elements > 1 else (1,) * x.type.rank, DType.INT64))
     return build(op("Sub"), wide, reshaped)
 
@@ -202,13 +204,14 @@ class MatMulInteger(Operator):
         if right is not None and a_zero is not None and a_zero.type.elements == 1 and b.type.rank == 2:
             # (a - z) * b = a * b - z * (sums of the columns of b), which are constants.
             total = build(MatMul(0, right), a, b)
-            wide = _centred(build, b, b_zero, (1,) * b.type.rank)
+            wide = build(Cast(DType.INT32), _centred(build, b, b_zero, (1,) * b.type.rank))
             sums = build(OPERATORS["", "ReduceSum"](keepdims=0), wide,  # type: ignore[call-arg]
                          build.constant([b.type.rank - 2], DType.INT64))
             return [build(op("Sub"), total, build(op("Mul"), sums, _scalar(build, a_zero)))]
         rows = (*[1] * (a.type.rank - 2), -1, 1) if a.type.rank > 1 else (1,)
         columns = (*[1] * (b.type.rank - 1), -1)
-        return [build(MatMul(), _centred(build, a, a_zero, rows), _centred(build, b, b_zero, columns))]
+        product = build(MatMul(), _centred(build, a, a_zero, rows), _centred(build, b, b_zero, columns))
+        return [build(Cast(DType.INT32), product)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -241,10 +244,13 @@ class ConvInteger(Windowed):
         inner = self.convolution()._inner(x, w)
         if x_zero is None or w_zero is None:
             x = _centred(build, x, present(inputs, 2), (1,) * x.type.rank)
+            x_zero = 0
+        if w_zero is None:
             w = _centred(build, w, present(inputs, 3), (-1, *[1] * (w.type.rank - 1)))
-            x_zero = w_zero = 0
+            w_zero = 0
         inner = replace(inner, x_zero_point=x_zero, w_zero_point=w_zero)
-        return [channels_first(build, build(inner, channels_last(build, x), channels_last(build, w)))]
+        acc = build(inner, channels_last(build, x), channels_last(build, w))
+        return [channels_first(build, acc if acc.dtype is DType.INT32 else build(Cast(DType.INT32), acc))]
 
     @classmethod
     def samples(cls) -> list[Sample]:

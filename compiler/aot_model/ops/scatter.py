@@ -17,9 +17,10 @@ from aot_model.ir.program import Overlap
 from aot_model.ir.types import DType, TensorType, strides_of
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.site import Site
-from aot_model.ops.indexing import int64, ramp
+from aot_model.ops.indexing import int64
 from aot_model.ops.movement import bounded
 from aot_model.ops.registry import normal_axis, operator, required
+from aot_model.ops.views import ramp
 
 
 def update_text(reduction: str, dtype: DType, target: str, value: str) -> str:

@@ -1,8 +1,8 @@
 """The LSTM of TFLite over a sequence, in floats or in integers, with everything that its file format can ask
 for.
 
-    i, f, o = sigmoid(W x + R h + P c + b)    g = activation(W x + R h + b)    c = f * c + i * g    h = o *
-                                              activation(c)
+    i, f, o = sigmoid(W x + R h + P c + b)    g = activation(W x + R h + b)
+    c = f * c + i * g                         h = o * activation(c)
 
 Options: peepholes P (diagonal), layer normalisation of the gates' sums, a projection of h, clipping of c and
 of the projection, the input gate coupled as 1 - f. Integers: gates are int16 in Q3.12, the cell is int16,
@@ -12,44 +12,20 @@ every product is requantised. Source: TensorFlow Lite's UNIDIRECTIONAL_SEQUENCE_
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from aot_model.c.expr import CWriter, float_literal
-from aot_model.ir.admissible import ANYTHING, Range, Ranges
-from aot_model.ir.expr import Expr, Index, leaf
-from aot_model.ir.index import flatten
-from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
+from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.kernels.arguments import Argument, written
-from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.site import Site
-from aot_model.ops.quantised_tables import SigmoidInt16, sigmoid_table
+from aot_model.ops.lstm_float import ACTIVATIONS, float_lstm
+from aot_model.ops.lstm_integer import integer_lstm
+from aot_model.ops.lstm_steps import LstmScales
 from aot_model.ops.registry import operator, required
 from aot_model.ops.requantise import Rescale
-
-GATES = ("input", "forget", "cell", "output")
-
-
-@dataclass(frozen=True)
-class LstmScales:
-    """Factors of an integer LSTM; the gates' in the order of GATES."""
-
-    x_zero_point: int
-    x: tuple[Rescale, ...]
-    h: tuple[Rescale, ...]
-    forget: Rescale
-    """Forget gate times cell, in the cell's scale."""
-    input: Rescale
-    """Input gate times candidate, in the cell's scale."""
-    output: Rescale
-    """Output gate times activated cell, in the hidden state's scale; its zero point is the hidden state's."""
-    cell_argument: tuple[int, int]
-    """(multiplier, shift) of the activation of the cell, see SigmoidInt16."""
-    cell_clip: int = 0
 
 
 @operator("SequenceLstm", domain="aot")
@@ -100,13 +76,13 @@ class SequenceLstm(Operator):
                     f"x {x.type}, states {h.type} and {c.type} and weights {w.type} without quantisation are "
                     "not all float32",
                     "E202")
-            if self.activation not in _FLOAT_ACTIVATIONS:
+            if self.activation not in ACTIVATIONS:
                 raise OperatorError(f"activation {self.activation} is not supported", "E202")
             return
         wide = x.dtype is DType.INT16
         fits = x.dtype in (DType.INT8, DType.INT16) and h.dtype is x.dtype and c.dtype is DType.INT16
-        if not fits or {w.dtype, r.dtype} != {DType.INT8
-                                              } or b.dtype is not (DType.INT64 if wide else DType.INT32):
+        sums = DType.INT64 if wide else DType.INT32
+        if not fits or {w.dtype, r.dtype} != {DType.INT8} or b.dtype is not sums:
             raise OperatorError(
                 f"x {x.type}, states {h.type} and {c.type}, weights {w.type} and biases {b.type} do not go "
                 "together",
@@ -122,7 +98,7 @@ class SequenceLstm(Operator):
         return inputs[k] if k < len(inputs) else None
 
     def lower(self, site: Site) -> None:
-        (_float_lstm if self.scales is None else _integer_lstm)(self, site)
+        (float_lstm if self.scales is None else integer_lstm)(self, site)
 
     def sizes(self, site: Site) -> tuple[int, int, int, int, int]:
         """(batch, steps, inputs, units, outputs)."""
@@ -248,301 +224,3 @@ class SequenceLstm(Operator):
             rows.append(h)
         y = np.stack(rows, 0 if self.time_major else 1)
         return [v.astype(np.asarray(a).dtype) for v, a in zip((y, h, c), arrays, strict=False)]
-
-
-def _memory(site: Site) -> list[Argument]:
-    """x, the states before and after, y."""
-    h0, c0 = site.input(1), site.input(2)
-    return [
-        Argument("x", site.input(0) if site.input(0).is_const else site.window(0)),
-        *(Argument(k, v if v.is_const else site.window(n)) for n, k, v in ((1, "h0", h0), (2, "c0", c0))),
-    ]  # fmt: skip
-
-
-def _results(site: Site) -> list[Argument]:
-    return [written(name, site.node.outputs[k]) for k, name in enumerate(("y", "h", "c"))]
-
-
-def _frame(op: SequenceLstm, site: Site, step: str) -> str:
-    """The loops over time and batch around the body of one step."""
-    batch, steps, inputs, units, outputs = op.sizes(site)
-    h, c = site.node.outputs[1].type, site.node.outputs[2].type
-    at = f"(t * {batch} + n)" if op.time_major else f"(n * {steps} + t)"
-    element = site.input(0).dtype.c_type
-    pad = "            "
-    return f"""    memcpy(h, h0, {h.nbytes}u);
-    memcpy(c, c0, {c.nbytes}u);
-    for (int32_t t = 0; t < {steps}; t++) {{
-        for (int32_t n = 0; n < {batch}; n++) {{
-            const {element} *const xt = &x[{at} * {inputs}];
-            {h.dtype.c_type} *const ht = &h[n * {outputs}];
-            {c.dtype.c_type} *const ct = &c[n * {units}];
-{_indent(step, pad)}
-            memcpy(&y[{at} * {outputs}], ht, {outputs * h.dtype.size}u);
-        }}
-    }}"""
-
-
-def _indent(text: str, pad: str) -> str:
-    return "\n".join(pad + line if line else line for line in text.strip("\n").split("\n"))
-
-
-# --- floats -------------------------------------------------------------------------------------------------
-
-_NORMALISE = """/* Mean 0 and variance 1; a constant row stays finite. */
-AOT_MODEL_OPAQUE static void aot_model_normalise(float *x, int32_t n)
-{
-    float mean = 0.0f;
-    float square = 0.0f;
-    for (int32_t j = 0; j < n; j++) {
-        mean += x[j];
-        square += x[j] * x[j];
-    }
-    mean /= (float)n;
-    const float variance = square / (float)n - mean * mean;
-    const float scale = 1.0f / sqrtf((variance > 0.0f) ? variance : 1e-8f);
-    for (int32_t j = 0; j < n; j++) {
-        x[j] = (x[j] - mean) * scale;
-    }
-}"""
-
-_FLOAT_ACTIVATIONS = {
-    "NONE": "{0}", "TANH": "tanhf({0})", "RELU": "aot_model_max_float32({0}, 0.0f)",
-    "RELU6": "aot_model_min_float32(aot_model_max_float32({0}, 0.0f), 6.0f)",
-}  # fmt: skip
-
-
-def _clip(name: str, limit: float) -> str:
-    """Statement that clips a float to [-limit, limit]; nothing when there is no limit."""
-    bound = float_literal(limit, DType.FLOAT32)
-    return (f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});"
-            if limit > 0 else "")
-
-
-def _float_lstm(op: SequenceLstm, site: Site) -> None:
-    _, _, inputs, units, outputs = op.sizes(site)
-    peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
-    text = _FLOAT_ACTIVATIONS[op.activation]
-    start = "0.0f" if norm is not None else f"b[k * {units} + j]"
-    before = f" + ct[j] * p[{{}} * {units} + j]"
-    parts = [f"""for (int32_t k = {1 if op.coupled else 0}; k < 4; k++) {{
-    for (int32_t j = 0; j < {units}; j++) {{
-        float sum = {start};
-        for (int32_t i = 0; i < {inputs}; i++) {{
-            sum += xt[i] * w[(k * {units} + j) * {inputs} + i];
-        }}
-        for (int32_t i = 0; i < {outputs}; i++) {{
-            sum += ht[i] * r[(k * {units} + j) * {outputs} + i];
-        }}
-        gates[k * {units} + j] = sum;
-    }}
-}}"""]  # fmt: skip
-
-    def normalised(k: str) -> str:
-        return (
-            f"aot_model_normalise(&gates[{k} * {units}], {units});\nfor (int32_t j = 0; j < {units}; j++) "
-            f"{{\n"
-            f"    gates[{k} * {units} + j] = gates[{k} * {units} + j] * norm[{k} * {units} + j] + b[{k} * "
-            f"{units} + j];\n}}"
-        )
-
-    def peep(gate: int, slot: int) -> str:
-        return (f"for (int32_t j = 0; j < {units}; j++) {{\n    gates[{gate * units} + j] "
-                f"+={before.format(slot)[2:]};\n}}") if peephole is not None else ""
-
-    def gate(k: int) -> str:
-        return f"aot_model_sigmoid_float32(gates[{k * units} + j])"
-
-    first = 1 if op.coupled else 0
-    parts += [peep(k, k) for k in (0, 1) if k >= first]
-    parts += [normalised(str(k)) for k in range(first, 3)] if norm is not None else []
-    forget = f"const float forget = {gate(1)};"
-    take = "1.0f - forget" if op.coupled else gate(0)
-    parts.append(f"""for (int32_t j = 0; j < {units}; j++) {{
-    {forget}
-    float cell = forget * ct[j] + ({take}) * {text.format(f"gates[{2 * units} + j]")};
-    {_clip("cell", op.cell_clip)}
-    ct[j] = cell;
-}}""")  # fmt: skip
-    parts += [peep(3, 2)]
-    parts += [normalised("3")] if norm is not None else []
-    target = "gates" if projection is not None else "ht"
-    parts.append(
-        f"for (int32_t j = 0; j < {units}; j++) {{\n    {target}[j] = {gate(3)} * {text.format('ct[j]')};\n}}"
-    )
-    if projection is not None:
-        parts.append(f"""for (int32_t j = 0; j < {outputs}; j++) {{
-    float sum = {"q[j]" if projection_bias is not None else "0.0f"};
-    for (int32_t i = 0; i < {units}; i++) {{
-        sum += gates[i] * projection[j * {units} + i];
-    }}
-    {_clip("sum", op.projection_clip)}
-    ht[j] = sum;
-}}""")  # fmt: skip
-    body = _frame(op, site, "\n".join(line for part in parts for line in part.split("\n") if line.strip()))
-    constants = {3: "w", 4: "r", 5: "b", 6: "p", 7: "norm", 8: "projection", 9: "q"}
-    arguments = _memory(site)
-    arguments += [Argument(name, v) for k, name in constants.items() if (v := site.node.input(k)) is not None]
-    arguments.append(Argument("gates", Scratch("gates", 4 * units * 4, 4, "float")))
-    helpers = (_NORMALISE,) if norm is not None else ()
-    site.call("lstm",
-              body, [*arguments, *_results(site)],
-              includes=["string.h", "math.h", "aot_model/scalar.h"],
-              helpers=helpers,
-              macs=op.macs(site),
-              note="LSTM")
-
-
-# --- integers -----------------------------------------------------------------------------------------------
-
-
-def _function(name: str, op: SigmoidInt16) -> str:
-    """A static function of the activation."""
-    x = Value("x", TensorType(DType.INT16, ()))
-
-    def at(value: Value, index: Index) -> Expr:
-        return leaf("x", DType.INT16, -32768, 32767)
-
-    access: At = at
-    writer = CWriter(lambda cell, position: f"table[{position}]")
-    (text,) = writer.compute(flatten(op.express(access, [x], ())))
-    body = "\n".join([*writer.lines, f"    return {text};"])
-    return f"static inline int16_t {name}(const uint16_t *table, int16_t x)\n{{\n{body}\n}}"
-
-
-_SATURATE = """static inline int16_t aot_model_saturate_int16(int32_t x)
-{
-    return (int16_t)dsp_ssat16(x);
-}"""
-
-
-def _wide_gates(inputs: int, units: int, outputs: int) -> str:
-    """All gates of a cell of int16, whose sums have 64 bits."""
-    return f"""for (int32_t k = 0; k < 4; k++) {{
-    for (int32_t j = 0; j < {units}; j++) {{
-        int64_t from_x = bias_x[k * {units} + j];
-        int64_t from_h = bias_h[k * {units} + j];
-        for (int32_t i = 0; i < {inputs}; i++) {{
-            from_x += xt[i] * w[(k * {units} + j) * {inputs} + i];
-        }}
-        for (int32_t i = 0; i < {outputs}; i++) {{
-            from_h += ht[i] * r[(k * {units} + j) * {outputs} + i];
-        }}
-        const int32_t part_x = aot_model_requantise_wide(from_x, factors[2 * k], factors[2 * k + 1]);
-        const int32_t part_h = aot_model_requantise_wide(from_h, factors[8 + 2 * k], factors[9 + 2 * k]);
-        gates[k * {units} + j] = (int16_t)dsp_ssat16(dsp_ssat16(part_x) + dsp_ssat16(part_h));
-    }}
-}}"""
-
-
-def _narrow_gates(inputs: int, units: int, outputs: int, small: bool) -> str:
-    """All gates of a cell of int8, four units at a time. small: no sum overflows when it is scaled."""
-    scale = """    const aot_model_scaling scale_x = aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]);
-    const aot_model_scaling scale_h = aot_model_scaling_of(factors[8 + 2 * k], factors[9 + 2 * k]);
-""" if small else ""
-    x, h = ("aot_model_scaled(from_x, scale_x)", "aot_model_scaled(from_h, scale_h)") if small else (
-        "aot_model_requantise(from_x, factors[2 * k], factors[2 * k + 1])",
-        "aot_model_requantise(from_h, factors[8 + 2 * k], factors[9 + 2 * k])",
-    )
-    gate = f"(int16_t)dsp_ssat16(dsp_ssat16({x}) + dsp_ssat16({h}))"
-    whole = units - units % 4
-    four = f"""    for (int32_t j = 0; j < {whole}; j += 4) {{
-        int32_t sums_x[4];
-        int32_t sums_h[4];
-        aot_model_four_rows_int8(xt, w + (k * {units} + j) * {inputs}, {inputs}, sums_x);
-        aot_model_four_rows_int8(ht, r + (k * {units} + j) * {outputs}, {outputs}, sums_h);
-        for (int32_t i = 0; i < 4; i++) {{
-            const int32_t from_x = sums_x[i] + bias_x[k * {units} + j + i];
-            const int32_t from_h = sums_h[i] + bias_h[k * {units} + j + i];
-            gates[k * {units} + j + i] = {gate};
-        }}
-    }}
-"""
-    left = f"""    for (int32_t j = {whole}; j < {units}; j++) {{
-        const int32_t unit = k * {units} + j;
-        const int32_t from_x = bias_x[unit] + aot_model_row_int8(xt, w + unit * {inputs}, {inputs});
-        const int32_t from_h = bias_h[unit] + aot_model_row_int8(ht, r + unit * {outputs}, {outputs});
-        gates[unit] = {gate};
-    }}
-"""
-    rows = (four if whole else "") + (left if units % 4 else "")
-    return f"for (int32_t k = 0; k < 4; k++) {{\n{scale}{rows}}}"
-
-
-def _room(wide: bool, bits: int, taps: int) -> int:
-    """How large a bias may be, so that no sum of `taps` products and it has more bits (62 of int64)."""
-    return int((1 << (62 if wide else bits)) - 1 - taps * 128 * (1 << 15 if wide else 128))
-
-
-def _integer_lstm(op: SequenceLstm, site: Site) -> None:
-    scales = op.scales
-    assert scales is not None
-    _, _, inputs, units, outputs = op.sizes(site)
-    w, r, b = (site.input(k).data for k in (3, 4, 5))
-    assert w is not None and r is not None and b is not None
-    wide = site.input(0).dtype is DType.INT16
-    kind = np.int64 if wide else np.int32
-    # Zero points are folded: sum((x - z) * w) = sum(x * w) - z * sum(w).
-    bias_x = (b.astype(np.int64) - scales.x_zero_point * w.astype(np.int64).sum(axis=2)).astype(kind)
-    bias_h = (-scales.output.zero_point * r.astype(np.int64).sum(axis=2)).astype(kind)
-    factors = np.asarray([[v
-                           for k in range(4)
-                           for v in (s[k].multiplier, s[k].shift)]
-                          for s in (scales.x, scales.h)],
-                         dtype=np.int32)
-    multiplier, shift = scales.cell_argument
-    cell_activation = f"aot_model_tanh_int16_{multiplier}_{shift}"
-    helpers: tuple[str, ...] = (_SATURATE, _function("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)),
-                                _function("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
-    if (multiplier, shift) != (3, 0):
-        helpers = (*helpers, _function(cell_activation, SigmoidInt16(True, multiplier, shift)))
-    low, high = site.node.outputs[1].dtype.limits
-
-    def product(a: str, c: str, by: Rescale) -> str:
-        return f"aot_model_requantise((int32_t){a} * {c}, {by.multiplier}, {by.shift})"
-
-    limit = scales.cell_clip
-    clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{limit}), {limit});" if limit else ""
-    zero = f" + {scales.output.zero_point}" if scales.output.zero_point else ""
-    # No sum overflows; small: nor when it is doubled, and shifts are to the right.
-    shifts = (-31, 14 if wide else 30)
-    room_x, room_h = (_room(wide, 31, n) for n in (inputs, outputs))
-    right = bool((factors[:, 1::2] <= 0).all() and (factors[:, 1::2] >= -30).all())
-    small = not wide and right and all(
-        int(np.abs(v).max(initial=0)) <= _room(wide, 30, n) for v, n in ((bias_x, inputs), (bias_h, outputs)))
-    if small:
-        shifts = (-30, 0)
-        room_x, room_h = (_room(wide, 30, n) for n in (inputs, outputs))
-    gates = _wide_gates(inputs, units, outputs) if wide else _narrow_gates(inputs, units, outputs, small)
-    step = f"""{gates}
-for (int32_t j = 0; j < {units}; j++) {{
-    const int16_t take = aot_model_logistic_int16(table, gates[j]);
-    const int16_t forget = aot_model_logistic_int16(table, gates[{units} + j]);
-    const int16_t candidate = aot_model_tanh_int16_3_0(table, gates[{2 * units} + j]);
-    const int16_t give = aot_model_logistic_int16(table, gates[{3 * units} + j]);
-    int32_t cell = aot_model_saturate_int16({product("forget", "ct[j]", scales.forget)})
-        + aot_model_saturate_int16({product("take", "candidate", scales.input)});
-    cell = aot_model_saturate_int16(cell);
-    {clip}
-    ct[j] = (int16_t)cell;
-    const int32_t hidden = {product("give", f"{cell_activation}(table, (int16_t)cell)", scales.output)}{zero};
-    ht[j] = ({site.node.outputs[1].dtype.c_type})aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high});
-}}"""  # noqa: E501
-    body = _frame(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
-    constants: list[tuple[str, np.ndarray, Ranges | None]] = [
-        ("w", w, ANYTHING), ("r", r, ANYTHING), ("bias_x", bias_x, (Range(-room_x, room_x),)),
-        ("bias_h", bias_h, (Range(-room_h, room_h),)),
-        ("factors", factors.reshape(-1), (Range(*shifts, 1, 2),)),
-        ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
-    ]
-    arguments = [
-        *_memory(site),
-        *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants)
-    ]
-    arguments.append(Argument("gates", Scratch("gates", 4 * units * 2, 2, "int16_t")))
-    site.call("lstm",
-              body, [*arguments, *_results(site)],
-              includes=["string.h", "aot_model/scalar.h", "aot_model/int8_rows.h"],
-              helpers=helpers,
-              macs=op.macs(site),
-              note="integer LSTM")

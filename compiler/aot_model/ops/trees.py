@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from aot_model.c.expr import float_literal
+from aot_model.c.literal import float_literal
 from aot_model.c.text import CText, block
 from aot_model.ir.admissible import ANYTHING, Range, Ranges
 from aot_model.ir.operator import Arrays, Inputs, Operator, OperatorError, Sample

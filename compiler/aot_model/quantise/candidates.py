@@ -98,18 +98,17 @@ class Calibration:
         return Candidate(plan, source, method)
 
     def all(self, method: str) -> Iterator[Candidate]:
-        """Candidates for "auto" or one method; a plan that is equal to an earlier one is left out."""
+        """Plans of int8 for "auto" or one method, biases corrected where there are any; equal ones once."""
         known: list[tuple[object, ...]] = []
         for equalise in (False, True):
             for name in METHODS if method == "auto" else (method,):
-                for correct in (False, True):
-                    found = self.candidate(name, equalise, correct)
-                    if found is None:
-                        continue
-                    key = (found.plan.tensors, found.plan.weights, found.plan.equalisation, found.plan.bias)
-                    if key not in known:
-                        known.append(key)
-                        yield found
+                found = self.candidate(name, equalise, True) or self.candidate(name, equalise, False)
+                if found is None:
+                    continue
+                key = (found.plan.tensors, found.plan.weights, found.plan.equalisation, found.plan.bias)
+                if key not in known:
+                    known.append(key)
+                    yield found
 
 
 def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = None) -> dict[str, TensorPlan]:

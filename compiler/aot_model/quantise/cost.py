@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aot_model.cycles.rules import memory_of
 from aot_model.errors import CompileError
 from aot_model.host import firmware, timing
 from aot_model.pipeline import Request, compile_model
@@ -50,7 +51,7 @@ def cost_of(
         program = firmware.build(compiled.view, compiled.texts, folder / "firmware", board, compiler)
         vector = [np.asarray(array[0]) for array in cycles_of.inputs.values()]
         try:
-            [found] = timing.of_firmware(program, compiler, [vector], [timing.memory_of("0ws").name])
+            [found] = timing.of_firmware(program, compiler, [vector], [memory_of("0ws").name])
             cycles = found.cycles
         except CompileError as error:
             if error.problems[0].code != "E604":

@@ -24,7 +24,14 @@ KINDS = {
 
 
 def quantised_weight(data: np.ndarray, plan: WeightPlan) -> np.ndarray:
-    """The integers of a constant, as int8. Symmetric: the smallest value of the type is not used."""
+    """The integers of a constant, as int8: the nearest, and what the plan adds."""
+    low, high = LIMITS[plan.type]
+    steps = nearest(data, plan).astype(np.int64) + plan.steps(data.size).reshape(data.shape)
+    return np.asarray(np.clip(steps, low + 1, high), np.int8)
+
+
+def nearest(data: np.ndarray, plan: WeightPlan) -> np.ndarray:
+    """The nearest integers. Symmetric: the smallest value of the type is not used."""
     low, high = LIMITS[plan.type]
     steps = np.rint(data.astype(np.float64) / by_axis(plan, data.ndim))
     return np.asarray(np.clip(steps, low + 1, high), np.int8)
@@ -88,6 +95,10 @@ def _check(network: Network, plan: Plan, where: str) -> None:
                         "E302", f"'{name}' of shape {list(data.shape)} has {len(weight.scale)} scales", where
                     )
                 )
+            try:
+                weight.steps(data.size)
+            except ValueError as error:
+                problems.append(Problem("E302", f"'{name}': {error}", where))
     if problems:
         raise CompileError(problems)
     types = {t.type for t in plan.tensors.values()} | {w.type for w in plan.weights.values()}

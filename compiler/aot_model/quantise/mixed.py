@@ -22,6 +22,7 @@ from aot_model.quantise.correct import corrections
 from aot_model.quantise.cost import Budget, Cost
 from aot_model.quantise.plan import FLOAT, Plan, TensorPlan, WeightPlan
 from aot_model.quantise.prepare import has_wide_types
+from aot_model.quantise.refine import learned
 from aot_model.quantise.score import Score
 from aot_model.quantise.weights import error_of, roomy, weight_plan, weight_plans
 
@@ -174,7 +175,11 @@ def mixed(calibration: Calibration, base: Candidate, changes: tuple[Change, ...]
         return base
     source = base.source
     kinds = {c.name: c.type for c in changes if c.kind == "tensors"}
-    tensors: dict[str, TensorPlan] = tensor_plans(source, base.method, kinds)
+    wider = tensor_plans(source, base.method, kinds)
+    tensors: dict[str, TensorPlan] = {
+        name: wider[name] if source.choice.kinds[name] in kinds else plan
+        for name, plan in base.plan.tensors.items()
+    }
     weights: dict[str, WeightPlan] = weight_plans(source.network, source.choice, tensors)
     for c in changes:
         if c.kind == "weights":
@@ -190,7 +195,11 @@ def mixed(calibration: Calibration, base: Candidate, changes: tuple[Change, ...]
     if bias or any(c.type == "int4" for c in changes):
         bias = corrections(source.network, source.choice, weights, calibration.samples, calibration.where)
     plan = Plan(tensors, weights, source.equalisation, bias, f"{base.plan.method}; {words(changes)}")
-    return replace(base, plan=plan)
+    made = replace(base, plan=plan)
+    if any(w.rounding for w in base.plan.weights.values()):
+        made = learned(calibration, made)
+        made = replace(made, plan=replace(made.plan, method=plan.method))
+    return made
 
 
 def words(changes: tuple[Change, ...]) -> str:

@@ -3,7 +3,10 @@ given back."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +42,21 @@ class WeightPlan:
     type: str
     axis: int | None = None
     scale: tuple[float, ...] = (1.0,)
+    rounding: str = ""
+    """What is added to the nearest integers: int8 in the constant's order, zlib, base64; empty: nothing."""
+
+    def steps(self, count: int) -> np.ndarray:
+        """`rounding` of so many elements. ValueError where it is of others."""
+        if not self.rounding:
+            return np.zeros(count, np.int8)
+        try:
+            # One more than there should be is enough to see that there are too many.
+            data = zlib.decompressobj().decompress(base64.b64decode(self.rounding, validate=True), count + 1)
+        except (binascii.Error, zlib.error) as error:
+            raise ValueError(f"its rounding cannot be read: {error}") from None
+        if len(data) != count:
+            raise ValueError(f"its rounding is not of {count} elements")
+        return np.frombuffer(data, np.int8)
 
 
 @dataclass(frozen=True)
@@ -113,7 +131,8 @@ def _tensor_entry(plan: TensorPlan) -> dict[str, Any]:
 def _weight_entry(plan: WeightPlan) -> dict[str, Any]:
     if plan.type == FLOAT:
         return {"type": FLOAT}
-    return {"type": plan.type, "axis": plan.axis, "scale": list(plan.scale)}
+    learnt = {"rounding": plan.rounding} if plan.rounding else {}
+    return {"type": plan.type, "axis": plan.axis, "scale": list(plan.scale), **learnt}
 
 
 def _finite(value: Any) -> float:
@@ -154,7 +173,7 @@ def _weight(name: str, entry: Mapping[str, Any]) -> WeightPlan:
     axis = entry.get("axis")
     if axis is not None and not isinstance(axis, int):
         raise ValueError(f"'{name}' has axis {axis}")
-    return WeightPlan(kind, axis, _positive(name, entry["scale"]))
+    return WeightPlan(kind, axis, _positive(name, entry["scale"]), str(entry.get("rounding", "")))
 
 
 def fitted(kind: str, low: float, high: float) -> TensorPlan:

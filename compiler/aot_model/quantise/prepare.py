@@ -13,7 +13,7 @@ import onnx.version_converter
 from onnx import helper, numpy_helper
 
 from aot_model.errors import CompileError, fail
-from aot_model.frontends.onnx import complete_proto
+from aot_model.frontends.onnx_complete import complete_proto
 from aot_model.quantise.runtime import simplified
 
 LEAST, WIDE = 13, 21

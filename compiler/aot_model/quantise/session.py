@@ -12,6 +12,7 @@ import onnx
 
 from aot_model.errors import fail
 from aot_model.host.compiler import HostCompiler
+from aot_model.quantise.automatic import Automatic, Row, Simulation, chosen
 from aot_model.quantise.candidates import Calibration, Candidate, without_data
 from aot_model.quantise.cost import Budget, Cost, cost_of
 from aot_model.quantise.data import Samples, doubts, read_samples, split
@@ -49,14 +50,9 @@ class Job:
     budget: Budget = field(default_factory=Budget)
     max_drop: float | None = None
     """More worse by the metric than the float model is an error."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A candidate, and how it answers on the samples that were held back."""
-
-    candidate: Candidate
-    score: Score
+    wide: float = 0.15
+    """What tensors of 16 bits may cost where they help, as a share of the network's work. Not with `mixed`,
+    where costs are known."""
 
 
 @dataclass
@@ -66,6 +62,9 @@ class Result:
     model: bytes
     plan: Plan | None
     rows: list[Row] = field(default_factory=list)
+    """Those that were built."""
+    simulated: int = 0
+    """How many plans were compared before anything was built."""
     chosen: int = 0
     float_value: float = float("nan")
     calibrated: Score | None = None
@@ -150,13 +149,18 @@ class _Session:
                 )
 
     def run(self) -> Result:
+        simulated = 0
         calibration = Calibration(self.ready, self.samples, self.job.model)
         self._doubt_labels()
         if self.job.plan is not None:
             rows = [self._row(without_data(self.ready, Plan.read(self.job.plan)))]
             self.files = (*self.files, self.job.plan)
         else:
-            rows = [self._row(candidate) for candidate in calibration.all(self.job.method)]
+            simulation = Simulation(self.held, self.reference, self.float_model.wanted, self.metric)
+            search = Automatic(calibration, simulation, self._ram, self.say)
+            wide = 0.0 if self.job.mixed else self.job.wide
+            rows = [self._row(candidate) for candidate in search.run(self.job.method, wide)]
+            simulated = len(search.rows)
         best = chosen(rows)
         text, points = None, ""
         if self.job.mixed:
@@ -169,7 +173,7 @@ class _Session:
         result = Result(
             data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library
         )
-        result.frontier, result.points = text, points
+        result.frontier, result.points, result.simulated = text, points, simulated
         result.calibrated = score(outputs, known, self.samples.labels, self.metric)
         result.float_value = self.metric(self.reference, self.reference, self.held.labels)
         self._doubt_result(result)
@@ -189,6 +193,11 @@ class _Session:
         path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
         path.write_bytes(data)
         return built(path, path.parent, self.compiler, self.job.bounds), data
+
+    def _ram(self, candidate: Candidate) -> int:
+        path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
+        path.write_bytes(serialised(candidate.model(self.where)))
+        return cost_of(path, path.parent, self.job.target, self.job.bounds, None).ram
 
     def _row(self, candidate: Candidate) -> Row:
         library, _ = self._built(candidate)
@@ -261,21 +270,6 @@ class _Session:
         from aot_model.quantise.score import classes
 
         return classes(self.float_model.stacked(self.samples)[0])
-
-
-def chosen(rows: list[Row]) -> int:
-    """The best by the metric; among those that differ from it by chance only, the closest to the float
-    model."""
-    best = max(row.score.value for row in rows)
-    several = [k for k, row in enumerate(rows) if row.score.value >= best - noise(row.score, best)]
-    return max(several, key=lambda k: (rows[k].score.snr, -k))
-
-
-def noise(one: Score, best: float) -> float:
-    """Half a standard error of a share; other metrics have none that is known."""
-    if not 0 <= best <= 1 or one.samples < 2:
-        return 0.0
-    return 0.5 * float(np.sqrt(max(best * (1 - best), 1 / one.samples) / one.samples))
 
 
 def serialised(model: onnx.ModelProto) -> bytes:

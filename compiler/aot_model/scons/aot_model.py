@@ -26,6 +26,8 @@ arguments:
     pool_speeds     classes of speed: pools of a higher one are preferred (default: 0)
     pool_targets    targets that may touch a pool (default: all)
     planner         memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's
+    memory          what code and constants of a Cortex-M are in, for which the code is written and max_cycles
+                    are estimated: 0ws, tcm, l4-art, f4-art, nrf53, m7-cache
     constants       inputs as constants: one number for each element, or one for all
     bounds          room for n rows of a value, whose number depends on data (Range, Loop)
     string_bytes    size of an element of tensors of strings, its NUL included: 64|16|32|128|256|512|1024
@@ -35,18 +37,18 @@ arguments:
     interfaces      what the library offers beside its structs: module|positional|packed|tvm-ffi
     metadata_level  how much of the metadata is in flash: full|size|none
     max_ram         budget of the workspace (16k, 1m): more is an error of the build, with a table by layer
-    max_flash       budget of the constants
+    max_flash       budget of the constants; with count_code, of the code as well
     quantise        make integers of a float model first: docs/quantise.md
     calibration     samples for `quantise`: .npz, .npy or a folder
     quantisation_plan the plan for `quantise` to carry out, with calibration or without
     accuracy        how much worse than the float model `quantise` may be on held-back samples: 0.5%
+    count_code      count the code as well, when it is compiled: its size by layer is told, and max_flash is
+                    of code and constants
     max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
     stack_allowance what each function that max_stack cannot count may need of the stack; default: such a
                     function is an error
     max_cycles      budget of the estimated cycles of an inference on a Cortex-M (4.2M): what was compiled is
                     run in QEMU; more is an error of the build, with a table by layer
-    memory          what code and constants are in, for max_cycles: 0ws (default), tcm, l4-art, f4-art, nrf53,
-                    m7-cache
     clock           of the core (120M), for microseconds in the table of max_cycles
     options         any other arguments of `aot-model compile`
     depends         what else is read or must be there first: <file|target>
@@ -379,16 +381,17 @@ def _aot_model_sources(env: Environment, name: str, model: Any, **arguments: Any
 def _aot_model_library(env: Environment,
                        name: str,
                        model: Any,
+                       count_code: bool = False,
                        max_stack: int | str | None = None,
                        stack_allowance: int | str | None = None,
                        max_cycles: float | str | None = None,
-                       memory: str | None = None,
                        clock: float | str | None = None,
                        **arguments: Any) -> Generated:
+    max_flash = arguments.get("max_flash")
     env, made = _sources(env, name, model, call="AotModelLibrary", **arguments)
     include = [*made.include_dirs, "$CPPPATH"]
     measured = ["-fcallgraph-info=su"] if max_stack is not None else []
-    measured += ["-g"] if max_cycles is not None else []
+    measured += ["-g"] if count_code or max_cycles is not None else []
     base = os.path.splitext(str(made.source))[0]
     if not measured:
         objects = env.Object(made.source, CPPPATH=include)
@@ -399,16 +402,19 @@ def _aot_model_library(env: Environment,
                               CPPPATH=include,
                               CFLAGS=["$CFLAGS", *measured])
     result = Generated(env.StaticLibrary(name, objects[0]))
-    flags = re.findall(r"(?<!\S)-m\S+", env.subst("$CCFLAGS $CFLAGS"))
-    compiler = "--compiler=" + " ".join([env.subst("$CC"), *flags])
+    compiler = _compiler(env)
     checked = []
+    if count_code:
+        words = [compiler, *([] if max_flash is None else [f"--max-flash={max_flash}"])]
+        checked += env._AotModelSize(f"{base}.size.txt", [made.metadata, objects[0]],
+                                     AOT_MODEL_ARGUMENTS=words)
     if max_stack is not None:
         allowed = [] if stack_allowance is None else [f"--stack-allowance={stack_allowance}"]
         words = [compiler, *allowed, f"--max-stack={max_stack}"]
-        checked += env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[1]],
+        checked += env._AotModelStack(f"{base}.stack.txt", [made.metadata, objects[0]],
                                       AOT_MODEL_ARGUMENTS=words)
     if max_cycles is not None:
-        more = {"memory": memory, "clock": clock, "max-cycles": max_cycles}
+        more = {"memory": arguments.get("memory"), "clock": clock, "max-cycles": max_cycles}
         words = [compiler, *(f"--{option}={value}" for option, value in more.items() if value is not None)]
         checked += env._AotModelCycles(f"{base}.cycles.txt", [made.metadata, objects[0]],
                                        AOT_MODEL_ARGUMENTS=words)
@@ -448,15 +454,22 @@ def _aot_model_arena(env: Environment,
     return result
 
 
+def _compiler(env: Environment) -> str:
+    """The option --compiler: the compiler, with the flags that choose a processor."""
+    flags = re.findall(r"(?<!\S)-m\S+", env.subst("$CCFLAGS $CFLAGS"))
+    return "--compiler=" + " ".join([env.subst("$CC"), *flags])
+
+
 # --- programs -----------------------------------------------------------------------------------------------
 
 
 def _program(env: Environment, call: str, name: str, library: Any, subcommand: str, arguments: Sequence[str],
-             vectors: Sequence[Node]) -> list[Node]:
+             vectors: Sequence[Node], measured: bool = False) -> list[Node]:
+    """measured: whether the arguments name the library, as the second source."""
     if not isinstance(library, Generated) or library.library is None:
         raise UserError(f"{call}: library was not made by AotModelLibrary()")
     main = env._AotModelMain(f"{name}.aot/main.c",
-                             library.metadata,
+                             [library.metadata, *([library.library] if measured else [])],
                              AOT_MODEL_SUBCOMMAND=subcommand,
                              AOT_MODEL_ARGUMENTS=list(arguments))
     env.Depends(main, [_identity(env), *vectors])
@@ -512,8 +525,12 @@ def _aot_model_benchmark(env: Environment,
                          **overrides: Any) -> list[Node]:
     call = f"AotModelBenchmark({name})"
     env = env.Clone(**_split(call, overrides)) if overrides else env
-    return _program(env, call, name, library, "benchmark-main", [] if runs is None else [f"--runs={runs}"],
-                    [])
+    arguments = [] if runs is None else [f"--runs={runs}"]
+    # An emulator counts no cycles: the program has the estimate of the library's in it.
+    emulated = "qemu-system-arm" in " ".join(map(str, env.Flatten([env["AOT_MODEL_EMULATOR"]])))
+    if emulated:
+        arguments += [_compiler(env), "--objects", "${SOURCES[1]}"]
+    return _program(env, call, name, library, "benchmark-main", arguments, [], measured=emulated)
 
 
 # --- the tool -----------------------------------------------------------------------------------------------
@@ -531,6 +548,7 @@ def generate(env: Environment) -> None:
         "$AOT_MODEL_REPORT",
         AOT_MODEL_COMSTR="Compiling model $AOT_MODEL_NAME for $AOT_MODEL_TARGET",
         AOT_MODEL_STACKCOM="$AOT_MODEL stack $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
+        AOT_MODEL_SIZECOM="$AOT_MODEL size $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
         AOT_MODEL_CYCLESCOM="$AOT_MODEL cycles $SOURCES $AOT_MODEL_ARGUMENTS -o $TARGET",
         AOT_MODEL_MAINCOM="$AOT_MODEL $AOT_MODEL_SUBCOMMAND $SOURCE -o $TARGET $AOT_MODEL_ARGUMENTS",
     )
@@ -546,6 +564,8 @@ def generate(env: Environment) -> None:
     )
     env["BUILDERS"]["_AotModelStack"] = Builder(
         action=Action("$AOT_MODEL_STACKCOM", "Measuring the stack of $TARGET"))
+    env["BUILDERS"]["_AotModelSize"] = Builder(
+        action=Action("$AOT_MODEL_SIZECOM", "Counting code and constants of $TARGET"))
     env["BUILDERS"]["_AotModelCycles"] = Builder(
         action=Action("$AOT_MODEL_CYCLESCOM", "Estimating the cycles of $TARGET"))
     env["BUILDERS"]["_AotModelArena"] = Builder(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from aot_model.cycles.rules import MEMORIES
 from aot_model.kernels.target import LITTLE_ENDIAN, Attribute, Target
 from aot_model.targets.cmsis_nn import CMSIS_NN
 from aot_model.targets.cores import CORES
 from aot_model.targets.float32 import KERNELS as FLOAT32
-from aot_model.targets.int8 import ARMV6M, AVX512_VNNI, DSP, HELIUM, NEON_SDOT, PLAIN
-from aot_model.targets.int8 import HOST as HOST_INT8
 from aot_model.targets.int8 import kernels as int8
+from aot_model.targets.int8_families import ARMV6M, AVX512_VNNI, DSP, HELIUM, NEON_SDOT, PLAIN
+from aot_model.targets.int8_families import HOST as HOST_INT8
 from aot_model.targets.int16 import DSP as PAIRS
 from aot_model.targets.int16 import PLAIN as PLAIN_PAIRS
 from aot_model.targets.int16 import kernels as pairs
@@ -21,6 +22,10 @@ _OPTIMISE = Attribute("balanced", "what to prefer where speed and size differ", 
 _ARITHMETIC = Attribute(
     "tflm", "rounding of integer TFLite models: TensorFlow Lite Micro's or LiteRT's reference kernels'",
     ("tflm", "litert-ref"))
+
+_MEMORY = Attribute(
+    "", "what code and constants are in, for which the code is written: `aot-model time --memory`",
+    ("", *(memory.name for memory in MEMORIES)))
 
 _HAS_DSP = "defined(__ARM_FEATURE_DSP)"
 _HAS_MVE = "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3"
@@ -65,7 +70,8 @@ _MVE = ((_HAS_MVE, "compile with -mcpu=cortex-m55 -mfloat-abi=hard, or pass --ta
 
 # What a core has that its parent has not: the first of its family.
 _EXTENSIONS: dict[str, dict[str, Any]] = {
-    "cortex-m0": {"kernels": int8(ARMV6M)},
+    "cortex-m0": {"kernels": int8(ARMV6M), "attributes": {"memory": _MEMORY}},
+    "cortex-m3": {"attributes": {"memory": _MEMORY}},
     "cortex-m4": {"kernels": (*int8(DSP), *pairs(PAIRS)), "c_checks": _DSP},
     "cortex-m55": {"kernels": int8(HELIUM), "c_checks": _MVE},
 }

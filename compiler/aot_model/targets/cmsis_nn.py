@@ -39,7 +39,7 @@ from aot_model.targets.cmsis_nn_layers import (
     pool_shape_of,
     softmax_factor,
 )
-from aot_model.targets.int8 import Integer
+from aot_model.targets.int8_part import Integer
 
 HEADER = "arm_nnfunctions.h"
 

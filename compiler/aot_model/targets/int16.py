@@ -12,6 +12,7 @@ from textwrap import indent
 
 import numpy as np
 
+from aot_model.ir.expr import Expr
 from aot_model.ir.graph import Node
 from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.strided import dense
@@ -23,14 +24,17 @@ from aot_model.kernels.int16.depthwise import depthwise
 from aot_model.kernels.int16.dots import INT32, Dots
 from aot_model.kernels.int16.finish import Finish, Rule, finish
 from aot_model.kernels.int16.matmul import Operands, matmul
-from aot_model.kernels.site import Site
+from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
-from aot_model.ops.convolution import Convolution
+from aot_model.kernels.transposed import phases
+from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.requantise import Requantise
 from aot_model.targets.float32 import conv_shape, matmul_site, pixel_coordinates
 
+Place = Callable[[Coordinates], tuple[Expr, ...]]
+"""From a kernel's (n, y, x, channel) to the index of the result."""
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 
 
@@ -73,7 +77,7 @@ class Layer:
     most: int
 
 
-def _layer(family: Family, x: Value, w: Value, op: Convolution | MatMul,
+def _layer(family: Family, x: Value, w: Value, op: Convolution | ConvolutionTranspose | MatMul,
            rows: Callable[[np.ndarray], np.ndarray]) -> Layer | str:
     """rows: the weights [output channel, tap]."""
     found = _weights(w, op.w_zero_point)
@@ -106,6 +110,17 @@ def _convolution_layer(family: Family, node: Node) -> Layer | str:
     by_channel = op.group == x.shape[-1] == w.shape[0]
     if op.group > 1 and not (by_channel and x.dtype is DType.INT16 and op.x_zero_point == 0):
         return "groups of more than one channel, or no int16 with zero point 0"
+    return _layer(family, x, w, op, lambda v: v.reshape(v.shape[0], -1))
+
+
+def _transposed_layer(family: Family, node: Node) -> Layer | str:
+    """The layer with all taps; a phase has some of them, so that what holds for their sums holds for its."""
+    x, w, op = node.input(0), node.input(1), node.op
+    assert isinstance(op, ConvolutionTranspose)
+    if x is None or w is None or not x.type.elements or not node.outputs[0].type.elements:
+        return "nothing to compute"
+    if x.type.rank > 4 or op.group > 1:
+        return "more than two spatial axes, or groups"
     return _layer(family, x, w, op, lambda v: v.reshape(v.shape[0], -1))
 
 
@@ -148,29 +163,32 @@ def finish_of(node: Node, chain: Chain, start: np.ndarray, most: int) -> Finish 
     return finish(after + 1, start, rule, most)
 
 
-def _end(site: Site, layer: Layer) -> tuple[Finish | None, FusedTail | None]:
-    """What becomes of the sums: what the kernel does, and the tail, None where nothing is left."""
+def _end(site: Site, layer: Layer, place: Place | None = None) -> tuple[Finish | None, FusedTail | None]:
+    """What becomes of the sums: what the kernel does, and the tail, None where nothing is left. place: where
+    the results go, of a call that does not compute all of them in their order.
+    """
     finish = finish_of(site.node, site.chain, layer.start, layer.most)
     after, low, high = (0, None, None) if finish is None else (finish.after, finish.low, finish.high)
     out = site.node.outputs[0]
-    tail = site.tail(pixel_coordinates(out), after=after, low=low, high=high)  # type: ignore[arg-type]
-    return finish, None if tail.is_identity else tail
+    tail = site.tail(place or pixel_coordinates(out), after=after, low=low, high=high)  # type: ignore[arg-type]
+    return finish, None if tail.is_identity and place is None else tail
 
 
-def _add(site: Site, code: KernelCode, tail: FusedTail | None, shape: ConvShape, name: str) -> None:
+def _add(site: Site, code: KernelCode, tail: FusedTail | None, shape: ConvShape, name: str,
+         whole: bool = True) -> None:
     """The call."""
-    code = replace(code, body=indent(code.body.rstrip(), "    "))
+    code = replace(code, body=indent(code.body.rstrip(), "    "), slack=code.slack if whole else None)
     x, w = site.input(0), site.input(1)
     site.emit(name, code, tail, f"{x.type} * {w.type} -> {site.result.type}", shape.macs, (dense(x),))
 
 
-def _emit(site: Site, layer: Layer, shape: ConvShape, name: str) -> None:
-    finish, tail = _end(site, layer)
+def _emit(site: Site, layer: Layer, shape: ConvShape, name: str, place: Place | None = None) -> None:
+    finish, tail = _end(site, layer, place)
     start = layer.start if finish is None and layer.start.any() else None
     result, accumulator = site.result.dtype, site.node.outputs[0].dtype
     code = conv(shape, layer.weights, layer.x, layer.dots, finish, start, tail, accumulator.c_type,
                 (result.c_type, result.size))
-    _add(site, code, tail, shape, name)
+    _add(site, code, tail, shape, name, place is None)
 
 
 def _depthwise(site: Site, layer: Layer, shape: ConvShape) -> None:
@@ -194,6 +212,26 @@ def _convolution(family: Family) -> Callable[[Site], None]:
             _depthwise(site, layer, shape)
             return
         _emit(site, layer, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
+
+    return emit
+
+
+def _transposed(family: Family) -> Callable[[Site], None]:
+    """Convolutions: one for each phase of the strides, with the taps that meet it."""
+
+    def emit(site: Site) -> None:
+        layer, op = _transposed_layer(family, site.node), site.node.op
+        assert isinstance(layer, Layer) and isinstance(op, ConvolutionTranspose)
+        x, w, out = site.input(0), site.input(1), site.node.outputs[0]
+        whole = conv_shape(x, out, w.shape[1:-1], op, 1)
+        weights = layer.weights.reshape(whole.out_c, whole.kernel_h, whole.kernel_w, -1)
+        rest = layer.x.shift - layer.x.zero
+        for phase in phases(whole, 0):
+            taps = np.ascontiguousarray(phase.weights(weights)).reshape(whole.out_c, -1)
+            part = replace(layer, weights=taps, dots=replace(layer.dots, taps=taps.shape[1]),
+                           start=rest * taps.astype(np.int64).sum(axis=1))
+            size = f"{phase.shape.kernel_h}x{phase.shape.kernel_w}"
+            _emit(site, part, phase.shape, f"integer_conv_{size}", phase.place(out.type.rank))
 
     return emit
 
@@ -256,6 +294,10 @@ def kernels(family: Family) -> tuple[Kernel, ...]:
         found = _convolution_layer(family, node)
         return found if isinstance(found, str) else None
 
+    def transposed(node: Node, chain: Chain, target: Target) -> str | None:
+        found = _transposed_layer(family, node)
+        return found if isinstance(found, str) else None
+
     def product(node: Node, chain: Chain, target: Target) -> str | None:
         found = _product_layer(family, node)
         if not isinstance(found, str):
@@ -265,5 +307,7 @@ def kernels(family: Family) -> tuple[Kernel, ...]:
 
     return (
         Kernel(f"integer convolution ({family.name})", "Convolution", _convolution(family), convolution),
+        Kernel(f"integer transposed convolution ({family.name})", "ConvolutionTranspose", _transposed(family),
+               transposed),
         Kernel(f"integer matrix product ({family.name})", "MatMul", _matmul(family), product),
     )

@@ -16,6 +16,7 @@ from textwrap import indent
 import numpy as np
 
 from aot_model.c.expr import SUMMAND
+from aot_model.cycles.rules import memory_named
 from aot_model.ir.expr import Const, Expr, Leaf, leaf
 from aot_model.ir.graph import Node
 from aot_model.ir.index import substitute
@@ -25,29 +26,9 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.vector_text import position_text
-from aot_model.kernels.int8 import (
-    conv_c,
-    conv_dsp,
-    conv_host,
-    conv_mve,
-    depthwise_c,
-    depthwise_dsp,
-    depthwise_host,
-    depthwise_mve,
-    fully_connected_dsp,
-    fully_connected_mve,
-    nibbles,
-    pooling,
-    pooling_host,
-    pooling_mve,
-    sum_dsp,
-    sum_host,
-    sum_mve,
-    vectors,
-    winograd,
-    winograd_dsp,
-)
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8 import conv_c, nibbles, sum_mve, winograd, winograd_dsp
+from aot_model.kernels.int8.affine_sum import Affine
+from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
@@ -56,175 +37,12 @@ from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedSum
-from aot_model.ops.requantise import Requantise
 from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates, unflatten_leaf
+from aot_model.targets.int8_families import PLAIN, Family, Writer
+from aot_model.targets.int8_part import BYTES, Integer, integer_part
 
-_BYTES = (DType.INT8, DType.UINT8)
-_VARIANTS = {"double": 1, "single": 3, "even": 4}
-
-Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
-
-
-PoolWriter = Callable[[str, ConvShape, str, "Tail | None"], KernelCode]
-Fits = Callable[[ConvShape, QuantSpec], bool]
-
-
-@dataclass(frozen=True)
-class Family:
-    """The kernels of one instruction set. Each says for which shapes it is right; conv_c does all."""
-
-    name: str
-    conv: Writer
-    conv_fits: Fits
-    pool: PoolWriter
-    depthwise: Writer = depthwise_c.depthwise
-    depthwise_fits: Fits = depthwise_c.applicable
-    row: Writer | None = None
-    """Fully connected, one row of input."""
-    row_fits: Fits = lambda shape, quant: True
-    sum_row: Callable[[sum_mve.Affine], sum_mve.RowSum] | None = None
-    """The sum with another tensor, for tails that take rows."""
-    dialects: tuple[str, ...] | None = None
-    """Vector dialects of the target with which the family may be used; None: any."""
-    winograd: bool = False
-    """3x3 convolutions may be Winograd's, where there is room."""
-    dot: str | None = None
-    """What the target's option `dot` must say for that."""
-    accumulators: bool = False
-    """Whether a tail may take the accumulators as they are, where no requantisation follows."""
-    int8_weights: bool = False
-    """Whether weights are packed as int8, so that uint8 ones beyond 127 go to plain C."""
-
-    def packs(self, weights: np.ndarray) -> bool:
-        return not self.int8_weights or weights.dtype.kind == "i" or int(weights.max(initial=0)) <= 127
-
-
-def _pool_c(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
-    low, high = DType.of(dtype).limits
-    return pooling.pool(kind, shape, low, high, dtype, False, tail)  # type: ignore[arg-type]
-
-
-def _pool_dsp(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
-    low, high = DType.of(dtype).limits
-    return pooling.pool(kind, shape, low, high, dtype, True, tail)  # type: ignore[arg-type]
-
-
-def _pool_host(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
-    low, high = DType.of(dtype).limits
-    return pooling_host.pool(kind, shape, low, high, dtype, tail)  # type: ignore[arg-type]
-
-
-def _pool_mve(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
-    if dtype != "int8" or not pooling_mve.applicable(shape):
-        return _pool_c(kind, shape, dtype, tail)
-    writer = pooling_mve.max_pool if kind == "max" else pooling_mve.average_pool
-    return writer(shape, -128, 127, tail)
-
-
-def _always(shape: ConvShape, quant: QuantSpec) -> bool:
-    return True
-
-
-PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, accumulators=True)
-OUTSIDE = replace(PLAIN, accumulators=False, int8_weights=True)
-"""What families of plug-ins begin with: their kernels are given int8 weights and a requantisation."""
-ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
-HOST = Family(
-    "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
-    _always, sum_row=sum_host.row_kernel, dialects=("v8", "v16"),
-)  # fmt: skip
-AVX512_VNNI = replace(HOST,
-                      name=vectors.VNNI.name,
-                      conv=partial(conv_host.conv, dialect=vectors.VNNI),
-                      dot="vnni")
-NEON_SDOT = replace(PLAIN,
-                    name=vectors.SDOT.name,
-                    conv=partial(conv_host.conv, dialect=vectors.SDOT),
-                    dialects=("neon",),
-                    dot="sdot",
-                    accumulators=False)
-DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,
-             depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
-             accumulators=True,
-             sum_row=sum_dsp.row_kernel,
-             winograd=True,
-             int8_weights=True)
-HELIUM = Family("Helium",
-                conv_mve.conv,
-                conv_mve.applicable,
-                _pool_mve,
-                depthwise_mve.depthwise,
-                depthwise_mve.applicable,
-                fully_connected_mve.fully_connected,
-                fully_connected_mve.applicable,
-                sum_row=sum_mve.row_kernel,
-                int8_weights=True,
-                )
-
-
-# --- from a node and its chain to numbers -------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Integer:
-    """The integer part of a chain: bias and requantisation; `after` nodes of the chain are the kernel's own.
-
-    quant.variant 0: no requantisation follows that the kernels know; the chain's tail takes the accumulators.
-    """
-
-    bias: np.ndarray | None
-    quant: QuantSpec
-    after: int
-
-
-def integer_part(node: Node, chain: Chain) -> Integer | str:
-    """The bias and requantisation after a node, or why there are none."""
-    x, w = node.input(0), node.input(1)
-    if x is None or w is None or x.dtype not in _BYTES:
-        return "the activations are not int8 or uint8"
-    if w.data is None or w.dtype not in (*_BYTES, *NIBBLES):
-        return "the weights are not constant integers of 8 or 4 bits"
-    op = node.op
-    assert isinstance(op, (Convolution, ConvolutionTranspose, MatMul))
-    if not x.dtype.limits[0] <= op.x_zero_point <= x.dtype.limits[1]:
-        return f"its zero point is none of {x.dtype.label}, with which padding could be filled"
-    out, after, bias = node.outputs[0], 0, None
-    channels = out.shape[-1] if out.shape else 1
-    first = chain.nodes[0] if chain.nodes else None
-    if first is not None and first.kind == "Add":
-        value = first.inputs[1] if first.inputs[0] is out else first.inputs[0]
-        if value is not None and _per_channel(value, channels):
-            assert value.data is not None
-            bias = np.broadcast_to(value.data.reshape(-1), (channels,)).astype(np.int32)
-            out, after = first.outputs[0], 1
-    step = chain.nodes[after] if len(chain.nodes) > after else None
-    if step is not None and isinstance(step.op, Requantise) and step.inputs[0] is out:
-        quant = _requantisation(step, op, x.dtype, channels)
-        if quant is not None:
-            return Integer(bias, quant, after + 1)
-    return Integer(bias, QuantSpec.accumulators(op.x_zero_point, x.dtype.label, op.w_zero_point), after)
-
-
-def _requantisation(step: Node, op: Convolution | ConvolutionTranspose | MatMul, dtype: DType,
-                    channels: int) -> QuantSpec | None:
-    """The requantisation of a node, where it is of a form that the kernels know."""
-    rule, multiplier, shift = step.op, step.inputs[1], step.inputs[2]
-    assert isinstance(rule, Requantise)
-    if multiplier is None or shift is None or not _per_channel(multiplier, channels) or not _per_channel(
-            shift, channels):
-        return None
-    if rule.to not in _BYTES or rule.rounding not in _VARIANTS or rule.x_zero_point:
-        return None
-    assert multiplier.data is not None and shift.data is not None
-    return QuantSpec(op.x_zero_point, multiplier.data.reshape(-1).astype(np.int32),
-                     shift.data.reshape(-1).astype(np.int32), rule.zero_point, rule.low, rule.high,
-                     dtype.label, rule.to.label, _VARIANTS[rule.rounding], op.w_zero_point)
-
-
-def _per_channel(value: Value, channels: int) -> bool:
-    if value.data is None or value.data.size not in (1, channels):
-        return False
-    return value.data.size == 1 or value.shape[-1] == channels
+FOURS = {"cortex-m4": True, "cortex-m7": False, "cortex-m33": False}
+"""Cores, and whether quads_dsp is faster than gemm_dsp where weights do not wait."""
 
 
 def _rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
@@ -243,9 +61,6 @@ def _rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
         return None if known else "the accumulators are not requantised next by constants for each channel"
 
     return reject
-
-
-# --- calls --------------------------------------------------------------------------------------------------
 
 
 Place = Callable[[Coordinates], tuple[Expr, ...]]
@@ -294,7 +109,8 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
         # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
         code = replace(code, slack=None)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
-    site.emit(name, code, used, shapes, shape.macs, (dense(site.input(0)),), wish)
+    wishes = [least for least in (wish, code.wish) if least is not None]
+    site.emit(name, code, used, shapes, shape.macs, (dense(site.input(0)),), min(wishes, default=None))
 
 
 def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, shape: ConvShape,
@@ -335,7 +151,7 @@ class SumTail(FusedTail):
         return self.row_sum.call(source, f"{other}{where}", f"y{where}", str(count))
 
 
-def sum_tail(row_kernel: Callable[[sum_mve.Affine], sum_mve.RowSum], tail: FusedTail, nodes: tuple[Node, ...],
+def sum_tail(row_kernel: Callable[[Affine], sum_mve.RowSum], tail: FusedTail, nodes: tuple[Node, ...],
              before: Value) -> FusedTail:
     """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same
     place.
@@ -349,9 +165,7 @@ def sum_tail(row_kernel: Callable[[sum_mve.Affine], sum_mve.RowSum], tail: Fused
         return tail
     if not tail.reads_in_place(other) or other.type.elements != node.outputs[0].type.elements:
         return tail
-    own, its = (op.a, op.b) if node.inputs[0] is before else (op.b, op.a)
-    a, b, result = (sum_mve.Rescaling(r.zero_point, r.multiplier, r.shift) for r in (own, its, op.result))
-    form = sum_mve.affine(a, b, result, op.left_shift, op.low, op.high)
+    form = op.affine(DType.INT8, swapped=node.inputs[0] is not before)
     if form is None:
         return tail
     return SumTail(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row_sum=row_kernel(form))
@@ -375,6 +189,19 @@ def _winograd(site: Site, part: Integer, shape: ConvShape,
     tail = len(site.chain.nodes) > part.after
     least = winograd.smallest(shape, tail)
     return winograd.choose(shape, tail, site.room), None if least is None else least.scratch
+
+
+def _dense(family: Family, site: Site, part: Integer, shape: ConvShape, whole: bool) -> Writer:
+    """The writer of a convolution without groups. whole: the node has no other call."""
+    if not family.conv_fits(shape, part.quant):
+        return PLAIN.conv
+    w = site.node.input(1)
+    given = whole and site.target.has_option("memory") and w is not None and w.dtype not in NIBBLES
+    if family.reading is None or not given:
+        return family.conv
+    memory = memory_named(str(site.target.option("memory")))
+    core = next((t.name for t in site.target.lineage() if t.name in FOURS), None)
+    return family.reading(Reading(memory, core is not None and FOURS[core], site.room))
 
 
 def _convolution(family: Family) -> Callable[[Site], None]:
@@ -401,7 +228,7 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
         taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
         _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, place, whole)
     else:
-        writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
+        writer = _dense(family, site, part, shape, whole)
         chosen, wish = _winograd(site, part, shape, weights) if family.winograd and whole else (None, None)
         if chosen is not None:
             writer = partial(winograd_dsp.conv, variant=chosen)
@@ -440,15 +267,8 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         if rows == 1 and chosen.row is not None and chosen.row_fits(shape, part.quant):
             _emit(chosen, site, part, "fully_connected", chosen.row, shape, weights, place)
         else:
-            writer = chosen.conv if chosen.conv_fits(shape, part.quant) else PLAIN.conv
-            _emit(chosen,
-                  site,
-                  part,
-                  "fully_connected",
-                  writer,
-                  shape,
-                  weights.reshape(n, 1, 1, k),
-                  place)
+            writer = _dense(chosen, site, part, shape, True)
+            _emit(chosen, site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), place)
 
     return emit
 
@@ -472,7 +292,7 @@ def _pool(family: Family) -> Callable[[Site], None]:
 def _pool_reject(node: Node, chain: Chain, target: Target) -> str | None:
     op, x = node.op, node.input(0)
     assert isinstance(op, Pool)
-    if x is None or x.dtype not in _BYTES:
+    if x is None or x.dtype not in BYTES:
         return "the input is not int8 or uint8"
     if x.type.rank > 4 or not x.type.elements or not node.outputs[0].type.elements:
         return "more than two spatial axes, or nothing to compute"

@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from aot_model.cycles.rules import memory_of
 from aot_model.errors import CompileError, fail
 from aot_model.kernels.target import Target
 
@@ -118,6 +119,14 @@ def parse_target(text: str, options: Mapping[str, str] | None = None, plugins: S
         t.with_options({**given, **{k: v for k, v in rest.items() if t.has_option(k)}}) for t, given in
         before)
     return replace(processor[0].with_options({**processor[1], **own}), before=partners)
+
+
+def placed(target: Target, memory: str) -> Target:
+    """The target with its code and constants in a memory, where it makes a difference. CompileError E501 for
+    one that nobody knows.
+    """
+    name = memory_of(memory).name
+    return target.with_options({"memory": name}) if target.has_option("memory") else target
 
 
 def _check_roles(chosen: Sequence[Target]) -> None:

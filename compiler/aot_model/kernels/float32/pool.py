@@ -9,7 +9,8 @@ import numpy as np
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.axis import Axis, conv_axis
 from aot_model.kernels.float32.dialect import VectorDialect
-from aot_model.kernels.float32.window import MAC, MAXIMUM, MEAN, Window
+from aot_model.kernels.float32.window import Window
+from aot_model.kernels.float32.window_plan import MAC, MAXIMUM, MEAN
 
 
 @dataclass(frozen=True)

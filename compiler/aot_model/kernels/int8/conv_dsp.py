@@ -23,7 +23,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.conv_mve import RowTail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import raw_constants, requantise_helper
-from aot_model.kernels.int8.gemm_dsp import pack_pairs, pair_kernel
+from aot_model.kernels.int8.gemm_dsp import pack_pairs
 from aot_model.kernels.int8.patch_dsp import (
     PIXELS,
     Patch,
@@ -32,6 +32,7 @@ from aot_model.kernels.int8.patch_dsp import (
     patch_layout,
     run_helper,
 )
+from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, products
 from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
@@ -48,9 +49,10 @@ def conv(
     bias: npt.NDArray[np.int32] | None,
     quant: QuantSpec,
     tail: Tail | None = None,
+    reading: Reading = UNKNOWN,
 ) -> KernelCode:
     """Convolution; weights [out_c, kernel_h, kernel_w, in_c], `applicable()`. With a tail it gets the int8
-    value.
+    value. reading: how constants are read.
     """
     oc, ic = shape.out_c, shape.in_c
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
@@ -65,18 +67,9 @@ def conv(
     if stream.requantise.form == "raw" and not separate:
         separate = True
         stream = pack_pairs(ordered, b, quant, separate)
-    kernel, kernel_text = pair_kernel(stream, quant.out_dtype)
     expand, expand_text = expand_helper(quant.x_dtype)
-    body = _Body(shape, quant, patch, separate, stream.requantise.form == "raw", tail, flat, assemble)
+    raw = stream.requantise.form == "raw"
     run, run_text = run_helper(shape, quant) if assemble else ("", "")
-    helpers = [kernel_text, expand_text, *([run_text] if assemble else [])]
-    constants = [Packed("weights", stream.words, admissible=ANYTHING, layout=stream.layout)]
-    if body.raw:
-        requantise, text = requantise_helper(quant)
-        helpers += [text] if text else []
-        constants += raw_constants(quant, oc)
-    else:
-        requantise = ""
     slots = stream.pairs.size
     scratch = [Scratch("columns", patch.length * PIXELS * 2, 4, "uint32_t")]
     cast = f"{quant.x_dtype}_t"
@@ -85,17 +78,29 @@ def conv(
     if patch.rest:
         scratch.append(Scratch("rest", PIXELS * patch.rest, 4, cast))
     if separate:
-        out = "int32_t" if body.raw else f"{quant.out_dtype}_t"
-        scratch.append(Scratch("results", PIXELS * slots * (4 if body.raw else 1), 4, out))
-    whole = stream.pair_words * (slots // 2)
-    text = body.text(kernel, expand, run, requantise, whole, stream.pair_words)
+        out = "int32_t" if raw else f"{quant.out_dtype}_t"
+        scratch.append(Scratch("results", PIXELS * slots * (4 if raw else 1), 4, out))
+    taken = sum(piece.nbytes for piece in scratch)
+    times = shape.batch * -(-shape.out_h * shape.out_w // PIXELS)
+    made = products(stream, oc, quant.out_dtype, times, reading, taken)
+    body = _Body(shape, quant, patch, separate, raw, tail, flat, assemble, made.spans)
+    helpers = [*made.helpers, expand_text, *([run_text] if assemble else [])]
+    constants = [Packed("weights", made.words, admissible=ANYTHING, layout=made.layout)]
+    if raw:
+        requantise, text = requantise_helper(quant)
+        helpers += [text] if text else []
+        constants += raw_constants(quant, oc)
+    else:
+        requantise = ""
+    text = "".join(f"{line}\n" for line in made.copy) + body.text(expand, run, requantise)
     return KernelCode(
         body=text,
         constants=tuple(constants),
-        scratch=tuple(scratch),
+        scratch=(*scratch, *made.scratch),
         includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=by_pixels(shape, PIXELS, through_images=flat),
+        wish=None if made.unit is None else taken + made.unit,
         note=
         (f"four pixels x channel pairs, {patch.length} taps; {'one' if stream.joined else 'two'} SXTB16 per "
          "4 weights, "
@@ -115,8 +120,9 @@ class _Body:
     tail: Tail | None
     flat: bool
     assemble: bool
+    spans: tuple[Span, ...]
 
-    def text(self, kernel: str, expand: str, run: str, requantise: str, words: int, pair_words: int) -> str:
+    def text(self, expand: str, run: str, requantise: str) -> str:
         s = self.shape
         count = s.out_h * s.out_w
         batch = s.batch
@@ -150,7 +156,7 @@ class _Body:
         ]
         lines += [
             "    " + line
-            for line in self._multiply(kernel, requantise, words, pair_words, partial, batch > 1)
+            for line in self._multiply(requantise, partial, batch > 1)
         ]
         if not self.flat:
             lines += [
@@ -304,41 +310,25 @@ class _Body:
             lines.append(f"{expand}(to, {self._rest()}, {p.rest // 4}u);")
         return lines
 
-    def _multiply(self, kernel: str, requantise: str, words: int, pair_words: int, partial: bool,
-                  many: bool) -> list[str]:
+    def _multiply(self, requantise: str, partial: bool, many: bool) -> list[str]:
         s, half = self.shape, self.patch.length // 2
         oc = s.out_c
         out = "out" if many and self.tail is None else "y"
         if not self.separate:
             second, step = ("second", f"(uint32_t)step * {oc}u") if partial else ("2", f"{oc}u")
-            lines = [f"{self.quant.out_dtype}_t *to_y = {out} + pixel * {oc};"]
-            whole = words - (pair_words if oc % 2 else 0)
-            spans = [(0, whole, 0)] if whole else []
-            if oc % 2:
-                spans.append((whole, words, oc - 2))
-            for first, last, channel in spans:
-                at = "to_y" if not channel else f"to_y + {channel}"
-                stream = "weights" if not first else f"weights + {first}"
-                lines.append(
-                    f"{kernel}(columns, {stream}, {at}, {at} + {second} * {oc}, {step}, {half}u, weights + "
-                    f"{last});"
-                )
-            return lines
+            return [
+                f"{self.quant.out_dtype}_t *to_y = {out} + pixel * {oc};",
+                *(line for one in self.spans for line in one.calls("to_y", f"{second} * {oc}", step, half)),
+            ]
         slots = oc + oc % 2
         size = 4 if self.raw else 1
+        step = f"{slots * size}u"
+        lines = [line for one in self.spans for line in one.calls("results", str(2 * slots), step, half)]
+        lines.append(f"for (int32_t p = 0; p < {'valid' if partial else '4'}; p++) {{")
         if isinstance(self.tail, RowTail) and not self.raw:
             where = ("n" if many else "0", "0", "pixel + p", "0")
-            return [
-                f"{kernel}(columns, weights, results, results + {2 * slots}, {slots * size}u, {half}u, "
-                f"weights + {words});", f"for (int32_t p = 0; p < {'valid' if partial else '4'}; p++) {{",
-                "    " + self.tail.store_row(f"results + p * {slots}", where, oc).rstrip(), "}"
-            ]
-        lines = [
-            f"{kernel}(columns, weights, results, results + {2 * slots}, {slots * size}u, {half}u, weights + "
-            f"{words});",
-            f"for (int32_t p = 0; p < {'valid' if partial else '4'}; p++) {{",
-            f"    for (int32_t c = 0; c < {oc}; c++) {{",
-        ]
+            return [*lines, "    " + self.tail.store_row(f"results + p * {slots}", where, oc).rstrip(), "}"]
+        lines.append(f"    for (int32_t c = 0; c < {oc}; c++) {{")
         value = f"results[p * {slots} + c]"
         if requantise:
             value = f"{requantise}({value}, requantisation + 2 * c)"

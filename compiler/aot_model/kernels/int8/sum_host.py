@@ -1,8 +1,9 @@
-"""The sum of two quantised tensors, int8, on hosts: the proven form of sum_mve.py with AVX2."""
+"""The sum of two quantised tensors, int8, on hosts: the proven form of affine_sum.py with AVX2."""
 
 from __future__ import annotations
 
-from aot_model.kernels.int8.sum_mve import Affine, RowSum
+from aot_model.kernels.int8.affine_sum import Affine
+from aot_model.kernels.int8.sum_mve import RowSum
 
 
 def row_kernel(form: Affine) -> RowSum:

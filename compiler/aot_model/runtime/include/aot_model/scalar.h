@@ -160,7 +160,37 @@ AOT_MODEL_INLINE int32_t aot_model_requantise(int32_t acc, int32_t multiplier, i
     return (high >> right) + ((high & mask) > threshold);
 }
 
-/* The same with ties up in the shift too. */
+/* x / 2^bits, ties away from zero; 0 <= bits <= 31, x > INT32_MIN, of one bit also x < INT32_MAX. */
+AOT_MODEL_INLINE int32_t aot_model_rounding_shift_small(int32_t x, int32_t bits)
+{
+    const int32_t y = x - (x < 0); /* ties up is away from zero then */
+    return (bits == 0) ? x : ((y >> (bits - 1)) + 1) >> 1;
+}
+
+/* High word of a * b, rounded. */
+AOT_MODEL_INLINE int32_t aot_model_high_word(int32_t a, int32_t b)
+{
+#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)
+    if (!__builtin_constant_p(a)) {
+        int32_t r;
+        __asm__("smmulr %0, %1, %2" : "=r"(r) : "r"(a), "r"(b));
+        return r;
+    }
+#endif
+    return (int32_t)(((int64_t)a * b + INT64_C(0x80000000)) >> 32);
+}
+
+/* aot_model_requantise() where |acc| * 2^shift < 2^30, for a shift that is not negative or for none. */
+AOT_MODEL_INLINE int32_t aot_model_requantise_small(int32_t acc, int32_t multiplier, int32_t shift)
+{
+    const int32_t left = (shift > 0) ? shift : 0;
+    const int32_t shifted = (int32_t)((uint32_t)acc << left);
+    const int32_t half = (int32_t)1 << 30;
+    const int32_t high = (multiplier == half) ? (shifted + 1) >> 1 : aot_model_high_word(shifted * 2, multiplier);
+    return aot_model_rounding_shift_small(high, left - shift);
+}
+
+/* aot_model_requantise() with ties up in the shift too. */
 AOT_MODEL_INLINE int32_t aot_model_requantise_up(int32_t acc, int32_t multiplier, int32_t shift)
 {
     const int32_t left = (shift > 0) ? shift : 0;

@@ -1,0 +1,137 @@
+"""Which micro-kernel multiplies which channels of a convolution, and where it reads their weights.
+
+Channels two at a time for four pixels (gemm_dsp) read each word of weights once for every four pixels. Four
+at a time for two pixels (quads_dsp) take fewer cycles on a Cortex-M4, as long as weights do not wait: where
+constants are in memory without wait states, and where they were copied to RAM before the layer begins. Of a
+layer that is larger than the room, the first channels are copied, the others are read where they are: pixel
+by pixel all channels are computed, so the result may follow over the input as closely as without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from aot_model.cycles.rules import Memory
+from aot_model.kernels.base import Scratch
+from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel
+from aot_model.kernels.int8.quads_dsp import applicable, interleaved, quad_kernel
+
+COPY = 3
+"""Cycles of a word that is copied, beside those that it waits for."""
+LEAST_SAVING = 2_000
+"""Estimated cycles of a layer that are worth the code of a copy."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How constants are read: what the target's option `memory` says, and the core."""
+
+    memory: Memory | None = None
+    """Where they are; None: nothing is known, and no memory is given for speed."""
+    fours: bool = False
+    """Whether four channels for two pixels are faster, on the core, where weights do not wait."""
+    room: int = 0
+    """Bytes of scratch memory that the layer may take."""
+
+    def waits(self, nbytes: int) -> bool:
+        """Whether constants of so many bytes, read again and again, make the core wait, as RAM would not."""
+        m = self.memory
+        return m is not None and m.data is not None and m.flash_only and nbytes > m.data.bytes
+
+    def saving(self, nbytes: int, times: int) -> float:
+        """Estimated cycles less where they are copied to RAM, not read so often."""
+        if not self.waits(nbytes):
+            return 0
+        assert self.memory is not None and self.memory.data is not None
+        once = nbytes / self.memory.data.line * self.memory.load_miss
+        return (times - 1) * once - nbytes / 4 * COPY
+
+
+UNKNOWN = Reading()
+
+
+@dataclass(frozen=True)
+class Span:
+    """Neighbouring channels of one micro-kernel, with their words of the stream."""
+
+    kernel: str
+    fours: bool
+    source: str
+    """Of the words: the name of an array."""
+    first: int
+    last: int
+    channel: int
+
+    def calls(self, y: str, second: str, step: str, half: int) -> list[str]:
+        """Of four pixels: y is where the first one is stored, `second` elements on the third; `step` bytes
+        are between neighbours.
+        """
+        at = y if not self.channel else f"{y} + {self.channel}"
+        stream = self.source if not self.first else f"{self.source} + {self.first}"
+        ends = f"{half}u, {self.source} + {self.last});"
+        if self.fours:
+            return [f"{self.kernel}(columns, {stream}, {at}, {step}, {ends}",
+                    f"{self.kernel}(columns + 2, {stream}, {at} + {second}, {step}, {ends}"]
+        return [f"{self.kernel}(columns, {stream}, {at}, {at} + {second}, {step}, {ends}"]
+
+
+@dataclass(frozen=True)
+class Products:
+    """All channels of four pixels."""
+
+    words: npt.NDArray[np.int32]
+    spans: tuple[Span, ...]
+    helpers: tuple[str, ...]
+    scratch: tuple[Scratch, ...]
+    copy: tuple[str, ...]
+    """Statements before all pixels."""
+    layout: str
+    unit: int | None
+    """Bytes of the smallest part that is worth copying; None: nothing is."""
+
+
+def products(stream: PairStream, channels: int, out_dtype: str, times: int, reading: Reading,
+             taken: int) -> Products:
+    """times: how often the stream is read, taken: bytes of scratch memory without copies. A stream for
+    `channels`, the last pair of which may begin one channel earlier where they are odd.
+    """
+    fours = reading.fours and applicable(stream)
+    pairs, size = len(stream.pairs), stream.pair_words
+    together = 2 if fours else 1
+    unit, units = 4 * together * size, pairs // together
+    waits = reading.waits(stream.words.nbytes)
+    pays = waits and units > 0 and reading.saving(stream.words.nbytes, times) >= LEAST_SAVING
+    staged = min(max(reading.room - taken, 0) // unit, units) if pays else 0
+    if staged * unit < stream.words.nbytes and reading.saving(staged * unit, times) < LEAST_SAVING:
+        staged = 0
+    by_fours = (staged if waits else units if reading.memory is not None else 0) if fours else 0
+    words = interleaved(stream, by_fours) if by_fours else stream.words
+    end = staged * unit // 4
+
+    found: list[Span] = []
+    helpers: list[str] = []
+    if by_fours:
+        kernel, text = quad_kernel(stream.requantise, out_dtype)
+        helpers.append(text)
+        found.append(Span(kernel, True, "staged" if staged else "weights", 0, 2 * by_fours * size, 0))
+    if 2 * by_fours < pairs:
+        kernel, text = pair_kernel(stream, out_dtype)
+        helpers.append(text)
+        odd = channels % 2 and int(stream.pairs[-1, 0]) == channels - 2
+        cuts = sorted({2 * by_fours * size, end, (pairs - 1 if odd else pairs) * size, pairs * size})
+        for first, last in pairwise(cuts):
+            if first >= 2 * by_fours * size:
+                source, channel = "staged" if last <= end else "weights", int(stream.pairs[first // size, 0])
+                found.append(Span(kernel, False, source, first, last, channel))
+    layout = stream.layout
+    if by_fours:
+        layout = (f"for each four channels a, b, c, d of the first {4 * by_fours}: four start values of the "
+                  "sums; two taps of a, b in a word, of c, d in the next; numbers of the requantisation"
+                  + (f"; then {layout}" if 2 * by_fours < pairs else ""))
+    scratch = (Scratch("staged", staged * unit, 4, "int32_t"),) if staged else ()
+    copy = (f"memcpy(staged, weights, {staged * unit}); /* weights wait less in RAM */",) if staged else ()
+    return Products(words, tuple(found), tuple(helpers), scratch, copy, layout, unit if pays else None)

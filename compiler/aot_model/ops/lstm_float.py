@@ -1,0 +1,117 @@
+"""One step of an LSTM in floats."""
+
+from __future__ import annotations
+
+from aot_model.c.literal import float_literal
+from aot_model.ir.types import DType
+from aot_model.kernels.arguments import Argument
+from aot_model.kernels.base import Scratch
+from aot_model.kernels.site import Site
+from aot_model.ops.lstm_steps import LstmLayer, results_of, states_of, step_loops
+
+_NORMALISE = """/* Mean 0 and variance 1; a constant row stays finite. */
+AOT_MODEL_OPAQUE static void aot_model_normalise(float *x, int32_t n)
+{
+    float mean = 0.0f;
+    float square = 0.0f;
+    for (int32_t j = 0; j < n; j++) {
+        mean += x[j];
+        square += x[j] * x[j];
+    }
+    mean /= (float)n;
+    const float variance = square / (float)n - mean * mean;
+    const float scale = 1.0f / sqrtf((variance > 0.0f) ? variance : 1e-8f);
+    for (int32_t j = 0; j < n; j++) {
+        x[j] = (x[j] - mean) * scale;
+    }
+}"""
+
+ACTIVATIONS = {
+    "NONE": "{0}", "TANH": "tanhf({0})", "RELU": "aot_model_max_float32({0}, 0.0f)",
+    "RELU6": "aot_model_min_float32(aot_model_max_float32({0}, 0.0f), 6.0f)",
+}  # fmt: skip
+
+
+def _clip(name: str, limit: float) -> str:
+    """Statement that clips a float to [-limit, limit]; nothing when there is no limit."""
+    bound = float_literal(limit, DType.FLOAT32)
+    return (f"{name} = aot_model_min_float32(aot_model_max_float32({name}, -{bound}), {bound});"
+            if limit > 0 else "")
+
+
+def float_lstm(op: LstmLayer, site: Site) -> None:
+    """The call of an LSTM in floats."""
+    _, _, inputs, units, outputs = op.sizes(site)
+    peephole, norm, projection, projection_bias = (site.node.input(k) for k in range(6, 10))
+    text = ACTIVATIONS[op.activation]
+    start = "0.0f" if norm is not None else f"b[k * {units} + j]"
+    before = f" + ct[j] * p[{{}} * {units} + j]"
+    parts = [f"""for (int32_t k = {1 if op.coupled else 0}; k < 4; k++) {{
+    for (int32_t j = 0; j < {units}; j++) {{
+        float sum = {start};
+        for (int32_t i = 0; i < {inputs}; i++) {{
+            sum += xt[i] * w[(k * {units} + j) * {inputs} + i];
+        }}
+        for (int32_t i = 0; i < {outputs}; i++) {{
+            sum += ht[i] * r[(k * {units} + j) * {outputs} + i];
+        }}
+        gates[k * {units} + j] = sum;
+    }}
+}}"""]  # fmt: skip
+
+    def normalised(k: str) -> str:
+        return (
+            f"aot_model_normalise(&gates[{k} * {units}], {units});\nfor (int32_t j = 0; j < {units}; j++) "
+            f"{{\n"
+            f"    gates[{k} * {units} + j] = gates[{k} * {units} + j] * norm[{k} * {units} + j] + b[{k} * "
+            f"{units} + j];\n}}"
+        )
+
+    def peep(gate: int, slot: int) -> str:
+        return (f"for (int32_t j = 0; j < {units}; j++) {{\n    gates[{gate * units} + j] "
+                f"+={before.format(slot)[2:]};\n}}") if peephole is not None else ""
+
+    def gate(k: int) -> str:
+        return f"aot_model_sigmoid_float32(gates[{k * units} + j])"
+
+    first = 1 if op.coupled else 0
+    parts += [peep(k, k) for k in (0, 1) if k >= first]
+    parts += [normalised(str(k)) for k in range(first, 3)] if norm is not None else []
+    forget = f"const float forget = {gate(1)};"
+    take = "1.0f - forget" if op.coupled else gate(0)
+    parts.append(f"""for (int32_t j = 0; j < {units}; j++) {{
+    {forget}
+    float cell = forget * ct[j] + ({take}) * {text.format(f"gates[{2 * units} + j]")};
+    {_clip("cell", op.cell_clip)}
+    ct[j] = cell;
+}}""")  # fmt: skip
+    parts += [peep(3, 2)]
+    parts += [normalised("3")] if norm is not None else []
+    target = "gates" if projection is not None else "ht"
+    parts.append(
+        f"for (int32_t j = 0; j < {units}; j++) {{\n    {target}[j] = {gate(3)} * {text.format('ct[j]')};\n}}"
+    )
+    if projection is not None:
+        parts.append(f"""for (int32_t j = 0; j < {outputs}; j++) {{
+    float sum = {"q[j]" if projection_bias is not None else "0.0f"};
+    for (int32_t i = 0; i < {units}; i++) {{
+        sum += gates[i] * projection[j * {units} + i];
+    }}
+    {_clip("sum", op.projection_clip)}
+    ht[j] = sum;
+}}""")  # fmt: skip
+    lines = [line for part in parts for line in part.split("\n") if line.strip()]
+    body = step_loops(op, site, "\n".join(lines))
+    constants = {3: "w", 4: "r", 5: "b", 6: "p", 7: "norm", 8: "projection", 9: "q"}
+    arguments = states_of(site)
+    arguments += [Argument(name, v) for k, name in constants.items() if (v := site.node.input(k)) is not None]
+    arguments.append(Argument("gates", Scratch("gates", 4 * units * 4, 4, "float")))
+    helpers = (_NORMALISE,) if norm is not None else ()
+    site.call("lstm",
+              body, [*arguments, *results_of(site)],
+              includes=["string.h", "math.h", "aot_model/scalar.h"],
+              helpers=helpers,
+              macs=op.macs(site),
+              note="LSTM")
+
+

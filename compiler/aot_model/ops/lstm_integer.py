@@ -1,0 +1,172 @@
+"""One step of an LSTM in integers: gates of int16 in Q3.12, a cell of int16, every product requantised."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot_model.c.expr import CWriter
+from aot_model.ir.admissible import ANYTHING, Range, Ranges
+from aot_model.ir.expr import Expr, Index, leaf
+from aot_model.ir.index import flatten
+from aot_model.ir.operator import At
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.kernels.arguments import Argument
+from aot_model.kernels.base import Packed, Scratch
+from aot_model.kernels.site import Site
+from aot_model.ops.lstm_steps import LstmLayer, results_of, states_of, step_loops
+from aot_model.ops.quantised_tables import SigmoidInt16, sigmoid_table
+from aot_model.ops.requantise import Rescale
+
+
+def _function(name: str, op: SigmoidInt16) -> str:
+    """A static function of the activation."""
+    x = Value("x", TensorType(DType.INT16, ()))
+
+    def at(value: Value, index: Index) -> Expr:
+        return leaf("x", DType.INT16, -32768, 32767)
+
+    access: At = at
+    writer = CWriter(lambda cell, position: f"table[{position}]")
+    (text,) = writer.compute(flatten(op.express(access, [x], ())))
+    body = "\n".join([*writer.lines, f"    return {text};"])
+    return f"static inline int16_t {name}(const uint16_t *table, int16_t x)\n{{\n{body}\n}}"
+
+
+_SATURATE = """static inline int16_t aot_model_saturate_int16(int32_t x)
+{
+    return (int16_t)dsp_ssat16(x);
+}"""
+
+
+def _wide_gates(inputs: int, units: int, outputs: int) -> str:
+    """All gates of a cell of int16, whose sums have 64 bits."""
+    return f"""for (int32_t k = 0; k < 4; k++) {{
+    for (int32_t j = 0; j < {units}; j++) {{
+        int64_t from_x = bias_x[k * {units} + j];
+        int64_t from_h = bias_h[k * {units} + j];
+        for (int32_t i = 0; i < {inputs}; i++) {{
+            from_x += xt[i] * w[(k * {units} + j) * {inputs} + i];
+        }}
+        for (int32_t i = 0; i < {outputs}; i++) {{
+            from_h += ht[i] * r[(k * {units} + j) * {outputs} + i];
+        }}
+        const int32_t part_x = aot_model_requantise_wide(from_x, factors[2 * k], factors[2 * k + 1]);
+        const int32_t part_h = aot_model_requantise_wide(from_h, factors[8 + 2 * k], factors[9 + 2 * k]);
+        gates[k * {units} + j] = (int16_t)dsp_ssat16(dsp_ssat16(part_x) + dsp_ssat16(part_h));
+    }}
+}}"""
+
+
+def _narrow_gates(inputs: int, units: int, outputs: int, small: bool) -> str:
+    """All gates of a cell of int8, four units at a time. small: no sum overflows when it is scaled."""
+    scale = """    const aot_model_scaling scale_x = aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]);
+    const aot_model_scaling scale_h = aot_model_scaling_of(factors[8 + 2 * k], factors[9 + 2 * k]);
+""" if small else ""
+    x, h = ("aot_model_scaled(from_x, scale_x)", "aot_model_scaled(from_h, scale_h)") if small else (
+        "aot_model_requantise(from_x, factors[2 * k], factors[2 * k + 1])",
+        "aot_model_requantise(from_h, factors[8 + 2 * k], factors[9 + 2 * k])",
+    )
+    gate = f"(int16_t)dsp_ssat16(dsp_ssat16({x}) + dsp_ssat16({h}))"
+    whole = units - units % 4
+    four = f"""    for (int32_t j = 0; j < {whole}; j += 4) {{
+        int32_t sums_x[4];
+        int32_t sums_h[4];
+        aot_model_four_rows_int8(xt, w + (k * {units} + j) * {inputs}, {inputs}, sums_x);
+        aot_model_four_rows_int8(ht, r + (k * {units} + j) * {outputs}, {outputs}, sums_h);
+        for (int32_t i = 0; i < 4; i++) {{
+            const int32_t from_x = sums_x[i] + bias_x[k * {units} + j + i];
+            const int32_t from_h = sums_h[i] + bias_h[k * {units} + j + i];
+            gates[k * {units} + j + i] = {gate};
+        }}
+    }}
+"""
+    left = f"""    for (int32_t j = {whole}; j < {units}; j++) {{
+        const int32_t unit = k * {units} + j;
+        const int32_t from_x = bias_x[unit] + aot_model_row_int8(xt, w + unit * {inputs}, {inputs});
+        const int32_t from_h = bias_h[unit] + aot_model_row_int8(ht, r + unit * {outputs}, {outputs});
+        gates[unit] = {gate};
+    }}
+"""
+    rows = (four if whole else "") + (left if units % 4 else "")
+    return f"for (int32_t k = 0; k < 4; k++) {{\n{scale}{rows}}}"
+
+
+def _room(wide: bool, bits: int, taps: int) -> int:
+    """How large a bias may be, so that no sum of `taps` products and it has more bits (62 of int64)."""
+    return int((1 << (62 if wide else bits)) - 1 - taps * 128 * (1 << 15 if wide else 128))
+
+
+def integer_lstm(op: LstmLayer, site: Site) -> None:
+    """The call of an LSTM in integers."""
+    scales = op.scales
+    assert scales is not None
+    _, _, inputs, units, outputs = op.sizes(site)
+    w, r, b = (site.input(k).data for k in (3, 4, 5))
+    assert w is not None and r is not None and b is not None
+    wide = site.input(0).dtype is DType.INT16
+    kind = np.int64 if wide else np.int32
+    # Zero points are folded: sum((x - z) * w) = sum(x * w) - z * sum(w).
+    bias_x = (b.astype(np.int64) - scales.x_zero_point * w.astype(np.int64).sum(axis=2)).astype(kind)
+    bias_h = (-scales.output.zero_point * r.astype(np.int64).sum(axis=2)).astype(kind)
+    factors = np.asarray([[v
+                           for k in range(4)
+                           for v in (s[k].multiplier, s[k].shift)]
+                          for s in (scales.x, scales.h)],
+                         dtype=np.int32)
+    multiplier, shift = scales.cell_argument
+    cell_activation = f"aot_model_tanh_int16_{multiplier}_{shift}"
+    helpers: tuple[str, ...] = (_SATURATE, _function("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)),
+                                _function("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
+    if (multiplier, shift) != (3, 0):
+        helpers = (*helpers, _function(cell_activation, SigmoidInt16(True, multiplier, shift)))
+    low, high = site.node.outputs[1].dtype.limits
+
+    def product(a: str, c: str, by: Rescale) -> str:
+        return f"aot_model_requantise((int32_t){a} * {c}, {by.multiplier}, {by.shift})"
+
+    limit = scales.cell_clip
+    clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{limit}), {limit});" if limit else ""
+    zero = f" + {scales.output.zero_point}" if scales.output.zero_point else ""
+    # No sum overflows; small: nor when it is doubled, and shifts are to the right.
+    shifts = (-31, 14 if wide else 30)
+    room_x, room_h = (_room(wide, 31, n) for n in (inputs, outputs))
+    right = bool((factors[:, 1::2] <= 0).all() and (factors[:, 1::2] >= -30).all())
+    small = not wide and right and all(
+        int(np.abs(v).max(initial=0)) <= _room(wide, 30, n) for v, n in ((bias_x, inputs), (bias_h, outputs)))
+    if small:
+        shifts = (-30, 0)
+        room_x, room_h = (_room(wide, 30, n) for n in (inputs, outputs))
+    gates = _wide_gates(inputs, units, outputs) if wide else _narrow_gates(inputs, units, outputs, small)
+    step = f"""{gates}
+for (int32_t j = 0; j < {units}; j++) {{
+    const int16_t take = aot_model_logistic_int16(table, gates[j]);
+    const int16_t forget = aot_model_logistic_int16(table, gates[{units} + j]);
+    const int16_t candidate = aot_model_tanh_int16_3_0(table, gates[{2 * units} + j]);
+    const int16_t give = aot_model_logistic_int16(table, gates[{3 * units} + j]);
+    int32_t cell = aot_model_saturate_int16({product("forget", "ct[j]", scales.forget)})
+        + aot_model_saturate_int16({product("take", "candidate", scales.input)});
+    cell = aot_model_saturate_int16(cell);
+    {clip}
+    ct[j] = (int16_t)cell;
+    const int32_t hidden = {product("give", f"{cell_activation}(table, (int16_t)cell)", scales.output)}{zero};
+    ht[j] = ({site.node.outputs[1].dtype.c_type})aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high});
+}}"""  # noqa: E501
+    body = step_loops(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
+    constants: list[tuple[str, np.ndarray, Ranges | None]] = [
+        ("w", w, ANYTHING), ("r", r, ANYTHING), ("bias_x", bias_x, (Range(-room_x, room_x),)),
+        ("bias_h", bias_h, (Range(-room_h, room_h),)),
+        ("factors", factors.reshape(-1), (Range(*shifts, 1, 2),)),
+        ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
+    ]
+    arguments = [
+        *states_of(site),
+        *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants)
+    ]
+    arguments.append(Argument("gates", Scratch("gates", 4 * units * 2, 2, "int16_t")))
+    site.call("lstm",
+              body, [*arguments, *results_of(site)],
+              includes=["string.h", "aot_model/scalar.h", "aot_model/int8_rows.h"],
+              helpers=helpers,
+              macs=op.macs(site),
+              note="integer LSTM")

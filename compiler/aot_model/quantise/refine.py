@@ -1,0 +1,93 @@
+"""Better plans from good ones: ranges by what they do to the answers, learned rounding, 16 bits where they
+cost little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from aot_model.quantise.candidates import Calibration, Candidate, tensor_plans
+from aot_model.quantise.correct import corrections
+from aot_model.quantise.plan import Plan, TensorPlan
+from aot_model.quantise.prepare import has_wide_types
+from aot_model.quantise.rounding import rounded_by_outputs
+from aot_model.quantise.sensitivity import Sensitivity
+from aot_model.quantise.weights import weight_plans
+from aot_model.quantise.work import more_with_16_bits, work_of
+
+MOST_RAM = 1.3
+"""Tensors of 16 bits may let the workspace grow by this factor."""
+LEAST_NOISE = 0.01
+"""A tensor with a smaller share of the noise is not worth it."""
+
+
+def learned(calibration: Calibration, candidate: Candidate) -> Candidate:
+    """The plan with rounding learnt by what layers compute, and biases for what is left."""
+    source, plan = candidate.source, candidate.plan
+    samples, where = calibration.samples, calibration.where
+    weights = rounded_by_outputs(source.network, source.choice, replace(plan, bias={}), samples, where)
+    bias = corrections(source.network, source.choice, weights, samples, where)
+    words = [w for w in plan.method.split(", ") if w != "bias corrected"]
+    method = ", ".join([*words, "rounding learnt"])
+    return replace(candidate, plan=replace(plan, weights=weights, bias=bias, method=method))
+
+
+def by_answers(calibration: Calibration, candidate: Candidate, sensitivity: Sensitivity) -> Candidate:
+    """The plan with each tensor's range chosen by what it does to the answers."""
+    method = candidate.plan.method.replace(candidate.method, "by answers", 1)
+    return with_tensors(calibration, candidate, sensitivity.ranges(candidate.plan), method)
+
+
+def with_tensors(
+    calibration: Calibration, candidate: Candidate, tensors: dict[str, TensorPlan], method: str
+) -> Candidate:
+    """The plan with other tensors, its weights and biases anew for them."""
+    source = candidate.source
+    weights = weight_plans(source.network, source.choice, tensors)
+    bias = candidate.plan.bias and corrections(
+        source.network, source.choice, weights, calibration.samples, calibration.where
+    )
+    return replace(candidate, plan=Plan(tensors, weights, source.equalisation, bias, method))
+
+
+def widened(
+    calibration: Calibration,
+    candidate: Candidate,
+    sensitivity: Sensitivity,
+    ram_of: Callable[[Candidate], int],
+    most_work: float,
+) -> Candidate | None:
+    """The plan with 16 bits for tensors that make the most noise for their cost; None when there are none.
+
+    most_work: what all of them may cost, as a share of the int8 network's work.
+    """
+    source, plan = candidate.source, candidate.plan
+    if not has_wide_types(source.network.model):
+        return None
+    several = list(_cheap(candidate, sensitivity, most_work))
+    most = MOST_RAM * ram_of(candidate) if several else 0.0
+    while several:
+        wide = tensor_plans(source, candidate.method, dict.fromkeys(several, "int16"))
+        tensors = {n: wide[n] if source.choice.kinds[n] in several else t for n, t in plan.tensors.items()}
+        found = with_tensors(calibration, candidate, tensors, f"{plan.method}, {len(several)} wide")
+        if ram_of(found) <= most:
+            return found
+        several = several[: len(several) // 2]
+    return None
+
+
+def _cheap(candidate: Candidate, sensitivity: Sensitivity, most_work: float) -> Iterator[str]:
+    """Representatives of tensors of one type, the most noise for their cost first."""
+    source = candidate.source
+    kinds: dict[str, list[str]] = {}
+    for name in source.choice.tensors:
+        kinds.setdefault(source.choice.kinds[name], []).append(name)
+    noise: dict[str, float] = {}
+    for group, one in sensitivity.noises(candidate.plan).items():
+        noise[source.choice.kinds[group]] = noise.get(source.choice.kinds[group], 0.0) + one
+    cost = {kind: more_with_16_bits(source, kinds[kind]) for kind in noise}
+    left, least = most_work * work_of(source), LEAST_NOISE * sum(noise.values())
+    for kind in sorted(noise, key=lambda k: -noise[k] / max(cost[k], 1.0)):
+        if noise[kind] >= least and cost[kind] <= left:
+            left -= cost[kind]
+            yield kind

@@ -1,0 +1,139 @@
+"""The integer kernels of each instruction set: a row says which writers there are, and for which shapes they
+are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from aot_model.ir.types import DType
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8 import (
+    conv_c,
+    conv_dsp,
+    conv_host,
+    conv_mve,
+    depthwise_c,
+    depthwise_dsp,
+    depthwise_host,
+    depthwise_mve,
+    fully_connected_dsp,
+    fully_connected_mve,
+    pooling,
+    pooling_host,
+    pooling_mve,
+    sum_dsp,
+    sum_host,
+    sum_mve,
+    vectors,
+)
+from aot_model.kernels.int8.affine_sum import Affine
+from aot_model.kernels.int8.products_dsp import Reading
+from aot_model.kernels.int8.spec import QuantSpec
+
+Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
+
+
+PoolWriter = Callable[[str, ConvShape, str, "Tail | None"], KernelCode]
+Fits = Callable[[ConvShape, QuantSpec], bool]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The kernels of one instruction set. Each says for which shapes it is right; conv_c does all."""
+
+    name: str
+    conv: Writer
+    conv_fits: Fits
+    pool: PoolWriter
+    depthwise: Writer = depthwise_c.depthwise
+    depthwise_fits: Fits = depthwise_c.applicable
+    row: Writer | None = None
+    """Fully connected, one row of input."""
+    row_fits: Fits = lambda shape, quant: True
+    sum_row: Callable[[Affine], sum_mve.RowSum] | None = None
+    """The sum with another tensor, for tails that take rows."""
+    dialects: tuple[str, ...] | None = None
+    """Vector dialects of the target with which the family may be used; None: any."""
+    winograd: bool = False
+    """3x3 convolutions may be Winograd's, where there is room."""
+    reading: Callable[[Reading], Writer] | None = None
+    """`conv` for a way of reading constants, copied to RAM where flash is slow and there is room; None: it
+    has one."""
+    dot: str | None = None
+    """What the target's option `dot` must say for that."""
+    accumulators: bool = False
+    """Whether a tail may take the accumulators as they are, where no requantisation follows."""
+    int8_weights: bool = False
+    """Whether weights are packed as int8, so that uint8 ones beyond 127 go to plain C."""
+
+    def packs(self, weights: np.ndarray) -> bool:
+        return not self.int8_weights or weights.dtype.kind == "i" or int(weights.max(initial=0)) <= 127
+
+
+def _pool_c(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling.pool(kind, shape, low, high, dtype, False, tail)  # type: ignore[arg-type]
+
+
+def _pool_dsp(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling.pool(kind, shape, low, high, dtype, True, tail)  # type: ignore[arg-type]
+
+
+def _pool_host(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    low, high = DType.of(dtype).limits
+    return pooling_host.pool(kind, shape, low, high, dtype, tail)  # type: ignore[arg-type]
+
+
+def _pool_mve(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+    if dtype != "int8" or not pooling_mve.applicable(shape):
+        return _pool_c(kind, shape, dtype, tail)
+    writer = pooling_mve.max_pool if kind == "max" else pooling_mve.average_pool
+    return writer(shape, -128, 127, tail)
+
+
+def _always(shape: ConvShape, quant: QuantSpec) -> bool:
+    return True
+
+
+PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, accumulators=True)
+OUTSIDE = replace(PLAIN, accumulators=False, int8_weights=True)
+"""What families of plug-ins begin with: their kernels are given int8 weights and a requantisation."""
+ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
+HOST = Family(
+    "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
+    _always, sum_row=sum_host.row_kernel, dialects=("v8", "v16"),
+)  # fmt: skip
+AVX512_VNNI = replace(HOST,
+                      name=vectors.VNNI.name,
+                      conv=partial(conv_host.conv, dialect=vectors.VNNI),
+                      dot="vnni")
+NEON_SDOT = replace(PLAIN,
+                    name=vectors.SDOT.name,
+                    conv=partial(conv_host.conv, dialect=vectors.SDOT),
+                    dialects=("neon",),
+                    dot="sdot",
+                    accumulators=False)
+DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,
+             depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
+             accumulators=True,
+             sum_row=sum_dsp.row_kernel,
+             winograd=True,
+             reading=lambda reading: partial(conv_dsp.conv, reading=reading),
+             int8_weights=True)
+HELIUM = Family("Helium",
+                conv_mve.conv,
+                conv_mve.applicable,
+                _pool_mve,
+                depthwise_mve.depthwise,
+                depthwise_mve.applicable,
+                fully_connected_mve.fully_connected,
+                fully_connected_mve.applicable,
+                sum_row=sum_mve.row_kernel,
+                int8_weights=True,
+                )

@@ -1,0 +1,172 @@
+"""What makes plans better: learned rounding beside every rounding there is, noise of single tensors beside
+ONNX Runtime's, 16 bits within what they may cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from networks import Array, Builder, attention, data, mobile, saved, tiny
+from test_quantise import _calibration, decibels, run
+
+from aot_model.errors import CompileError
+from aot_model.quantise.automatic import Automatic, Simulation
+from aot_model.quantise.candidates import Calibration, Candidate
+from aot_model.quantise.correct import corrections
+from aot_model.quantise.insert import inserted, quantised_weight
+from aot_model.quantise.plan import LIMITS, Plan, WeightPlan
+from aot_model.quantise.refine import by_answers, learned, widened
+from aot_model.quantise.rounding import closest, encoded, rounded_by_outputs
+from aot_model.quantise.runtime import FloatModel
+from aot_model.quantise.score import top1
+from aot_model.quantise.sensitivity import Sensitivity
+from aot_model.quantise.weights import weight_plan
+from aot_model.quantise.work import more_with_16_bits, work_of
+
+
+def test_rounding_beside_all_there_are() -> None:
+    """With correlated inputs: near the best of all 2^6 (up, down) and better than the nearest."""
+    rng = np.random.default_rng(0)
+    lost = np.zeros(3)
+    for _ in range(20):
+        x = rng.normal(size=(200, 6)) @ rng.normal(size=(6, 6))
+        moments, wanted = (x.T @ x / 200)[np.newaxis], rng.normal(0, 3, (1, 2, 6))
+        found = closest(wanted, moments, -127, 127)
+
+        def error(q: Array, wanted: Array = wanted, moments: Array = moments) -> Array:
+            return np.asarray(np.einsum("goi,gij,goj->go", wanted - q, moments, wanted - q))
+
+        every = np.stack([error(np.floor(wanted) + np.array(up)) for up in product((0, 1), repeat=6)])
+        lost += [error(found).sum(), every.min(axis=0).sum(), error(np.rint(wanted)).sum()]
+    assert lost[0] < 1.3 * lost[1] and lost[0] < 0.5 * lost[2], lost
+    assert np.abs(closest(np.full((1, 1, 6), 99.0), moments, -7, 7)).max() <= 7
+
+
+def layers() -> onnx.ModelProto:
+    """Convolutions with strides, dilations, groups, pads as numbers and as words; products."""
+    b = Builder(7)
+
+    def conv(x: str, out: int, inside: int, group: int = 1, **more: object) -> str:
+        bias = b.constant(b.rng.normal(0, 0.2, out).astype(np.float32))
+        return b("Relu", b("Conv", x, b.weights(out, inside // group, 3, 3), bias, group=group, **more))
+
+    x = conv("x", 8, 3, pads=[1, 0, 1, 2], strides=[2, 1])
+    x = conv(x, 8, 8, group=8, auto_pad="SAME_UPPER", strides=[2, 2])
+    x = conv(x, 8, 8, auto_pad="SAME_LOWER", strides=[2, 1])
+    x = conv(x, 8, 8, group=2, pads=[2, 1, 2, 1], dilations=[2, 1])
+    x = b("Flatten", b("GlobalAveragePool", x))
+    x = b("Relu", b("Add", b("MatMul", x, b.weights(8, 12)), b.constant(np.zeros(12, np.float32))))
+    b("Gemm", x, b.weights(12, 4), b.constant(np.zeros(4, np.float32)), output="y")
+    return b.model({"x": (1, 3, 12, 12)}, {"y": (1, 4)})
+
+
+def test_rounding_is_learnt_by_what_each_layer_reads(tmp_path: Path) -> None:
+    """With weights of 4 bits and float inputs: every layer is nearer than with the nearest integers."""
+    model = layers()
+    calibration = _calibration(*saved(tmp_path, model), tmp_path)
+    source = calibration.plain
+    assert len(source.choice.layers) == 6
+    constants = source.network.constants
+    coarse = {n: weight_plan(constants[n], w, "int4") for n, w in source.choice.weights.items()}
+    plan = Plan({}, coarse)
+    learnt = rounded_by_outputs(source.network, source.choice, plan, calibration.samples, "")
+    assert all(w.rounding for w in learnt.values())
+    ends = [layer.before for layer in source.choice.layers]
+    want = FloatModel(source.network.model, ends, "").stacked(calibration.samples)
+    gains = []
+    for weight, layer, reference in zip(coarse, source.choice.layers, want, strict=True):
+        errors = []
+        for weights in (coarse, learnt):
+            one = {weight: weights[weight]}
+            bias = corrections(source.network, source.choice, one, calibration.samples, "")
+            made = inserted(source.network, source.choice, Plan({}, one, (), bias), "")
+            [got] = FloatModel(made, [layer.before], "").stacked(calibration.samples)
+            errors.append(float(np.square(got - reference).sum()))
+        gains.append(errors[1] / errors[0])
+    assert max(gains) < 1 and sorted(gains)[3] < 0.9, "the input is noise: nothing to be learnt"
+
+
+def test_rounding_is_part_of_the_plan(tmp_path: Path) -> None:
+    calibration = _calibration(*saved(tmp_path, tiny()), tmp_path)
+    base = calibration.candidate("minmax", False, True)
+    assert base is not None
+    better = learned(calibration, base)
+    assert "rounding learnt" in better.plan.method and learned(calibration, base).plan == better.plan
+    file = tmp_path / "plan.json"
+    file.write_text(better.plan.to_json())
+    again = replace(better, plan=Plan.read(file))
+    assert again.model("").SerializeToString() == better.model("").SerializeToString()
+    data = np.asarray([0.4, 1.6, -127.0], np.float32)
+    known = WeightPlan("int8", None, (1.0,), encoded(np.asarray([1, -1, -1])))
+    assert quantised_weight(data, known).tolist() == [1, 1, -127], "within the type"
+    name = next(iter(better.plan.weights))
+    for text, message in (("AAAA", "cannot be read"), (encoded(np.zeros(3)), "is not of 72 elements"),
+                          (encoded(np.zeros(9**7)), "is not of 72 elements")):  # fmt: skip
+        wrong = replace(better.plan.weights[name], rounding=text)
+        plan = replace(better.plan, weights={**better.plan.weights, name: wrong})
+        with pytest.raises(CompileError, match=message):
+            replace(better, plan=plan).model("")
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory: pytest.TempPathFactory) -> tuple[Calibration, Candidate, Sensitivity]:
+    folder = tmp_path_factory.mktemp("attention")
+    calibration = _calibration(*saved(folder, attention()), folder)
+    base = calibration.candidate("minmax", False, True)
+    assert base is not None
+    return calibration, base, Sensitivity(base.source, calibration.samples, "")
+
+
+def test_noise_of_single_tensors(transformer: tuple[Calibration, Candidate, Sensitivity]) -> None:
+    """Each is what ONNX Runtime makes of the model with only these in integers; ranges never make more."""
+    calibration, base, sensitivity = transformer
+    noises = sensitivity.noises(base.plan)
+    group = max(noises, key=lambda g: noises[g])
+    names = sensitivity.groups[group]
+    only = Plan({n: base.plan.tensors[n] for n in names}, {})
+    model = inserted(base.source.network, base.source.choice, only, "")
+    given = {"in_0": sensitivity.samples.inputs["x"]}
+    own = decibels(run(model, given), run(base.source.network.model, given))
+    assert -10 * np.log10(noises[group]) == pytest.approx(own, abs=1e-3)
+    better = by_answers(calibration, base, sensitivity)
+    after = sensitivity.noises(better.plan)
+    assert all(after[g] <= noises[g] for g in noises) and sum(after.values()) < sum(noises.values())
+
+
+def test_16_bits_where_they_pay(transformer: tuple[Calibration, Candidate, Sensitivity]) -> None:
+    calibration, base, sensitivity = transformer
+
+    def ram(candidate: Candidate) -> int:
+        return sum(2 if t.type == "int16" else 1 for t in candidate.plan.tensors.values())
+
+    wide = widened(calibration, base, sensitivity, ram, 0.2)
+    assert wide is not None
+    ours = [n for n, t in wide.plan.tensors.items() if t.type == "int16" != base.plan.tensors[n].type]
+    assert ours and more_with_16_bits(base.source, ours) <= 0.2 * work_of(base.source)
+    assert ram(wide) <= 1.3 * ram(base)
+    fresh = data(attention(), 16, seed=5)
+    want = run(attention(), fresh)
+    assert decibels(run(wide.model(""), fresh), want) > decibels(run(base.model(""), fresh), want) + 1
+    assert widened(calibration, base, sensitivity, ram, 0.0) is None
+    assert widened(calibration, base, sensitivity, lambda c: 1 + (c is not base), 0.2) is None, "too much RAM"
+
+
+def test_search(tmp_path: Path) -> None:
+    """The best that is simulated comes first; 16 bits only where they may cost; at most three are built."""
+    calibration = _calibration(*saved(tmp_path, mobile()), tmp_path)
+    held = calibration.samples.take(np.arange(0, 48, 4))
+    reference = FloatModel(calibration.plain.network.model, ["y"], "").stacked(held)
+    for wide in (0.0, 0.3):
+        search = Automatic(calibration, Simulation(held, reference, ["y"], top1), lambda c: 1, print)
+        found = search.run("mse", wide)
+        scores = {row.candidate.plan.method: row.score for row in search.rows}
+        best = max(s.value for s in scores.values())
+        assert 2 <= len(found) <= 3 and scores[found[0].plan.method].value == best
+        types = [{n for n, t in c.plan.tensors.items() if t.type == "int16"} for c in found]
+        assert wide or all(t <= set(calibration.plain.choice.ends) for t in types)
+        assert not wide or any("wide" in method for method in scores)
+    assert LIMITS["int16"][1] == 32767

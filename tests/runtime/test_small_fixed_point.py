@@ -1,0 +1,139 @@
+"""The cheaper forms of fixed-point operations against their definition in fractions, on this machine and on a
+Cortex-M4, and when generated code takes them.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from aot_model.arithmetic import exact
+from aot_model.c.expr import CWriter
+from aot_model.installation import include_dir
+from aot_model.ir.bounds import bounds
+from aot_model.ir.expr import Expr, call, const, leaf
+from aot_model.ir.types import DType
+from qemu import BOARDS, available, build_and_run
+
+RNG = random.Random(7)
+MULTIPLIERS = (2**30, 2**30 + 1, 2**31 - 1, 1518500250, 1)
+SHIFTS = (-31, -30, -18, -3, -1, 0, 1, 5)
+
+
+def cases() -> list[tuple[int, int, int]]:
+    """(x, multiplier, shift) up to the limits; halves of results, of both signs, are among them."""
+    found = []
+    for shift in SHIFTS:
+        most = ((1 << 30) - 1) >> max(shift, 0)
+        for multiplier in MULTIPLIERS:
+            edges = [s * v for v in (most, most - 1, 0, 1, 2, 3, 5, 4096) for s in (1, -1)]
+            halves = [s * (k << max(-shift, 0)) for k in (1, 3, 7) for s in (1, -1)]
+            drawn = [RNG.randint(-most, most) for _ in range(9)]
+            found += [(x, multiplier, shift) for x in (*edges, *halves, *drawn) if abs(x) <= most]
+    return found
+
+
+def program(rows: list[tuple[int, int, int]]) -> str:
+    shifts = [(x, m, -s) for x, m, s in rows if s <= 0]
+    wide = [(v, 1, b) for b in (0, 1, 2, 7, 30, 31)
+            for v in (2**31 - 1 - (b == 1), -(2**31) + 1, 2**30, -(2**30), -1, 0)]
+    lines = [f"{{{x}, {m}, {s}, {exact.rescale(x, m, s)}}}," for x, m, s in rows]
+    lines += [f"{{{x}, 0, {b}, {exact.away(Fraction(x, 2**b))}}}," for x, _, b in (*shifts, *wide)]
+    return f"""\
+#include <stdio.h>
+#include "aot_model/scalar.h"
+static const int32_t rows[][4] = {{
+{chr(10).join(lines)}
+}};
+int main(void)
+{{
+    int wrong = 0;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {{
+        const int32_t *r = rows[i];
+        const int32_t y = r[1] != 0 ? aot_model_requantise_small(r[0], r[1], r[2])
+                                    : aot_model_rounding_shift_small(r[0], r[2]);
+        wrong += y != r[3];
+    }}
+    wrong += aot_model_requantise_small(1000, 1518500250, -3) != {exact.rescale(1000, 1518500250, -3)};
+    printf("%d of %u\\n", wrong, (unsigned)(sizeof rows / sizeof rows[0]));
+    return 0;
+}}
+"""
+
+
+FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{include_dir()}"]
+
+
+def test_equal_to_their_definition(tmp_path: Path) -> None:
+    rows = cases()
+    (tmp_path / "main.c").write_text(program(rows))
+    sanitisers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    subprocess.run(["gcc", *FLAGS, *sanitisers, "main.c", "-o", "a"], cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout
+    assert said.startswith("0 of ") and int(said.split()[-1]) > len(rows)
+
+
+@pytest.mark.skipif(not available(), reason="arm-none-eabi-gcc or qemu-system-arm is not installed")
+def test_equal_on_a_core_with_the_instruction(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(program(cases()))
+    assert build_and_run(BOARDS["m4"], ["main.c"], tmp_path, FLAGS).startswith("0 of ")
+    listing = subprocess.run(["arm-none-eabi-gcc", *BOARDS["m4"].flags, *FLAGS, "-S", "main.c", "-o", "-"],
+                             cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert "smmulr" in listing and shutil.which("arm-none-eabi-gcc")
+
+
+def _text(x: Expr) -> str:
+    writer = CWriter(lambda cell, text: text)
+    return " ".join([*writer.lines, *writer.compute(x)])
+
+
+@pytest.mark.parametrize(
+    ("most", "shift", "small"),
+    [(2**30 - 1, 0, True), (2**30, 0, False), (2**30 - 1, -7, True), (2**25 - 1, 5, True), (2**25, 5, False)])
+def test_taken_where_the_operand_is_small(most: int, shift: int, small: bool) -> None:
+    def made(low: int | None, high: int | None) -> str:
+        return _text(call("requantise", leaf("acc", DType.INT32, low, high), const(2**30 + 5), const(shift)))
+
+    assert ("requantise_small" in made(-most, most)) is small
+    assert ("requantise_small" in made(-most, 0)) is small and ("requantise_small" in made(0, most)) is small
+    assert "requantise_small" not in made(None, most) and "requantise_small" not in made(-most, None)
+
+
+def test_a_multiplier_that_is_not_known_is_not_small() -> None:
+    x, m = leaf("acc", DType.INT32, -5, 5), leaf("m", DType.INT32)
+    assert "small" not in _text(call("requantise", x, m, const(0)))
+
+
+def test_rounding_shifts() -> None:
+    def made(low: int, bits: int) -> str:
+        return _text(call("rounding_shift", leaf("acc", DType.INT32, low, 2**31 - 1), const(bits)))
+
+    assert "shift_small" in made(-(2**31) + 1, 12) and "shift_small" not in made(-(2**31), 12)
+    assert "shift_small" not in made(0, 1)
+
+
+@pytest.mark.parametrize("shift", [-9, 0, 2])
+@pytest.mark.parametrize("multiplier", [2**30, 2**31 - 1, 7])
+def test_bounds_of_a_requantisation_are_those_of_its_values(shift: int, multiplier: int) -> None:
+    low, high = -300, 77
+    x = call("requantise", leaf("acc", DType.INT32, low, high), const(multiplier), const(shift))
+    values = [exact.rescale(v, multiplier, shift) for v in range(low, high + 1)]
+    assert bounds(x) == (min(values), max(values))
+
+
+def test_bounds_of_sums() -> None:
+    from aot_model.ir.expr import Var, fresh, reduce
+
+    k = fresh("k", 10)
+    assert isinstance(k, Var)
+
+    def summed(low: int, high: int) -> tuple[int | None, int | None]:
+        return bounds(reduce("add", (k,), leaf("v", DType.INT32, low, high)))
+
+    assert summed(-3, 5) == (-30, 50) and summed(2, 5) == (0, 50)  # the sums on the way count too
+    assert summed(0, 2**31 - 1) == (None, None)
