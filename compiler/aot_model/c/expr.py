@@ -8,7 +8,9 @@ when its guard does not hold.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from aot_model.c.literal import literal
 from aot_model.ir.admissible import Range, observed, want
@@ -138,12 +140,7 @@ class CWriter:
         d = _compute_label(dtype)
         self.headers.add(op.header or "aot_model/scalar.h" if "aot_model_" in
                          template else "math.h" if dtype.is_float else "stdint.h")
-        # The operand of a sign must not begin with one: "--x" is a decrement.
-        place = _ATOM if template.startswith(
-            "-") else 0 if template.count("(") and not template.startswith("!") else _UNARY
-        args = [self.text(a, place) for a in x.args]
-        if "/" in template or "*" in template:
-            args = [self.text(a, _UNARY) for a in x.args]
+        args = [self.text(a, _place(template, k)) for k, a in enumerate(x.args)]
         names = {
             "t": x.dtype.c_type, "u": f"uint{x.dtype.bits}_t", "d": d,
             "f": "" if dtype is DType.FLOAT64 else "f"
@@ -164,16 +161,23 @@ class CWriter:
             u = f"uint{max(dtype.bits, 32)}_t"
             left, right = self.text(a, _UNARY), self.text(b, _UNARY)
             return f"({dtype.c_type})(({u}){left} {infix} ({u}){right})", _UNARY
-        if infix == "<" and isinstance(a, Const):
-            return f"{self.text(b, level)} > {self.text(a, level + 1)}", level
+        if level in (_COMPARE, _EQUAL):
+            # Compilers warn of comparisons of comparisons without parentheses.
+            left, right = self.text(a, _COMPARE + 1), self.text(b, _COMPARE + 1)
+            turned = infix == "<" and isinstance(a, Const)
+            return f"{right} > {left}" if turned else f"{left} {infix} {right}", level
         if level in (_SHIFT, _AND, _AND - 1, _AND - 2):
             # Compilers warn of arithmetic beside these without parentheses.
             text = f"{self.text(a, _UNARY)} {infix} {self.text(b, _UNARY)}"
             return (f"({dtype.c_type})({text})", _UNARY) if dtype.is_integer and dtype.bits < 32 else (text,
                                                                                                        level)
+        if infix == "||":
+            # Compilers warn of && beside || without parentheses.
+            left = self.text(a, _LOGIC + 1 if isinstance(a, Call) and a.op == "and" else level)
+            return f"{left} || {self.text(b, _LOGIC + 1)}", level
         # C adds and multiplies from the left: the right operand needs parentheses at its own level.
         text = f"{self.text(a, level)} {infix} {self.text(b, level + 1)}"
-        if dtype.is_integer and dtype.bits < 32 and infix not in ("<", "<=", "==", "!="):
+        if dtype.is_integer and dtype.bits < 32:
             return f"({dtype.c_type})({text})", _UNARY
         return text, level
 
@@ -244,7 +248,7 @@ class CWriter:
         if target is DType.BOOL and source.is_float:
             return f"!{self._equal_floats(self.text(a), literal(0, source), source)}", _UNARY
         if target is DType.BOOL:
-            return f"{self.text(a, _EQUAL + 1)} != {literal(0, source)}", _EQUAL
+            return f"{self.text(a, _COMPARE + 1)} != {literal(0, source)}", _EQUAL
         if source.is_float and target.is_integer:
             self.headers.add("aot_model/scalar.h")
             return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
@@ -284,6 +288,16 @@ _SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
     "cast_up": CWriter._cast_up,
     "bitcast": CWriter._bitcast,
 }
+
+
+@cache
+def _place(template: str, operand: int) -> int:
+    """What the text of an operand must bind as strongly as, where it is put into that of an operation."""
+    if template.startswith("-"):
+        return _ATOM  # It must not begin with a sign itself: "--x" is a decrement.
+    slot = rf"\{{{operand}\}}"
+    beside = re.search(rf"(?<!\()(?<!, ){slot}|{slot}(?![,)])", template)
+    return _UNARY if beside else 0
 
 
 def _want_operand(x: Expr, domain: Range) -> None:

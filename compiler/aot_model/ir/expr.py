@@ -180,8 +180,15 @@ def reduce(op: str, over: tuple[Expr, ...], body: Expr) -> Expr:
     return _intern(Reduce, body.dtype, op, variables, body) if variables else body
 
 
+_OF_ITSELF = {"lt": False, "le": True, "eq": True}
+
+
 def call(op: str, *args: Expr, dtype: DType | None = None) -> Expr:
-    """A data operation, without simplification. The type defaults to that of the first argument."""
+    """A data operation. The type defaults to that of the first argument. Nothing is simplified but what C
+    compilers warn of: numbers (no NaN) compared with themselves.
+    """
+    if op in _OF_ITSELF and args[0] is args[1] and not args[0].dtype.is_float:
+        return const(_OF_ITSELF[op], DType.BOOL)
     return _intern(Call, dtype or args[0].dtype, op, args)
 
 

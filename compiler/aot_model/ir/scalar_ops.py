@@ -161,7 +161,6 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "pow": ScalarOp(lambda a, b: np.power(a, b),
                     c_float="pow{f}({0}, {1})",
                     c_int="aot_model_ipow_{d}({0}, {1})"),
-    "fma": ScalarOp(lambda a, b, c: a * b + c, c_float="{0} * {1} + {2}"),
     # libm
     **{
         name: _libm(name, fn) for name, fn in [

@@ -117,6 +117,11 @@ class KernelCode:
     slack_step: int = 1
     """... and the difference must be a multiple of this many bytes (one channel at a time: the pixel's size).
     """
+    residual: int | None = None
+    """The same for an element of another tensor that is read where the one of `y` is stored, if it may lie
+    elsewhere than in the very place of `y`: groups of elements are stored, not each one in the order of
+    memory.
+    """
     note: str = ""
     """What the schedule is, for the comment above the function: blocking, loads per MAC."""
     wish: int | None = None

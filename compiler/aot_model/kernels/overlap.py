@@ -90,6 +90,11 @@ def by_pixels(s: ConvShape,
     return slack(reads, ends, reread=reread, size=size)
 
 
+def residual(pixels: int, s: ConvShape, size: int = 1) -> int:
+    """The same for a tensor that is read where the result is stored: any order within a group of pixels."""
+    return -min(pixels, s.batch * s.out_h * s.out_w) * s.out_c * size
+
+
 def by_rows(batch: int, in_h: int, row: int, out_h: int, out_row: int, rows: int, unread: list[int]) -> int:
     """Slack of a kernel that buffers rows of the input and writes `rows` rows of outputs at a time.
 

@@ -162,10 +162,10 @@ class Site:
         if code.slack is not None:
             overlaps = (Overlap(0,
                                 len(params) - 1, code.slack,
-                                code.slack_step), *self._tail_overlaps(tail, len(values),
-                                                                       len(params) - 1))
+                                code.slack_step), *self._tail_overlaps(tail, values, len(params) - 1,
+                                                                       code.residual))
         elif tail is not None:
-            overlaps = tuple(self._tail_overlaps(tail, len(values), len(params) - 1))
+            overlaps = tuple(self._tail_overlaps(tail, values, len(params) - 1))
         call = Call(function, tuple(arguments), overlaps, self.node.name, self.node.kind, macs, shapes)
         self.lowering.add(call)
         if wish is not None:
@@ -229,8 +229,16 @@ class Site:
                       align=min(buffer.align, begin & -begin),
                       view_of=(buffer, begin))
 
-    def _tail_overlaps(self, tail: FusedTail | None, first: int, out: int) -> list[Overlap]:
-        """A residual that is read just where the result is stored may be overwritten by it."""
+    def _tail_overlaps(self,
+                       tail: FusedTail | None,
+                       inputs: tuple[Value, ...],
+                       out: int,
+                       residual: int | None = None) -> list[Overlap]:
+        """A residual that is read just where the result is stored may be overwritten by it, in place only:
+        kernels store blocks of rows and channels, not elements in the order of memory. Where it is the input
+        as well, which the result cannot take the place of, the result may begin as far before it as a block
+        is large.
+        """
         if tail is None:
             return []
         result = []
@@ -238,5 +246,7 @@ class Site:
             same = (value.type.elements == self.result.type.elements
                     and value.dtype.size == self.result.dtype.size)
             if same and tail.reads_in_place(value):
-                result.append(Overlap(first + k, out, 0))
+                exact = residual is None or value not in inputs
+                result.append(Overlap(len(inputs) + k, out, 0 if exact else residual or 0,
+                                      max(value.type.nbytes, 2) if exact else 1))
         return result

@@ -275,7 +275,9 @@ class _Cumulative(Operator):
                 update = update_text(self.reduction, x.dtype, "total", "v")
                 for line in ["y[at] = total;", update] if self.exclusive else [update, "y[at] = total;"]:
                     text.line(line)
-        overlaps = () if x.is_const else (Overlap(0, 1, 0),)
+        # Only in place where elements are not passed in the order of memory.
+        step = 1 if inner == 1 and not self.reverse else max(x.type.nbytes, 2)
+        overlaps = () if x.is_const else (Overlap(0, 1, 0, step),)
         site.call(self.name.lower(),
                   block(text), [Argument("x", x), written("y", site.node.outputs[0])],
                   overlaps=overlaps)

@@ -140,15 +140,18 @@ class DirectConvolution:
     # ---- order
 
     def slack(self, block: Block, begins: Callable[[int], np.ndarray] | None = None,
-              reread: bool = True) -> int | None:
-        """See overlap.py; the result is dense channels last. begins: the first pixels of the blocks of a
-        rectangle of so many. reread: each block of channels reads its pixels again."""
+              reread: bool = True) -> tuple[int | None, int | None]:
+        """See overlap.py: of the input, and of a residual; the result is dense channels last.
+
+        begins: the first pixels of the blocks of a rectangle of so many. reread: each block of channels reads
+        its pixels again.
+        """
         s = self.shape
         n_stride, h, w, _ = s.strides
         if s.batch * s.out_h * s.out_w > MANY_OUTPUTS:
-            return None
+            return None, None
         size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
-        reads, ends = [], []
+        reads, begun, ends = [], [], []
         for n in range(s.batch):
             for r, c in self.rectangles():
                 y, x = np.divmod(np.arange(r.count * c.count), c.count)
@@ -161,12 +164,12 @@ class DirectConvolution:
                 at = np.arange(0, len(y), block.pixels) if begins is None else begins(len(y))
                 reads.append(np.minimum.reduceat(read, at))
                 ends.append(np.maximum.reduceat(end, at))
+                begun.append(np.minimum.reduceat(end - s.out_c, at))
         channel_blocks = s.groups * sum(count for _, count, _ in self.vectors(block))
-        return slack(np.concatenate(reads),
-                     np.concatenate(ends),
-                     reread=reread and channel_blocks > 1,
-                     size=size,
-                     element=4)
+        every = np.concatenate(ends)
+        reread = reread and channel_blocks > 1
+        return (slack(np.concatenate(reads), every, reread=reread, size=size, element=4),
+                slack(np.concatenate(begun), every, reread=True, size=int(every.max()), element=4))
 
     # ---- code
 
@@ -185,6 +188,7 @@ class DirectConvolution:
             walk.emit(text, partial(self._all_channels, text, block))
         body = str(text)
         order = "; channels outside" if channels_outside else ""
+        over, residual = (None, None) if channels_outside else self.slack(block)
         return KernelCode(
             body=body,
             constants=(Packed("weights",
@@ -194,7 +198,8 @@ class DirectConvolution:
                               "block"),),
             includes=self.dialect.includes,
             helpers=self.dialect.helpers(body),
-            slack=None if channels_outside else self.slack(block),
+            slack=over,
+            residual=residual,
             note=f"{counted(block.pixels, 'pixel')} x "
                  f"{counted(block.vectors * self.dialect.lanes, 'channel')} in registers{order}",
         )

@@ -172,6 +172,7 @@ class TiledConvolution(DirectConvolution):
         functions = [self.sums(n, v) for n in tiling.sizes for v in widths]
         helpers = self.dialect.helpers(body + "f32_product(")
         packed = Block(tiling.pixels, tiling.channels)
+        over, residual = self.slack(packed, tiling.begins, reread=not self.staged)
         few = f", of the last {counted(tiling.few, 'pixel')}" if tiling.few else ""
         return KernelCode(
             body=body,
@@ -179,7 +180,8 @@ class TiledConvolution(DirectConvolution):
                               layout="for each block of channels: bias; for each tap those of the block"),),
             helpers=(*helpers, *dict.fromkeys(f.text() for f in functions)),
             scratch=(Scratch("staged", 4 * tiling.pixels * self.staged, 4, "float"),) if self.staged else (),
-            slack=self.slack(packed, tiling.begins, reread=not self.staged),
+            slack=over,
+            residual=residual,
             note=f"{counted(tiling.pixels, 'pixel')} x {counted(tiling.channels, 'channel')} in registers"
                  f"{few}")
 

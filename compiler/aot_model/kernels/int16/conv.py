@@ -16,7 +16,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
-from aot_model.kernels.overlap import by_pixels
+from aot_model.kernels.overlap import by_pixels, residual
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         frozenset({HEADER}),
         tuple(helpers),
         slack,
+        residual=residual(pixels, s, result[1]),
         note=f"{pixels} pixels x {columns} channels, pairs of int16",
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ from aot_model.kernels.int8.finish import (
 from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan, room_for_bias
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.overlap import by_pixels
+from aot_model.kernels.overlap import by_pixels, residual
 
 
 def _largest_divisor(value: int, limit: int) -> int:
@@ -238,6 +238,7 @@ def conv(
         includes=frozenset({HEADER}),
         helpers=tuple(helpers),
         slack=by_pixels(s, pixels, reread=direct, through_images=True),
+        residual=residual(pixels, s),
         note=f"{counted(pixels, 'pixel')} x {counted(channels, 'channel')}; requantisation: {rq.form}",
     )
 

@@ -35,7 +35,7 @@ from aot_model.kernels.int8.patch_dsp import (
 from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, products
 from aot_model.kernels.int8.requantise import fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.overlap import by_pixels
+from aot_model.kernels.overlap import by_pixels, residual
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -101,6 +101,7 @@ def conv(
         helpers=tuple(helpers),
         slack=by_pixels(shape, PIXELS, through_images=flat),
         wish=None if made.unit is None else taken + made.unit,
+        residual=residual(PIXELS, shape),
         note=
         (f"four pixels x channel pairs, {patch.length} taps; {'one' if stream.joined else 'two'} SXTB16 per "
          "4 weights, "

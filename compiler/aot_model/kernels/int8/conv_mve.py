@@ -14,7 +14,7 @@ import numpy as np
 
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from ..overlap import by_pixels
+from ..overlap import by_pixels, residual
 from .dot_mve import LAYOUT, dot, pack
 from .patch_mve import patch_copier
 from .requantise_mve import HEADER, fold_zero_point, requantiser, supports
@@ -83,6 +83,7 @@ def conv(
         includes=INCLUDES,
         helpers=(*patch.helpers, kernel.text, *tail_helpers(tail)),
         slack=by_pixels(shape, 2),
+        residual=residual(2, shape),
         note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
     )
 
