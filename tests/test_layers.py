@@ -1,5 +1,5 @@
 """The floors of the compiler: each imports from floors below and from itself, and no files import each other
-in a circle.
+in a circle. No file is longer than 400 lines; docs/developing/README.md says the same floors.
 
 Imports for type checkers alone count, and imports inside of functions: what a reader must know is what is
 imported.
@@ -8,11 +8,13 @@ imported.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "compiler" / "aot_model"
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "compiler" / "aot_model"
 
 FLOORS = (
     ("errors", "installation", "arithmetic", "memory", "text"),
@@ -76,3 +78,16 @@ def test_no_circles() -> None:
                            for name, path in known.items()}).prepare()
     except CycleError as error:
         raise AssertionError(" → ".join(reversed(error.args[1]))) from None
+
+
+def test_the_guide_has_the_same_floors() -> None:
+    guide = (ROOT / "docs/developing/README.md").read_text()
+    rows = re.findall(r"^\| \d+ \| (.*) \|$", guide, re.MULTILINE)
+    assert [set(re.findall(r"`(\w+)`", row)) for row in rows] == [set(floor) for floor in FLOORS]
+
+
+def test_files_have_one_subject() -> None:
+    """Most that is longer has two."""
+    long = {str(p.relative_to(ROOT)): n
+            for p in PACKAGE.rglob("*.py") if (n := p.read_text().count("\n")) > 400}
+    assert not long

@@ -117,7 +117,8 @@ GENERATED: Parts = {
                                   lambda: call("aot_model_arena", keywords.ARENA, "<target>")),
     "cmake/AotModelTest.cmake": (r"(?ms)^# aot_model_test\(.*?^# \)\n",
                                  lambda: call("aot_model_test", keywords.TEST, "<target>")),
-    "compiler/aot_model/scons/aot_model.py": (r"(?s)(?<=have these\narguments:\n\n).*?(?=\n\n)", arguments),
+    "compiler/aot_model/scons/aot_model/__init__.py": (r"(?s)(?<=have these\narguments:\n\n).*?(?=\n\n)",
+                                                       arguments),
     "docs/build-systems.md": (r"(?ms)(?<=^## Keywords\n\n).*?(?=^## )", lambda: tables() + "\n"),
 }
 
@@ -139,7 +140,7 @@ def test_rules_have_the_keywords_of_the_table(kind: str) -> None:
     """Parameters in the text of the rules; the compiler's options come by **kwargs, from the table itself."""
     rows = [k for k in RULES[kind] if kind != "library" or k not in OPTIONS]
     bazel = "".join(path.read_text() for path in (ROOT / "bazel").glob("*.bzl"))
-    scons = (ROOT / "compiler/aot_model/scons/aot_model.py").read_text()
+    scons = "".join(path.read_text() for path in (ROOT / "compiler/aot_model/scons/aot_model").glob("*.py"))
     cmake = "".join(path.read_text() for path in (ROOT / "cmake").glob("*.cmake"))
 
     found = re.search(rf"def aot_model_{kind}\((.*?)\*\*", bazel, re.DOTALL)
@@ -147,7 +148,7 @@ def test_rules_have_the_keywords_of_the_table(kind: str) -> None:
                                     found[1])) - OF_EVERY_RULE == {k.spelling("bazel")
                                                                    for k in rows} - {"", "tags"}
 
-    parts = re.findall(rf"def (?:_aot_model_{kind}{'|_sources' if kind == 'library' else ''})\((.*?)\*\*",
+    parts = re.findall(rf"def (?:aot_model_{kind}{'|_sources' if kind == 'library' else ''})\((.*?)\*\*",
                        scons, re.DOTALL)
     names = {name for part in parts for name in re.findall(r"(\w+): ", part)}
     assert names - {"env", "name", "call"} == {k.spelling("scons") for k in rows} - {""}

@@ -1,1 +1,1 @@
-"""The SCons tool. Nothing here is imported by the compiler: SCons loads aot_model.py by its path."""
+"""The SCons tool. Nothing here is imported by the compiler: SCons loads the package aot_model by its path."""

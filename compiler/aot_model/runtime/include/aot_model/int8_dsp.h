@@ -100,13 +100,7 @@ AOT_MODEL_INLINE int32_t dsp_quad_at(const int8_t *at)
 /* dsp_smlad of the pair at `at`, any even address. */
 AOT_MODEL_INLINE int32_t dsp_smlad_at(const int16_t *at, int32_t weights, int32_t sum)
 {
-#if AOT_MODEL_DSP
-    int32_t pair;
-    memcpy(&pair, at, sizeof pair);
-    return dsp_smlad(pair, weights, sum);
-#else
-    return dsp_smlad(dsp_pair(at[0], at[1]), weights, sum);
-#endif
+    return dsp_smlad(dsp_pair_at(at), weights, sum);
 }
 
 /* Adds bytes 0 and 2 of b to the 16-bit lanes of a. */
