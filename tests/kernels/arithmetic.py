@@ -20,23 +20,21 @@ def requantise(acc: np.ndarray, quant: QuantSpec) -> np.ndarray:
     for row in range(flat.shape[0]):
         for c in range(channels):
             wrapped = (int(flat[row, c]) + 2**31) % 2**32 - 2**31
-            q = rescale(wrapped, multiplier[c], shift[c], quant.variant)
+            q = rescale(wrapped, multiplier[c], shift[c], quant.rounding)
             result[row, c] = min(max(q + quant.out_zero_point, quant.act_min), quant.act_max)
     return out
 
 
-def rescale(acc: int, m: int, s: int, variant: int) -> int:
-    if variant == 3:
+def rescale(acc: int, m: int, s: int, rounding: str | None) -> int:
+    if rounding == "single":
         return (acc * m + (1 << (30 - s))) >> (31 - s)
-    if variant == 4:
+    if rounding == "even":
         return round(Fraction(acc * m, 1 << (31 - s)))
     value = ((acc << max(s, 0)) + (1 << 31)) % (1 << 32) - (1 << 31)
     high = (value * m + (1 << 30)) >> 31
     right = max(-s, 0)
     if right == 0:
         return high
-    if variant == 2:
-        return (high + (1 << (right - 1))) >> right
     half, whole = 1 << (right - 1), 1 << right
     return (high + half) // whole if high >= 0 else -((-high + half) // whole)
 

@@ -12,18 +12,16 @@ from aot_model.kernels.int8.spec import QuantSpec
 def requantise(acc: np.ndarray, spec: QuantSpec) -> np.ndarray:
     """acc: int64 [..., channels].
 
-    Variant 1: rounding doubling high multiply, rounding shift with ties away from 0; 2: ties up; 3: one
-    rounding. Accumulators and the left shift are int32 and wrap.
+    double: rounding doubling high multiply, rounding shift with ties away from 0; single: one rounding.
+    Accumulators and the left shift are int32 and wrap.
     """
     m, s = np.asarray(spec.multiplier, np.int64), np.asarray(spec.shift, np.int64)
     shifted = (acc.astype(np.int32).astype(np.int64) << np.maximum(s, 0)).astype(np.int32).astype(np.int64)
     h = (shifted * m + (1 << 30)) >> 31
     right = np.maximum(-s, 0)
     mask = (np.int64(1) << right) - 1
-    if spec.variant == 1:
+    if spec.rounding == "double":
         v = (h >> right) + ((h & mask) > (mask >> 1) + (h < 0))
-    elif spec.variant == 2:
-        v = (h + ((mask + 1) >> 1)) >> right
     else:
         v = (shifted * m + (np.int64(1) << (30 + right))) >> (31 + right)
     return np.clip(v + spec.out_zero_point, spec.act_min, spec.act_max).astype(np.int8)

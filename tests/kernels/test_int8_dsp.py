@@ -76,11 +76,11 @@ def quantisation(rng: np.random.Generator, channels: int, taps: int, kind: str) 
     if rng.random() < 0.3:
         act = (max(act[0], min(zero, act[1])), act[1])
     x_zero = int(rng.choice([-128, -1, 0, 3, 127])) if x_dtype == "int8" else int(rng.choice([0, 128, 255]))
-    variant = 4 if kind == "dyadic" else int(rng.choice([2, 3, 4
-                                                         ])) if kind == "signed" and rng.random() < 0.3 else 1
+    rounding = "even" if kind == "dyadic" else str(rng.choice(
+        ["single", "even"])) if kind == "signed" and rng.random() < 0.3 else "double"
     return QuantSpec(x_zero,
                      m.clip(0, 2**31 - 1).astype(np.int32), s.astype(np.int32), zero, *act, x_dtype,
-                     str(out_dtype), variant)
+                     str(out_dtype), rounding)  # type: ignore[arg-type]
 
 
 KINDS = ("relu", "signed", "tensor", "spread", "extreme", "unsigned", "dyadic")
@@ -292,7 +292,7 @@ def test_forms_equal_the_rule_over_the_whole_range(kind: str) -> None:
                                 np.arange(-3000, 3000), [lo[c], hi[c]]]))
             acc = acc[(acc >= lo[c]) & (acc <= hi[c])]
             want = np.clip(
-                requantise.rescale(acc, m[c], s[c], quant.variant) + quant.out_zero_point, quant.act_min,
+                requantise.rescale(acc, m[c], s[c], quant.rounding) + quant.out_zero_point, quant.act_min,
                 quant.act_max)
             shift = int(rq.shift[c])
             if rq.form == "affine":

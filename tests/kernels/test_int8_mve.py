@@ -119,11 +119,11 @@ class Draw:
             bias = r.integers(-(1 << 13), 1 << 13, channels).astype(np.int32)
             if r.random() < 0.2:
                 bias[int(r.integers(channels))] = int(r.choice([-1, 1])) * ((1 << 31) - 1)
-        variant = int(r.choice([1, 1, 1, 2, 3]))
-        if variant == 3:  # all channels shift right, or none
+        rounding = str(r.choice(["double", "double", "double", "single"]))
+        if rounding == "single":  # all channels shift right, or none
             shift = np.minimum(shift, -1) if r.random() < 0.8 else np.maximum(shift, 0)
         arrays = multiplier.astype(np.int32), shift.astype(np.int32)
-        return QuantSpec(x_zero, *arrays, zero, low, high, variant=variant), bias
+        return QuantSpec(x_zero, *arrays, zero, low, high, rounding=rounding), bias
 
 
 def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail | None, np.ndarray]:
@@ -320,7 +320,7 @@ def _conv1x1(spec: QuantSpec, **changes: int) -> KernelCode:
 
 
 @pytest.mark.parametrize("change",
-                         [{"variant": 4}, {"x_dtype": "uint8"}, {"out_dtype": "int16"},
+                         [{"rounding": "even"}, {"x_dtype": "uint8"}, {"out_dtype": "int16"},
                           {"weight_zero_point": 3}, {"out_zero_point": 200}, {"act_min": 5, "act_max": 4}],
                          )
 def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
@@ -330,7 +330,7 @@ def test_refuses_what_it_does_not_compute(change: dict[str, object]) -> None:
 
 
 def test_single_rounding_shifts_all_channels_right_or_none() -> None:
-    spec = QuantSpec(0, np.array([1 << 30] * 4), np.array([-5, 0, -1, -2]), 0, -128, 127, variant=3)
+    spec = QuantSpec(0, np.array([1 << 30] * 4), np.array([-5, 0, -1, -2]), 0, -128, 127, rounding="single")
     with pytest.raises(ValueError):
         _conv1x1(spec)
     _conv1x1(replace(spec, shift=np.array([-5, -4, -1, -2])))

@@ -39,7 +39,7 @@ def integer(match: Match, head: str) -> Integer | str:
         return part
     if (part.quant.x_dtype, part.quant.out_dtype) != ("int8", "int8"):
         return f"from {part.quant.x_dtype} to {part.quant.out_dtype}; the library computes int8"
-    if part.quant.variant != 1:
+    if part.quant.rounding != "double":
         return "rounded once; the library rounds twice"
     w = match.node(head).input(1)
     if w is not None and w.dtype in NIBBLES:

@@ -57,7 +57,7 @@ def _rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
         part = integer_part(node, chain)
         if isinstance(part, str):
             return part
-        known = part.quant.variant or family.accumulators
+        known = part.quant.rounding or family.accumulators
         return None if known else "the accumulators are not requantised next by constants for each channel"
 
     return reject
@@ -84,7 +84,7 @@ def _of_window(out: Value) -> Place:
 
 
 def _tail(site: Site, part: Integer, place: Place) -> FusedTail:
-    known = part.quant.variant != 0
+    known = part.quant.rounding is not None
     return site.tail(place, after=part.after, low=part.quant.act_min if known else None,
                      high=part.quant.act_max if known else None)
 
@@ -100,7 +100,7 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
     w = site.node.input(1)
     kind = w.dtype if w is not None and w.dtype in NIBBLES else None
     weights = weights if kind is None else weights.astype(kind.compute.numpy)
-    used = None if tail.is_identity and whole and part.quant.variant else tail
+    used = None if tail.is_identity and whole and part.quant.rounding else tail
     code = writer(shape, weights, part.bias, part.quant, used)
     if kind is not None:
         code = _with_nibbles(family, site, part, code, shape, weights, used)

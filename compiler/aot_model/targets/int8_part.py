@@ -10,21 +10,23 @@ from aot_model.ir.graph import Node
 from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec, Rounding
 from aot_model.kernels.tail import Chain
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.requantise import Requantise
 
 BYTES = (DType.INT8, DType.UINT8)
-_VARIANTS = {"double": 1, "single": 3, "even": 4}
+ROUNDINGS: dict[str, Rounding] = {"double": "double", "single": "single", "even": "even"}
+"""Those of Requantise that the kernels know."""
 
 
 @dataclass(frozen=True)
 class Integer:
     """The integer part of a chain: bias and requantisation; `after` nodes of the chain are the kernel's own.
 
-    quant.variant 0: no requantisation follows that the kernels know; the chain's tail takes the accumulators.
+    quant.rounding None: no requantisation follows that the kernels know; the chain's tail takes the
+    accumulators.
     """
 
     bias: np.ndarray | None
@@ -68,12 +70,12 @@ def _requantisation(step: Node, op: Convolution | ConvolutionTranspose | MatMul,
     if multiplier is None or shift is None or not _per_channel(multiplier, channels) or not _per_channel(
             shift, channels):
         return None
-    if rule.to not in BYTES or rule.rounding not in _VARIANTS or rule.x_zero_point:
+    if rule.to not in BYTES or rule.rounding not in ROUNDINGS or rule.x_zero_point:
         return None
     assert multiplier.data is not None and shift.data is not None
     return QuantSpec(op.x_zero_point, multiplier.data.reshape(-1).astype(np.int32),
                      shift.data.reshape(-1).astype(np.int32), rule.zero_point, rule.low, rule.high,
-                     dtype.label, rule.to.label, _VARIANTS[rule.rounding], op.w_zero_point)
+                     dtype.label, rule.to.label, ROUNDINGS[rule.rounding], op.w_zero_point)
 
 
 def _per_channel(value: Value, channels: int) -> bool:

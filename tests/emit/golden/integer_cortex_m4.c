@@ -280,7 +280,7 @@ AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k3_z3(const int8_t *x, int3
 }
 
 /* The rule for one accumulator; constants = {multiplier, shift}. */
-static int32_t requantise_v4_3_n128_127(int32_t acc, const int32_t *constants)
+static int32_t requantise_even_3_n128_127(int32_t acc, const int32_t *constants)
 {
     const int32_t q = aot_model_requantise_even(acc, constants[0], constants[1]);
     return q < -131 ? -128 : q > 124 ? 127 : q + 3;
@@ -527,7 +527,7 @@ static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights
         dot4x2_j_raw(columns, weights, results, results + 16, 32u, 14u, weights + 64);
         for (int32_t p = 0; p < 4; p++) {
             for (int32_t c = 0; c < 8; c++) {
-                const int32_t v = requantise_v4_3_n128_127(results[p * 8 + c], requantisation + 2 * c);
+                const int32_t v = requantise_even_3_n128_127(results[p * 8 + c], requantisation + 2 * c);
                 y[(pixel + p) * 8 + c] = (int8_t)v;
             }
         }
@@ -565,7 +565,7 @@ static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int3
         depthwise3x3_4x4_l8_s11_y4_1_raw(plane, results, weights + 4 * c);
         for (int32_t u = 0; u < 4; u++) {
             for (int32_t j = 0; j < 4; j++) {
-                const int32_t v = requantise_v4_3_n128_127(results[u * 4 + j], requantisation + 2 * c);
+                const int32_t v = requantise_even_3_n128_127(results[u * 4 + j], requantisation + 2 * c);
                 y[((0 * 4 + u) * 4 + j) * 8 + c] = (int8_t)v;
             }
         }
@@ -629,7 +629,7 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
         }
         for (int32_t u = 0; u < 1; u++) {
             for (int32_t j = 0; j < 1; j++) {
-                const int32_t v = requantise_v4_3_n128_127(results[u + j], requantisation + 2 * c);
+                const int32_t v = requantise_even_3_n128_127(results[u + j], requantisation + 2 * c);
                 y[((0 + u) + j) * 8 + c] = (int8_t)v;
             }
         }
@@ -645,7 +645,7 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int32_t *
     AOT_MODEL_BARRIER;
     rows4_ij_raw(x, weights, results, 2u, weights + 12);
     for (int32_t c = 0; c < 4; c++) {
-        const int32_t v = requantise_v4_3_n128_127(results[c], requantisation + 2 * c);
+        const int32_t v = requantise_even_3_n128_127(results[c], requantisation + 2 * c);
         y[c] = (int8_t)v;
     }
 }

@@ -82,7 +82,7 @@ static const int8_t integer_c_dense_weights[32] AOT_MODEL_ALIGNED(4);
 static const int32_t integer_c_dense_requantisation[12];
 
 /* The rule for one accumulator; constants = {multiplier, shift}. */
-static int32_t requantise_v4_3_n128_127(int32_t acc, const int32_t *constants)
+static int32_t requantise_even_3_n128_127(int32_t acc, const int32_t *constants)
 {
     const int32_t q = aot_model_requantise_even(acc, constants[0], constants[1]);
     return q < -131 ? -128 : q > 124 ? 127 : q + 3;
@@ -187,22 +187,22 @@ static void integer_01_conv_3x3(const int8_t *x, const int8_t *restrict weights,
             }
             {
                 int32_t v = (int32_t)sum00;
-                v = requantise_v4_3_n128_127(v, table + 1);
+                v = requantise_even_3_n128_127(v, table + 1);
                 y[(pixel) * 8 + c] = (int8_t)v;
             }
             {
                 int32_t v = (int32_t)sum01;
-                v = requantise_v4_3_n128_127(v, table + 4);
+                v = requantise_even_3_n128_127(v, table + 4);
                 y[(pixel) * 8 + c + 1] = (int8_t)v;
             }
             {
                 int32_t v = (int32_t)sum10;
-                v = requantise_v4_3_n128_127(v, table + 1);
+                v = requantise_even_3_n128_127(v, table + 1);
                 y[(pixel + 1) * 8 + c] = (int8_t)v;
             }
             {
                 int32_t v = (int32_t)sum11;
-                v = requantise_v4_3_n128_127(v, table + 4);
+                v = requantise_even_3_n128_127(v, table + 4);
                 y[(pixel + 1) * 8 + c + 1] = (int8_t)v;
             }
             table += 6;
@@ -257,7 +257,7 @@ static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32
                 sum += (from[16] * w6);
                 sum += (from[17] * w7);
                 sum += (from[18] * w8);
-                const int32_t v = requantise_v4_3_n128_127((int32_t)sum, constants + 1);
+                const int32_t v = requantise_even_3_n128_127((int32_t)sum, constants + 1);
                 *to = (int8_t)v;
             }
         }
@@ -325,7 +325,7 @@ static void integer_03_depthwise_4x4(const int8_t *restrict weights, const int32
                 sum += (from[19] * w13);
                 sum += (from[20] * w14);
                 sum += (from[21] * w15);
-                const int32_t v = requantise_v4_3_n128_127((int32_t)sum, constants + 1);
+                const int32_t v = requantise_even_3_n128_127((int32_t)sum, constants + 1);
                 *to = (int8_t)v;
             }
         }
@@ -409,12 +409,12 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *r
             }
             {
                 int32_t v = (int32_t)sum00;
-                v = requantise_v4_3_n128_127(v, table + 1);
+                v = requantise_even_3_n128_127(v, table + 1);
                 y[(pixel) * 4 + c] = (int8_t)v;
             }
             {
                 int32_t v = (int32_t)sum01;
-                v = requantise_v4_3_n128_127(v, table + 4);
+                v = requantise_even_3_n128_127(v, table + 4);
                 y[(pixel) * 4 + c + 1] = (int8_t)v;
             }
             table += 6;

@@ -107,25 +107,25 @@ AOT_MODEL_FUNCTION void avx2_tile_int8(int16_t *to, const int8_t *x, int32_t fir
 }
 
 /* The rule for one accumulator; constants = {multiplier, shift}. */
-static int32_t requantise_v4_3_n128_127(int32_t acc, const int32_t *constants)
+static int32_t requantise_even_3_n128_127(int32_t acc, const int32_t *constants)
 {
     const int32_t q = aot_model_requantise_even(acc, constants[0], constants[1]);
     return q < -131 ? -128 : q > 124 ? 127 : q + 3;
 }
 
 /* 8 channels: requantisation, clamp to [-128, 127], store of the first `count`. */
-AOT_MODEL_INLINE void avx2_raw_8_int8_v4_3_n128_127(avx2_acc a, const int32_t *table, int8_t *y,
+AOT_MODEL_INLINE void avx2_raw_8_int8_even_3_n128_127(avx2_acc a, const int32_t *table, int8_t *y,
     int32_t count)
 {
     int32_t sums[8];
     avx2_save(sums, a);
     for (int32_t i = 0; i < count; i++) {
-        y[i] = (int8_t)requantise_v4_3_n128_127(sums[i], table + 8 + 2 * i);
+        y[i] = (int8_t)requantise_even_3_n128_127(sums[i], table + 8 + 2 * i);
     }
 }
 
 /* 4 pixels x 8 channels: rows x runs x steps of 2 inputs. */
-AOT_MODEL_INLINE void avx2_conv_4x8_int8_raw_8_int8_v4_3_n128_127(const int16_t *x, int32_t pixel,
+AOT_MODEL_INLINE void avx2_conv_4x8_int8_raw_8_int8_even_3_n128_127(const int16_t *x, int32_t pixel,
     int32_t rows, int32_t row, int32_t runs, int32_t run,
     int32_t steps, const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
 {
@@ -146,25 +146,25 @@ AOT_MODEL_INLINE void avx2_conv_4x8_int8_raw_8_int8_v4_3_n128_127(const int16_t 
             }
         }
     }
-    avx2_raw_8_int8_v4_3_n128_127(a0, table, y, count);
-    avx2_raw_8_int8_v4_3_n128_127(a1, table, y + next, count);
-    avx2_raw_8_int8_v4_3_n128_127(a2, table, y + 2 * next, count);
-    avx2_raw_8_int8_v4_3_n128_127(a3, table, y + 3 * next, count);
+    avx2_raw_8_int8_even_3_n128_127(a0, table, y, count);
+    avx2_raw_8_int8_even_3_n128_127(a1, table, y + next, count);
+    avx2_raw_8_int8_even_3_n128_127(a2, table, y + 2 * next, count);
+    avx2_raw_8_int8_even_3_n128_127(a3, table, y + 3 * next, count);
 }
 
 /* 16 channels: requantisation, clamp to [-128, 127], store of the first `count`. */
-AOT_MODEL_INLINE void avx2_raw_16_int8_v4_3_n128_127(avx2_acc a, avx2_acc b, const int32_t *table, int8_t *y,
-    int32_t count)
+AOT_MODEL_INLINE void avx2_raw_16_int8_even_3_n128_127(avx2_acc a, avx2_acc b, const int32_t *table,
+    int8_t *y, int32_t count)
 {
     int32_t sums[16];
     avx2_sums16(sums, a, b);
     for (int32_t i = 0; i < count; i++) {
-        y[i] = (int8_t)requantise_v4_3_n128_127(sums[i], table + 16 + 2 * i);
+        y[i] = (int8_t)requantise_even_3_n128_127(sums[i], table + 16 + 2 * i);
     }
 }
 
 /* 2 pixels x 16 channels, taps in pairs at x + offsets. */
-AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_v4_3_n128_127(const int16_t *x, int32_t pixel,
+AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_even_3_n128_127(const int16_t *x, int32_t pixel,
     const int32_t *offsets, int32_t pairs,
     const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
 {
@@ -180,12 +180,12 @@ AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_v4_3_n128_127(const int1
         a1 = avx2_dot(a1, u, avx2_low_channels(s1, t1));
         b1 = avx2_dot(b1, v, avx2_high_channels(s1, t1));
     }
-    avx2_raw_16_int8_v4_3_n128_127(a0, b0, table, y, count);
-    avx2_raw_16_int8_v4_3_n128_127(a1, b1, table, y + next, count);
+    avx2_raw_16_int8_even_3_n128_127(a0, b0, table, y, count);
+    avx2_raw_16_int8_even_3_n128_127(a1, b1, table, y + next, count);
 }
 
 /* 1 pixel x 16 channels, taps in pairs at x + offsets. */
-AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_v4_3_n128_127(const int16_t *x, int32_t pixel,
+AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_even_3_n128_127(const int16_t *x, int32_t pixel,
     const int32_t *offsets, int32_t pairs,
     const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
 {
@@ -198,13 +198,13 @@ AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_v4_3_n128_127(const int1
         a0 = avx2_dot(a0, u, avx2_low_channels(s0, t0));
         b0 = avx2_dot(b0, v, avx2_high_channels(s0, t0));
     }
-    avx2_raw_16_int8_v4_3_n128_127(a0, b0, table, y, count);
+    avx2_raw_16_int8_even_3_n128_127(a0, b0, table, y, count);
     (void)pixel;
     (void)next;
 }
 
 /* 1 pixel x 8 channels: rows x runs x steps of 2 inputs. */
-AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_v4_3_n128_127(const int16_t *x, int32_t pixel,
+AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_even_3_n128_127(const int16_t *x, int32_t pixel,
     int32_t rows, int32_t row, int32_t runs, int32_t run,
     int32_t steps, const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
 {
@@ -219,7 +219,7 @@ AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_v4_3_n128_127(const int16_t 
             }
         }
     }
-    avx2_raw_8_int8_v4_3_n128_127(a0, table, y, count);
+    avx2_raw_8_int8_even_3_n128_127(a0, table, y, count);
     (void)pixel;
     (void)next;
 }
@@ -248,7 +248,7 @@ static void integer_01_conv_3x3(const int8_t *restrict x, const int8_t *restrict
     AOT_MODEL_BARRIER;
     avx2_tile_int8(tile, x, 0 - 1, 6, 4, 12, 3, 12, 1, 3, 3, 3);
     for (int32_t row = 0; row < 4; row++) {
-        avx2_conv_4x8_int8_raw_8_int8_v4_3_n128_127(tile + row * 18, 3, 3, 18, 1, 0, 5, weights, table,
+        avx2_conv_4x8_int8_raw_8_int8_even_3_n128_127(tile + row * 18, 3, 3, 18, 1, 0, 5, weights, table,
             y + row * 32, 8, 8);
     }
 }
@@ -264,7 +264,7 @@ static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32
     const int8_t *const x = y;
     avx2_tile_int8(tile, x, 0 - 1, 6, 4, 32, 8, 32, 1, 8, 8, 3);
     for (int32_t row = 0; row < 4; row++) {
-        avx2_depthwise_2_int8_raw_16_int8_v4_3_n128_127(tile + row * 48, 16, offsets, 5, weights, table,
+        avx2_depthwise_2_int8_raw_16_int8_even_3_n128_127(tile + row * 48, 16, offsets, 5, weights, table,
             y + row * 32, 16, 16);
     }
 }
@@ -278,7 +278,7 @@ static void integer_03_depthwise_4x4(const int8_t *restrict x, const int8_t *res
 {
     AOT_MODEL_BARRIER;
     avx2_tile_int8(tile, x, 0, 4, 4, 32, 0, 32, 1, 8, 0, 3);
-    avx2_depthwise_1_int8_raw_16_int8_v4_3_n128_127(tile, 8, offsets, 8, weights, table, y, 8, 8);
+    avx2_depthwise_1_int8_raw_16_int8_even_3_n128_127(tile, 8, offsets, 8, weights, table, y, 8, 8);
 }
 
 /* AVX2, blocks of 1 pixels, tiles of 1 x 1 output; requantisation: raw
@@ -289,7 +289,7 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *r
 {
     AOT_MODEL_BARRIER;
     avx2_tile_int8(tile, x, 0, 1, 1, 8, 0, 8, 1, 8, 0, 3);
-    avx2_conv_1x8_int8_raw_8_int8_v4_3_n128_127(tile, 8, 1, 8, 1, 0, 4, weights, table, y, 4, 4);
+    avx2_conv_1x8_int8_raw_8_int8_even_3_n128_127(tile, 8, 1, 8, 1, 0, 4, weights, table, y, 4, 4);
 }
 
 /* step 6: y (Identity): int8[1,4] -> float32[1,4]

@@ -51,7 +51,7 @@ def depthwise(
     grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)
     taps = u.kernel * v.kernel
     if rq.form == "raw":
-        table = np.stack([b, *(quant.channels(oc) if quant.variant else ())], axis=1)
+        table = np.stack([b, *(quant.channels(oc) if quant.rounding else ())], axis=1)
     else:
         table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)],
                          np.int64)
@@ -108,7 +108,7 @@ def depthwise(
     ]
     scratch = [Scratch("plane", 2 * plane.length * plane.lines, 4, "int16_t")]
     if results:
-        size = 1 if quant.variant else 4
+        size = 1 if quant.rounding else 4
         scratch.append(Scratch("results", size * plane.lines_out * v.size_out, 4, out))
     return KernelCode(
         body=loops.text(compute, ""),

@@ -126,14 +126,11 @@ def requantise_helper(quant: QuantSpec) -> tuple[str, str]:
     """(name, C text) of the rule as it stands, for any multiplier and shift: (acc, {multiplier, shift}) ->
     clamped value. Both empty where there is no rule.
     """
-    if quant.variant == 0:
+    if quant.rounding is None:
         return "", ""
-    name = f"requantise_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace(
+    name = f"requantise_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace(
         "-", "n")
-    rule = {
-        1: "aot_model_requantise", 2: "aot_model_requantise_up", 3: "aot_model_requantise_single",
-        4: "aot_model_requantise_even"
-    }[quant.variant]
+    rule = "aot_model_requantise" + ("" if quant.rounding == "double" else f"_{quant.rounding}")
     low, high = quant.act_min - quant.out_zero_point, quant.act_max - quant.out_zero_point
     text = f"""/* The rule for one accumulator; constants = {{multiplier, shift}}. */
 static int32_t {name}(int32_t acc, const int32_t *constants)
@@ -147,7 +144,7 @@ static int32_t {name}(int32_t acc, const int32_t *constants)
 
 def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
     """Multiplier and shift of each channel for the plain rule."""
-    if quant.variant == 0:
+    if quant.rounding is None:
         return []
     m, s = quant.channels(channels)
     return [

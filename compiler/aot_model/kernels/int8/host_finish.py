@@ -49,7 +49,7 @@ def finish(block: int, rq: Requantise, quant: QuantSpec, dialect: InstructionSet
     extra: tuple[str, ...] = ()
     if rq.form == "raw":
         rule, text = requantise_helper(quant)
-        name += f"_v{quant.variant}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
+        name += f"_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
         extra = (text,)
         words = 3 * block
         save = f"q8_sums16(sums, {', '.join(parts)});" if block == 16 else "q8_save(sums, a);"

@@ -1,7 +1,7 @@
 """From an int32 accumulator to an int8/uint8 value: the exact rule, and cheaper forms proven equal to it.
 
-The rule (gemmlowp's fixed-point multiplication, as TensorFlow Lite Micro and CMSIS-NN compute it, `variant`
-1):
+The rule (gemmlowp's fixed-point multiplication, as TensorFlow Lite Micro and CMSIS-NN compute it, the
+rounding `double`):
 
     h = (acc * 2^left * m + 2^30) >> 31        left = max(shift, 0)
     q = h / 2^right, ties away from zero       right = max(-shift, 0)
@@ -18,7 +18,7 @@ affine    y = sat((mulhi(acc + b, m') + c) >> s): three instructions where a cor
           negative q survives the clamp, so there is no kink at zero), and for rules whose second rounding has
           none.
 ties      the rule with the rounding constant and the zero point folded into one; right >= 1 and |acc| < 2^30.
-raw       the rule as it stands, in C; where there is none (variant 0), the accumulator itself.
+raw       the rule as it stands, in C; where there is none (rounding None), the accumulator itself.
 
 What a set multiplies with decides which is cheapest: rounded high words (SMMLAR) or cut ones (vectors of x86
 and AArch64); Helium has the rule's own multiplication (requantise_mve.py).
@@ -32,7 +32,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import Int64, QuantSpec, Rounding
 
 Form = Literal["affine", "ties", "raw"]
 
@@ -42,22 +42,19 @@ _NARROW_OFFSET = 8192
 """
 
 
-def rescale(acc: Int64, multiplier: Int64, shift: Int64, variant: int = 1) -> Int64:
+def rescale(acc: Int64, multiplier: Int64, shift: Int64, rounding: Rounding | None = "double") -> Int64:
     """The exact rule, before the zero point. acc is int32; the left shift wraps as int32 does."""
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    if variant == 3:
+    if rounding == "single":
         once: Int64 = (acc * multiplier + (np.int64(1) << (30 - shift))) >> (31 - shift)
         return once
-    if variant == 4:
+    if rounding == "even":
         wide = acc * multiplier + (np.int64(1) << (30 - shift))
         nearest = wide >> (31 - shift)
         even: Int64 = nearest - ((wide & ((np.int64(1) << (31 - shift)) - 1)) == 0) * (nearest & 1)
         return even
     value = (acc << left).astype(np.int32).astype(np.int64)
     high = (value * multiplier + (1 << 30)) >> 31
-    if variant == 2:
-        up: Int64 = (high + ((np.int64(1) << right) >> 1)) >> right
-        return up
     mask = (np.int64(1) << right) - 1
     away: Int64 = (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
     return away
@@ -128,7 +125,7 @@ def thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tu
     right = np.broadcast_to(hi[:, None] + 1, left.shape).copy()
     while bool((left < right).any()):
         middle = (left + right) >> 1
-        reached = rescale(middle, m[:, None], s[:, None], quant.variant) + quant.out_zero_point >= levels
+        reached = rescale(middle, m[:, None], s[:, None], quant.rounding) + quant.out_zero_point >= levels
         right = np.where(reached & (left < right), middle, right)
         left = np.where(~reached & (left < right), middle + 1, left)
     return levels, left
@@ -227,7 +224,7 @@ def plan(quant: QuantSpec,
     """
     count = lo.size
     m, s = quant.channels(count)
-    if quant.variant == 0:
+    if quant.rounding is None:
         return Requantise("raw", m, np.zeros_like(m), s, np.zeros_like(m), None, None)
     aligned = np.zeros(count, np.int64) if align is None else align
     fixed = lo == hi  # filters of zeros: the accumulator may as well be zero
@@ -240,7 +237,7 @@ def plan(quant: QuantSpec,
     if int(extreme.max()) >= 1 << 31 or bool((m < 0).any()):  # the rule may wrap: it is no step function
         return Requantise("raw", m, zero, s, zero, clamp_low, clamp_high)
 
-    least, most = (rescale(v, m, s, quant.variant) + quant.out_zero_point for v in (lo, hi))
+    least, most = (rescale(v, m, s, quant.rounding) + quant.out_zero_point for v in (lo, hi))
     # strictly within: the affine form is only sure of the side of each threshold, not of how far beyond the
     # last one
     clamp_low = None if quant.act_min <= out_lo or quant.act_min < int(least.min()) else quant.act_min
@@ -266,7 +263,7 @@ def plan(quant: QuantSpec,
         if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
             return Requantise("affine", multiplier, offset, target, np.where(live, moved, to_zero), clamp_low,
                               clamp_high)
-    if quant.variant != 1:
+    if quant.rounding != "double":
         return raw
     r = right + 1
     offset = (np.int64(1) << (r - 1)) + (np.where(constant, value, quant.out_zero_point) << r)

@@ -1,6 +1,6 @@
 """Requantisation in Helium: the cheapest instruction sequence that is exact for one layer's constants.
 
-TensorFlow Lite Micro's arithmetic ("double rounding", NUMERICS variant 1) on an int32 accumulator `a`:
+TensorFlow Lite Micro's arithmetic ("double" rounding) on an int32 accumulator `a`:
 
     h = (a * 2^left * m + 2^30) >> 31              VQRDMULH
     v = h / 2^right, ties away from zero           VRSHL, which rounds ties up, after -1 was added to
@@ -13,8 +13,8 @@ What the constants make superfluous is left out:
 * the vector of shifts, where all channels share one: then the shift rides on the narrowing instruction;
 * a separate clamp, where the activation range is that of int8: the narrowing saturates.
 
-Variant 2 rounds the second time with ties up: no -1. Variant 3 rounds once, (a * m + 2^(30 + right)) >> (31 +
-right): VQDMULH, which rounds down, then VRSHL; with no right shift anywhere VQRDMULH.
+"single" rounds once, (a * m + 2^(30 + right)) >> (31 + right): VQDMULH, which rounds down, then VRSHL; with
+no right shift anywhere VQRDMULH.
 
 The sum v + zero_point is taken in saturating int16. That is exact: |zero_point| <= 128, so a value cut to
 int16 stays outside of int8 after the addition.
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .spec import QuantSpec
+from .spec import QuantSpec, Rounding
 
 HEADER = "aot_model/int8_mve.h"
 """What all micro-kernels start from: the choice of instruction set, copies, and arithmetic for the twins."""
@@ -44,7 +44,7 @@ class Requantiser:
     act_max: int
     ties: str
     """'up': VRSHL alone; 'away': all channels need the -1; 'mixed': only those with a right shift."""
-    variant: int
+    rounding: Rounding | None
 
     @property
     def has_left(self) -> bool:
@@ -64,7 +64,7 @@ class Requantiser:
     @property
     def rounds_product(self) -> bool:
         """Whether the product is rounded before it is shifted; without shifts the one rounding is there."""
-        return self.variant != 3 or not np.any(self.right)
+        return self.rounding != "single" or not np.any(self.right)
 
     @property
     def common_multiplier(self) -> int | None:
@@ -162,7 +162,7 @@ class Requantiser:
     def scalar(self, acc: str, mult: str, left: str, right: str) -> str:
         """C expression of the int8 result, for the portable twin; `right` holds minus the right shift."""
         shift = f"-({right})" if self.common_right is None else str(self.common_right)
-        rounding = f"{'1 << 30' if self.rounds_product else '0'}, {int(self.variant == 1)}"
+        rounding = f"{'1 << 30' if self.rounds_product else '0'}, {int(self.rounding == 'double')}"
         value = f"aot_mve_requantise({acc}, {mult}, {left if self.has_left else '0'}, {shift}, {rounding})"
         return f"aot_mve_clamp({value} + ({self.zero_point}), {self.act_min}, {self.act_max})"
 
@@ -180,7 +180,8 @@ def supports(spec: QuantSpec) -> bool:
     kinds = (spec.x_dtype, spec.out_dtype, spec.weight_zero_point)
     in_range = -128 <= spec.out_zero_point <= 127 and -128 <= spec.act_min <= spec.act_max <= 127
     multiplier, shift = np.broadcast_arrays(spec.multiplier, spec.shift)
-    alike = spec.variant in (1, 2) or (spec.variant == 3 and len(set(shift[multiplier != 0] < 0)) < 2)
+    one_kind = len(set(shift[multiplier != 0] < 0)) < 2
+    alike = spec.rounding == "double" or (spec.rounding == "single" and one_kind)
     return kinds == ("int8", "int8", 0) and in_range and alike and bool(np.all(np.abs(spec.shift) <= 31))
 
 
@@ -188,7 +189,7 @@ def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray) -> Requantiser
     """The sequence for `channels` outputs. bias: int32[channels], the input zero point folded in.
 
     Raises:
-        ValueError: a type, variant or range that these kernels do not have.
+        ValueError: a type, rounding or range that these kernels do not have.
     """
     if not supports(spec):
         raise ValueError(f"not for the Helium kernels: {spec}")
@@ -197,12 +198,12 @@ def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray) -> Requantiser
     live = multiplier != 0
     if np.any(live):  # 0 may be shifted at will
         left, right = np.where(live, left, left[live][0]), np.where(live, right, right[live][0])
-    if spec.variant != 1 or spec.act_min >= spec.out_zero_point or not np.any(right):
+    if spec.rounding != "double" or spec.act_min >= spec.out_zero_point or not np.any(right):
         ties = "up"
     else:
         ties = "away" if np.all(right > 0) else "mixed"
     return Requantiser(bias, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties,
-                       spec.variant)
+                       spec.rounding)
 
 
 def fold_zero_point(weights: np.ndarray, bias: np.ndarray | None, x_zero_point: int) -> np.ndarray:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Int64 = npt.NDArray[np.int64]
+Rounding = Literal["double", "single", "even"]
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,9 @@ class QuantSpec:
     act_max: int
     x_dtype: str = "int8"
     out_dtype: str = "int8"
-    variant: int = 1
-    """0: none, the accumulator itself goes to the tail. 1: double rounding, second ties away from zero. 2:
-    second ties up. 3: single rounding, ties up. 4: single rounding, ties to even.
+    rounding: Rounding | None = "double"
+    """double: the product is rounded, then the shift, ties away from zero. single: once, ties up. even: once,
+    ties to even. None: no requantisation, the accumulator itself goes to the tail.
     """
     weight_zero_point: int = 0
 
@@ -33,7 +35,7 @@ class QuantSpec:
     def accumulators(x_zero_point: int, x_dtype: str, weight_zero_point: int) -> QuantSpec:
         """No requantisation: a tail gets the accumulators."""
         one = np.zeros(1, np.int32)
-        return QuantSpec(x_zero_point, one, one, 0, -(1 << 31), (1 << 31) - 1, x_dtype, "int32", 0,
+        return QuantSpec(x_zero_point, one, one, 0, -(1 << 31), (1 << 31) - 1, x_dtype, "int32", None,
                          weight_zero_point)
 
     @property

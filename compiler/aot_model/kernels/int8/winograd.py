@@ -66,7 +66,7 @@ def fits(shape: ConvShape, quant: QuantSpec, weights: npt.NDArray[np.integer]) -
     s = shape
     dense = (s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.groups)
     low, high = quant.x_range
-    if dense != (3, 3, 1, 1, 1, 1, 1) or s.strides[3] != 1 or quant.weight_zero_point or not quant.variant:
+    if dense != (3, 3, 1, 1, 1, 1, 1) or s.strides[3] != 1 or quant.weight_zero_point or not quant.rounding:
         return False
     if not low <= quant.x_zero_point <= high or weights.dtype != np.int8 or s.out_c < 2:
         return False

@@ -190,16 +190,6 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_small(int32_t acc, int32_t multipl
     return aot_model_rounding_shift_small(high, left - shift);
 }
 
-/* aot_model_requantise() with ties up in the shift too. */
-AOT_MODEL_INLINE int32_t aot_model_requantise_up(int32_t acc, int32_t multiplier, int32_t shift)
-{
-    const int32_t left = (shift > 0) ? shift : 0;
-    const int32_t right = left - shift;
-    const int32_t shifted = (int32_t)((uint32_t)acc << left);
-    const int32_t high = (int32_t)(((int64_t)shifted * multiplier + ((int64_t)1 << 30)) >> 31);
-    return (int32_t)((high + (((int64_t)1 << right) >> 1)) >> right);
-}
-
 /* Requantisation with a single rounding, ties up. */
 AOT_MODEL_INLINE int32_t aot_model_requantise_single(int32_t acc, int32_t multiplier, int32_t shift)
 {
