@@ -15,16 +15,9 @@ from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import (
-    ROWS,
-    admissible_rows,
-    finish_c,
-    requantise_helper,
-    requantise_words,
-    wrapped,
-)
 from aot_model.kernels.int8.patch_dsp import needs_assembly, run_helper
-from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan, room_for_bias
+from aot_model.kernels.int8.requantise import fold_zero_point
+from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 
@@ -51,8 +44,8 @@ def conv(
     s = shape
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
-    rq = plan(quant, *bounds(w, b, quant))
-    taps = w.shape[1]
+    rows = Rows.of(weights.dtype, w, b, quant)
+    width, taps = rows.width, w.shape[1]
     pixels, channels = block
     count = s.batch * s.out_h * s.out_w
     pixels = min(pixels, count)
@@ -64,22 +57,11 @@ def conv(
     channels = channels if per_out >= channels else 1
     packed = []
     for g in range(s.groups):
-        rows = flat[g * per_out : (g + 1) * per_out]
+        part = flat[g * per_out : (g + 1) * per_out]
         whole = per_out - per_out % channels
-        packed.append(rows[:whole].reshape(-1, channels, taps).transpose(0, 2, 1).reshape(-1))
-        packed.append(rows[whole:].reshape(-1))
-    helpers: list[str] = []
-    if rq.form == "raw":
-        requantise, text = requantise_helper(quant)
-        helpers += [text] if text else []
-        table = np.stack([b, *(quant.channels(oc) if text else ())], axis=1)
-    else:
-        requantise = ""
-        table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)],
-                         np.int64)
-    width = int(table.shape[1])
-    most = room_for_bias(weights.dtype, w.shape[1], quant)
-    room = most if int(np.abs(table[:, 0]).max(initial=0)) <= most else None
+        packed.append(part[:whole].reshape(-1, channels, taps).transpose(0, 2, 1).reshape(-1))
+        packed.append(part[whole:].reshape(-1))
+    helpers = [*rows.helpers()]
     if nibbles:
         packed = [_pairs(v, offset) if k % 2 == 0 and channels == 2 else v for k, v in enumerate(packed)]
     constants = [
@@ -87,10 +69,7 @@ def conv(
                np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed),
                admissible=ANYTHING,
                layout=f"for each {channels} channels: for each tap those of each channel" * (channels > 1)),
-        Packed("requantisation",
-               wrapped(table.reshape(-1)),
-               admissible=admissible_rows(rq, width, room),
-               layout=ROWS),
+        rows.packed(),
     ]
     scratch: list[Scratch] = []
     x_type, out = f"{quant.x_dtype}_t", f"{quant.out_dtype}_t"
@@ -104,13 +83,10 @@ def conv(
             scratch.append(Scratch("border", s.kernel_w * s.in_c, 4, x_type))
         scratch.append(Scratch("patch", pixels * taps * s.groups, 4, x_type))
 
-    # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w` unsigned sums wrap as
-    # the rule's do, but gcc reorders them and runs out of registers: only where they may wrap
-    sum_type, sum_cast = ("int32_t", "") if room is not None else ("uint32_t", "(uint32_t)")
+    # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
+    sum_type, sum_cast = rows.sums()
     unroll = _largest_divisor(taps, 8)
-    zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else (" + "
-                                                                                f"{-quant.weight_zero_point}")
-    zero = "" if quant.weight_zero_point == 0 else zero
+    zero = less(quant.weight_zero_point)
 
     def weight(k: int, c: int, j: int) -> str:
         """Weight of channel j and step k of c channels, without its zero point."""
@@ -118,9 +94,7 @@ def conv(
             return f"w[{k * c + j}]{zero}"
         if c == 1:
             return f"({weights.dtype.name}_t)w[{k}]{zero}"
-        shift = quant.weight_zero_point + offset
-        return f"(int32_t)(w[{k}] {'>> 4' if j else '& 15'})" + (f" - {shift}" if shift > 0 else
-                                                                 f" + {-shift}" if shift else "")
+        return f"(int32_t)(w[{k}] {'>> 4' if j else '& 15'})" + less(quant.weight_zero_point + offset)
 
     def block_lines(p: int, c: int) -> list[str]:
         lines = [f"{sum_type} sum{i}{j} = {sum_cast}table[{j * width}];" for i in range(p) for j in range(c)]
@@ -138,10 +112,7 @@ def conv(
         for i in range(p):
             for j in range(c):
                 lines += ["{", f"    int32_t v = (int32_t)sum{i}{j};"]
-                if requantise:
-                    lines.append(f"    v = {requantise}(v, table + {j * width + 1});")
-                elif rq.form != "raw":
-                    lines += ["    " + t for t in finish_c(rq, quant.out_dtype, f"(table + {j * width + 1})")]
+                lines += ["    " + t for t in rows.finish(f"table + {j * width + 1}")]
                 channel = f"c + {j}" if j else "c"
                 pixel = f"pixel + {i}" if i else "pixel"
                 if tail is None:
@@ -239,7 +210,7 @@ def conv(
         helpers=tuple(helpers),
         slack=by_pixels(s, pixels, reread=direct, through_images=True),
         residual=residual(pixels, s),
-        note=f"{counted(pixels, 'pixel')} x {counted(channels, 'channel')}; requantisation: {rq.form}",
+        note=f"{counted(pixels, 'pixel')} x {counted(channels, 'channel')}; requantisation: {rows.rq.form}",
     )
 
 

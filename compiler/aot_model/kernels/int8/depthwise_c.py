@@ -13,16 +13,9 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import (
-    ROWS,
-    admissible_rows,
-    finish_c,
-    requantise_helper,
-    requantise_words,
-    wrapped,
-)
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
-from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan, room_for_bias
+from aot_model.kernels.int8.requantise import fold_zero_point
+from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 
 WRITTEN_OUT = 16
@@ -45,28 +38,17 @@ def depthwise(
     """Depthwise convolution; weights [kernel_h, kernel_w, in_c * multiplier], groups = in_c."""
     oc = shape.out_c
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
-    rq = plan(quant, *bounds(w, b, quant))
+    rows = Rows.of(weights.dtype, w, b, quant)
     plane = plane_of(shape, plane_bytes, once=tail is not None)
     u, v = plane.u, plane.v
     grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)
     taps = u.kernel * v.kernel
-    if rq.form == "raw":
-        table = np.stack([b, *(quant.channels(oc) if quant.rounding else ())], axis=1)
-    else:
-        table = np.array([[int(b[c] + rq.bias_shift[c]), *requantise_words(rq, c)] for c in range(oc)],
-                         np.int64)
-    width = int(table.shape[1])
-    most = room_for_bias(weights.dtype, w.shape[1], quant)
-    room = most if int(np.abs(table[:, 0]).max(initial=0)) <= most else None
     results = tail is not None
-    loops = PlaneLoops(shape, quant, plane, rq, tail, results)
+    loops = PlaneLoops(shape, quant, plane, rows.rq, tail, results)
     y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
     out = f"{quant.out_dtype}_t"
-    zero = f" - {quant.weight_zero_point}" if quant.weight_zero_point > 0 else (" + "
-                                                                                f"{-quant.weight_zero_point}")
-    zero = zero if quant.weight_zero_point else ""
-
-    sum_type, sum_cast = ("int32_t", "") if room is not None else ("uint32_t", "(uint32_t)")
+    zero = less(quant.weight_zero_point)
+    sum_type, sum_cast = rows.sums()
     written_out = taps <= WRITTEN_OUT
     at = [(i * u.dilation * plane.length) + j * v.dilation for i in range(u.kernel) for j in range(v.kernel)]
     if written_out:
@@ -83,17 +65,9 @@ def depthwise(
             "    }",
             "}",
         ]
-    helpers: list[str] = []
-    if rq.form == "raw":
-        requantise, text = requantise_helper(quant)
-        helpers = [text] if text else []
-        rule = f"{requantise}((int32_t)sum, constants + 1)" if text else "(int32_t)sum"
-        finish = [f"const int32_t v = {rule};"]
-    else:
-        finish = ["int32_t v = (int32_t)sum;", *finish_c(rq, quant.out_dtype, "(constants + 1)")]
     compute = [
         f"const {weights.dtype.name}_t *taps = weights + {taps} * {loops.channel};",
-        f"const int32_t *constants = requantisation + {width} * {loops.channel};",
+        f"const int32_t *constants = requantisation + {rows.width} * {loops.channel};",
         *declare,
         f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
         f"    const int16_t *from = plane + u * {u.stride * plane.length};",
@@ -101,7 +75,8 @@ def depthwise(
         f"    for (int32_t j = 0; j < {v.size_out}; j++, from += {v.stride}, to += {y_v}) {{",
         f"        {sum_type} sum = {sum_cast}constants[0];",
         *("        " + line for line in accumulate),
-        *("        " + line for line in finish),
+        "        int32_t v = (int32_t)sum;",
+        *("        " + line for line in rows.finish("constants + 1")),
         f"        *to = ({out})v;",
         "    }",
         "}",
@@ -113,16 +88,12 @@ def depthwise(
     return KernelCode(
         body=loops.text(compute, ""),
         constants=(Packed("weights", np.ascontiguousarray(grid).reshape(-1), admissible=ANYTHING),
-                   Packed("requantisation",
-                          wrapped(table.reshape(-1)),
-                          admissible=admissible_rows(rq, width, room),
-                          layout=ROWS),
-                   ),
+                   rows.packed()),
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),
-        helpers=tuple(helpers),
+        helpers=rows.helpers(),
         slack=loops.slack,
         slack_step=shape.in_c,
-        note=
-        f"one channel at a time in a plane of {plane.lines} x {plane.length} int16; requantisation: {rq.form}",  # noqa: E501
+        note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16; "
+             f"requantisation: {rows.rq.form}",
     )
