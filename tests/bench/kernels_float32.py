@@ -24,7 +24,8 @@ from float32_cases import Case, DenseTail, unit
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool
-from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
+from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.dialects import DIALECTS
 
 MakeLayer = Callable[[VectorDialect], Case]
 

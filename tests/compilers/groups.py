@@ -230,7 +230,7 @@ def _float32(family: str, target: str, folder: Path) -> Program | None:
     import test_float32
     from float32_cases import input_bytes, main_source, unit
 
-    from aot_model.kernels.float32.dialect import DIALECTS
+    from aot_model.kernels.float32.dialects import DIALECTS
     from aot_model.targets.registry import parse_target
 
     dialect, rng = DIALECTS[parse_target(target).dialect()], np.random.default_rng(4)

@@ -24,7 +24,8 @@ import qemu
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool
-from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
+from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
 
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]

@@ -20,7 +20,7 @@ from aot_model.emit.overview import layer_comment, overview
 from aot_model.emit.parameters_file import checks, structure_hash
 from aot_model.emit.view import ABI, ModelView, Port
 from aot_model.ir.types import DType, Quantisation
-from aot_model.kernels.float32.dialect import DIALECTS
+from aot_model.kernels.float32.dialects import DIALECTS
 
 
 @cache

@@ -20,7 +20,8 @@ import numpy as np
 
 from aot_model.c.text import CText
 from aot_model.ir.types import DType
-from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
+from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.dialects import SCALAR
 
 Activation = Callable[[str], str]
 

@@ -20,7 +20,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
-from aot_model.kernels.float32.dialect import DIALECTS
+from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.recurrent import (
     PASSES,
     Panels,

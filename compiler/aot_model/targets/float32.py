@@ -17,7 +17,8 @@ from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.float32 import blocks, panels
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool as pool_kernels
-from aot_model.kernels.float32.dialect import DIALECTS, VectorDialect
+from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail

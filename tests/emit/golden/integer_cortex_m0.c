@@ -244,7 +244,8 @@ static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32
                 sum += (from[16] * w6);
                 sum += (from[17] * w7);
                 sum += (from[18] * w8);
-                const int32_t v = requantise_even_3_n128_127((int32_t)sum, constants + 1);
+                int32_t v = (int32_t)sum;
+                v = requantise_even_3_n128_127(v, constants + 1);
                 *to = (int8_t)v;
             }
         }
@@ -312,7 +313,8 @@ static void integer_03_depthwise_4x4(const int8_t *restrict weights, const int32
                 sum += (from[19] * w13);
                 sum += (from[20] * w14);
                 sum += (from[21] * w15);
-                const int32_t v = requantise_even_3_n128_127((int32_t)sum, constants + 1);
+                int32_t v = (int32_t)sum;
+                v = requantise_even_3_n128_127(v, constants + 1);
                 *to = (int8_t)v;
             }
         }

@@ -16,7 +16,8 @@ from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import KernelCode, Tail
 from aot_model.kernels.float32.block import Block, Work, choose
-from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
+from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.dialects import SCALAR
 from aot_model.kernels.float32.store import Accumulators
 
 

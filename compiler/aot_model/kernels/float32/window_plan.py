@@ -12,7 +12,8 @@ import numpy as np
 
 from aot_model.kernels.base import ConvShape, Tail
 from aot_model.kernels.float32.axis import Axis
-from aot_model.kernels.float32.dialect import SCALAR, VectorDialect
+from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.dialects import SCALAR
 from aot_model.kernels.overlap import MANY_COLUMNS, MANY_OUTPUTS, slack
 
 _UNROLLED = 64
