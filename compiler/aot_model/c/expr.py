@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from aot_model.c.hoisting import hoistable
 from aot_model.c.literal import literal
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
@@ -49,7 +50,7 @@ class CWriter:
 
     def compute(self, *roots: Expr) -> list[str]:
         """Emit locals for what is shared or folded, and return the texts of the roots."""
-        for node in _hoistable(roots):
+        for node in hoistable(roots):
             if node in self._names:
                 continue
             if isinstance(node, Reduce):
@@ -369,41 +370,3 @@ def _value_type(dtype: DType) -> str:
 
 def infix_of(node: Reduce) -> str | None:
     return SCALAR_OPS[node.op].infix
-
-
-def _hoistable(roots: Sequence[Expr]) -> list[Expr]:
-    """Reductions, and operations read more than once that run whatever the conditions say; children first."""
-    uses: dict[Expr, int] = {}
-    order: list[Expr] = []
-
-    def visit(node: Expr) -> None:
-        uses[node] = uses.get(node, 0) + 1
-        if uses[node] > 1:
-            return
-        if not isinstance(node, Reduce):
-            guarded = isinstance(node, Call) and node.op in ("select", "and", "or")
-            for position, child in enumerate(node.children):
-                if position == 0 or not guarded or _always_in_range(child):
-                    visit(child)
-        order.append(node)
-
-    for root in roots:
-        visit(root)
-    return [
-        n for n in order
-        if isinstance(n, Reduce) or (uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))
-    ]
-
-
-def _always_in_range(x: Expr) -> bool:
-    """Whether all loads of x may run without the guard around x."""
-    for node in walk(x):
-        if isinstance(node, Cell):
-            low, high = bounds(node.position)
-            if low is None or high is None or low < 0 or high >= node.value.type.elements:
-                return False
-    return True
-
-
-def _is_index(x: Expr) -> bool:
-    return isinstance(x, Call) and x.op in ("isum", "idiv", "imod")

@@ -1,0 +1,46 @@
+"""Which parts of expressions are computed once, before the statement that needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot_model.ir.bounds import bounds
+from aot_model.ir.expr import Call, Cell, Expr, Reduce, walk
+
+
+def hoistable(roots: Sequence[Expr]) -> list[Expr]:
+    """Reductions, and operations read more than once that run whatever the conditions say; children first."""
+    uses: dict[Expr, int] = {}
+    order: list[Expr] = []
+
+    def visit(node: Expr) -> None:
+        uses[node] = uses.get(node, 0) + 1
+        if uses[node] > 1:
+            return
+        if not isinstance(node, Reduce):
+            guarded = isinstance(node, Call) and node.op in ("select", "and", "or")
+            for position, child in enumerate(node.children):
+                if position == 0 or not guarded or _always_in_range(child):
+                    visit(child)
+        order.append(node)
+
+    for root in roots:
+        visit(root)
+    return [
+        n for n in order
+        if isinstance(n, Reduce) or (uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))
+    ]
+
+
+def _always_in_range(x: Expr) -> bool:
+    """Whether all loads of x may run without the guard around x."""
+    for node in walk(x):
+        if isinstance(node, Cell):
+            low, high = bounds(node.position)
+            if low is None or high is None or low < 0 or high >= node.value.type.elements:
+                return False
+    return True
+
+
+def _is_index(x: Expr) -> bool:
+    return isinstance(x, Call) and x.op in ("isum", "idiv", "imod")
