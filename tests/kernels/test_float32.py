@@ -192,12 +192,17 @@ def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
             left = a.swapaxes(2, 3) if transposed_a else a
             right = b.transpose(0, 2, 3, 1) if transposed_b else b.transpose(0, 2, 1, 3)
             cases.append(Case(f"matmul {shape}", code, [a, b], left.astype(float) @ right, ["x", "b"]))
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 2, 5, 6), (2, 1, 2, 6, 9)))
+    shape = MatmulShape((2, 3, 2), 5, 9, 6, (180, 60, 30, 6, 1), (108, 0, 54, 9, 1))
+    code = matmul(shape, dense_tail((6, 2, 5, 9), d, rng), d)
+    cases.append(Case(f"matmul {shape}", code, [a, b], (a.astype(float) @ b).reshape(6, 2, 5, 9), ["x", "b"]))
     return cases
 
 
 @pytest.mark.parametrize("name", HOST_FLAGS)
 def test_products_match_numpy(name: str, tmp_path: Path) -> None:
-    build_and_run(matmul_cases(np.random.default_rng(3), DIALECTS[name])[1::2], tmp_path, HOST_FLAGS[name])
+    cases = matmul_cases(np.random.default_rng(3), DIALECTS[name])
+    build_and_run([*cases[1::2], cases[-1]], tmp_path, HOST_FLAGS[name])
 
 
 @pytest.mark.skipif(not qemu.available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")

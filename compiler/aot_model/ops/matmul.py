@@ -76,7 +76,7 @@ class MatMul(Operator):
             return np.asarray(rng.uniform(-1, 1, shape), dtype=np.float32)
 
         shapes = [((3, 4), (4, 5)), ((1, 4), (4, 1)), ((4,), (4, 3)), ((2, 4), (4,)), ((4,), (4,)),
-                  ((2, 1, 3, 4), (5, 4, 2)), ((7, 17), (17, 33))]
+                  ((2, 1, 3, 4), (5, 4, 2)), ((7, 17), (17, 33)), ((2, 1, 2, 3, 4), (3, 1, 4, 2))]
         return [
             Sample((draw(*a), draw(*b)), constants=c)
             for a, b in shapes

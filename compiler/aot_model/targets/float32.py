@@ -185,10 +185,7 @@ def _matmul_reject(node: Node, chain: Chain, target: Target) -> str | None:
         return "nothing to compute"
     if a.is_const and not b.is_const:
         return None if b.type.rank >= 2 and a.type.rank >= 2 else "a constant vector on the left"
-    if b.is_const and b.type.rank != 2 and max(b.type.rank, a.type.rank) > 4:
-        return "more than two batch axes"
-    return "more than two batch axes" if max(a.type.rank, b.type.rank) > 4 or min(a.type.rank,
-                                                                                  b.type.rank) < 1 else None
+    return "a number, not a vector" if min(a.type.rank, b.type.rank) < 1 else None
 
 
 def _matmul(site: Site) -> None:
@@ -248,19 +245,24 @@ def matmul_site(site: Site) -> tuple[tuple[Strided, ...], MatmulShape, Place]:
     strides_a = (0, *windows[0].strides) if a.type.rank == 1 else windows[0].strides
     strides_b = (*windows[1].strides, 0) if b.type.rank == 1 else windows[1].strides
     batch = tuple(int(d) for d in np.broadcast_shapes(wide_a[:-2], wide_b[:-2]))
-    pairs = (1,) * (2 - len(batch)) + batch
+    axes = max(2, len(batch))
 
-    def lead(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    def lead(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
         own = [0 if d == 1 else s for d, s in zip(shape[:-2], strides[:-2], strict=True)]
-        padded = [0] * (2 - len(own)) + own
-        return padded[0], padded[1]
+        return (*[0] * (axes - len(own)), *own)
 
-    shape = MatmulShape((pairs[0], pairs[1]), wide_a[-2], wide_b[-1], wide_a[-1],
+    shape = MatmulShape((1,) * (axes - len(batch)) + batch, wide_a[-2], wide_b[-1], wide_a[-1],
                         (*lead(wide_a, strides_a), strides_a[-2], strides_a[-1]),
                         (*lead(wide_b, strides_b), strides_b[-2], strides_b[-1]))
 
     def coordinates(at: Coordinates) -> tuple[Expr, ...]:
-        full = (*at[2 - len(batch) : 2], at[2], at[3])
+        leading = at[2 - len(batch) : 2]
+        if len(batch) > 2:
+            first = at[0]
+            if isinstance(first, Leaf):
+                first = leaf(first.name, first.dtype, 0, math.prod(batch[:-1]) - 1)
+            leading = (*unflatten_leaf(first, batch[:-1]), at[1])
+        full = (*leading, at[2], at[3])
         full = full if a.type.rank > 1 else (*full[:-2], full[-1])
         return full if b.type.rank > 1 else full[:-1]
 

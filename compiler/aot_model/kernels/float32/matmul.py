@@ -9,8 +9,9 @@ added up at the end.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
+from math import prod
 
 from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
@@ -28,18 +29,26 @@ class MatmulShape:
     A stride of 0 repeats an operand (broadcast batch); exchanged strides are a transposed operand.
     """
 
-    batch: tuple[int, int]
+    batch: tuple[int, ...]
+    """Two axes or more; all but the last are one index of the result, i."""
     m: int
     n: int
     k: int
-    a_strides: tuple[int, int, int, int]
-    """(i, j, m, k)"""
-    b_strides: tuple[int, int, int, int]
-    """(i, j, k, n)"""
+    a_strides: tuple[int, ...]
+    """(of the batch…, m, k)"""
+    b_strides: tuple[int, ...]
+    """(of the batch…, k, n)"""
 
     @property
     def macs(self) -> int:
-        return self.batch[0] * self.batch[1] * self.m * self.n * self.k
+        return prod(self.batch) * self.m * self.n * self.k
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Of the loops over the batch; 0 where there is none."""
+        last = len(self.batch) - 1
+        names = ["j" if k == last else f"i{k}" if last > 1 else "i" for k in range(last + 1)]
+        return tuple(name if size > 1 else "0" for name, size in zip(names, self.batch, strict=True))
 
 
 def matmul(
@@ -55,13 +64,18 @@ def matmul(
     """Batched product of the activations named `a` and `b`; the tail gets the index (i, j, m, n)."""
     s = shape
     text = CText()
-    contiguous = s.b_strides[3] == 1
-    dots = dialect.lanes > 1 and not contiguous and s.b_strides[2] == 1 and s.a_strides[
-        3] == 1 and s.k >= dialect.lanes
+    contiguous = s.b_strides[-1] == 1
+    dots = dialect.lanes > 1 and not contiguous and s.b_strides[-2] == 1 and s.a_strides[
+        -1] == 1 and s.k >= dialect.lanes
     body = _Dots(s, tail, dialect, a, b) if dots else _OuterProducts(s, tail, dialect, a, b, vector_tail)
-    with text.loop("i", str(s.batch[0]), needed=s.batch[0] > 1):  # noqa: SIM117
-        with text.loop("j", str(s.batch[1]), needed=s.batch[1] > 1):
-            note = body.emit(text, block)
+    with ExitStack() as loops:
+        for name, size in zip(s.variables, s.batch, strict=True):
+            if name == "j" and len(s.batch) > 2:
+                body.leading(text)
+            loops.enter_context(text.loop(name, str(size), needed=size > 1))
+        if s.variables[-1] == "0" and len(s.batch) > 2:
+            body.leading(text)
+        note = body.emit(text, block)
     c = str(text)
     return KernelCode(
         body=c,
@@ -80,13 +94,24 @@ class _Product:
     b: str
 
     def batch(self) -> tuple[str, str]:
-        first, second = self.shape.batch
-        return ("i" if first > 1 else "0", "j" if second > 1 else "0")
+        """(i, j) of the result."""
+        names = self.shape.variables
+        return (names[0] if len(names) == 2 else "i" if prod(self.shape.batch[:-1]) > 1 else "0", names[-1])
 
-    def at(self, name: str, strides: tuple[int, int, int, int], row: str, col: str) -> str:
+    def leading(self, text: CText) -> None:
+        """Declare i where it is made of several axes."""
+        if self.batch()[0] == "0":
+            return
+        place = "0"
+        for name, size in zip(self.shape.variables[:-1], self.shape.batch, strict=False):
+            scaled = product(f"({place})" if " " in place else place, size)
+            place = total(scaled, name) if name != "0" else scaled
+        text.line(f"const int32_t i = {place};")
+
+    def at(self, name: str, strides: tuple[int, ...], row: str, col: str) -> str:
         """Pointer to an element of an operand, `row` and `col` being offsets."""
-        i, j = self.batch()
-        return total(name, product(i, strides[0]), product(j, strides[1]), row, col)
+        batch = [product(v, t) for v, t in zip(self.shape.variables, strides, strict=False)]
+        return total(name, *batch, row, col)
 
 
 def _parts(size: int, width: int) -> list[tuple[int, int, int]]:
@@ -101,7 +126,7 @@ class _OuterProducts(_Product):
 
     def emit(self, text: CText, block: Block | None) -> str:
         s, d = self.shape, self.dialect
-        if s.b_strides[3] != 1:
+        if s.b_strides[-1] != 1 and d.lanes > 1:
             d = SCALAR
         vectors = s.n // d.lanes
         b = block or choose(Work([(s.m, 1, s.k)], max(1, vectors) * d.lanes, s.k * s.n), d, 1)
@@ -120,11 +145,11 @@ class _OuterProducts(_Product):
 
     def _block(self, text: CText, d: VectorDialect, pixels: int, vectors: int, row: str, col: str) -> None:
         s = self.shape
-        _, _, m_stride, k_stride = s.a_strides
+        m_stride, k_stride = s.a_strides[-2:]
         m, n = _named(text, "m", row), _named(text, "n", col)
         for p in range(pixels):
             text.line(f"const float *a{p} = {self.at(self.a, s.a_strides, _scaled(m, p, m_stride), '0')};")
-        text.line(f"const float *w = {self.at(self.b, s.b_strides, '0', product(n, s.b_strides[3]))};")
+        text.line(f"const float *w = {self.at(self.b, s.b_strides, '0', product(n, s.b_strides[-1]))};")
         for p in range(pixels):
             for v in range(vectors):
                 text.line(f"{d.ctype} acc{p}_{v} = {d.splat('0.0f')};")
@@ -133,7 +158,7 @@ class _OuterProducts(_Product):
                 self._element(text, d, p)
             for v in range(vectors):
                 load = d.load_held if pixels > 1 else d.load_at
-                text.line(f"const {d.ctype} w{v} = {load('w', v * d.lanes * s.b_strides[3])};")
+                text.line(f"const {d.ctype} w{v} = {load('w', v * d.lanes * s.b_strides[-1])};")
                 for p in range(pixels) if vectors >= pixels else ():
                     text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
             for p in range(pixels) if vectors < pixels else ():
@@ -142,7 +167,7 @@ class _OuterProducts(_Product):
                     text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
             for p in range(pixels):
                 text.line(f"a{p} += {k_stride};")
-            text.line(f"w += {s.b_strides[2]};")
+            text.line(f"w += {s.b_strides[-2]};")
         i, j = self.batch()
         names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(pixels)]
         at = [(j, total(m, str(p))) for p in range(pixels)]
@@ -178,12 +203,12 @@ class _Dots(_Product):
         for p in range(rows):
             text.line(
                 f"const float *const a{p} = "
-                f"{self.at(self.a, s.a_strides, _scaled(m, p, s.a_strides[2]), '0')};"
+                f"{self.at(self.a, s.a_strides, _scaled(m, p, s.a_strides[-2]), '0')};"
             )
         for q in range(cols):
             text.line(
                 f"const float *const b{q} = "
-                f"{self.at(self.b, s.b_strides, '0', _scaled(n, q, s.b_strides[3]))};"
+                f"{self.at(self.b, s.b_strides, '0', _scaled(n, q, s.b_strides[-1]))};"
             )
         for p in range(rows):
             for q in range(cols):
