@@ -35,6 +35,7 @@ SAMPLES: dict[str, object] = {
     "calibration": "calibration.npz",
     "quantisation_plan": "plan.json",
     "accuracy": "50%",
+    "metric": "cosine",
 }
 """They fit together, for the model of write_model_for_all()."""
 

@@ -116,6 +116,7 @@ def test_same_bytes_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
     assert main([*words, str(first), "--write-plan", str(plan), "--depfile", str(rule)]) == 0
     said = capsys.readouterr()
     assert "integers, held back" in said.out and "chosen" in said.out
+    assert "agree" in said.out, "two compilers do, or it is said that there is one alone"
     assert "the float model is right in only" in said.err  # labels that are not the model's
     assert str(samples) in rule.read_text() and str(file) in rule.read_text()
     assert main([*words, str(second), "-q"]) == 0 and first.read_bytes() == second.read_bytes()

@@ -3,6 +3,7 @@ ONNX Runtime's, 16 bits within what they may cost."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -14,6 +15,7 @@ from networks import Array, Builder, attention, data, mobile, saved, tiny
 from test_quantise import _calibration, decibels, run
 
 from aot_model.errors import CompileError
+from aot_model.host.compiler import HostCompiler
 from aot_model.quantise.automatic import Automatic, Simulation
 from aot_model.quantise.candidates import Calibration, Candidate
 from aot_model.quantise.correct import corrections
@@ -24,6 +26,7 @@ from aot_model.quantise.rounding import closest, encoded, rounded_by_outputs
 from aot_model.quantise.runtime import FloatModel
 from aot_model.quantise.score import top1
 from aot_model.quantise.sensitivity import Sensitivity
+from aot_model.quantise.session import disagree
 from aot_model.quantise.weights import weight_plan
 from aot_model.quantise.work import more_with_16_bits, work_of
 
@@ -170,3 +173,16 @@ def test_search(tmp_path: Path) -> None:
         assert wide or all(t <= set(calibration.plain.choice.ends) for t in types)
         assert not wide or any("wide" in method for method in scores)
     assert LIMITS["int16"][1] == 32767
+
+
+def test_two_compilers_must_agree() -> None:
+    rng = np.random.default_rng(0)
+    one = [rng.normal(size=(50, 10))]
+    tie = [one[0].copy()]
+    tie[0][3, 2] += 0.2  # a step of integers that a rounding of floats has turned
+    assert not disagree(one, one, 149.0) and not disagree(one, tie, 30.0)
+    assert disagree(one, tie, 60.0) and disagree(one, [one[0][::-1]], 20.0)
+    assert disagree(one, [one[0] * np.nan], 20.0)
+    found = HostCompiler.find("gcc").second() if shutil.which("gcc") else None
+    assert found is None or found._machine == HostCompiler.find("gcc")._machine
+    assert HostCompiler.find("gcc", "-O2").second() is None, "flags are of one compiler"

@@ -105,7 +105,7 @@ def _compiled(arguments: argparse.Namespace, observer: Observer | None = None) -
     from aot_model.quantise.session import Job, quantise
 
     job = Job(arguments.model, arguments.calibration, asked.dims, asked.constants, asked.bounds,
-              plan=arguments.plan, max_drop=arguments.max_drop)
+              metric=arguments.metric, plan=arguments.plan, max_drop=arguments.max_drop)
     with scratch_folder() as folder:
         made = quantise(job, Path(folder))
         model = Path(folder) / arguments.model.name

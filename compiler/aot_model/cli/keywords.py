@@ -174,6 +174,10 @@ OPTIONS = (Keyword("dims",
             "how much worse than the float model `quantise` may be on held-back samples: 0.5%",
             flag="--max-drop",
             type=values.share),
+    Keyword("metric",
+            "top1|mse|cosine",
+            "what `quantise` chooses by on held-back samples, and what ACCURACY is of",
+            flag="--metric"),
 )
 """Options of `aot-model compile` that are keywords of the rules."""
 

@@ -102,10 +102,13 @@ def tables(result: Result, metric: str) -> list[str]:
     if result.simulated:
         tried.insert(0, f"{result.simulated} plans simulated; of those that were built and run:\n")
     needs = f"RAM {result.library.ram:,} bytes, constants {result.library.flash:,} bytes"
+    agree = f"the builds of {' and '.join(result.compilers)} agree" if len(result.compilers) > 1 else (
+        f"built by {result.compilers[0]} alone: no second compiler is there to agree")  # fmt: skip
     return [
         *tried,
         table(("model", *head[1:4]), whole, right=(1, 2, 3)),
-        f"on {best.score.samples} held-back samples; {needs}",
+        f"on {best.score.samples} held-back samples; {agree}",
+        f"as built for this machine: {needs}",
     ]
 
 

@@ -21,6 +21,9 @@ from aot_model.kernels.target import Target
 from aot_model.targets.detect import dot_for, parse_macros, vector_for
 from aot_model.targets.registry import parse_target
 
+MACHINES = ("__x86_64__", "__i386__", "__aarch64__", "__arm__", "__riscv", "__s390x__", "__powerpc__")
+"""Macros that say what a compiler compiles for."""
+
 
 @dataclass(frozen=True)
 class HostCompiler:
@@ -44,6 +47,27 @@ class HostCompiler:
         flags = None if cflags is None else words(cflags, "--cflags")
         return HostCompiler(command, flags,
                             _found(words(runner, "--runner"), "the program of --runner") if runner else ())
+
+    def second(self) -> HostCompiler | None:
+        """A compiler of another house on this machine, Clang for GCC and GCC for Clang; None: there is none.
+
+        It compiles for the same machine: one that crosses, or that has flags of the user, has no second.
+        """
+        own = self._macros(())
+        if self.runner or self.cflags is not None or own is None:
+            return None
+        is_clang = "__clang__" in own
+        names = ("gcc",) if is_clang else ("clang", *(f"clang-{n}" for n in range(30, 10, -1)))
+        found = next((path for name in names if (path := shutil.which(name))), None)
+        other = None if found is None else HostCompiler((found,))
+        return other if other is not None and other._machine == self._machine != "" else None
+
+    @property
+    def _machine(self) -> str:
+        """What it compiles for: processor and width of pointers."""
+        macros = parse_macros(self._macros(()) or "")
+        known = [m for m in MACHINES if m in macros]
+        return " ".join([*known, macros.get("__SIZEOF_POINTER__", "")]) if known else ""
 
     def flags(self, target: Target, level: str = "-O2") -> tuple[str, ...]:
         """The user's flags, or the processor's and the optimisation; with those of targets before the

@@ -21,7 +21,7 @@ from aot_model.quantise.network import is_quantised, ports
 from aot_model.quantise.plan import Plan
 from aot_model.quantise.prepare import prepared, read_float
 from aot_model.quantise.runtime import FloatModel
-from aot_model.quantise.score import Array, Built, Score, built, metric, score
+from aot_model.quantise.score import Array, Built, Score, built, metric, score, snr
 
 POOR = 0.5
 """A float model that is right less often than so (in shares of the calibration's labels) was not trained on
@@ -76,6 +76,8 @@ class Result:
     notes: list[str] = field(default_factory=list)
     files: tuple[Path, ...] = ()
     """All that it was made from."""
+    compilers: tuple[str, ...] = ()
+    """Whose builds of the library agree; one where there is no second."""
 
 
 def quantise(job: Job, folder: Path, say: Callable[[str], None] = lambda text: None) -> Result:
@@ -168,12 +170,14 @@ class _Session:
             rows.append(row)
             best = len(rows) - 1
         library, data = self._built(rows[best].candidate)
+        compilers = self._trusted(rows[best], library)
         outputs = library.outputs(self.samples, self.float_model.wanted)
         known = self.float_model.stacked(self.samples)
         result = Result(
             data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library
         )
         result.frontier, result.points, result.simulated = text, points, simulated
+        result.compilers = compilers
         result.calibrated = score(outputs, known, self.samples.labels, self.metric)
         result.float_value = self.metric(self.reference, self.reference, self.held.labels)
         self._doubt_result(result)
@@ -188,16 +192,33 @@ class _Session:
             )
         return result
 
-    def _built(self, candidate: Candidate) -> tuple[Built, bytes]:
+    def _built(self, candidate: Candidate, compiler: HostCompiler | None = None) -> tuple[Built, bytes]:
         data = serialised(candidate.model(self.where))
         path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
         path.write_bytes(data)
-        return built(path, path.parent, self.compiler, self.job.bounds), data
+        return built(path, path.parent, compiler or self.compiler, self.job.bounds), data
 
     def _ram(self, candidate: Candidate) -> int:
         path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
         path.write_bytes(serialised(candidate.model(self.where)))
         return cost_of(path, path.parent, self.job.target, self.job.bounds, None).ram
+
+    def _trusted(self, row: Row, library: Built) -> tuple[str, ...]:
+        """The compilers whose builds give the same answers. CompileError E602 when they do not."""
+        first, second = Path(self.compiler.command[0]).name, self.compiler.second()
+        if second is None:
+            return (first,)
+        other, _ = self._built(row.candidate, second)
+        names = first, Path(second.command[0]).name
+        wanted = self.float_model.wanted
+        if disagree(library.outputs(self.held, wanted), other.outputs(self.held, wanted), row.score.snr):
+            raise fail(
+                "E602",
+                f"what {names[0]} and {names[1]} build gives other answers on the held-back samples",
+                where=self.where,
+                hint="one of the compilers is wrong, or there is a bug in aot-model: please report it",
+            )
+        return names
 
     def _row(self, candidate: Candidate) -> Row:
         library, _ = self._built(candidate)
@@ -270,6 +291,12 @@ class _Session:
         from aot_model.quantise.score import classes
 
         return classes(self.float_model.stacked(self.samples)[0])
+
+
+def disagree(one: list[Array], other: list[Array], known: float) -> bool:
+    """Whether two builds differ by more than how compilers round the floats that are left, which may turn a
+    tie of integers here and there: by half of what the integers lose, `known` dB."""
+    return not snr(one, other) >= min(known + 3, 100)
 
 
 def serialised(model: onnx.ModelProto) -> bytes:
