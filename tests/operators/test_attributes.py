@@ -56,8 +56,8 @@ def _sequences() -> Iterator[Row]:
         for row in rows_of(OPERATORS["", name]):
             inputs = [*row.sample.inputs, None][: max(len(row.sample.inputs), 5)]
             if inputs[4] is None and len(inputs) >= 5:
-                inputs[4] = np.asarray([3, 5], np.int32)
-                for direction in ("forward", "reverse"):
+                for direction, lengths in (("forward", (0, 5)), ("reverse", (3, 0))):
+                    inputs[4] = np.asarray(lengths, np.int32)
                     sample = replace(row.sample,
                                      inputs=tuple(inputs),
                                      attributes={**row.sample.attributes, "direction": direction})

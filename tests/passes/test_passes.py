@@ -265,6 +265,16 @@ def test_pads_with_the_zero_point(zero: int) -> None:
     np.testing.assert_array_equal(run(graph, [data])[0], before[0])
 
 
+def test_pads_of_infinite_weights_stay() -> None:
+    """0 * infinity is what the file says, and no number; a convolution computes no products of its pads."""
+    x = value("x", (1, 4, 4, 1))
+    graph = Graph("pads", [x])
+    build = Build(graph.nodes, "pads")
+    padded = build(Pad(), x, constant("around", np.asarray([0, 1, 1, 0] * 2, np.int64)))
+    graph.outputs = [build(Convolution(), padded, constant("w", np.full((1, 3, 3, 1), np.inf, np.float32)))]
+    assert not fold_pads(graph)
+
+
 def test_padded_tensor_that_others_read_stays() -> None:
     x = value("x", (1, 4, 4, 2))
     graph = Graph("pads", [x])

@@ -226,6 +226,14 @@ class _Writer:
                     )
             if "yh" in has:
                 text.line(f"memcpy(yh + {state}, h, {h} * sizeof(*h));")
+            if "lens" in has:
+                # Of an empty sequence the final states are zeros, as in ONNX Runtime, whatever they began as.
+                states = [f"yh + {state}"] if "yh" in has and "h0" in has else []
+                states += ["c"] if "yc" in has and "c0" in has else []
+                if states:
+                    with text.block("if (steps == 0)"):
+                        for at in states:
+                            text.line(f"memset({at}, 0, {h} * sizeof(*h));")
         return str(text)
 
     def _cell_state(self, state: str) -> None:

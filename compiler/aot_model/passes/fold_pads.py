@@ -36,6 +36,10 @@ def _into_convolution(match: Match) -> list[Node] | str:
     outside = 0 if fill is None or fill.data is None else np.asarray(fill.data).reshape(-1)[0]
     if outside != conv.op.x_zero_point:
         return f"it pads with {outside}, which is not {conv.op.x_zero_point}, the convolution's zero"
+    weights = conv.inputs[1]
+    known = None if weights is None or not weights.dtype.is_float else weights.data
+    if known is not None and not np.isfinite(known).all():
+        return "products of its zeros with infinite weights are no numbers, which a convolution leaves out"
     around = pad.op.pads(pad.inputs)
     if any(around[0]) or any(around[-1]):
         return "it pads images or channels"
