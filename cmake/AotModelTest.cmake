@@ -1,6 +1,7 @@
 # aot_model_test(<target>
 #     LIBRARY <library>                           what aot_model_library() made
-#     VECTORS <file|folder>                       `.npz` with arrays `in_<i>`, `out_<i>`, or ONNX test data
+#     VECTORS <file|folder>                       `.npz` with arrays `in_<i>`, `out_<i>` or by name of tensor, or ONNX
+#                                                 test data
 #     [ATOL <x>]                                  real outputs: |got - want| <= atol + rtol * |want|
 #     [RTOL <x>]                                  as above
 #     [MAX_LSB <n>]                               integer outputs: |got - want| <= max_lsb

@@ -31,6 +31,24 @@ def test_npz(tmp_path: Path) -> None:
     assert vectors.files == (tmp_path / "v.npz",)
 
 
+def test_npz_by_name(tmp_path: Path) -> None:
+    """The names of the file or those of C; one vector as it is, or several on a leading axis."""
+    names = ([("serve/x:0", "serve_x_0")], [("y", "y")])
+    one = {"in_0": good()["in_0"][1], "out_0": good()["out_0"][1]}
+    for x, arrays in (("serve/x:0", good()), ("serve_x_0", one)):
+        np.savez(tmp_path / "v.npz", **{x: arrays["in_0"], "y": arrays["out_0"]},
+                 other=np.array([None]))  # fmt: skip
+        vectors = load_vectors(tmp_path / "v.npz", [FLOAT], [INTEGER], names)
+        assert np.array_equal(vectors.inputs[0], arrays["in_0"].reshape(-1, 1, 4))
+        assert np.array_equal(vectors.outputs[0], arrays["out_0"].reshape(-1))
+    np.savez(tmp_path / "v.npz", x=good()["in_0"], y=good()["out_0"])
+    with pytest.raises(CompileError) as error:
+        load_vectors(tmp_path / "v.npz", [FLOAT], [INTEGER], names)
+    [problem] = error.value.problems
+    assert problem.message.startswith("in_0 (float32[1,4]) is missing")
+    assert problem.hint == "give in_0 or 'serve/x:0'; found: x, y"
+
+
 def test_bfloat16_comes_back_from_npz(tmp_path: Path) -> None:
     values = np.array([[1.5], [-2]], dtype=ml_dtypes.bfloat16)
     np.savez(tmp_path / "v.npz", in_0=values, out_0=values)

@@ -223,7 +223,7 @@ def _verify(commands: Commands) -> None:
     command.add_argument("--vectors",
                          type=Path,
                          metavar="FILE|FOLDER",
-                         help=".npz with in_<i>, out_<i>, or a folder of ONNX test data; "
+                         help=".npz with in_<i>, out_<i> or names of tensors, or a folder of ONNX test data; "
                          "with --layers they may be left out: the inputs are random then")
     add_tolerances(command, None, 1e-3)
     layers = command.add_argument_group(

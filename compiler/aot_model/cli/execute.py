@@ -196,9 +196,7 @@ def verify(arguments: argparse.Namespace) -> int:
 
     with scratch_folder() as folder:
         program, _ = built(arguments, Path(folder))
-        ports = program.view.outputs
-        vectors = load_vectors(arguments.vectors, [p.buffer.type for p in program.view.inputs],
-                               [p.buffer.type for p in ports])
+        vectors = vectors_for(program.view, arguments.vectors)
         inputs = [[array[k] for array in vectors.inputs] for k in range(vectors.count)]
         results = consecutive(program, inputs, carry_over=arguments.sequence)
     rows = output_rows(program.view, results, vectors,
@@ -209,6 +207,13 @@ def verify(arguments: argparse.Namespace) -> int:
                    "the outputs differ from the vectors by more than the tolerance",
                    where=str(arguments.model))
     return 0
+
+
+def vectors_for(view: ModelView, path: Path) -> Vectors:
+    """The vectors of a file, for a model. CompileError E104."""
+    sides = (view.inputs, view.outputs)
+    ins, outs = ([(p.buffer.name or p.c_name, p.c_name) for p in ports] for ports in sides)
+    return load_vectors(path, *([p.buffer.type for p in ports] for ports in sides), names=(ins, outs))
 
 
 def output_rows(view: ModelView, results: list[list[Array]], vectors: Vectors,

@@ -24,8 +24,9 @@ EXPLANATIONS = {
     "E103": "An ONNX file may keep its values in files beside it. They were not copied with it, are shorter "
             "than the model says, or lie outside its folder, where nothing is read.",
     "E104": "Arrays of test vectors or inputs have other names, types or shapes than the model. `aot-model "
-            "inspect` shows the model's; an .npz for `verify` has `in_<i>`, `out_<i>` "
-    "with the vectors on a leading axis; one for `run` may have arrays by the names of inputs.",
+            "inspect` shows the model's; an .npz for `verify` has `in_<i>`, `out_<i>` or "
+    "arrays by the names of tensors, with the vectors on a leading axis; one for `run` may have one run "
+    "by the names of inputs.",
     "E105": "The folder cannot be written (permissions, space, a file where a folder should be), or the kind "
             "of archive is not known.",
     "E201": "No rule for this operator. `aot-model ops` lists what there is; newer exports often use "

@@ -251,7 +251,8 @@ ARENA = (Keyword("libraries", "<library>", "what aot_model_library() made, with 
 """aot_model_arena(), AotModelArena()."""
 
 TEST = (Keyword("library", "<library>", "what aot_model_library() made"),
-        Keyword("vectors", "<file|folder>", "`.npz` with arrays `in_<i>`, `out_<i>`, or ONNX test data"),
+        Keyword("vectors", "<file|folder>",
+                "`.npz` with arrays `in_<i>`, `out_<i>` or by name of tensor, or ONNX test data"),
         Keyword("atol", "<x>", "real outputs: |got - want| <= atol + rtol * |want|",
                 flag="--atol"), Keyword("rtol", "<x>", "as above", flag="--rtol"),
         Keyword("max_lsb", "<n>", "integer outputs: |got - want| <= max_lsb", flag="--max-lsb"),

@@ -15,9 +15,8 @@ import numpy as np
 
 from aot_model.cli import execute
 from aot_model.cli.build import request
-from aot_model.cli.execute import built, consecutive, output_rows, outputs_table
+from aot_model.cli.execute import built, consecutive, output_rows, outputs_table, vectors_for
 from aot_model.errors import fail
-from aot_model.frontends.vectors import load_vectors
 from aot_model.host.comparison import Comparison, Tolerance
 from aot_model.ir.types import TensorType
 from aot_model.layers.measure import Layer, Measured
@@ -45,8 +44,7 @@ def verify_layers(arguments: argparse.Namespace) -> int:
         program, compiled = built(arguments, Path(folder), replace(request(arguments).library, trace=True))
         view = program.view
         types = [p.buffer.type for p in view.inputs]
-        vectors = None if arguments.vectors is None else load_vectors(arguments.vectors, types,
-                                                                      [p.buffer.type for p in view.outputs])
+        vectors = None if arguments.vectors is None else vectors_for(view, arguments.vectors)
         if vectors is not None:
             inputs = [[array[k] for array in vectors.inputs] for k in range(vectors.count)]
         else:

@@ -34,7 +34,7 @@ def add_test_main(commands: Commands) -> None:
                          type=Path,
                          required=True,
                          metavar="FILE|FOLDER",
-                         help=".npz with in_<i>, out_<i>, or a folder of ONNX test data")
+                         help=".npz with in_<i>, out_<i> or names of tensors, or a folder of ONNX test data")
     add_tolerances(command, 1e-5, 1e-4)
 
 

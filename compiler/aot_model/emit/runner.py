@@ -82,7 +82,9 @@ def test_main(metadata: Path, vectors: Path, tolerance: Tolerance) -> tuple[str,
     """
     library = Library.read(metadata)
     facts = library.facts
-    data = load_vectors(vectors, [p.type for p in facts.inputs], [p.type for p in facts.outputs])
+    ins, outs = ([(p.name, p.c_name) for p in ports] for ports in (facts.inputs, facts.outputs))
+    data = load_vectors(vectors, [p.type for p in facts.inputs], [p.type for p in facts.outputs],
+                        (ins, outs))  # fmt: skip
     kinds = {_kind(port.type.dtype) for port in facts.outputs}
     template = environment().get_template("test_main.c.j2")
     text = template.render(

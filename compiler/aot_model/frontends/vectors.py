@@ -2,19 +2,18 @@
 
 Two forms are read:
 
-* `.npz` of numpy: arrays `in_<i>` and `out_<i>` in the order of the model's inputs and outputs, the vectors
-  stacked on
-  a leading axis (`in_0` of 5 vectors for an input [1, 64] is [5, 1, 64]);
+* `.npz` of numpy: arrays `in_<i>` and `out_<i>` in the order of the model's inputs and outputs, or by the
+  names of its tensors, the vectors stacked on a leading axis (`in_0` of 5 vectors for an input [1, 64] is
+  [5, 1, 64]); an array by name that has the shape of the tensor is one vector;
 * ONNX test data (onnx/docs/OnnxBackendTest.md): a folder with `input_<i>.pb` and `output_<i>.pb`, one
-  TensorProto each,
-  which is one vector, or a folder with several such `test_data_set_<n>`.
+  TensorProto each, which is one vector, or a folder with several such `test_data_set_<n>`.
 """
 
 from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,23 +42,42 @@ class Vectors:
         return len((self.inputs or self.outputs)[0])
 
 
-def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Vectors:
-    """The vectors of `path` for a model with these inputs and outputs.
+Names = Sequence[Sequence[str]]
+"""For each tensor, what it is called: in the file, in C."""
+
+
+def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[TensorType],
+                 names: tuple[Names, Names] = ((), ())) -> Vectors:  # fmt: skip
+    """The vectors of `path` for a model with these inputs and outputs, whose arrays may have these names.
 
     Raises CompileError E104, with all mismatches at once, when they do not fit the model or cannot be read.
     """
-    stacks, files = read_folder(path) if path.is_dir() else (_read_npz(path), (path,))
+    known = {name for side in names for tensor in side for name in tensor}
+    if path.is_dir():
+        stacks, files = read_folder(path)
+        there = sorted(stacks)
+    else:
+        stacks, there = _read_npz(path, known)
+        files = (path,)
     problems: list[Problem] = []
 
-    def fitted(prefix: str, types: Sequence[TensorType]) -> tuple[Array, ...]:
+    def fitted(prefix: str, types: Sequence[TensorType], called: Names) -> tuple[Array, ...]:
         arrays = []
+        by_name = f"{prefix}_0" not in stacks
         for index, type_ in enumerate(types):
             key = f"{prefix}_{index}"
+            if by_name and index < len(called):
+                key = next((name for name in called[index] if name in stacks), key)
+            array = stacks.get(key)
+            if array is None:
+                either = [key, *(repr(name) for name in called[index][:1])] if index < len(called) else [key]
+                problems.append(_problem(path, f"{key} ({type_}) is missing",
+                                         f"give {' or '.join(either)}; found: {', '.join(there)}"))
+                continue
+            if by_name and array.shape == type_.shape:
+                array = array[np.newaxis]
             try:
-                arrays.append(_fit(stacks[key], type_))
-            except KeyError:
-                problems.append(
-                    _problem(path, f"{key} ({type_}) is missing", f"found: {', '.join(sorted(stacks))}"))
+                arrays.append(_fit(array, type_))
             except ValueError as error:
                 problems.append(_problem(path, f"{key} {error}"))
         surplus = sorted(k for k in stacks
@@ -68,7 +86,7 @@ def load_vectors(path: Path, inputs: Sequence[TensorType], outputs: Sequence[Ten
             problems.append(_problem(path, f"{', '.join(surplus)}: the model has only {len(types)} of these"))
         return tuple(arrays)
 
-    ins, outs = fitted("in", inputs), fitted("out", outputs)
+    ins, outs = fitted("in", inputs, names[0]), fitted("out", outputs, names[1])
     counts = {len(array) for array in (*ins, *outs)}
     if len(counts) > 1:
         problems.append(_problem(path, f"the arrays have different numbers of vectors: {sorted(counts)}"))
@@ -103,12 +121,14 @@ def _fit(stack: Array, type_: TensorType) -> Array:
     return stack
 
 
-def _read_npz(path: Path) -> dict[str, Array]:
+def _read_npz(path: Path, known: Collection[str]) -> tuple[dict[str, Array], list[str]]:
+    """The arrays `in_<i>`, `out_<i>` and those of known names; the names of all."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it is not an .npz archive")
-            return {key: archive[key] for key in archive.files if re.fullmatch(r"(in|out)_\d+", key)}
+            wanted = [k for k in archive.files if k in known or re.fullmatch(r"(in|out)_\d+", k)]
+            return {key: archive[key] for key in wanted}, sorted(archive.files)
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise fail("E104", f"the vectors cannot be read: {error}", where=str(path)) from None
 
