@@ -211,9 +211,10 @@ def verify(arguments: argparse.Namespace) -> int:
 
 def vectors_for(view: ModelView, path: Path) -> Vectors:
     """The vectors of a file, for a model. CompileError E104."""
-    sides = (view.inputs, view.outputs)
-    ins, outs = ([(p.buffer.name or p.c_name, p.c_name) for p in ports] for ports in sides)
-    return load_vectors(path, *([p.buffer.type for p in ports] for ports in sides), names=(ins, outs))
+    ins, outs = ([(p.buffer.name or p.c_name, p.c_name) for p in ports]
+                 for ports in (view.inputs, view.outputs))
+    return load_vectors(path, [p.buffer.type for p in view.inputs], [p.buffer.type for p in view.outputs],
+                        (ins, outs))  # fmt: skip
 
 
 def output_rows(view: ModelView, results: list[list[Array]], vectors: Vectors,
