@@ -20,25 +20,40 @@ def _aot_model_toolchain_impl(ctx):
     return [platform_common.ToolchainInfo(aot_model = AotModelToolchainInfo(
         compiler = compiler,
         emulator = ctx.attr.emulator,
-        files = depset(ctx.files._compiler_files + [ctx.file._versions, ctx.file._interpreter]),
-        interpreter = ctx.file._interpreter,
+        files = depset(ctx.files._compiler_files + ctx.files.versions + ctx.files.interpreter),
+        interpreter = ctx.file.interpreter,
         main = ctx.file._main,
         target = ctx.attr.target,
     ))]
 
-aot_model_toolchain = rule(
+_aot_model_toolchain = rule(
     implementation = _aot_model_toolchain_impl,
-    doc = "A toolchain for //bazel:toolchain_type.",
     attrs = {
-        "compiler": attr.label(executable = True, cfg = "exec", doc = "The compiler as a program, such as a py_binary with packages of its own. Default: the interpreter of @aot_model_python."),
-        "emulator": attr.string_list(doc = "Command that runs programs of the platform, which is put behind it."),
-        "target": attr.string(mandatory = True, doc = "What to generate code for (`aot-model targets`)."),
+        "compiler": attr.label(executable = True, cfg = "exec"),
+        "emulator": attr.string_list(),
+        "interpreter": attr.label(allow_single_file = True, cfg = "exec"),
+        "target": attr.string(mandatory = True),
+        "versions": attr.label(allow_single_file = True, cfg = "exec"),
         "_compiler_files": attr.label(default = Label("//compiler:files"), cfg = "exec"),
-        "_interpreter": attr.label(default = "@aot_model_python//:python", allow_single_file = True, cfg = "exec"),
         "_main": attr.label(default = Label("//compiler:aot_model/__main__.py"), allow_single_file = True, cfg = "exec"),
-        "_versions": attr.label(default = "@aot_model_python//:versions.json", allow_single_file = True, cfg = "exec"),
     },
 )
+
+def aot_model_toolchain(name, target, compiler = None, **kwargs):
+    """A toolchain for //bazel:toolchain_type.
+
+    Args:
+        name: of the target.
+        target: what to generate code for (`aot-model targets`).
+        compiler: the compiler as a program, such as a py_binary with packages of its own, which needs no Python of the
+            machine. Default: the interpreter of @aot_model_python.
+        **kwargs: emulator, the command that runs programs of the platform, a list that they are put behind; and what any
+            rule has.
+    """
+    if compiler == None:
+        kwargs["interpreter"] = str(Label("@aot_model_python//:python"))
+        kwargs["versions"] = str(Label("@aot_model_python//:versions.json"))
+    _aot_model_toolchain(name = name, compiler = compiler, target = target, **kwargs)
 
 def run_compiler(ctx, arguments, inputs, outputs, mnemonic, message, tools = depset()):
     """Registers an action that runs the compiler.

@@ -190,6 +190,8 @@ def test_a_python_without_the_packages(workspace: Workspace, tmp_path: Path) -> 
     python.chmod(0o755)
     output = workspace.bazel("build", "@aot_model//bazel:portable_compiler", ok=False, python=str(python))
     assert f"aot_model: {python} lacks packages that the compiler needs: onnx jinja2" in output
+    # A compiler of one's own needs none.
+    workspace.bazel("build", "--extra_toolchains=//own", "//own:kws", python=str(python))
 
 
 def test_tables_are_those_of_cmake() -> None:
@@ -214,7 +216,7 @@ def test_tables_are_those_of_cmake() -> None:
 def test_lint() -> None:
     files = [
         f for pattern in ("bazel/*.b*", "bazel/tests/*.b*", "toolchains/**/*.b*", "compiler/BUILD.bazel",
-                          "examples/**/BUILD.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)
+                          "examples/**/*.bazel", "MODULE.bazel") for f in ROOT.glob(pattern)
     ]
     done = subprocess.run(["buildifier", "--mode=check", "--lint=warn", *map(str, files)],
                           capture_output=True,
