@@ -128,6 +128,13 @@ def _union_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     return None if a is None or c is None else min(a, c), None if b is None or d is None else max(b, d)
 
 
+def _limits_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    """Of a quantisation, where NaN is 0."""
+    low, high = args[2], args[3]
+    assert isinstance(low, Const) and isinstance(high, Const)
+    return min(int(low.value), 0), max(int(high.value), 0)
+
+
 def _requantise_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     """Of a multiplication by constants, which keeps the order."""
     (low, high), multiplier, shift = bounds(args[0]), args[1], args[2]
@@ -156,4 +163,6 @@ _BOUNDS: dict[str, Callable[[tuple[Expr, ...]], tuple[int | None, int | None]]] 
     "select": _union_bounds,
     "cast": _cast_bounds,
     "requantise": _requantise_bounds,
+    "quantise_rint": _limits_bounds,
+    "quantise_round": _limits_bounds,
 }

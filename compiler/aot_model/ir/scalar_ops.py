@@ -94,6 +94,17 @@ def _round_away(x: Array) -> Array:
     return whole + (np.abs(x - whole) >= 0.5) * np.sign(x)
 
 
+def _quantised(nearest: Callable[[Array], Array]) -> Callable[..., Array]:
+    """Of float32: the nearest whole number plus a zero point, within limits; NaN is 0."""
+
+    def function(x: Array, zero: Array, low: Array, high: Array) -> Array:
+        inside = np.clip(np.asarray(x, np.float64), np.asarray(low) - zero, np.asarray(high) - zero)
+        whole = np.where(np.isnan(x), -np.asarray(zero, np.float64), nearest(inside))
+        return (whole + zero).astype(np.int32)
+
+    return function
+
+
 def _libm(name: str, numpy: Any) -> ScalarOp:
     return ScalarOp(numpy, c_float=f"{name}{{f}}({{0}})")
 
@@ -233,6 +244,9 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     "reciprocal": ScalarOp(_exact(fixed_point.reciprocal),
                            c_int="aot_model_reciprocal({0})",
                            domain=((0, (1, 2**31 - 1)),)),
+    "quantise_rint": ScalarOp(_quantised(np.rint), c_float="aot_model_quantise_rint({0}, {1}, {2}, {3})"),
+    "quantise_round": ScalarOp(_quantised(_round_away),
+                               c_float="aot_model_quantise_round({0}, {1}, {2}, {3})"),
     # index arithmetic (operands checked by the constructors in ir/expr.py)
     "idiv": ScalarOp(lambda a, n: a // n),
     "imod": ScalarOp(lambda a, n: a % n),

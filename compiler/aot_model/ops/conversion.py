@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, Index, call, cast
+from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import operator, required
 
 
@@ -18,6 +19,19 @@ def narrow(x: Expr, to: DType, saturate: bool) -> Expr:
     if not saturate and to.is_float and to.bits == 8 and x.dtype is not to:
         return call("cast_unbounded", cast(x, DType.FLOAT32), dtype=to)
     return cast(x, to)
+
+
+def quantised(rounding: str, real: Expr, zero: int, low: int, high: int, to: DType) -> Expr:
+    """clamp(rounding(real) + zero, low, high) as `to`; rounding: "rint" (ties to even) or "round" (away from
+    zero).
+    """
+    if real.dtype is DType.FLOAT32 and max(abs(low - zero), abs(high - zero)) < 1 << 22:
+        limits = (const(zero), const(low), const(high))
+        return cast(call(f"quantise_{rounding}", real, *limits, dtype=DType.INT32), to)
+    # Clamped as a float, where the sum is exact: floats beyond int32 would not survive the conversion.
+    whole = call(rounding, real)
+    shifted = call("add", whole, const(zero, whole.dtype)) if zero else whole
+    return cast(clamp(shifted, const(low, whole.dtype), const(high, whole.dtype)), to)
 
 
 @operator("Cast", elementwise=True, strings=True)

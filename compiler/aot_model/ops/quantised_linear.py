@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, Index, call, cast, const
+from aot_model.ir.expr import Const, Expr, Index, call, cast, const
 from aot_model.ir.index import floordiv
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.conversion import narrow
+from aot_model.ops.conversion import narrow, quantised
 from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import Build, axis_of, normal_axis, operator, required
 
@@ -93,14 +93,15 @@ class QuantizeLinear(Operator):
                 z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
                 scaled = call("add", scaled, cast(z, scaled.dtype))
             return narrow(scaled, self._to(inputs), bool(self.saturate))
-        low, high = self._to(inputs).limits
+        low, high = (int(v) for v in self._to(inputs).limits)
+        z = const(0) if zero is None else at(
+            zero, parameter_index(zero, x, self.axis, self.block_size, index))
+        if isinstance(z, Const):
+            return quantised(self.rounding, scaled, int(z.value), low, high, self._to(inputs))
         whole = call(self.rounding, scaled)
-        if zero is None:
-            return cast(clamp(whole, const(low, whole.dtype), const(high, whole.dtype)), self._to(inputs))
         # Clamped as a float, where the sum is exact: floats beyond int32 would not survive the conversion.
-        z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
         shifted = call("add", whole, cast(z, whole.dtype))
-        return cast(clamp(shifted, const(low, whole.dtype), const(high, whole.dtype)), zero.dtype)
+        return cast(clamp(shifted, const(low, whole.dtype), const(high, whole.dtype)), self._to(inputs))
 
     def only_moves(self) -> bool:
         return True

@@ -14,6 +14,7 @@ from aot_model.arithmetic import exact
 from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
+from aot_model.ops.conversion import quantised
 from aot_model.ops.elementwise import clamp
 from aot_model.ops.registry import broadcast, broadcast_index, operator, required
 
@@ -137,11 +138,8 @@ class RequantiseFloat(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x, factor = required(inputs, 0), required(inputs, 1)
         f = at(factor, broadcast_index(factor.shape, index))
-        whole = call(self.rounding, call("mul", cast(at(x, index), f.dtype), f))
-        # Clamped as a float: what is beyond int32 does not survive the conversion.
-        inside = clamp(whole, const(self.low - self.zero_point, f.dtype),
-                       const(self.high - self.zero_point, f.dtype))
-        return saturated(cast(inside, DType.INT32), self.zero_point, self.low, self.high, self.to)
+        real = call("mul", cast(at(x, index), f.dtype), f)
+        return quantised(self.rounding, real, self.zero_point, self.low, self.high, self.to)
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, factor = (np.asarray(a) for a in arrays)

@@ -24,6 +24,7 @@ from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
+from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.move_transposes import move_transposes
 from aot_model.passes.widen import widen
 
@@ -52,6 +53,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("fold_constants", fold_constants),
     ("fold_pads", fold_pads),
     ("fuse_affine", fuse_affine),
+    ("fuse_tables", fuse_tables),
     ("dead_channels", dead_channels),
     ("prune", prune),
 )

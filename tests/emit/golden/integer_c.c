@@ -126,8 +126,7 @@ static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
     AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 16; i++) {
         for (int32_t j = 0; j < 3; j++) {
-            y[i * 3 + j] = aot_model_float32_to_int8(aot_model_min_float32(aot_model_max_float32(rintf(x[j *
-                16 + i] / 0.03125f) + (float)3, -128.0f), 127.0f));
+            y[i * 3 + j] = (int8_t)aot_model_quantise_rint(x[j * 16 + i] / 0.03125f, 3, -128, 127);
         }
     }
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "aot_model/attributes.h"
 
@@ -146,6 +147,29 @@ AOT_MODEL_SHIFT_UNSIGNED(uint64_t, 64u, uint64)
     AOT_MODEL_TO_INT(F, f, uint64_t, uint64, 0, 18446744073709551616.0, UINT64_MAX)
 AOT_MODEL_TO_INTS(float, float32)
 AOT_MODEL_TO_INTS(double, float64)
+
+/* The whole number that is nearest to x, plus a zero point, within [low, high]; NaN is 0. Differences of the limits and
+ * the zero point are less than 2^22. Ties are even: beside 1.5 * 2^23 the last bit of a float is 1. */
+AOT_MODEL_INLINE int32_t aot_model_quantise_rint(float x, int32_t zero, int32_t low, int32_t high)
+{
+    const float least = (float)(low - zero);
+    const float most = (float)(high - zero);
+    const float moved = ((x < least) ? least : (x > most) ? most : x) + 12582912.0f;
+    int32_t bits;
+    memcpy(&bits, &moved, sizeof bits);
+    return (x != x) ? 0 : bits - 0x4B400000 + zero;
+}
+
+/* The same with ties away from zero. */
+AOT_MODEL_INLINE int32_t aot_model_quantise_round(float x, int32_t zero, int32_t low, int32_t high)
+{
+    const float least = (float)(low - zero);
+    const float most = (float)(high - zero);
+    const float inside = (x != x) ? 0.0f : (x < least) ? least : (x > most) ? most : x;
+    const int32_t whole = (int32_t)inside;
+    const float rest = inside - (float)whole;
+    return (x != x) ? 0 : whole + (rest >= 0.5f) - (rest <= -0.5f) + zero;
+}
 
 /* Requantisation of TensorFlow Lite Micro: doubling high multiply with ties up, then a rounding shift with ties away
  * from zero. shift > 0 is to the left. */

@@ -1,0 +1,111 @@
+"""Integer functions of one 8-bit tensor become one table.
+
+    x * sigmoid(x)  =  table[x]        as TFLite writes SiLU: LOGISTIC and MUL of the same tensor
+
+Whatever element-wise operators stand between, the value of all 256 arguments is computed here, by the
+operators themselves. Only integers: floats may round otherwise where the library runs. What lies between
+DequantizeLinear and QuantizeLinear is fuse_qdq's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot_model.ir.graph import Graph, Node
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.values import Value, constant
+from aot_model.ops.quantised_tables import Lookup, lookup
+from aot_model.passes.explain import refuse
+from aot_model.passes.fold_constants import compute
+
+LEAST = 2
+"""Operators that a table replaces; one alone is hardly cheaper in a table, which takes 256 bytes of flash."""
+MOST = 32
+
+
+def fuse_tables(graph: Graph) -> bool:
+    """Replace chains of operators on one tensor of bytes. True when something changed."""
+    source = _sources(graph)
+    producer, uses = graph.producers(), graph.uses()
+    made: dict[Node, Node] = {}
+    for node in graph.nodes:
+        out, x = node.outputs[0], source.get(node.outputs[0])
+        if x is None or out.dtype.bits != 8:
+            continue
+        if out not in graph.outputs and all(source.get(n.outputs[0]) is x for n in uses.get(out, [])):
+            continue  # only what becomes tables itself reads it
+        cone = _between(x, out, producer)
+        if len(cone) < LEAST and not _reads_twice(node, x):
+            continue
+        if len(cone) > MOST:
+            refuse(node, f"a function of '{x.name}' by {len(cone)} operators, more than {MOST}")
+            continue
+        values = _values(x, out, cone)
+        if values is None:
+            refuse(node, f"numpy cannot compute it for all values of '{x.name}'")
+            continue
+        made[node] = Node(lookup(x.dtype, values, out.dtype), [x], [out], node.name)
+    if not made:
+        return False
+    graph.nodes = [made.get(n, n) for n in graph.nodes]
+    graph.prune()
+    return True
+
+
+def _sources(graph: Graph) -> dict[Value, Value]:
+    """The tensor of bytes that a value is an element-wise function of, the first of them."""
+    source: dict[Value, Value] = {}
+    for node in graph.nodes:
+        inputs = [v for v in node.inputs if v is not None and not (v.data is not None and v.data.size == 1)]
+        roots = {source.get(v, v) for v in inputs}
+        if (len(roots) != 1 or len(node.outputs) != 1 or not node.op.elementwise or not node.op.has("express")
+                or node.op.effects or node.op.deferred):
+            continue
+        (x,), out = roots, node.outputs[0]
+        values = [v for v in (*node.inputs, out) if v is not None]
+        if (x.data is None and x.dtype.bits == 8 and not x.dtype.storage and x.shape == out.shape
+                and all(v.dtype.is_integer and not v.dtype.storage for v in values)
+                and all(v.shape == x.shape for v in inputs)):
+            source[out] = x
+    return source
+
+
+def _between(x: Value, out: Value, producer: dict[Value, Node]) -> list[Node]:
+    """The nodes from x to out, in their order."""
+    found: list[Node] = []
+
+    def visit(value: Value | None) -> None:
+        if value is None or value is x or value not in producer or producer[value] in found:
+            return
+        node = producer[value]
+        for v in node.inputs:
+            visit(v)
+        found.append(node)
+
+    visit(out)
+    return found
+
+
+def _reads_twice(node: Node, x: Value) -> bool:
+    """A product of a tensor with itself is worth a table alone; a table is one already."""
+    return not isinstance(node.op, Lookup) and sum(v is x for v in node.inputs) > 1
+
+
+def _values(x: Value, out: Value, cone: list[Node]) -> list[int] | None:
+    """The function at all values of x, the smallest first."""
+    low, high = (int(v) for v in x.dtype.limits)
+    every = np.arange(low, high + 1).astype(x.dtype.numpy).reshape((*[1] * max(x.type.rank - 1, 0), 256))
+    known: dict[Value, Value] = {x: constant("every", every)}
+    for node in cone:
+        inputs = [known.get(v, v) if v is not None else None for v in node.inputs]
+        try:
+            (made,) = node.op.infer(inputs)
+            data = compute(Node(node.op, inputs, [Value("value", made)], node.name))
+        except OperatorError:
+            return None
+        if data is None or data[0].size != 256:
+            return None
+        known[node.outputs[0]] = constant("value", data[0])
+    found = known[out].data
+    assert found is not None
+    return [int(v) for v in found.reshape(-1)]

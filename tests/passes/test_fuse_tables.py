@@ -1,0 +1,128 @@
+"""Integer functions of one tensor of bytes become a table, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from aot_model.ir.graph import Graph
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.ops.conversion import Cast
+from aot_model.ops.elementwise import op
+from aot_model.ops.quantised import QuantisedMul, QuantisedSum
+from aot_model.ops.quantised_tables import Lookup, lookup
+from aot_model.ops.registry import Build, load_all
+from aot_model.ops.requantise import Requantise, Rescale
+from aot_model.passes.explain import reasons
+from aot_model.passes.fuse_tables import fuse_tables
+
+GATE = [(k * k) % 251 - 125 for k in range(256)]
+HALF = Rescale(-3, 1518500250, -6)
+
+
+def graph_of(make: Callable[[Build, Value], list[Value]], dtype: DType = DType.INT8,
+             shape: tuple[int, ...] = (1, 3, 4)) -> Graph:
+    load_all()
+    x = Value("x", TensorType(dtype, shape))
+    graph = Graph("g", [x])
+    graph.outputs = make(Build(graph.nodes, "n"), x)
+    return graph
+
+
+def kinds(graph: Graph) -> list[str]:
+    return [n.kind for n in graph.nodes]
+
+
+def the_table(graph: Graph) -> list[int]:
+    (node,) = graph.nodes
+    assert isinstance(node.op, Lookup) and node.inputs == graph.inputs and node.outputs == graph.outputs
+    return list(node.op.table.values)
+
+
+def silu(build: Build, x: Value) -> list[Value]:
+    gate = build(lookup(x.dtype, GATE if x.dtype is DType.INT8 else [g + 128 for g in GATE]), x)
+    low, high = (int(v) for v in x.dtype.limits)
+    return [build(QuantisedMul(5, -7, Rescale(low + 9, HALF.multiplier, HALF.shift), low, high, x.dtype), x,
+                  gate)]
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
+def test_silu(dtype: DType) -> None:
+    before, after = graph_of(silu, dtype), graph_of(silu, dtype)
+    assert fuse_tables(after)
+    every = np.arange(dtype.limits[0], dtype.limits[1] + 1).astype(dtype.numpy)
+    gate = before.nodes[0].op.reference([every])[0]
+    assert the_table(after) == before.nodes[1].op.reference([every, gate])[0].tolist()
+    assert not fuse_tables(after)  # one table is no chain
+
+
+def test_wider_integers_and_constants_between() -> None:
+    """Through int32, with numbers of one element in several shapes."""
+
+    def make(build: Build, x: Value) -> list[Value]:
+        wide = build(op("Add"), build(Cast(DType.INT32), x), build.constant([[[1000]]], DType.INT32))
+        return [build(Requantise(2, -100, 90), wide, build.constant([1717986918], DType.INT32),
+                      build.constant([-3], DType.INT32))]
+
+    graph = graph_of(make)
+    (wanted,) = Requantise(2, -100, 90).reference(
+        [np.arange(-128, 128, dtype=np.int32) + 1000, np.asarray([1717986918]), np.asarray([-3])])
+    assert fuse_tables(graph) and the_table(graph) == wanted.tolist()
+
+
+def test_square() -> None:
+    graph = graph_of(lambda build, x: [build(QuantisedMul(1, 1, HALF), x, x)])
+    every = np.arange(-128, 128, dtype=np.int8)
+    assert fuse_tables(graph)
+    assert the_table(graph) == QuantisedMul(1, 1, HALF).reference([every, every])[0].tolist()
+
+
+def test_value_that_others_read_is_kept() -> None:
+    """The gate is an output too: each is a table of the input, and none of the other."""
+
+    def make(build: Build, x: Value) -> list[Value]:
+        found = silu(build, x)
+        return [*found, build.nodes[0].outputs[0]]
+
+    graph = graph_of(make)
+    assert fuse_tables(graph) and kinds(graph) == ["Lookup", "Lookup"]
+    assert all(n.inputs == graph.inputs for n in graph.nodes)
+
+
+def by_channel(build: Build, x: Value) -> list[Value]:
+    y = build(QuantisedSum(), x, build.constant(np.arange(4), DType.INT8))
+    return [build(QuantisedMul(0, 0, HALF), y, build.constant(np.arange(4), DType.INT8))]
+
+
+def floats(build: Build, x: Value) -> list[Value]:
+    return [build(Cast(DType.INT8), build(op("Tanh"), build(Cast(DType.FLOAT32), x)))]
+
+
+def alone(build: Build, x: Value) -> list[Value]:
+    return [build(QuantisedMul(0, 0, HALF), x, build.constant([3], DType.INT8))]
+
+
+@pytest.mark.parametrize("make", [by_channel, floats, alone])
+def test_what_is_no_function_of_one_tensor_of_bytes(make: Callable[[Build, Value], list[Value]]) -> None:
+    graph = graph_of(make)
+    before = kinds(graph)
+    assert not fuse_tables(graph) and kinds(graph) == before
+
+
+def test_wide_inputs_have_no_table() -> None:
+    graph = graph_of(lambda build, x: [build(op("Neg"), build(op("Neg"), x))], DType.INT16)
+    assert not fuse_tables(graph)
+
+
+def test_long_chains_say_why() -> None:
+    def make(build: Build, x: Value) -> list[Value]:
+        for _ in range(40):
+            x = build(op("Neg"), x)
+        return [x]
+
+    with reasons() as said:
+        assert not fuse_tables(graph_of(make))
+    assert any("more than 32" in line for line in said)
