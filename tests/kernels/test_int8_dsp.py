@@ -22,6 +22,7 @@ from aot_model.kernels.int8 import (
     pooling,
     requantise,
 )
+from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import available
 
@@ -149,7 +150,7 @@ def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool
         kernel = conv_c.conv(shape, w, bias, quant, tail, block=(2, 2) if rng.random() < 0.5 else (1, 2))
     else:
         assert conv_dsp.applicable(shape, quant)
-        kernel = conv_dsp.conv(shape, w, bias, quant, tail)
+        kernel = conv_dsp.conv(shape, w, bias, quant, tail, Reading(overlaps=shape.out_w % 2 > 0))
     return finished(kernel, x, want, quant, tail)
 
 
@@ -174,8 +175,11 @@ def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain:
     limit = int(rng.choice([60, 200, 6144]))
     want = arithmetic.depthwise(x, w, bias, shape, quant)
     shape, x = transposed_input(rng, shape, x)
-    function = depthwise_c.depthwise if plain else depthwise_dsp.depthwise
-    return finished(function(shape, w, bias, quant, tail, plane_bytes=limit), x, want, quant, tail)
+    if plain:
+        kernel = depthwise_c.depthwise(shape, w, bias, quant, tail, plane_bytes=limit)
+    else:
+        kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, limit, shape.in_w % 2 > 0)
+    return finished(kernel, x, want, quant, tail)
 
 
 def row_case(rng: np.random.Generator, ic: int, oc: int, kind: str) -> Case:
@@ -186,7 +190,8 @@ def row_case(rng: np.random.Generator, ic: int, oc: int, kind: str) -> Case:
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
     limit = int(rng.choice([0, 512]))
-    kernel = fully_connected_dsp.fully_connected(shape, w, bias, quant, tail, expanded_bytes=limit)
+    apart = bool((ic + oc) % 2)
+    kernel = fully_connected_dsp.fully_connected(shape, w, bias, quant, tail, limit, apart)
     return finished(kernel, x, arithmetic.conv(x, w, bias, shape, quant), quant, tail)
 
 

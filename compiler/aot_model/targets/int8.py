@@ -41,8 +41,8 @@ from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordina
 from aot_model.targets.int8_families import PLAIN, Family, Writer
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
 
-FOURS = {"cortex-m4": True, "cortex-m7": False, "cortex-m33": False}
-"""Cores, and whether quads_dsp is faster than gemm_dsp where weights do not wait."""
+OVERLAPS = {"cortex-m4": True, "cortex-m7": False, "cortex-m33": False}
+"""Cores, and whether a load begins while the one before it is under way."""
 
 
 def _rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
@@ -191,17 +191,17 @@ def _winograd(site: Site, part: Integer, shape: ConvShape,
     return winograd.choose(shape, tail, site.room), None if least is None else least.scratch
 
 
-def _dense(family: Family, site: Site, part: Integer, shape: ConvShape, whole: bool) -> Writer:
-    """The writer of a convolution without groups. whole: the node has no other call."""
-    if not family.conv_fits(shape, part.quant):
-        return PLAIN.conv
+def _for_site(family: Family, site: Site, whole: bool) -> Family:
+    """The family with what is known of how constants are read. whole: the node has no other call, so that
+    there may be room for copies of them.
+    """
+    if family.reading is None:
+        return family
+    core = next((t.name for t in site.target.lineage() if t.name in OVERLAPS), "")
     w = site.node.input(1)
-    given = whole and site.target.has_option("memory") and w is not None and w.dtype not in NIBBLES
-    if family.reading is None or not given:
-        return family.conv
-    memory = memory_named(str(site.target.option("memory")))
-    core = next((t.name for t in site.target.lineage() if t.name in FOURS), None)
-    return family.reading(Reading(memory, core is not None and FOURS[core], site.room))
+    known = whole and w is not None and w.dtype not in NIBBLES and site.target.has_option("memory")
+    memory = memory_named(str(site.target.option("memory"))) if known else None
+    return family.reading(family, Reading(memory, OVERLAPS.get(core, True), site.room))
 
 
 def _convolution(family: Family) -> Callable[[Site], None]:
@@ -222,13 +222,13 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
     """The call of a convolution; weights [out_c, kernel_h, kernel_w, in_c / groups]."""
     part = _part(site)
     size = f"{shape.kernel_h}x{shape.kernel_w}"
-    family = family if family.packs(weights) else PLAIN
+    family = _for_site(family, site, whole) if family.packs(weights) else PLAIN
     by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
     if shape.groups == shape.in_c > 1 and by_channel is not None:
         taps = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))
         _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, place, whole)
     else:
-        writer = _dense(family, site, part, shape, whole)
+        writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
         chosen, wish = _winograd(site, part, shape, weights) if family.winograd and whole else (None, None)
         if chosen is not None:
             writer = partial(winograd_dsp.conv, variant=chosen)
@@ -263,11 +263,11 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         place: Place = pixel_coordinates(site.node.outputs[0])  # type: ignore[assignment]
         shape = ConvShape(1, 1, rows, k, 1, rows, n)
         weights = np.ascontiguousarray(w.data.T)
-        chosen = family if family.packs(weights) else PLAIN
+        chosen = _for_site(family, site, True) if family.packs(weights) else PLAIN
         if rows == 1 and chosen.row is not None and chosen.row_fits(shape, part.quant):
             _emit(chosen, site, part, "fully_connected", chosen.row, shape, weights, place)
         else:
-            writer = _dense(chosen, site, part, shape, True)
+            writer = chosen.conv if chosen.conv_fits(shape, part.quant) else PLAIN.conv
             _emit(chosen, site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), place)
 
     return emit

@@ -61,9 +61,8 @@ class Family:
     """Vector dialects of the target with which the family may be used; None: any."""
     winograd: bool = False
     """3x3 convolutions may be Winograd's, where there is room."""
-    reading: Callable[[Reading], Writer] | None = None
-    """`conv` for a way of reading constants, copied to RAM where flash is slow and there is room; None: it
-    has one."""
+    reading: Callable[[Family, Reading], Family] | None = None
+    """The family for a core and a memory of constants; None: it is the same for all."""
     dot: str | None = None
     """What the target's option `dot` must say for that."""
     accumulators: bool = False
@@ -119,12 +118,19 @@ NEON_SDOT = replace(PLAIN,
                     dialects=("neon",),
                     dot="sdot",
                     accumulators=False)
+def _dsp_for(family: Family, reading: Reading) -> Family:
+    apart = reading.overlaps and reading.memory is not None
+    return replace(family, conv=partial(conv_dsp.conv, reading=reading),
+                   depthwise=partial(depthwise_dsp.depthwise, overlaps=reading.overlaps),
+                   row=partial(fully_connected_dsp.fully_connected, apart=apart))
+
+
 DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,
              depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
              accumulators=True,
              sum_row=sum_dsp.row_kernel,
              winograd=True,
-             reading=lambda reading: partial(conv_dsp.conv, reading=reading),
+             reading=_dsp_for,
              int8_weights=True)
 HELIUM = Family("Helium",
                 conv_mve.conv,

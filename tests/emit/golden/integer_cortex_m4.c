@@ -402,15 +402,15 @@ __attribute__((naked, noinline, used)) static void rows4_ij_raw(
         "sxtb16 r10, r10\n"
         "smlad r2, r10, r6, r2\n"
         "sxtb16 r6, r6\n"
-        "smlad r3, r10, r6, r3\n"
         "smlad r4, r10, r7, r4\n"
         "sxtb16 r7, r7\n"
+        "smlad r3, r10, r6, r3\n"
         "smlad r5, r10, r7, r5\n"
         "smlad r2, r11, r8, r2\n"
         "sxtb16 r8, r8\n"
-        "smlad r3, r11, r8, r3\n"
         "smlad r4, r11, r9, r4\n"
         "sxtb16 r9, r9\n"
+        "smlad r3, r11, r8, r3\n"
         "smlad r5, r11, r9, r5\n"
         ".endr\n"
         "cmp r0, lr\n"
@@ -447,15 +447,15 @@ AOT_MODEL_OPAQUE static void rows4_ij_raw(const int8_t *x, const int32_t *stream
             r10 = dsp_sxtb16(r10);
             r2 = dsp_smlad(r10, r6, r2);
             r6 = dsp_sxtb16(r6);
-            r3 = dsp_smlad(r10, r6, r3);
             r4 = dsp_smlad(r10, r7, r4);
             r7 = dsp_sxtb16(r7);
+            r3 = dsp_smlad(r10, r6, r3);
             r5 = dsp_smlad(r10, r7, r5);
             r2 = dsp_smlad(r11, r8, r2);
             r8 = dsp_sxtb16(r8);
-            r3 = dsp_smlad(r11, r8, r3);
             r4 = dsp_smlad(r11, r9, r4);
             r9 = dsp_sxtb16(r9);
+            r3 = dsp_smlad(r11, r8, r3);
             r5 = dsp_smlad(r11, r9, r5);
         }
         r2 = dsp_sub(r2, r3);

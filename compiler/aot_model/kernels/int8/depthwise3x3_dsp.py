@@ -25,8 +25,11 @@ def _advance(register: str, by: int, free: str) -> list[str]:
     ]
 
 
-def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: int) -> tuple[str, str]:
+def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: int,
+                   overlaps: bool = True) -> tuple[str, str]:  # fmt: skip
     """(name, text) of the micro-kernel: all outputs of one channel's plane; y_u, y_v: steps of y in elements.
+    overlaps: whether a load of one word begins while the one before it is under way; cores on which it does
+    not can use the first of two words sooner when they come apart.
     """
     raw = rq.form == "raw"
     size = 4 if raw else 1
@@ -40,17 +43,22 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
     words = len(requantise_words(rq, 0))
     step_bytes = 4 * v.stride
 
+    def two(first: str, second: str, base: str, offset: int) -> list[str]:
+        apart = [f"ldr.w {first}, [{base}, #{offset}]", f"ldr.w {second}, [{base}, #{offset + 4}]"]
+        return [f"ldrd {first}, {second}, [{base}, #{offset}]"] if overlaps else apart
+
     def loads(k: int, last: bool, advance: int) -> list[str]:
         if last:
-            return [f"ldrd r8, r9, [r0], #{advance}"]
-        return [f"ldrd r8, r9, [r0, #{k * line}]"]
+            apart = ["ldr.w r9, [r0, #4]", f"ldr r8, [r0], #{advance}"]
+            return [f"ldrd r8, r9, [r0], #{advance}"] if overlaps else apart
+        return two("r8", "r9", "r0", k * line)
 
     pair: list[str] = []
     for k, last in ((1, False), (2, False), (0, True)):
         first = k == 1
         into0, into1 = ("r12", "r12") if first else ("r10", "r11")
         advance = 0 if v.stride == 2 else step_bytes
-        pair += loads(k, last, advance) if advance or not last else ["ldrd r8, r9, [r0]"]
+        pair += loads(k, last and advance > 0, advance)
         pair.append(f"smlad r10, r8, {p[k]}, {into0}")
         if v.stride == 1:
             pair += [
@@ -68,7 +76,7 @@ def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: 
         single += [f"smlad r10, r8, {p[k]}, {'r12' if k == 0 else 'r10'}", f"smlabt r10, r9, {q[k]}, r10"]
 
     def finish(accs: tuple[str, ...]) -> list[str]:
-        load = [] if raw else ["ldrd r8, r9, [sp]"]
+        load = [] if raw else two("r8", "r9", "sp", 0)
         return load + assembly(
             requantise(rq, accs, 0, out_dtype, ("r8", "r9", "lr", "lr"), [Reload("lr", 8, "p[2]")]))
 

@@ -34,8 +34,11 @@ def depthwise(
     quant: QuantSpec,
     tail: Tail | None = None,
     plane_bytes: int = PLANE_BYTES,
+    overlaps: bool = True,
 ) -> KernelCode:
-    """Depthwise convolution; weights [kernel_h, kernel_w, channels * multiplier], `applicable()`."""
+    """Depthwise convolution; weights [kernel_h, kernel_w, channels * multiplier], `applicable()`. overlaps: a
+    load of the core begins while the one before it is under way.
+    """
     oc = shape.out_c
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
     rq = plan(quant, *bounds(w, b, quant))
@@ -77,7 +80,7 @@ def depthwise(
         scratch.append(Scratch("results", size * plane.lines_out * v.size_out, 4, out))
     if register:
         y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
-        kernel, text = three_by_three(plane, rq, quant.out_dtype, y_u, y_v)
+        kernel, text = three_by_three(plane, rq, quant.out_dtype, y_u, y_v, overlaps)
         helpers.append(text)
         compute = [
             f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"

@@ -72,9 +72,10 @@ def requantise(rq: Requantise,
     if compare:
         low, high = (end if v is None else v for v, end in zip((low, high), ends, strict=True))
     m, c, free, variable = constants
-    lines: Schedule = []
+    every: list[Schedule] = []
     fixed = int(rq.shift[0]) + (align if rq.form == "affine" else 0)
     for a in accs:
+        lines: Schedule = []
         if rq.form == "affine":
             lines.append(op("smmlar", a, a, m, c))
         else:
@@ -94,7 +95,10 @@ def requantise(rq: Requantise,
             lines.append(op(saturate, a, a))
         lines += [op("at_least", a, a, low)] if low is not None else []
         lines += [op("at_most", a, a, high)] if high is not None else []
-    return lines
+        every.append(lines)
+    if rq.form == "affine" and not fetch:  # step by step: cores that wait for a product have others to do
+        return [step for steps in zip(*every, strict=True) for step in steps]
+    return [step for lines in every for step in lines]
 
 
 def finish_c(rq: Requantise, out_dtype: str, constants: str) -> list[str]:

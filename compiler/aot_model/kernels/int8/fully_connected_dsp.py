@@ -6,6 +6,8 @@ rows:
 
     expanded    LDRD (int16 input), LDM (4 words of weights), 4 SXTB16, 8 SMLAD = 14 instructions for 16 MACs
     in place    LDR (int8 input), 2 SXTB16 in the LDRD's place                  = 16, without scratch
+    apart       6 LDR in the place of LDRD and LDM: 18, but 19 cycles of a Cortex-M4 and not 20, since
+                neighbouring LDRs overlap (six take seven cycles), and an LDM or LDRD with nothing
 
 The input is expanded where there are enough rows to pay for it and scratch is small. Rows beyond a multiple
 of four are computed as rows of zeros and not stored.
@@ -18,7 +20,7 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.dsp import HEADER, Load, Schedule, assembly, op, twin
+from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, op, twin
 from aot_model.kernels.int8.finish import (
     DSP,
     asm_text,
@@ -35,6 +37,8 @@ from aot_model.kernels.int8.spec import QuantSpec
 
 UNROLL = 4
 ROWS = 4
+ACCUMULATORS = ("r2", "r3", "r4", "r5")
+"""A and B of the first pair of rows, of the second."""
 EXPANDED_BYTES = 512
 """Scratch that the expansion of the input may take."""
 
@@ -46,31 +50,46 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     return one and dense and shape.groups == 1 and quant.weight_zero_point == 0
 
 
-def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool,
-               shared: bool) -> tuple[str, str]:
+def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedule:
+    """Four inputs and four rows. apart: a load for each word, in registers beyond r7 or with write-back, so
+    that every instruction has 32 bits.
+    """
+    ext = "sxtb16" if x_dtype == "int8" else "uxtb16"
+    words, (low, high), free = (("r8", "r9", "r10", "r11"), ("r6", "r12"), "r7") if apart else (
+        ("r6", "r7", "r8", "r9"), ("r10", "r11"), "r12")
+    step: Schedule = [Load(words, "r1")]
+    if apart:
+        step = [*(Peek(words[k], "r1", 4 * k) for k in (1, 2, 3)), Load(words[:1], "r1", skip=12)]
+    if not expanded:
+        step += [Load((low,), "r0", of_bytes=True), op(f"{ext}_ror8", high, low), op(ext, low, low)]
+    elif apart:
+        step += [Peek(high, "r0", 4), Load((low,), "r0", skip=4)]
+    else:
+        step.append(Load((low, high), "r0"))
+    for x, loaded in ((low, words[:2]), (high, words[2:])):
+        lasts: Schedule = []
+        for which, w in enumerate(loaded):
+            a, b = ACCUMULATORS[2 * which], ACCUMULATORS[2 * which + 1]
+            if joined:
+                step += [op("smlad", a, x, w, a), op("sxtb16", w, w)]
+            else:
+                step += [op("sxtb16_ror8", free, w), op("sxtb16", w, w), op("smlad", a, x, free, a)]
+            lasts.append(op("smlad", b, x, w, b))
+        step += lasts  # a Cortex-M7 has extended the second word by then, beside products
+    return step
+
+
+def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, shared: bool,
+               apart: bool = False) -> tuple[str, str]:
     """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike."""
     raw = rq.form == "raw"
     size = 4 if raw else 1
     out = "int32_t" if raw else f"{quant.out_dtype}_t"
     source = "uint32_t" if expanded else f"{quant.x_dtype}_t"
-    ext = "sxtb16" if quant.x_dtype == "int8" else "uxtb16"
-    letter = "w" if expanded else quant.x_dtype[0]
+    letter = ("w" if expanded else quant.x_dtype[0]) + ("a" if apart else "")
     name = f"rows4_{letter}{'j' if joined else 's'}{'u' if shared else ''}_{form_name(rq, quant.out_dtype)}"
-    acc = ("r2", "r3", "r4", "r5")  # A and B of the first pair, of the second
-    step: Schedule = [Load(("r6", "r7", "r8", "r9"), "r1")]
-    step += [Load(("r10", "r11"), "r0")] if expanded else [
-        Load(("r10",), "r0", of_bytes=True),
-        op(f"{ext}_ror8", "r11", "r10"),
-        op(ext, "r10", "r10")
-    ]
-    for x, loaded in (("r10", ("r6", "r7")), ("r11", ("r8", "r9"))):
-        for which, w in enumerate(loaded):
-            a, b = acc[2 * which], acc[2 * which + 1]
-            if joined:
-                step += [op("smlad", a, x, w, a), op("sxtb16", w, w)]
-            else:
-                step += [op("sxtb16_ror8", "r12", w), op("sxtb16", w, w), op("smlad", a, x, "r12", a)]
-            step.append(op("smlad", b, x, w, b))
+    acc = ACCUMULATORS
+    step = _products(joined, quant.x_dtype, expanded, apart)
     align = 8 if joined else 0
     words = len(requantise_words(rq, 0))
     finish: Schedule = [op("sub", a, a, b) for a, b in (acc[:2], acc[2:])] if joined else []
@@ -83,6 +102,7 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool,
         if not raw:
             finish += [Load(("r6", "r7"), "r1"), *([Load(("r9",), "r1")] if words == 3 else [])]
         finish += requantise(rq, (a,), 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+    written = {r for one in (*step, *finish) for r in ((one.to,) if isinstance(one.to, str) else one.to)}
     code = assembly(step)
     store = "str" if raw else "strb"
     lines = [
@@ -126,7 +146,7 @@ def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool,
         "    for (const int32_t *r1 = stream; r1 != end;) {",
         f"        const {source} *r0 = x;",
         *(["        const int32_t *table = shared;"] if shared else []),
-        f"        int32_t {', '.join(f'r{k}' for k in (*range(2, 12), *(() if joined else (12,))))};",
+        f"        int32_t {', '.join(f'r{k}' for k in range(2, 13) if f'r{k}' in written)};",
         *twin([Load(acc, "r1")], "        "),
         "        for (uint32_t k = 0; k < quads; k++) {",
         *twin(step, "            "),
@@ -163,8 +183,11 @@ def fully_connected(
     quant: QuantSpec,
     tail: Tail | None = None,
     expanded_bytes: int = EXPANDED_BYTES,
+    apart: bool = False,
 ) -> KernelCode:
-    """weights [out_c, in_c]; `applicable()`. Several rows of input are better done as a 1x1 convolution."""
+    """weights [out_c, in_c]; `applicable()`. Several rows of input are better done as a 1x1 convolution.
+    apart: fewer cycles of a Cortex-M4, but more instructions.
+    """
     oc, ic = shape.out_c, shape.in_c
     w, b = fold_zero_point(weights.reshape(oc, ic), bias, quant)
     taps = ic + -ic % 4
@@ -196,7 +219,7 @@ def fully_connected(
     group = int(rows[0].size)
 
     raw = rq.form == "raw"
-    kernel, text = row_kernel(rq, joined, quant, expanded, shared)
+    kernel, text = row_kernel(rq, joined, quant, expanded, shared, apart)
     helpers, constants, scratch = [text], [
         Packed("weights", stream, admissible=ANYTHING,
                layout="for each four rows: start values of the sums; for each four inputs, two rows and two "

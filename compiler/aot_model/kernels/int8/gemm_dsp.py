@@ -13,7 +13,8 @@ the alignment. That is one SXTB16 per word and not two:
 The order of the loads is that of a Cortex-M4: neighbouring LDRs overlap where none makes the address of the
 next (three take four cycles), an LDRD overlaps with nothing (three cycles). So pixels 2 and 3 come with the
 weights, at offsets, and pixels 0 and 1 later, with the step of the pointer: 16 cycles and not the 17 of two
-LDRD, for one instruction more. Cortex-M7 and M33 take as long either way.
+LDRD, for one instruction more. Cortex-M7 and M33 wait for what was just loaded instead: there pixels 0 and 1
+come one by one between the products of 2 and 3, 9 and 14 cycles and not 10 and 15, for one more again.
 
 It needs -32768 <= 256 * A + B and |x.A| < 2^23, both checked against the weights. Where they fail, both
 channels are sign-extended (14 instructions).
@@ -126,21 +127,31 @@ def _streamed(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str)
     return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
 
 
-def pair_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
+def _step(joined: bool, overlaps: bool) -> Schedule:
+    """Two taps. overlaps: a load begins while the one before it is under way."""
+    step: Schedule = [Load(("r10",), "r1"), Peek("r12", "r0", 8), Peek("lr", "r0", 12)]
+    step += [op("sxtb16", "r11", "r10"), *([] if joined else [op("sxtb16_ror8", "r10", "r10")])]
+
+    def products(x: str, pixel: int) -> Schedule:
+        return [op("smlad", acc, x, w, acc) for acc, w in ((_ACC_A[pixel], "r10"), (_ACC_B[pixel], "r11"))]
+
+    if overlaps:
+        step += [*products("r12", 2), *products("lr", 3), Load(("r12", "lr"), "r0", skip=8)]
+    else:
+        step += [*products("r12", 2), Load(("r12",), "r0", skip=12)]
+        step += [*products("lr", 3), Peek("lr", "r0", -12)]
+    return [*step, *products("r12", 0), *products("lr", 1)]
+
+
+def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tuple[str, str]:
     """(name, C text) of the micro-kernel for the stream's form: all channel pairs for four pixels."""
     rq, joined = stream.requantise, stream.joined
     raw = rq.form == "raw"
     out = "int32_t" if raw else f"{out_dtype}_t"
     size = 4 if raw else 1
-    name = f"dot4x2_{'j' if joined else 's'}_{form_name(rq, out_dtype)}"
+    name = f"dot4x2_{'j' if joined else 's'}{'' if overlaps else 'l'}_{form_name(rq, out_dtype)}"
     align = 8 if joined else 0
-    step: Schedule = [Load(("r10",), "r1"), Peek("r12", "r0", 8), Peek("lr", "r0", 12)]
-    step += [op("sxtb16", "r11", "r10"), *([] if joined else [op("sxtb16_ror8", "r10", "r10")])]
-    for pixel in (2, 0):
-        if pixel == 0:
-            step.append(Load(("r12", "lr"), "r0", skip=8))
-        for x, p in (("r12", pixel), ("lr", pixel + 1)):
-            step += [op("smlad", acc, x, w, acc) for acc, w in ((_ACC_A[p], "r10"), (_ACC_B[p], "r11"))]
+    step = _step(joined, overlaps)
     finish: Schedule = [op("sub", a, a, b) for a, b in zip(_ACC_A, _ACC_B, strict=True)] if joined else []
     finish += [*_streamed(rq, _ACC_A, align, out_dtype), *_streamed(rq, _ACC_B, 0, out_dtype)]
     code = assembly(step)

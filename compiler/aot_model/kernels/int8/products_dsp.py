@@ -32,8 +32,9 @@ class Reading:
 
     memory: Memory | None = None
     """Where they are; None: nothing is known, and no memory is given for speed."""
-    fours: bool = False
-    """Whether four channels for two pixels are faster, on the core, where weights do not wait."""
+    overlaps: bool = True
+    """Whether neighbouring loads of a word overlap on the core, so that four channels for two pixels are
+    faster where weights do not wait."""
     room: int = 0
     """Bytes of scratch memory that the layer may take."""
 
@@ -99,7 +100,7 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     """times: how often the stream is read, taken: bytes of scratch memory without copies. A stream for
     `channels`, the last pair of which may begin one channel earlier where they are odd.
     """
-    fours = reading.fours and applicable(stream)
+    fours = reading.overlaps and applicable(stream)
     pairs, size = len(stream.pairs), stream.pair_words
     together = 2 if fours else 1
     unit, units = 4 * together * size, pairs // together
@@ -119,7 +120,7 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
         helpers.append(text)
         found.append(Span(kernel, True, "staged" if staged else "weights", 0, 2 * by_fours * size, 0))
     if 2 * by_fours < pairs:
-        kernel, text = pair_kernel(stream, out_dtype)
+        kernel, text = pair_kernel(stream, out_dtype, reading.overlaps)
         helpers.append(text)
         odd = channels % 2 and int(stream.pairs[-1, 0]) == channels - 2
         cuts = sorted({2 * by_fours * size, end, (pairs - 1 if odd else pairs) * size, pairs * size})
