@@ -233,16 +233,22 @@ class MaxUnpool(Operator):
     def _inner(self, x: Value) -> Ints:
         d = len(self.kernel_shape)
         strides, pads = spatial(self.strides, d), self.pads or (0,) * (2 * d)
-        if len(strides) != d or len(pads) != 2 * d:
+        if d < 1 or len(strides) != d or len(pads) != 2 * d:
             raise OperatorError(f"strides {strides} and pads {pads} do not fit {d} spatial axes")
         return (*ranked(x, 2 + d).shape[:2],
                 *((x.shape[2 + k] - 1) * strides[k] - pads[k] - pads[d + k] + self.kernel_shape[k]
                   for k in range(d)))
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
+        x, indices = required(inputs, 0), required(inputs, 1)
+        inner = self._inner(x)
+        if indices.shape != x.shape or indices.dtype is not DType.INT64:
+            raise OperatorError(f"indices {indices.type} do not fit {x.type}")
         shape = static(inputs, 2, "the output shape")
-        return [TensorType(x.dtype, self._inner(x) if shape is None else ints(shape))]
+        result = inner if shape is None else ints(shape)
+        if len(result) != len(inner) or any(b < a for a, b in zip(inner, result, strict=True)):
+            raise OperatorError(f"the output shape {list(result)} is smaller than {list(inner)}")
+        return [TensorType(x.dtype, result)]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x, indices = required(inputs, 0), required(inputs, 1)

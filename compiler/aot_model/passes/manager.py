@@ -193,13 +193,12 @@ def run_program_passes(program: Program,
 
     def verify() -> None:
         program.verify()
-        for call in program.calls() if placed is not None else ():
+        if placed is None:
+            return
+        for call in program.calls():
             for buffer in call.arguments:
-                where = buffer.root()[0].role
-                assert placed is None or where not in PLANNED or buffer in placed, (f"'{call.function.name}' "
-                                                                                    f"has '{buffer.name}', "
-                                                                                    "which the plan does "
-                                                                                    "not know")
+                known = buffer.root()[0].role not in PLANNED or buffer in placed
+                assert known, f"'{call.function.name}' has '{buffer.name}', which the plan does not know"
 
     for chosen in (target, *target.before):
         for owner in reversed(chosen.lineage()):

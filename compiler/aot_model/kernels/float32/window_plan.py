@@ -125,7 +125,7 @@ class WindowPlan:
         registers = self.dialect.registers - 1
         most = min(_WIDEST, _UNROLLED // kernel, max(registers - kernel, registers // 2))
         alone = width == 1 and self.weights is not None and kernel > self.dialect.registers * 3 // 4
-        if most < 1 or alone:
+        if alone:
             return None
         inner = max(self.cols.segments, key=lambda g: g.count)
         # the first and last output that may be part of a repeated block

@@ -1,0 +1,203 @@
+"""What kernels choose and which layers they take, where wrong choices cost time or memory and no test of
+numbers would notice: each against what it means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aot_model.c.text import CText
+from aot_model.ir.expr import Expr, call, const
+from aot_model.ir.expr import cell as cell_of
+from aot_model.ir.index import add, dense_position, floordiv, index_variables, mul
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.kernels.base import ConvShape
+from aot_model.kernels.float32.axis import conv_axis
+from aot_model.kernels.float32.block import Block
+from aot_model.kernels.float32.dialect import DIALECTS, SCALAR
+from aot_model.kernels.float32.direct import DirectConvolution
+from aot_model.kernels.float32.store import Accumulators
+from aot_model.kernels.float32.vector_text import can_vectorise
+from aot_model.kernels.float32.window_plan import MAC, WindowPlan
+from aot_model.kernels.int8 import depthwise_taps_mve, fully_connected_dsp, gemm_dsp
+from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.tail import accumulator_leaf
+from batch import Case, compiled_case
+from emit_models import model, node, tensor
+
+
+class LongTail:
+    """Writes one statement; a long one is as long as it says."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def store(self, acc: str, index: tuple[str, str, str, str], lanes: int) -> str:
+        return f"y[{index[3]}] = {acc};".ljust(self.length)
+
+
+# --- float32 ------------------------------------------------------------------------------------------------
+
+
+def window(shape: ConvShape, dialect: str) -> WindowPlan:
+    rows = conv_axis(shape.in_h, shape.out_h, shape.kernel_h, 1, 1, 0)
+    cols = conv_axis(shape.in_w, shape.out_w, shape.kernel_w, 1, 1, 0)
+    return WindowPlan(shape, rows, cols, MAC, LongTail(10), DIALECTS[dialect], True)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize(("in_c", "multiplier", "step"),
+                         [*product((1, 3, 8, 13), (1, 2, 3, 4, 8, 12), (1,)), (8, 1, 2), (8, 4, 2), (8, 3, 5)])
+def test_vectors_of_channels_read_neighbours_or_one_element(dialect: str, in_c: int, multiplier: int,
+                                                            step: int) -> None:
+    """All channels once; vectors wherever the inputs of one are neighbours in memory or the same element."""
+    shape = ConvShape(1, 4, 4, in_c, 3, 3, in_c * multiplier, 2, 2, groups=in_c,
+                      x_strides=(16 * in_c * step, 4 * in_c * step, in_c * step, step))
+    loops = window(shape, dialect).channel_loops()
+    covered = []
+    for d, first, vectors in loops:
+        for v in range(vectors):
+            channels = [first + v * d.lanes + lane for lane in range(d.lanes)]
+            reads = np.diff([c // multiplier * step for c in channels])
+            assert (reads == 0).all() or (multiplier == 1 and (reads == 1).all())
+            covered += channels
+    assert covered == list(range(shape.out_c))
+    lanes = DIALECTS[dialect].lanes
+    possible = step == 1 and (multiplier == 1 or multiplier % lanes == 0) and shape.out_c >= lanes
+    assert (loops[0][0].lanes == lanes) == (possible or lanes == 1)
+
+
+@pytest.mark.parametrize(("kernel", "width", "unrolled"), [(64, 3, True), (65, 3, False), (129, 200, False)])
+def test_windows_wider_than_what_is_unrolled(kernel: int, width: int, unrolled: bool) -> None:
+    shape = ConvShape(1, 1, width + kernel - 1, 4, 1, width, 4, 1, kernel, groups=4)
+    assert (window(shape, "scalar").column_blocks() is not None) is unrolled
+
+
+@pytest.mark.parametrize(("dialect", "length"), [(n, w) for n in ("scalar", "v4") for w in (10, 300)])
+def test_every_accumulator_is_stored_once(dialect: str, length: int) -> None:
+    """From registers, and from memory where the tail is long."""
+    d, text = DIALECTS[dialect], CText()
+    names = [["acc0", "acc1"], ["acc2", "acc3"]]
+    Accumulators(d, names, [("0", "0"), ("0", "1")], "0", "c", 2 * d.lanes).store(text, LongTail(length), True)
+    said = str(text)
+    assert ("done[2]" in said) == (length > 200)
+    assert all(said.count(name) == 1 for row in names for name in row)
+    if length > 200 and d is SCALAR:
+        assert [f"done[{p}][{v}] = acc{2 * p + v};" in said for p in (0, 1) for v in (0, 1)] == [True] * 4
+
+
+def test_tails_over_vectors() -> None:
+    """Memory that moves by one with the channel, or not at all; never by halves, steps or look-up."""
+    index = index_variables((2, 3, 4, 8))
+    n, y, x, c = index
+    accumulator = accumulator_leaf(DType.FLOAT32)
+
+    def takes(shape: tuple[int, ...], *place: Expr) -> bool:
+        value = Value("v", TensorType(DType.FLOAT32, shape))
+        read = call("add", accumulator, cell_of(value, dense_position(place, shape)))
+        return can_vectorise(read, index, accumulator, DIALECTS["v4"])
+
+    assert takes((8,), c) and takes((2, 3, 4, 8), *index) and takes((2, 3, 4, 1), n, y, x, const(0))
+    assert takes((2, 9), n, add(c, const(1)))
+    assert not takes((2, 3, 4, 16), n, y, x, mul(c, 2)) and not takes((8, 2), c, const(0))
+    assert not takes((4,), floordiv(c, 2)) and not takes((2, 4), n, floordiv(c, 2))
+
+
+@pytest.mark.parametrize(("out", "pixels", "outside"), [((1, 3, 3), 2, True), ((1, 2, 4), 2, False),
+                                                        ((9, 1, 1), 2, True), ((2, 2, 2), 1, True),
+                                                        ((1, 1, 5), 1, True), ((1, 1, 4), 1, False)])
+def test_channels_are_outside_when_there_are_many_pixels(out: tuple[int, int, int], pixels: int,
+                                                         outside: bool) -> None:
+    """More than four blocks, and weights that no cache holds."""
+    dialect = next(d for d in DIALECTS.values() if d.costs.cache is not None)
+    weights = np.zeros((16, 1, 1, dialect.costs.cache // 64 + 1), np.float32)  # type: ignore[operator]
+    batch, h, w = out
+    shape = ConvShape(batch, h, w, weights.shape[-1], h, w, 16)
+    axes = (conv_axis(e, e, 1, 1, 1, 0) for e in (h, w))
+    found = DirectConvolution(shape, *axes, weights, None, LongTail(10), dialect, True)
+    assert found._channels_outside(Block(pixels, 1)) is outside
+    small = replace(found, weights=weights[:, :, :, :-2])
+    assert not small._channels_outside(Block(pixels, 1))
+
+
+# --- int8 ---------------------------------------------------------------------------------------------------
+
+
+def test_fully_connected_takes_one_pixel_and_one_dense_group() -> None:
+    quant = QuantSpec.accumulators(0, "int8", 0)
+    shape = ConvShape(1, 1, 1, 8, 1, 1, 6)
+    assert fully_connected_dsp.applicable(shape, quant)
+    for other in ({"batch": 2}, {"out_h": 2}, {"out_w": 2}, {"kernel_h": 2}, {"kernel_w": 2}, {"in_h": 2},
+                  {"in_w": 2}, {"groups": 2}, {"x_strides": (16, 16, 16, 2)}):
+        assert not fully_connected_dsp.applicable(replace(shape, **other), quant), other  # type: ignore[arg-type]
+    assert not fully_connected_dsp.applicable(shape, replace(quant, weight_zero_point=3))
+
+
+def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
+    """Gathers have offsets of 16 bits from the window's first element; of the ring, if rows are padded."""
+    rng = np.random.default_rng(5)
+    seen = {True: 0, False: 0}
+    for _ in range(400):
+        pick = lambda *values: int(rng.choice(values))  # noqa: E731
+        kernel_h, kernel_w, pad, channels = pick(1, 2, 3, 9), pick(1, 3, 5), pick(0, 1), pick(1, 16, 100, 511)
+        dilation_h, dilation_w, wide = pick(1, 2, 3), pick(1, 2), pick(3, 20, 64, 127, 128, 160)
+        width, height = wide + (kernel_w - 1) * dilation_w, 4 + (kernel_h - 1) * dilation_h
+        out_h, out_w = 4 + pad, wide + pad
+        shape = ConvShape(1, height, width, channels, out_h, out_w, channels, kernel_h, kernel_w, 1, 1, dilation_h,
+                          dilation_w, pad, pad, groups=channels)
+        row = (width + pad if pad else width) * channels
+        rows, columns = (kernel_h - 1) * dilation_h, (kernel_w - 1) * dilation_w * channels
+        fits = rows * row + columns <= 65535
+        assert depthwise_taps_mve.applicable(shape) == fits, shape
+        seen[fits] += 1
+        if fits:
+            p = depthwise_taps_mve._plan(shape)
+            assert p.chunks == (kernel_h * kernel_w + 7) // 8
+            assert int(depthwise_taps_mve._offsets(p)[:-8].max()) == rows * row + columns
+    assert min(seen.values()) > 50
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_of_channels_are_joined_where_they_fit(seed: int) -> None:
+    """256 A + B in halfwords: the weights, and the accumulators of A, which are the even channels; those of B
+    may be as large as they like.
+    """
+    rng = np.random.default_rng(seed)
+    joined = set()
+    for taps, large in product((4, 250, 254, 257, 264, 300), (0, 1)):
+        w = np.zeros((4, taps), np.int64)
+        w[large::2] = rng.choice((126, 127), (2, taps))
+        w[1 - large::2] = rng.integers(-3, 4, (2, taps))
+        b = np.zeros(4, np.int64)
+        none = np.zeros(4, np.int32)  # for each channel: with one for all, all have one range
+        quant = replace(QuantSpec.accumulators(0, "uint8", 0), multiplier=none, shift=none)
+        reach = 255 * np.abs(w[0::2]).sum(axis=1).max()
+        fits = np.abs(256 * w[0::2] + w[1::2]).max() < 1 << 15 and reach + 4096 < 1 << 23
+        found = gemm_dsp.plan_slots(w, b, quant, np.arange(4))[1]
+        assert found == fits, (taps, large)
+        joined.add(found)
+    assert joined == {True, False}
+
+
+# --- what a kernel gets -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["c", "cortex-m4", "cortex-m55"])
+def test_a_bias_of_one_number_is_one_of_every_channel(target: str, tmp_path: Path) -> None:
+    """The same C, whether a bias is one number or the same number for each channel."""
+    w = np.random.default_rng(1).standard_normal((6, 3, 2, 2)).astype(np.float32)
+
+    def body(bias: np.ndarray) -> str:
+        nodes = [node("Conv", ["x", "w"], ["z"]), node("Add", ["z", "b"], ["y"])]
+        proto = model(nodes, [tensor("x", [1, 3, 5, 5])], [tensor("y", [1, 6, 4, 4])], {"w": w, "b": bias})
+        text = compiled_case(Case("bias", proto, ()), tmp_path / "model.onnx", "m", target).texts["m.c"]
+        return text[text.index("/* ---- layers"):text.index("m_run(")]
+
+    each = body(np.full((6, 1, 1), 0.5, np.float32))
+    assert each == body(np.asarray(0.5, np.float32)) == body(np.full(1, 0.5, np.float32))
