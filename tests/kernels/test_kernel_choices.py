@@ -53,7 +53,8 @@ def window(shape: ConvShape, dialect: str) -> WindowPlan:
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 @pytest.mark.parametrize(("in_c", "multiplier", "step"),
-                         [*product((1, 3, 8, 13), (1, 2, 3, 4, 8, 12), (1,)), (8, 1, 2), (8, 4, 2), (8, 3, 5)])
+                         [*product((1, 3, 8, 13), (1, 2, 3, 4, 8, 12), (1,)), (8, 1, 2), (8, 4, 2),
+                          (8, 3, 5)])  # fmt: skip
 def test_vectors_of_channels_read_neighbours_or_one_element(dialect: str, in_c: int, multiplier: int,
                                                             step: int) -> None:
     """All channels once; vectors wherever the inputs of one are neighbours in memory or the same element."""
@@ -84,7 +85,8 @@ def test_every_accumulator_is_stored_once(dialect: str, length: int) -> None:
     """From registers, and from memory where the tail is long."""
     d, text = DIALECTS[dialect], CText()
     names = [["acc0", "acc1"], ["acc2", "acc3"]]
-    Accumulators(d, names, [("0", "0"), ("0", "1")], "0", "c", 2 * d.lanes).store(text, LongTail(length), True)
+    block = Accumulators(d, names, [("0", "0"), ("0", "1")], "0", "c", 2 * d.lanes)
+    block.store(text, LongTail(length), True)
     said = str(text)
     assert ("done[2]" in said) == (length > 200)
     assert all(said.count(name) == 1 for row in names for name in row)
@@ -149,8 +151,8 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
         dilation_h, dilation_w, wide = pick(1, 2, 3), pick(1, 2), pick(3, 20, 64, 127, 128, 160)
         width, height = wide + (kernel_w - 1) * dilation_w, 4 + (kernel_h - 1) * dilation_h
         out_h, out_w = 4 + pad, wide + pad
-        shape = ConvShape(1, height, width, channels, out_h, out_w, channels, kernel_h, kernel_w, 1, 1, dilation_h,
-                          dilation_w, pad, pad, groups=channels)
+        shape = ConvShape(1, height, width, channels, out_h, out_w, channels, kernel_h, kernel_w, 1, 1,
+                          dilation_h, dilation_w, pad, pad, groups=channels)
         row = (width + pad if pad else width) * channels
         rows, columns = (kernel_h - 1) * dilation_h, (kernel_w - 1) * dilation_w * channels
         fits = rows * row + columns <= 65535
