@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -27,9 +28,8 @@ from aot_model.kernels.float32.vector_text import can_vectorise
 from aot_model.kernels.float32.window_plan import MAC, WindowPlan
 from aot_model.kernels.int8 import depthwise_taps_mve, fully_connected_dsp, gemm_dsp
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.site import Site
 from aot_model.kernels.tail import accumulator_leaf
-from batch import Case, compiled_case
-from emit_models import model, node, tensor
 
 
 class LongTail:
@@ -78,6 +78,15 @@ def test_vectors_of_channels_read_neighbours_or_one_element(dialect: str, in_c: 
 def test_windows_wider_than_what_is_unrolled(kernel: int, width: int, unrolled: bool) -> None:
     shape = ConvShape(1, 1, width + kernel - 1, 4, 1, width, 4, 1, kernel, groups=4)
     assert (window(shape, "scalar").column_blocks() is not None) is unrolled
+
+
+@pytest.mark.parametrize(("width", "unrolled"), [(1, False), (2, True)])
+def test_a_wide_window_alone_in_its_row_is_not_unrolled(width: int, unrolled: bool) -> None:
+    """Nothing would be shared; a pooling, which loads no weights, is."""
+    shape = ConvShape(1, 1, width + 39, 4, 1, width, 4, 1, 40, groups=4)
+    pool = window(shape, "scalar")
+    weighted = replace(pool, weights=np.ones((4, 1, 40), np.float32))
+    assert (weighted.column_blocks() is not None) is unrolled and pool.column_blocks() is not None
 
 
 @pytest.mark.parametrize(("dialect", "length"), [(n, w) for n in ("scalar", "v4") for w in (10, 300)])
@@ -163,6 +172,9 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
             assert p.chunks == (kernel_h * kernel_w + 7) // 8
             assert int(depthwise_taps_mve._offsets(p)[:-8].max()) == rows * row + columns
     assert min(seen.values()) > 50
+    for channels, width, fits in ((255, 257, True), (256, 256, False)):  # 65535 and 65536 to the second row
+        shape = ConvShape(1, 2, width, channels, 1, width, channels, 2, 1, groups=channels)
+        assert depthwise_taps_mve.applicable(shape) is fits
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -172,9 +184,9 @@ def test_pairs_of_channels_are_joined_where_they_fit(seed: int) -> None:
     """
     rng = np.random.default_rng(seed)
     joined = set()
-    for taps, large in product((4, 250, 254, 257, 264, 300), (0, 1)):
+    for taps, large, sign in product((4, 250, 254, 257, 264, 300), (0, 1), (1, -1)):
         w = np.zeros((4, taps), np.int64)
-        w[large::2] = rng.choice((126, 127), (2, taps))
+        w[large::2] = sign * rng.choice((126, 127), (2, taps))
         w[1 - large::2] = rng.integers(-3, 4, (2, taps))
         b = np.zeros(4, np.int64)
         none = np.zeros(4, np.int32)  # for each channel: with one for all, all have one range
@@ -182,7 +194,7 @@ def test_pairs_of_channels_are_joined_where_they_fit(seed: int) -> None:
         reach = 255 * np.abs(w[0::2]).sum(axis=1).max()
         fits = np.abs(256 * w[0::2] + w[1::2]).max() < 1 << 15 and reach + 4096 < 1 << 23
         found = gemm_dsp.plan_slots(w, b, quant, np.arange(4))[1]
-        assert found == fits, (taps, large)
+        assert found == fits, (taps, large, sign)
         joined.add(found)
     assert joined == {True, False}
 
@@ -190,16 +202,23 @@ def test_pairs_of_channels_are_joined_where_they_fit(seed: int) -> None:
 # --- what a kernel gets -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["c", "cortex-m4", "cortex-m55"])
-def test_a_bias_of_one_number_is_one_of_every_channel(target: str, tmp_path: Path) -> None:
-    """The same C, whether a bias is one number or the same number for each channel."""
-    w = np.random.default_rng(1).standard_normal((6, 3, 2, 2)).astype(np.float32)
+def test_a_bias_is_one_number_or_one_for_each_channel() -> None:
+    """Added first, from either side; anything else stays with the tail."""
+    out, other = (Value(n, TensorType(DType.FLOAT32, (1, 4, 4, 6))) for n in ("out", "other"))
 
-    def body(bias: np.ndarray) -> str:
-        nodes = [node("Conv", ["x", "w"], ["z"]), node("Add", ["z", "b"], ["y"])]
-        proto = model(nodes, [tensor("x", [1, 3, 5, 5])], [tensor("y", [1, 6, 4, 4])], {"w": w, "b": bias})
-        text = compiled_case(Case("bias", proto, ()), tmp_path / "model.onnx", "m", target).texts["m.c"]
-        return text[text.index("/* ---- layers"):text.index("m_run(")]
+    def bias(kind: str, *inputs: Value) -> np.ndarray | None:
+        site = SimpleNamespace(node=SimpleNamespace(outputs=[out]),
+                               chain=SimpleNamespace(nodes=[SimpleNamespace(kind=kind, inputs=list(inputs))]))
+        return Site.bias(cast("Site", site))
 
-    each = body(np.full((6, 1, 1), 0.5, np.float32))
-    assert each == body(np.asarray(0.5, np.float32)) == body(np.full(1, 0.5, np.float32))
+    def number(*shape: int) -> Value:
+        data = np.arange(1, np.prod(shape, dtype=int) + 1, dtype=np.float32).reshape(shape)
+        return Value("b", TensorType(DType.FLOAT32, shape), data=data)
+
+    for shape, expected in (((), [1] * 6), ((1,), [1] * 6), ((1, 1, 1, 1), [1] * 6), ((6,), [1, 2, 3, 4, 5, 6]),
+                            ((1, 1, 1, 6), [1, 2, 3, 4, 5, 6])):
+        for inputs in ((out, number(*shape)), (number(*shape), out)):
+            np.testing.assert_array_equal(bias("Add", *inputs), expected)  # type: ignore[arg-type]
+    for value in (number(2), number(6, 1), number(4, 6), other):
+        assert bias("Add", out, value) is None
+    assert bias("Mul", out, number(6)) is None
