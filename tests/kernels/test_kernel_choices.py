@@ -4,6 +4,7 @@ numbers would notice: each against what it means.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
@@ -21,12 +22,12 @@ from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32.axis import conv_axis
 from aot_model.kernels.float32.block import Block
-from aot_model.kernels.float32.dialect import DIALECTS, SCALAR
+from aot_model.kernels.float32.dialects import DIALECTS, SCALAR
 from aot_model.kernels.float32.direct import DirectConvolution
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.vector_text import can_vectorise
 from aot_model.kernels.float32.window_plan import MAC, WindowPlan
-from aot_model.kernels.int8 import depthwise_taps_mve, fully_connected_dsp, gemm_dsp
+from aot_model.kernels.int8 import conv_dsp, depthwise_taps_mve, fully_connected_dsp, gemm_dsp
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import accumulator_leaf
@@ -199,6 +200,28 @@ def test_pairs_of_channels_are_joined_where_they_fit(seed: int) -> None:
     assert joined == {True, False}
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("kernel", [(2, 2), (3, 3), (5, 1), (1, 4)])
+@pytest.mark.parametrize("pad", [(0, 0, 0, 0), (1, 1, 1, 1), (2, 0, 0, 1), (0, 0, 1, 3)])
+def test_convolutions_look_at_each_pixel_only_where_it_may_lie_outside(stride: int, kernel: tuple[int, int],
+                                                                       pad: tuple[int, ...]) -> None:
+    """Four neighbours are taken together wherever their patches are inside of the image, and only there."""
+    (kh, kw), (top, left, bottom, right) = kernel, pad
+    h, w = 7, 13
+    out_h, out_w = (h + top + bottom - kh) // stride + 1, (w + left + right - kw) // stride + 1
+    shape = ConvShape(1, h, w, 3, out_h, out_w, 4, kh, kw, stride, stride, pad_top=top, pad_left=left)
+    quant = QuantSpec.accumulators(0, "int8", 0)
+    body = conv_dsp.conv(shape, np.ones((4, kh, kw, 3), np.int8), None, quant).body
+    test = re.search(r"const int32_t y0 = (.*?), x0 = (.*?);.*?if \((column .*?)\) \{", body, re.DOTALL)
+    assert test is not None
+    for row, column in product(range(out_h), range(out_w)):
+        places = {"row": row, "column": column}
+        places |= {"y0": eval(test[1], {}, places), "x0": eval(test[2], {}, places)}
+        y, x = row * stride - top, column * stride - left
+        inside = y >= 0 and y + kh <= h and x >= 0 and x + 3 * stride + kw <= w and column + 4 <= out_w
+        assert eval(test[3].replace("&&", "and"), {}, places) == inside, (row, column, test[3])
+
+
 # --- what a kernel gets -------------------------------------------------------------------------------------
 
 
@@ -215,8 +238,8 @@ def test_a_bias_is_one_number_or_one_for_each_channel() -> None:
         data = np.arange(1, np.prod(shape, dtype=int) + 1, dtype=np.float32).reshape(shape)
         return Value("b", TensorType(DType.FLOAT32, shape), data=data)
 
-    for shape, expected in (((), [1] * 6), ((1,), [1] * 6), ((1, 1, 1, 1), [1] * 6), ((6,), [1, 2, 3, 4, 5, 6]),
-                            ((1, 1, 1, 6), [1, 2, 3, 4, 5, 6])):
+    one, each = [1] * 6, [1, 2, 3, 4, 5, 6]
+    for shape, expected in (((), one), ((1,), one), ((1, 1, 1, 1), one), ((6,), each), ((1, 1, 1, 6), each)):
         for inputs in ((out, number(*shape)), (number(*shape), out)):
             np.testing.assert_array_equal(bias("Add", *inputs), expected)  # type: ignore[arg-type]
     for value in (number(2), number(6, 1), number(4, 6), other):
