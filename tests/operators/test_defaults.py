@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -45,3 +46,7 @@ def _differences(kind: type[Operator]) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS, ids=label_of)
 def test_defaults(kind: type[Operator]) -> None:
     assert not _differences(kind)
+
+
+def test_every_operator_says_all_that_its_base_class_asks_for() -> None:
+    assert not [k for k, kind in OPERATORS.items() if inspect.isabstract(kind)]

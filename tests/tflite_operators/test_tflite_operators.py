@@ -20,7 +20,7 @@ import tflite
 from case import OpCase
 
 from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers the rules
-from aot_model.frontends.tflite_site import RULES
+from aot_model.frontends.tflite_conversion import RULES
 from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
 from tflite_reference import litert, tflm

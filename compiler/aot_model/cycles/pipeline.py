@@ -4,6 +4,8 @@ what it cost, and why.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from aot_model.cycles.instruction import Instruction
 from aot_model.cycles.rules import values_of
 
@@ -17,7 +19,7 @@ branches; accesses that are not aligned; flash."""
 Cost = list[tuple[str, float]]
 
 
-class Pipeline:
+class Pipeline(ABC):
     """A core. The state is what the next instruction's time depends on; `history` blocks make it right."""
 
     history = 1
@@ -28,17 +30,17 @@ class Pipeline:
         self.rules.update(rules)
         self.reset()
 
+    @abstractmethod
     def reset(self) -> None:
         """Nothing is under way."""
-        raise NotImplementedError
 
+    @abstractmethod
     def issue(self, one: Instruction) -> Cost:
         """The cycles that an instruction adds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def branch(self, one: Instruction, target: Instruction) -> Cost:
         """The cycles that going on elsewhere adds."""
-        raise NotImplementedError
 
     def _refill(self, one: Instruction, target: Instruction) -> Cost:
         """By the kind of the branch, and where it goes."""

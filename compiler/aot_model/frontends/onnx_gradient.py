@@ -24,7 +24,7 @@ from aot_model.ops.movement import Expand, Transpose
 from aot_model.ops.normalisation import reduction
 from aot_model.ops.reduction import Reduction
 from aot_model.ops.registry import OPERATORS, Build, required
-from aot_model.ops.views import ReshapeTo, View
+from aot_model.ops.views import ReshapeTo, Reshaping
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def gradient(place: Place) -> bool:
         if out not in found or out not in moving:
             continue
         step = Step(build, node, found[out])
-        if isinstance(node.op, View):
+        if isinstance(node.op, Reshaping):
             parts: Sequence[Value] = (build(ReshapeTo(step.x().shape), step.by),)
         elif node.kind in _RULES:
             parts = _RULES[node.kind](step)

@@ -32,10 +32,10 @@ from aot_model.frontends import (
     tflite_unary,
 )  # fmt: skip
 from aot_model.frontends.model import Bindings, Model, name_tensors
+from aot_model.frontends.tflite_conversion import RULES, Conversion, FoldingBuild
 from aot_model.frontends.tflite_file import DAMAGE, File, FileOperator, SubGraph, parse
 from aot_model.frontends.tflite_inputs import TfliteInputs
 from aot_model.frontends.tflite_pieces import OPEN, Piece
-from aot_model.frontends.tflite_site import RULES, FoldingBuild, Site
 from aot_model.frontends.tflite_spectra import of_complex
 from aot_model.frontends.tflite_tensors import Tensor, short
 from aot_model.frontends.tflite_variables import Variables
@@ -248,16 +248,16 @@ class Importer:
         first = len(graph.nodes)
         label = short(outs[0].name.split(";")[0]) if outs else operator.kind
         tensors = tuple(None if i < 0 else source.tensors[i] for i in operator.inputs)
-        site = Site(operator, tuple(inputs), tensors, outs, FoldingBuild(graph.nodes, label), self.variables,
-                    self, self.file.subgraphs.index(source))
+        build = FoldingBuild(graph.nodes, label)
+        conversion = Conversion(operator, tuple(inputs), tensors, outs, build, self.variables, self,
+                                self.file.subgraphs.index(source))
         try:
             if operator.kind != "CONCATENATION" and any(v in self.pieces for v in inputs if v is not None):
                 raise OperatorError(f"reads a slice, and {OPEN}", "E203",
                                     "convert the model with fixed shapes")
             function = RULES[operator.kind]
-            found = of_complex(site, function) if any(v in self.imaginary
-                                                      for v in inputs
-                                                      if v is not None) else function(site)
+            imaginary = any(v in self.imaginary for v in inputs if v is not None)
+            found = of_complex(conversion, function) if imaginary else function(conversion)
             results = [found] if isinstance(found, Value) else list(found)
             self._check(results, outs)
         except OperatorError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aot_model.frontends.tflite_site import Site, rule
+from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_variables import Key
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import OperatorError
@@ -15,7 +15,7 @@ from aot_model.ops.views import ReshapeTo
 
 
 @rule("VAR_HANDLE")
-def var_handle(n: Site) -> Value:
+def var_handle(n: Conversion) -> Value:
     """The handle is a placeholder; what matters is the variable's name."""
     container, name = ((n.operator.options.get("VarHandleOptions", k) or b"")
                        for k in ("Container", "SharedName"))
@@ -24,7 +24,7 @@ def var_handle(n: Site) -> Value:
     return handle
 
 
-def _variable(n: Site) -> tuple[Key, str]:
+def _variable(n: Conversion) -> tuple[Key, str]:
     found = n.variables.handles.get(n.x(0))
     if found is None:
         raise OperatorError("the first input is not the handle of a variable")
@@ -32,31 +32,31 @@ def _variable(n: Site) -> tuple[Key, str]:
 
 
 @rule("READ_VARIABLE")
-def read_variable(n: Site) -> Value:
+def read_variable(n: Conversion) -> Value:
     key, name = _variable(n)
     return n.variables.read(key, name, n.out())
 
 
 @rule("ASSIGN_VARIABLE")
-def assign_variable(n: Site) -> list[Value]:
+def assign_variable(n: Conversion) -> list[Value]:
     key, name = _variable(n)
     n.variables.assign(key, name, n.x(1))
     return []
 
 
 @rule("CALL_ONCE")
-def call_once(n: Site) -> list[Value]:
+def call_once(n: Conversion) -> list[Value]:
     """Initial values of variables."""
     n.host.once(int(n.operator.options.get("CallOnceOptions", "InitSubgraphIndex")))
     return []
 
 
-def _values(n: Site, first: int) -> list[Value]:
+def _values(n: Conversion, first: int) -> list[Value]:
     return [n.x(k) for k in range(first, len(n.inputs))]
 
 
 @rule("STABLEHLO_COMPOSITE", "CALL")
-def call(n: Site) -> list[Value]:
+def call(n: Conversion) -> list[Value]:
     """The operators of a sub-graph in the place of this one: a composite is its decomposition."""
     options, name = ("CallOptions",
                      "Subgraph") if n.operator.kind == "CALL" else ("StableHLOCompositeOptions",
@@ -67,7 +67,7 @@ def call(n: Site) -> list[Value]:
 
 
 @rule("IF")
-def if_(n: Site) -> list[Value]:
+def if_(n: Conversion) -> list[Value]:
     """The branches read the values around them."""
     names = ("ThenSubgraphIndex", "ElseSubgraphIndex")
     bodies = [n.host.body(int(n.operator.options.get("IfOptions", name)), _values(n, 1)) for name in names]
@@ -75,7 +75,7 @@ def if_(n: Site) -> list[Value]:
 
 
 @rule("WHILE")
-def while_(n: Site) -> list[Value]:
+def while_(n: Conversion) -> list[Value]:
     """A loop without a limit; its condition is computed before it and at the end of each turn."""
     again, turn = (int(n.operator.options.get("WhileOptions", name))
                    for name in ("CondSubgraphIndex", "BodySubgraphIndex"))
@@ -96,7 +96,7 @@ def while_(n: Site) -> list[Value]:
     return n.build.many(Loop(body), None, first, *start)
 
 
-def _condition(n: Site, index: int, values: list[Value], nodes: list[Node]) -> Value:
+def _condition(n: Conversion, index: int, values: list[Value], nodes: list[Node]) -> Value:
     """One bool, computed by a sub-graph whose operators are added to `nodes`."""
     made = n.host.body(index, values)
     nodes += made.nodes

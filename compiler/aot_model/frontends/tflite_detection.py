@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_custom import CustomOptions
 from aot_model.frontends.tflite_movement import slices
 from aot_model.frontends.tflite_reduction import reduction
-from aot_model.frontends.tflite_site import Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -20,12 +20,12 @@ from aot_model.ops.ordering import ArgMax, TopK
 from aot_model.ops.quantised_linear import DequantizeLinear
 
 
-def column(n: Site, x: Value, k: int) -> Value:
+def column(n: Conversion, x: Value, k: int) -> Value:
     """x[:, k:k+1]."""
     return slices(n, x, [(0, x.shape[0], 1), (k, k + 1, 1)])
 
 
-def real(n: Site, k: int) -> Value:
+def real(n: Conversion, k: int) -> Value:
     """An input as floats."""
     x = n.x(k)
     if x.dtype is DType.FLOAT32:
@@ -36,7 +36,7 @@ def real(n: Site, k: int) -> Value:
                    n.constant(n.zero(k), x.dtype))
 
 
-def _corners(n: Site, encodings: Value, anchors: Value, scales: tuple[float, ...]) -> Value:
+def _corners(n: Conversion, encodings: Value, anchors: Value, scales: tuple[float, ...]) -> Value:
     """Boxes (y, x, y, x) from centres and sizes relative to anchors; in double precision as the reference."""
     wide, around = (n.build(Cast(DType.FLOAT64), v) for v in (encodings, anchors))
     parts = []
@@ -53,7 +53,7 @@ def _corners(n: Site, encodings: Value, anchors: Value, scales: tuple[float, ...
 
 
 @rule("CUSTOM:TFLite_Detection_PostProcess")
-def detection_post_process(n: Site) -> list[Value]:
+def detection_post_process(n: Conversion) -> list[Value]:
     """Boxes, classes, scores and their number; what is behind the number is 0."""
     options = CustomOptions(n.operator.custom)
     most, each, classes = (options.integer(k)
@@ -100,7 +100,8 @@ def detection_post_process(n: Site) -> list[Value]:
     return _outputs(n, found, each, spread, n.build(Cast(DType.FLOAT32), chosen), score)
 
 
-def _outputs(n: Site, found: Value, each: int, boxes: Value, kinds: Value, scores: Value) -> list[Value]:
+def _outputs(n: Conversion, found: Value, each: int, boxes: Value, kinds: Value,
+             scores: Value) -> list[Value]:
     """The results, of the declared size: [found, classes of a box, ...], and zeros behind those that are
     valid.
     """
@@ -124,7 +125,7 @@ def _outputs(n: Site, found: Value, each: int, boxes: Value, kinds: Value, score
 
 
 @rule("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
-def non_max_suppression(n: Site) -> list[Value]:
+def non_max_suppression(n: Conversion) -> list[Value]:
     """Indices (and lowered scores) of the best boxes, 0 behind those that are valid; how many are."""
     soft = n.operator.kind.endswith("V5")
     most = n.ints(2, "the largest number of boxes")[0]
@@ -135,7 +136,7 @@ def non_max_suppression(n: Site) -> list[Value]:
     return [picks, scores, count] if soft else [picks, count]
 
 
-def _lengthened(n: Site, x: Value, count: int) -> Value:
+def _lengthened(n: Conversion, x: Value, count: int) -> Value:
     """Zeros behind the second axis."""
     more = count - x.shape[1]
     pads = [0] * x.type.rank + [0, more, *[0] * (x.type.rank - 2)]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from aot_model.frontends.tflite_site import Site, activation, rescale, rule
+from aot_model.frontends.tflite_conversion import Conversion, activation, rescale, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -18,7 +18,7 @@ from aot_model.ops.quantised_div import QuantisedDiv
 f32 = np.float32
 
 
-def _plain(n: Site, name: str, options: str | None) -> Value:
+def _plain(n: Conversion, name: str, options: str | None) -> Value:
     """The operator on floats or plain integers."""
     y = n.add(name, n.x(0), n.x(1))
     act = activation(n, options) if options else "NONE"
@@ -26,7 +26,7 @@ def _plain(n: Site, name: str, options: str | None) -> Value:
 
 
 @rule("ADD", "SUB", "SQUARED_DIFFERENCE")
-def add(n: Site) -> Value:
+def add(n: Conversion) -> Value:
     kind = n.operator.kind
     options = {"ADD": "AddOptions", "SUB": "SubOptions"}.get(kind)
     if not n.quantised(0) or not n.quantised(1):
@@ -51,7 +51,7 @@ def add(n: Site) -> Value:
 
 
 @rule("MUL")
-def mul(n: Site) -> Value:
+def mul(n: Conversion) -> Value:
     if not n.quantised(0) or not n.quantised(1):
         return _plain(n, "Mul", "MulOptions")
     real = n.scale(0) * n.scale(1) / n.scale_out()
@@ -64,7 +64,7 @@ def mul(n: Site) -> Value:
 
 
 @rule("DIV")
-def div(n: Site) -> Value:
+def div(n: Conversion) -> Value:
     if not n.quantised(0):
         return _plain(n, "Div", "DivOptions")
     if n.x(0).dtype is DType.INT16:
@@ -81,19 +81,19 @@ _TWO: dict[str, str] = {
 
 
 @rule(*_TWO)
-def two(n: Site) -> Value:
+def two(n: Conversion) -> Value:
     return n.add(_TWO[n.operator.kind], n.x(0), n.x(1))
 
 
 @rule("MAXIMUM", "MINIMUM")
-def extremum(n: Site) -> Value:
+def extremum(n: Conversion) -> Value:
     if (n.quantised(0) or n.quantised(1)) and not n.same_quantisation(0, 1):
         raise OperatorError("inputs and output have different quantisation", "E302")
     return n.add("Max" if n.operator.kind == "MAXIMUM" else "Min", n.x(0), n.x(1))
 
 
 @rule("FLOOR_DIV")
-def floor_div(n: Site) -> Value:
+def floor_div(n: Conversion) -> Value:
     a, b = n.x(0), n.x(1)
     if a.dtype.is_float:
         return n.add("Floor", n.add("Div", a, b))
@@ -101,7 +101,7 @@ def floor_div(n: Site) -> Value:
 
 
 @rule("FLOOR_MOD")
-def floor_mod(n: Site) -> Value:
+def floor_mod(n: Conversion) -> Value:
     return n.build(Mod(), n.x(0), n.x(1))
 
 
@@ -113,7 +113,7 @@ _COMPARISONS = {
 
 
 @rule(*_COMPARISONS)
-def compare(n: Site) -> Value:
+def compare(n: Conversion) -> Value:
     name, negate = _COMPARISONS[n.operator.kind]
     a, b = n.x(0), n.x(1)
     if n.quantised(0) and n.quantised(1) and n.q(0) != n.q(1):
@@ -122,7 +122,7 @@ def compare(n: Site) -> Value:
     return n.add("Not", y) if negate else y
 
 
-def _on_fine_scale(n: Site, k: int) -> Value:
+def _on_fine_scale(n: Conversion, k: int) -> Value:
     """An input as int32 multiples of 2^-8, for comparisons of tensors with different scales."""
     wide = n.build(Cast(DType.INT32), n.x(k))
     shifted = n.add("Mul", n.add("Sub", wide, n.constant(n.zero(k), DType.INT32)),
@@ -131,7 +131,7 @@ def _on_fine_scale(n: Site, k: int) -> Value:
 
 
 @rule("ATAN2")
-def atan2(n: Site) -> Value:
+def atan2(n: Conversion) -> Value:
     """The angle of (x, y): that of y / x, turned by half a circle to the left of the axis."""
     y, x = n.real(0), n.real(1)
     zero, half = n.constant(0, x.dtype), n.constant(math.pi, x.dtype)
@@ -145,7 +145,7 @@ def atan2(n: Site) -> Value:
 
 
 @rule("PRELU")
-def prelu(n: Site) -> Value:
+def prelu(n: Conversion) -> Value:
     x, alpha = n.x(0), n.x(1)
     if not n.quantised(0):
         return n.add("PRelu", x, alpha)
@@ -155,7 +155,7 @@ def prelu(n: Site) -> Value:
 
 
 @rule("SELECT", "SELECT_V2")
-def select(n: Site) -> Value:
+def select(n: Conversion) -> Value:
     if n.quantised(1) and not n.same_quantisation(1, 2):
         raise OperatorError("inputs and output have different quantisation", "E302")
     condition = n.x(0)
@@ -165,7 +165,7 @@ def select(n: Site) -> Value:
 
 
 @rule("ADD_N")
-def add_n(n: Site) -> Value:
+def add_n(n: Conversion) -> Value:
     if n.quantised(0):
         raise OperatorError("ADD_N of quantised tensors is not supported", "E202")
     return n.add("Sum", *(n.x(k) for k in range(len(n.inputs))))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot_model.frontends.tflite_conversion import Conversion
 from aot_model.frontends.tflite_reduction import reduction
-from aot_model.frontends.tflite_site import Site
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
@@ -17,13 +17,13 @@ from aot_model.ops.conversion import Cast
 from aot_model.ops.quantised_linear import rounded
 
 
-def is_hybrid(n: Site, x: int, w: int) -> bool:
+def is_hybrid(n: Conversion, x: int, w: int) -> bool:
     """Whether a layer multiplies floats by 8-bit constants."""
     return n.x(x).dtype is DType.FLOAT32 and n.x(w).dtype in (
         DType.INT8, DType.UINT8) and n.x(w).is_const and n.tensor(w).blocks is None
 
 
-def signed_weights(n: Site, k: int) -> Value:
+def signed_weights(n: Conversion, k: int) -> Value:
     """8-bit weights of a layer on floats. They are signed: old converters say uint8 and store int8."""
     w = n.x(k)
     if w.dtype is not DType.UINT8 or w.data is None:
@@ -34,7 +34,7 @@ def signed_weights(n: Site, k: int) -> Value:
     return constant(w.name, w.data.view(np.int8), w.quantisation)
 
 
-def quantised_input(n: Site, x: Value, asymmetric: bool) -> tuple[Value, Value]:
+def quantised_input(n: Conversion, x: Value, asymmetric: bool) -> tuple[Value, Value]:
     """(q - z, s): integers of each item of the batch, and its scale, which broadcasts to the item."""
     axes = n.constant(range(1, x.type.rank), DType.INT64)
     low, high = n.build(reduction("ReduceMin"), x, axes), n.build(reduction("ReduceMax"), x, axes)
@@ -55,7 +55,7 @@ def quantised_input(n: Site, x: Value, asymmetric: bool) -> tuple[Value, Value]:
     return n.build(Cast(DType.INT16), n.add("Sub", q, point)), scale
 
 
-def real_result(n: Site, acc: Value, scale: Value, k: int, bias: int) -> Value:
+def real_result(n: Conversion, acc: Value, scale: Value, k: int, bias: int) -> Value:
     """acc * scale * scale of the weights + bias (none where its number is negative)."""
     weights = np.asarray(n.q(k).scale, dtype=np.float32)
     factor = n.add("Mul", scale, n.constant(weights if weights.size > 1 else weights[0], DType.FLOAT32))

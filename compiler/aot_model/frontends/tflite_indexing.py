@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
+from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_layers import plain_weights, row_blocks
-from aot_model.frontends.tflite_site import Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -25,7 +25,7 @@ from aot_model.ops.slices import UpdateAt
 _INDICES = (DType.INT32, DType.INT64)
 
 
-def _indices(n: Site, k: int) -> Value:
+def _indices(n: Conversion, k: int) -> Value:
     """Indices, of a type that the operators on them take."""
     value = n.x(k)
     if not value.dtype.is_integer:
@@ -34,7 +34,7 @@ def _indices(n: Site, k: int) -> Value:
 
 
 @rule("GATHER")
-def gather(n: Site) -> Value:
+def gather(n: Conversion) -> Value:
     """Along an axis; with batch axes the elements of indices[b, i] come from x[b]."""
     x, indices = n.x(0), _indices(n, 1)
     axis = normal_axis(n.operator.options.get("GatherOptions", "Axis"), x.type.rank)
@@ -56,12 +56,12 @@ def gather(n: Site) -> Value:
 
 
 @rule("GATHER_ND")
-def gather_nd(n: Site) -> Value:
+def gather_nd(n: Conversion) -> Value:
     return n.build(GatherND(), n.x(0), _indices(n, 1))
 
 
 @rule("SCATTER_ND")
-def scatter_nd(n: Site) -> Value:
+def scatter_nd(n: Conversion) -> Value:
     """Updates at indices of zeros; those for one place are added up."""
     indices, updates, shape = _indices(n, 0), n.x(1), n.ints(2, "the shape")
     zeros = n.build(Expand(), n.constant(0, updates.dtype), n.constant(shape, DType.INT64))
@@ -69,7 +69,7 @@ def scatter_nd(n: Site) -> Value:
 
 
 @rule("SPARSE_TO_DENSE")
-def sparse_to_dense(n: Site) -> Value:
+def sparse_to_dense(n: Conversion) -> Value:
     """Values at indices of a tensor of one default value."""
     indices, shape, values = _indices(n, 0), n.ints(1, "the shape"), n.x(2)
     rank = len(shape)
@@ -83,7 +83,7 @@ def sparse_to_dense(n: Site) -> Value:
 
 
 @rule("ONE_HOT")
-def one_hot(n: Site) -> Value:
+def one_hot(n: Conversion) -> Value:
     """`on` where the place along a new axis is the index, else `off`; what is outside selects nothing."""
     indices, depth = _indices(n, 0), n.ints(1, "the depth")
     on, off = n.reshape(n.x(2), ()), n.reshape(n.x(3), ())
@@ -96,14 +96,14 @@ def one_hot(n: Site) -> Value:
 
 
 @rule("TOPK_V2")
-def top_k(n: Site) -> list[Value]:
+def top_k(n: Conversion) -> list[Value]:
     """The k largest along the last axis, and their indices; of equal ones the first comes first."""
     values, indices = n.build.many(TopK(-1), n.x(0), n.constant(n.ints(1, "k"), DType.INT64))
     return [values, n.build(Cast(n.out_dtype(1)), indices)]
 
 
 @rule("EMBEDDING_LOOKUP")
-def embedding_lookup(n: Site) -> Value:
+def embedding_lookup(n: Conversion) -> Value:
     """Rows of a table; those of a quantised one become floats where the result has them (scale times
     integer).
     """
@@ -117,7 +117,7 @@ def embedding_lookup(n: Site) -> Value:
 
 
 @rule("REVERSE_SEQUENCE")
-def reverse_sequence(n: Site) -> Value:
+def reverse_sequence(n: Conversion) -> Value:
     """The first lengths[b] elements along an axis backwards, the rest as they are."""
     x, lengths = n.x(0), _indices(n, 1)
     options = "ReverseSequenceOptions"
@@ -138,12 +138,12 @@ def reverse_sequence(n: Site) -> Value:
 
 
 @rule("DYNAMIC_UPDATE_SLICE")
-def dynamic_update_slice(n: Site) -> Value:
+def dynamic_update_slice(n: Conversion) -> Value:
     return n.build(UpdateAt(), n.x(0), n.x(1), _indices(n, 2))
 
 
 @rule("SEGMENT_SUM")
-def segment_sum(n: Site) -> Value:
+def segment_sum(n: Conversion) -> Value:
     """Sums of rows with the same number; the numbers are sorted constants."""
     return _segments(n, max(n.ints(1, "the segments"), default=-1) + 1, "add")
 
@@ -155,12 +155,12 @@ _SEGMENTS = {
 
 
 @rule(*_SEGMENTS)
-def unsorted_segments(n: Site) -> Value:
+def unsorted_segments(n: Conversion) -> Value:
     """Sums, products, extremes of what has the same number; what has a negative number is left out."""
     return _segments(n, n.ints(2, "the number of segments")[0], _SEGMENTS[n.operator.kind])
 
 
-def _segments(n: Site, count: int, reduction: str) -> Value:
+def _segments(n: Conversion, count: int, reduction: str) -> Value:
     x, numbers = n.x(0), _indices(n, 1)
     lead = numbers.type.rank
     if x.shape[:lead] != numbers.shape or count < 0 or x.dtype not in (DType.FLOAT32, DType.INT32):
@@ -178,7 +178,7 @@ def _segments(n: Site, count: int, reduction: str) -> Value:
 
 
 @rule("WHERE")
-def where(n: Site) -> Value:
+def where(n: Conversion) -> Value:
     """The places of what is not 0, a row each: as many as there can be, the actual number is an output of its
     own.
     """
@@ -186,7 +186,7 @@ def where(n: Site) -> Value:
 
 
 @rule("BUCKETIZE")
-def bucketize(n: Site) -> Value:
+def bucketize(n: Conversion) -> Value:
     """How many boundaries are not above the element."""
     x = n.x()
     reader = n.operator.options
@@ -199,7 +199,7 @@ def bucketize(n: Site) -> Value:
 
 
 @rule("MATRIX_DIAG", "MATRIX_SET_DIAG")
-def matrix_diag(n: Site) -> Value:
+def matrix_diag(n: Conversion) -> Value:
     """The last axis on the diagonal of matrices: of zeros, or of those given."""
     deep = n.operator.kind == "MATRIX_SET_DIAG"
     diagonal = n.x(1 if deep else 0)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from aot_model.frontends.tflite_conversion import QUANTISED, Conversion, activation, rule
 from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result, signed_weights
-from aot_model.frontends.tflite_site import QUANTISED, Site, activation, rule
 from aot_model.frontends.tflite_tensors import short
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
@@ -32,14 +32,14 @@ def _padding(code: int) -> str:
     return _PADDING[code]
 
 
-def _pair(n: Site, options: str, first: str, second: str) -> tuple[int, int]:
+def _pair(n: Conversion, options: str, first: str, second: str) -> tuple[int, int]:
     pair = (int(n.operator.options.get(options, first)), int(n.operator.options.get(options, second)))
     if min(pair) < 1:
         raise OperatorError(f"{first} and {second} are {pair}", "E301")
     return pair
 
 
-def finish(n: Site, acc: Value, options: str, bias: int, w_scales: tuple[float, ...]) -> Value:
+def finish(n: Conversion, acc: Value, options: str, bias: int, w_scales: tuple[float, ...]) -> Value:
     """Bias, requantisation and activation of an integer layer; bias and activation of a float one."""
     act = activation(n, options)
     if n.has(bias):
@@ -69,7 +69,7 @@ def finish(n: Site, acc: Value, options: str, bias: int, w_scales: tuple[float, 
     return n.requantise(acc, [p / scale for p in products], n.limits(act), n.zero_out(), to, rounding)
 
 
-def _narrow(n: Site, options: str, bias: int) -> bool:
+def _narrow(n: Conversion, options: str, bias: int) -> bool:
     """Whether a layer of int16 has accumulators of 32 bits."""
     if n.operator.kind == "DEPTHWISE_CONV_2D":
         return False
@@ -78,7 +78,7 @@ def _narrow(n: Site, options: str, bias: int) -> bool:
     return bool(n.operator.options.get(options, "QuantizedBiasType") == 2)
 
 
-def weight_parameters(n: Site, k: int, axis: int, channels: int) -> tuple[tuple[float, ...], int]:
+def weight_parameters(n: Conversion, k: int, axis: int, channels: int) -> tuple[tuple[float, ...], int]:
     """Scales (one, or one per output channel) and the zero point of integer weights."""
     q = n.q(k)
     if len(q.scale) > 1 and any(q.zero_point) and n.x(k).dtype is DType.INT8:
@@ -100,7 +100,7 @@ def weight_parameters(n: Site, k: int, axis: int, channels: int) -> tuple[tuple[
     return q.scale, q.zero_point[0]
 
 
-def plain_weights(n: Site, k: int, to: DType) -> Value:
+def plain_weights(n: Conversion, k: int, to: DType) -> Value:
     """Weights for inputs of a type: those of a hybrid layer (floats times integers) are dequantised at
     compile time.
     """
@@ -137,7 +137,7 @@ class RowBlocks:
     block: int
 
 
-def row_blocks(n: Site, k: int) -> RowBlocks | None:
+def row_blocks(n: Conversion, k: int) -> RowBlocks | None:
     """The integers of a matrix as they are in the file, and their parameters; None where the form is another
     one.
     """
@@ -161,21 +161,21 @@ def row_blocks(n: Site, k: int) -> RowBlocks | None:
     return RowBlocks(q4, n.constant(scales.astype(np.float32)), zero, w.shape[1] // scales.shape[1])
 
 
-def nibbles(n: Site, k: int, w: Value) -> Value:
+def nibbles(n: Conversion, k: int, w: Value) -> Value:
     """A constant in the 4 bits that it has in the file (ir/nibbles.py)."""
     small = {"INT4": DType.INT4, "UINT4": DType.UINT4}.get(n.tensor(k).kind)
     return w if small is None or w.data is None else constant(w.name, w.data.astype(small.numpy),
                                                               w.quantisation)
 
 
-def as_stored(n: Site, k: int, w: Value) -> Value:
+def as_stored(n: Conversion, k: int, w: Value) -> Value:
     """Weights of a layer of 8-bit integers in the 4 bits that they have in the file."""
     return nibbles(
         n, k, w) if w.dtype is DType.INT8 and n.x().dtype in (DType.INT8, DType.UINT8, DType.FLOAT32) else w
 
 
 @rule("CONV_2D", "DEPTHWISE_CONV_2D")
-def convolution(n: Site) -> Value:
+def convolution(n: Conversion) -> Value:
     depthwise = n.operator.kind == "DEPTHWISE_CONV_2D"
     options = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
     x = n.x()
@@ -204,7 +204,7 @@ def convolution(n: Site) -> Value:
 
 
 @rule("TRANSPOSE_CONV")
-def transpose_conv(n: Site) -> Value:
+def transpose_conv(n: Conversion) -> Value:
     """Inputs: output shape, weights (O, H, W, I), x, bias. The output shape is also that of the output
     tensor.
     """
@@ -244,7 +244,7 @@ def transpose_conv(n: Site) -> Value:
 
 
 @rule("CUSTOM:Convolution2DTransposeBias")
-def transpose_conv_bias(n: Site) -> Value:
+def transpose_conv_bias(n: Conversion) -> Value:
     """MediaPipe's: x, weights (O, H, W, I), bias; the options are three words: padding (1: same, 2: valid),
     strides.
     """
@@ -273,7 +273,7 @@ def transpose_conv_bias(n: Site) -> Value:
 
 
 @rule("CONV_3D")
-def conv_3d(n: Site) -> Value:
+def conv_3d(n: Conversion) -> Value:
     """Floats; weights are (D, H, W, I, O)."""
     options = "Conv3DOptions"
     x, w = n.real(0), n.real(1)
@@ -291,7 +291,7 @@ def conv_3d(n: Site) -> Value:
 
 
 @rule("FULLY_CONNECTED")
-def fully_connected(n: Site) -> Value:
+def fully_connected(n: Conversion) -> Value:
     options = "FullyConnectedOptions"
     x = n.x()
     hybrid = is_hybrid(n, 0, 1)
@@ -316,7 +316,7 @@ def fully_connected(n: Site) -> Value:
 
 
 @rule("BATCH_MATMUL")
-def batch_matmul(n: Site) -> Value:
+def batch_matmul(n: Conversion) -> Value:
     a, b = n.x(0), n.x(1)
     if min(a.type.rank, b.type.rank) < 2:
         raise OperatorError(f"{a.type} and {b.type} are not matrices")
@@ -349,7 +349,7 @@ def batch_matmul(n: Site) -> Value:
 
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
-def pool(n: Site) -> Value:
+def pool(n: Conversion) -> Value:
     options = "Pool2DOptions"
     x = n.x()
     if x.type.rank != 4 or 0 in x.shape:

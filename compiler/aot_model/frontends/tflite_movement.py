@@ -9,8 +9,8 @@ import math
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import round_away
+from aot_model.frontends.tflite_conversion import Conversion, activation, rule
 from aot_model.frontends.tflite_pieces import computed_slice, joined
-from aot_model.frontends.tflite_site import Site, activation, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -19,7 +19,7 @@ from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import broadcast, normal_axis
 
 
-def rescaled(n: Site, k: int) -> Value:
+def rescaled(n: Conversion, k: int) -> Value:
     """An input in the quantisation of the output."""
     x = n.x(k)
     if not n.quantised(k) or n.same_quantisation(k):
@@ -47,14 +47,14 @@ def _rescaled_bytes(scale: float, zero: int, out_scale: float, out_zero: int) ->
     return [max(0, min(255, round_away(float(v)) + out_zero)) for v in moved]
 
 
-def slices(n: Site, x: Value, parts: list[tuple[int, int, int]]) -> Value:
+def slices(n: Conversion, x: Value, parts: list[tuple[int, int, int]]) -> Value:
     """x[begin:end:step] for every axis."""
     columns = [n.constant([p[k] for p in parts], DType.INT64) for k in range(3)]
     return n.build(Slice(), x, columns[0], columns[1], n.constant(range(len(parts)), DType.INT64), columns[2])
 
 
 @rule("RESHAPE")
-def reshape(n: Site) -> Value:
+def reshape(n: Conversion) -> Value:
     """To the shape in the second input or the options; one -1 is inferred."""
     x = n.x()
     if n.has(1) and n.x(1).is_const:
@@ -72,7 +72,7 @@ def reshape(n: Site) -> Value:
 
 
 @rule("SQUEEZE", "EXPAND_DIMS")
-def squeeze(n: Site) -> Value:
+def squeeze(n: Conversion) -> Value:
     x = n.x()
     if n.operator.kind == "EXPAND_DIMS":
         axis = n.ints(1, "the axis")[0]
@@ -86,7 +86,7 @@ def squeeze(n: Site) -> Value:
 
 
 @rule("TRANSPOSE")
-def transpose(n: Site) -> Value:
+def transpose(n: Conversion) -> Value:
     perm = tuple(p % max(n.x().type.rank, 1) for p in n.ints(1, "the permutation"))
     if sorted(perm) != list(range(n.x().type.rank)):
         raise OperatorError(f"{perm} is not a permutation of the axes of {n.x().type}")
@@ -94,7 +94,7 @@ def transpose(n: Site) -> Value:
 
 
 @rule("CONCATENATION")
-def concatenation(n: Site) -> Value:
+def concatenation(n: Conversion) -> Value:
     if any(n.x(k) in n.host.pieces for k in range(len(n.inputs))):
         return joined(n, n.operator.options.get("ConcatenationOptions", "Axis"))
     y = n.build(Concat(n.operator.options.get("ConcatenationOptions", "Axis")),
@@ -106,14 +106,14 @@ def concatenation(n: Site) -> Value:
 
 
 @rule("PACK")
-def pack(n: Site) -> Value:
+def pack(n: Conversion) -> Value:
     axis = normal_axis(n.operator.options.get("PackOptions", "Axis"), n.x().type.rank + 1)
     parts = [rescaled(n, k) for k in range(len(n.inputs))]
     return n.build(Concat(axis), *(n.reshape(p, (*p.shape[:axis], 1, *p.shape[axis:])) for p in parts))
 
 
 @rule("UNPACK")
-def unpack(n: Site) -> list[Value]:
+def unpack(n: Conversion) -> list[Value]:
     x = n.x()
     axis = normal_axis(n.operator.options.get("UnpackOptions", "Axis"), x.type.rank)
     if x.type.rank == 0 or x.shape[axis] != len(n.out_tensors):
@@ -123,7 +123,7 @@ def unpack(n: Site) -> list[Value]:
 
 
 @rule("SPLIT", "SPLIT_V")
-def split(n: Site) -> list[Value]:
+def split(n: Conversion) -> list[Value]:
     if n.operator.kind == "SPLIT":
         axis, x = n.ints(0, "the axis")[0], n.x(1)
         if x.shape[normal_axis(axis, x.type.rank)] % max(len(n.out_tensors), 1):
@@ -138,7 +138,7 @@ def split(n: Site) -> list[Value]:
 
 
 @rule("SLICE")
-def slice_(n: Site) -> Value:
+def slice_(n: Conversion) -> Value:
     """At places that may be computed; the sizes are constant, or those of the declared result."""
     x = n.x()
     if not n.x(1).is_const or not n.x(2).is_const:
@@ -156,7 +156,7 @@ def slice_(n: Site) -> Value:
 
 
 @rule("STRIDED_SLICE")
-def strided_slice(n: Site) -> Value:
+def strided_slice(n: Conversion) -> Value:
     """numpy indexing: masks say which begins and ends are ignored, where new axes are put and which axes
     vanish.
     """
@@ -207,7 +207,7 @@ def strided_slice(n: Site) -> Value:
 
 
 @rule("PAD", "PADV2", "MIRROR_PAD")
-def pad(n: Site) -> Value:
+def pad(n: Conversion) -> Value:
     """Pads with the real number 0 (its zero point), a given value, or mirrored elements."""
     x = n.x()
     pads = n.data(1, "the paddings")
@@ -227,7 +227,7 @@ def pad(n: Site) -> Value:
     return n.build(Pad(), x, flat, n.constant(n.zero() if n.quantised() else 0, x.dtype))
 
 
-def _symmetric(n: Site, x: Value, pads: list[tuple[int, int]]) -> Value:
+def _symmetric(n: Conversion, x: Value, pads: list[tuple[int, int]]) -> Value:
     """Mirrored with the border element repeated: a gather along each padded axis."""
     for axis, (before, after) in enumerate(pads):
         extent = x.shape[axis]
@@ -240,29 +240,29 @@ def _symmetric(n: Site, x: Value, pads: list[tuple[int, int]]) -> Value:
 
 
 @rule("TILE")
-def tile(n: Site) -> Value:
+def tile(n: Conversion) -> Value:
     return n.build(Tile(), n.x(), n.constant(n.ints(1, "the multiples"), DType.INT64))
 
 
 @rule("BROADCAST_TO")
-def broadcast_to(n: Site) -> Value:
+def broadcast_to(n: Conversion) -> Value:
     return n.build(Expand(), n.x(), n.constant(n.ints(1, "the shape"), DType.INT64))
 
 
 @rule("BROADCAST_ARGS")
-def broadcast_args(n: Site) -> Value:
+def broadcast_args(n: Conversion) -> Value:
     return n.constant(broadcast(n.ints(0, "a shape"), n.ints(1, "a shape")), n.out_dtype())
 
 
 @rule("REVERSE_V2")
-def reverse(n: Site) -> Value:
+def reverse(n: Conversion) -> Value:
     x = n.x()
     axes = {normal_axis(a, x.type.rank) for a in n.ints(1, "the axes")}
     return slices(n, x, [(d - 1, -d - 1, -1) if k in axes else (0, d, 1) for k, d in enumerate(x.shape)])
 
 
 @rule("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
-def blocks(n: Site) -> Value:
+def blocks(n: Conversion) -> Value:
     x = n.x()
     deep = n.operator.kind == "SPACE_TO_DEPTH"
     b = int(n.operator.options.get("SpaceToDepthOptions" if deep else "DepthToSpaceOptions", "BlockSize"))
@@ -281,7 +281,7 @@ def blocks(n: Site) -> Value:
 
 
 @rule("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
-def space_to_batch(n: Site) -> Value:
+def space_to_batch(n: Conversion) -> Value:
     x, block = n.x(), n.ints(1, "the block shape")
     pads = n.data(2, "the paddings")
     m, rank = len(block), x.type.rank
@@ -323,28 +323,28 @@ def space_to_batch(n: Site) -> Value:
 
 
 @rule("SHAPE")
-def shape(n: Site) -> Value:
+def shape(n: Conversion) -> Value:
     return n.constant(n.x().shape, n.out_dtype())
 
 
 @rule("RANK")
-def rank(n: Site) -> Value:
+def rank(n: Conversion) -> Value:
     return n.constant(n.x().type.rank, n.out_dtype())
 
 
 @rule("ZEROS_LIKE")
-def zeros_like(n: Site) -> Value:
+def zeros_like(n: Conversion) -> Value:
     return n.build(Expand(), n.constant(n.zero() if n.quantised() else 0,
                                         n.x().dtype), n.constant(n.x().shape, DType.INT64))
 
 
 @rule("FILL")
-def fill(n: Site) -> Value:
+def fill(n: Conversion) -> Value:
     return n.build(Expand(), n.reshape(n.x(1), ()), n.constant(n.ints(0, "the shape"), DType.INT64))
 
 
 @rule("RANGE")
-def range_(n: Site) -> Value:
+def range_(n: Conversion) -> Value:
     start, limit, delta = (n.data(k, what).reshape(()) for k, what in enumerate(("start", "limit", "delta")))
     if delta == 0 or abs((float(limit) - float(start)) / float(delta)) > 2**24:
         raise OperatorError(f"a range from {start} to {limit} in steps of {delta}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.frontends.tflite_site import Site
+from aot_model.frontends.tflite_conversion import Conversion
 from aot_model.ir.graph import Node
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
@@ -65,7 +65,7 @@ def numbers(nodes: Sequence[Node], value: Value) -> list[Number]:
     return [Number(0, value)] if value.type.elements == 1 else []
 
 
-def computed_slice(n: Site) -> Value:
+def computed_slice(n: Conversion) -> Value:
     """SLICE at a place that is computed; of a size that is known, or a piece."""
     x = n.x()
     begins, sizes = (numbers(n.build.nodes, n.x(k)) for k in (1, 2))
@@ -100,7 +100,7 @@ def _extents(x: Value, begins: list[Number], sizes: list[Number]) -> list[int] |
     return found if len(found) == x.type.rank else None
 
 
-def joined(n: Site, axis: int) -> Value:
+def joined(n: Conversion, axis: int) -> Value:
     """CONCATENATION of the pieces around items: x with the items written at a place. OperatorError when it is
     something else.
     """
@@ -120,7 +120,7 @@ def joined(n: Site, axis: int) -> Value:
     return n.build(UpdateAt(), x, item, _begins(n, x, at, first.place))
 
 
-def _begins(n: Site, x: Value, axis: int, place: Number) -> Value:
+def _begins(n: Conversion, x: Value, axis: int, place: Number) -> Value:
     """The place as a vector with zeros for the other axes."""
     if place.root is None:
         return n.constant([place.offset if k == axis else 0 for k in range(x.type.rank)], DType.INT32)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
+from aot_model.frontends.tflite_conversion import ACTIVATIONS, Conversion, finite, rescale, rule
 from aot_model.frontends.tflite_hybrid import is_hybrid, quantised_input, real_result, signed_weights
 from aot_model.frontends.tflite_layers import plain_weights
 from aot_model.frontends.tflite_movement import slices
-from aot_model.frontends.tflite_site import ACTIVATIONS, Site, finite, rescale, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -30,7 +30,7 @@ _X, _W, _R, _PEEPHOLE, _B, _PROJECTION, _PROJECTION_BIAS, _H, _C, _NORM = 0, (1,
     9, 10, 11), (12, 13, 14, 15), 16, 17, 18, 19, (20, 21, 22, 23)
 
 
-def _stacked(n: Site, inputs: tuple[int, ...], x: Value, what: str) -> Value | None:
+def _stacked(n: Conversion, inputs: tuple[int, ...], x: Value, what: str) -> Value | None:
     """Constants of the gates as one; an absent input gate is zeros; None when all are absent."""
     found = [n.inputs[k] if n.has(k) else None for k in inputs]
     present = [v for v in found if v is not None]
@@ -56,14 +56,14 @@ def _stacked(n: Site, inputs: tuple[int, ...], x: Value, what: str) -> Value | N
 
 
 @rule("UNIDIRECTIONAL_SEQUENCE_LSTM")
-def sequence_lstm(n: Site) -> Value:
+def sequence_lstm(n: Conversion) -> Value:
     options = "UnidirectionalSequenceLSTMOptions"
     if _is_hybrid_lstm(n):
         return _hybrid(n)
     return lstm_layer(n, options, n.x(_X), 1, (_H, _C), _NORM)
 
 
-def lstm_layer(n: Site,
+def lstm_layer(n: Conversion,
                options: str,
                x: Value,
                first: int,
@@ -99,7 +99,7 @@ def lstm_layer(n: Site,
     return y
 
 
-def _is_hybrid_lstm(n: Site) -> bool:
+def _is_hybrid_lstm(n: Conversion) -> bool:
     """Whether a layer of floats has 8-bit weights and none of the rarer options."""
     plain = not any(n.has(k)
                     for k in (*_PEEPHOLE, *_NORM, _PROJECTION)) and all(n.has(k) for k in (*_W, *_R, *_B))
@@ -108,7 +108,7 @@ def _is_hybrid_lstm(n: Site) -> bool:
                                             "FusedActivationFunction") == ACTIVATIONS.index("TANH")
 
 
-def _hybrid(n: Site) -> Value:
+def _hybrid(n: Conversion) -> Value:
     """The layer with its input and its hidden state quantised at every step."""
     options = n.operator.options
     asymmetric, time_major = (bool(options.get("UnidirectionalSequenceLSTMOptions", name))
@@ -124,13 +124,13 @@ def _hybrid(n: Site) -> Value:
     return y
 
 
-def _stored(n: Site, k: int) -> np.ndarray:
+def _stored(n: Conversion, k: int) -> np.ndarray:
     data = signed_weights(n, k).data
     assert data is not None
     return data
 
 
-def _scales(n: Site, cell_clip: float) -> LstmScales:
+def _scales(n: Conversion, cell_clip: float) -> LstmScales:
     if any(n.has(k) and n.q(k).zero_point != (0,) for k in (*_W, *_R)):
         raise OperatorError("weights of an integer LSTM have one scale and the zero point 0", "E302")
     if n.zero(_C) != 0 or n.tensor(_C).dtype is not DType.INT16:
@@ -154,7 +154,7 @@ def _scales(n: Site, cell_clip: float) -> LstmScales:
 
 
 @rule("SVDF")
-def svdf(n: Site) -> Value:
+def svdf(n: Conversion) -> Value:
     """Each filter's newest feature enters its memory; outputs are weighted sums over memory and over the
     filters' rank.
     """

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
-from aot_model.frontends.tflite_site import QUANTISED, Site, finite, rule
+from aot_model.frontends.tflite_conversion import QUANTISED, Conversion, finite, rule
 from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -30,12 +30,12 @@ def reduction(name: str, keep: bool = True) -> Operator:
     return OPERATORS["", name](keepdims=int(keep))  # type: ignore[call-arg]
 
 
-def _axes(n: Site, x: Value) -> list[int]:
+def _axes(n: Conversion, x: Value) -> list[int]:
     return sorted({normal_axis(a, x.type.rank) for a in n.ints(1, "the axes")})
 
 
 @rule(*_REDUCTIONS)
-def reduce(n: Site) -> Value:
+def reduce(n: Conversion) -> Value:
     kind, x = n.operator.kind, n.x()
     keep = bool(n.operator.options.get("ReducerOptions", "KeepDims"))
     axes = _axes(n, x)
@@ -67,7 +67,7 @@ def reduce(n: Site) -> Value:
     return n.build(node, total, n.constant(multiplier, DType.INT32), n.constant(shift, DType.INT32))
 
 
-def _sum_of_floats(n: Site, total: Value, count: int) -> Value:
+def _sum_of_floats(n: Conversion, total: Value, count: int) -> Value:
     """The sum rescaled in single precision, as LiteRT's optimised kernel does it; its reference kernel of
     signed types gives -1.
     """
@@ -79,7 +79,7 @@ def _sum_of_floats(n: Site, total: Value, count: int) -> Value:
 
 
 @rule("SOFTMAX")
-def softmax(n: Site) -> Value:
+def softmax(n: Conversion) -> Value:
     x = n.x()
     beta = finite(float(n.operator.options.get("SoftmaxOptions", "Beta")), "beta")
     if not n.quantised():
@@ -95,7 +95,7 @@ def softmax(n: Site) -> Value:
 
 
 @rule("LOG_SOFTMAX")
-def log_softmax(n: Site) -> Value:
+def log_softmax(n: Conversion) -> Value:
     if n.quantised():
         if n.scale_out() != 2.0**-4 or n.zero_out() != n.out_dtype().limits[1]:
             raise OperatorError("the result's scale is not 1/16 with its zero point at the top", "E302")
@@ -104,7 +104,7 @@ def log_softmax(n: Site) -> Value:
 
 
 @rule("L2_NORMALIZATION")
-def l2_normalization(n: Site) -> Value:
+def l2_normalization(n: Conversion) -> Value:
     x = n.x()
     last = n.constant([x.type.rank - 1], DType.INT64)
     if not n.quantised():
@@ -115,7 +115,7 @@ def l2_normalization(n: Site) -> Value:
 
 
 @rule("ARG_MAX", "ARG_MIN")
-def arg_extremum(n: Site) -> Value:
+def arg_extremum(n: Conversion) -> Value:
     x = n.x()
     axis = normal_axis(n.ints(1, "the axis")[0], x.type.rank)
     name = "ArgMax" if n.operator.kind == "ARG_MAX" else "ArgMin"
@@ -127,7 +127,7 @@ def arg_extremum(n: Site) -> Value:
 
 
 @rule("CUMSUM")
-def cumsum(n: Site) -> Value:
+def cumsum(n: Conversion) -> Value:
     x = n.x()
     cls = OPERATORS.get(("", "CumSum"))
     if x.dtype in QUANTISED or cls is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import round_away
-from aot_model.frontends.tflite_site import Site, rule
+from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -14,7 +14,7 @@ from aot_model.ops.movement import Gather
 from aot_model.ops.resize_bilinear import ResizeBilinear
 
 
-def _size(n: Site) -> tuple[int, int]:
+def _size(n: Conversion) -> tuple[int, int]:
     size = n.ints(1, "the size")
     if len(size) != 2 or min(size) < 1 or n.x().type.rank != 4:
         raise OperatorError(f"size {size} does not fit {n.x().type}")
@@ -24,7 +24,7 @@ def _size(n: Site) -> tuple[int, int]:
 
 
 @rule("RESIZE_BILINEAR")
-def resize_bilinear(n: Site) -> Value:
+def resize_bilinear(n: Conversion) -> Value:
     options = "ResizeBilinearOptions"
     flags = (bool(n.operator.options.get(options, name)) for name in ("AlignCorners", "HalfPixelCenters"))
     node, x = ResizeBilinear(*_size(n), *flags), n.x()
@@ -36,7 +36,7 @@ def resize_bilinear(n: Site) -> Value:
 
 
 @rule("RESIZE_NEAREST_NEIGHBOR")
-def resize_nearest(n: Site) -> Value:
+def resize_nearest(n: Conversion) -> Value:
     """A gather of rows and one of columns."""
     options = "ResizeNearestNeighborOptions"
     aligned, centred = (bool(n.operator.options.get(options, name))

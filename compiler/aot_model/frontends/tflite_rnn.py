@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot_model.frontends.tflite_conversion import ACTIVATIONS, Conversion, rule
 from aot_model.frontends.tflite_movement import slices
 from aot_model.frontends.tflite_recurrent import lstm_layer
-from aot_model.frontends.tflite_site import ACTIVATIONS, Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value
 from aot_model.ops.matmul import MatMul
@@ -20,7 +20,7 @@ _FUNCTIONS: dict[str, tuple[str, float]] = {
 """ONNX's function, and what clips its argument (0: nothing)."""
 
 
-def _floats(n: Site, *inputs: int) -> None:
+def _floats(n: Conversion, *inputs: int) -> None:
     """OperatorError unless these inputs are floats: LiteRT quantises the others' partners at run time."""
     for k in inputs:
         if n.has(k) and not n.x(k).dtype.is_float:
@@ -28,12 +28,12 @@ def _floats(n: Site, *inputs: int) -> None:
                                 "convert the model without quantisation of this layer")
 
 
-def _reversed(n: Site, x: Value, axis: int) -> Value:
+def _reversed(n: Conversion, x: Value, axis: int) -> Value:
     d = x.shape[axis]
     return slices(n, x, [(d - 1, -d - 1, -1) if k == axis else (0, e, 1) for k, e in enumerate(x.shape)])
 
 
-def _layer(n: Site, x: Value, places: tuple[int, int, int, int], activation: str) -> Value:
+def _layer(n: Conversion, x: Value, places: tuple[int, int, int, int], activation: str) -> Value:
     """All hidden states of steps x (steps, batch, inputs). places: the inputs W, R, bias and state."""
     w, r, bias, state = places
     _floats(n, 0, w, r, bias)
@@ -52,13 +52,13 @@ def _layer(n: Site, x: Value, places: tuple[int, int, int, int], activation: str
     return n.reshape(y, (*x.shape[:2], units))
 
 
-def _activation(n: Site, options: str) -> str:
+def _activation(n: Conversion, options: str) -> str:
     code = n.operator.options.get(options, "FusedActivationFunction")
     return ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else str(code)
 
 
 @rule("RNN")
-def rnn(n: Site) -> Value:
+def rnn(n: Conversion) -> Value:
     """One step: act(x W' + h R' + b), which is the new state as well."""
     x = n.x()
     if x.type.rank != 2:
@@ -67,7 +67,7 @@ def rnn(n: Site) -> Value:
     return n.reshape(y, y.shape[1:])
 
 
-def _steps_first(n: Site, x: Value, options: str) -> tuple[Value, bool]:
+def _steps_first(n: Conversion, x: Value, options: str) -> tuple[Value, bool]:
     """The steps of a sequence in front, and whether the file has them there."""
     time_major = bool(n.operator.options.get(options, "TimeMajor"))
     if x.type.rank != 3:
@@ -76,14 +76,14 @@ def _steps_first(n: Site, x: Value, options: str) -> tuple[Value, bool]:
 
 
 @rule("UNIDIRECTIONAL_SEQUENCE_RNN")
-def sequence_rnn(n: Site) -> Value:
+def sequence_rnn(n: Conversion) -> Value:
     options = "SequenceRNNOptions"
     x, time_major = _steps_first(n, n.x(), options)
     y = _layer(n, x, (1, 2, 3, 4), _activation(n, options))
     return y if time_major else n.transpose(y, (1, 0, 2))
 
 
-def _merged(n: Site, forward: Value, backward: Value, options: str) -> Value | list[Value]:
+def _merged(n: Conversion, forward: Value, backward: Value, options: str) -> Value | list[Value]:
     """Both results, or their rows side by side."""
     if n.operator.options.get(options, "MergeOutputs"):
         return n.build(Concat(2), forward, backward)
@@ -91,7 +91,7 @@ def _merged(n: Site, forward: Value, backward: Value, options: str) -> Value | l
 
 
 @rule("BIDIRECTIONAL_SEQUENCE_RNN")
-def bidirectional_rnn(n: Site) -> Value | list[Value]:
+def bidirectional_rnn(n: Conversion) -> Value | list[Value]:
     options = "BidirectionalSequenceRNNOptions"
     if any(n.has(k) for k in (9, 10, 11)):
         raise OperatorError("an auxiliary input is not supported", "E202")
@@ -104,7 +104,7 @@ def bidirectional_rnn(n: Site) -> Value | list[Value]:
 
 
 @rule("BIDIRECTIONAL_SEQUENCE_LSTM")
-def bidirectional_lstm(n: Site) -> Value | list[Value]:
+def bidirectional_lstm(n: Conversion) -> Value | list[Value]:
     options = "BidirectionalSequenceLSTMOptions"
     if any(n.has(k) for k in range(39, 48)):
         raise OperatorError("an auxiliary input is not supported", "E202")
@@ -117,7 +117,7 @@ def bidirectional_lstm(n: Site) -> Value | list[Value]:
 
 
 @rule("LSTM")
-def lstm(n: Site) -> Value | list[Value]:
+def lstm(n: Conversion) -> Value | list[Value]:
     """One step, with its weights apart (FULL) or in one matrix (BASIC, of older converters)."""
     options = "LSTMOptions"
     x = n.x()
@@ -130,7 +130,7 @@ def lstm(n: Site) -> Value | list[Value]:
     return n.reshape(y, y.shape[1:])
 
 
-def _basic_lstm(n: Site) -> list[Value]:
+def _basic_lstm(n: Conversion) -> list[Value]:
     """Inputs: x, the last result, weights, biases, the last cell. Results: the new ones, and what they were
     made of."""
     _floats(n, *range(5))

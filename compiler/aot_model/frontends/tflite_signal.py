@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_custom import CustomOptions
 from aot_model.frontends.tflite_movement import slices
-from aot_model.frontends.tflite_site import Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -19,12 +19,12 @@ from aot_model.ops.filter_bank import FilterBank, FilterBankLog, FilterBankSquar
 from aot_model.ops.movement import Concat
 
 
-def _options(n: Site) -> CustomOptions:
+def _options(n: Conversion) -> CustomOptions:
     return CustomOptions(n.operator.custom)
 
 
 @rule("CUSTOM:SignalWindow")
-def window(n: Site) -> Value:
+def window(n: Conversion) -> Value:
     x, weights = n.x(0), n.x(1)
     size = weights.type.elements
     if not size or x.type.elements % size:
@@ -35,28 +35,28 @@ def window(n: Site) -> Value:
 
 
 @rule("CUSTOM:SignalFftAutoScale")
-def auto_scale(n: Site) -> list[Value]:
+def auto_scale(n: Conversion) -> list[Value]:
     return n.build.many(AutoScale(), n.x(0))
 
 
 @rule("CUSTOM:SignalRfft")
-def rfft(n: Site) -> Value:
+def rfft(n: Conversion) -> Value:
     return n.build(RealFourier(_options(n).integer("fft_length")), n.x(0))
 
 
 @rule("CUSTOM:SignalIrfft")
-def irfft(n: Site) -> Value:
+def irfft(n: Conversion) -> Value:
     return n.build(InverseRealFourier(_options(n).integer("fft_length")), n.x(0))
 
 
 @rule("CUSTOM:SignalEnergy")
-def energy(n: Site) -> Value:
+def energy(n: Conversion) -> Value:
     options = _options(n)
     return n.build(SpectrumEnergy(options.integer("start_index"), options.integer("end_index")), n.x(0))
 
 
 @rule("CUSTOM:SignalFilterBank")
-def filter_bank(n: Site) -> Value:
+def filter_bank(n: Conversion) -> Value:
     channels = _options(n).integer("num_channels")
     y = n.build(FilterBank(), *(n.x(k) for k in range(6)))
     if y.shape != (channels,):
@@ -65,12 +65,12 @@ def filter_bank(n: Site) -> Value:
 
 
 @rule("CUSTOM:SignalFilterBankSquareRoot")
-def square_root(n: Site) -> Value:
+def square_root(n: Conversion) -> Value:
     return n.build(FilterBankSquareRoot(), n.x(0), n.x(1))
 
 
 @rule("CUSTOM:SignalFilterBankSpectralSubtraction")
-def spectral_subtraction(n: Site) -> list[Value]:
+def spectral_subtraction(n: Conversion) -> list[Value]:
     options, x = _options(n), n.x(0)
     if x.shape != (options.integer("num_channels"),):
         raise OperatorError(f"{x.type} does not have {options.integer('num_channels')} channels")
@@ -86,19 +86,19 @@ def spectral_subtraction(n: Site) -> list[Value]:
 
 
 @rule("CUSTOM:SignalPCAN")
-def gain_control(n: Site) -> Value:
+def gain_control(n: Conversion) -> Value:
     return n.build(GainControl(_options(n).integer("snr_shift")), n.x(0), n.x(1), n.x(2))
 
 
 @rule("CUSTOM:SignalFilterBankLog")
-def filter_bank_log(n: Site) -> Value:
+def filter_bank_log(n: Conversion) -> Value:
     options = _options(n)
     return n.build(FilterBankLog(options.integer("output_scale"), options.integer("input_correction_bits")),
                    n.x(0))
 
 
 @rule("CUSTOM:SignalDelay")
-def delay(n: Site) -> Value:
+def delay(n: Conversion) -> Value:
     """What comes out is the input of so many samples before, at first zeros."""
     x, length = n.x(0), _options(n).integer("delay_length")
     if x.dtype is not DType.INT16 or not x.shape or length < 0:
@@ -113,7 +113,7 @@ def delay(n: Site) -> Value:
 
 
 @rule("CUSTOM:SignalOverlapAdd")
-def overlap_add(n: Site) -> Value:
+def overlap_add(n: Conversion) -> Value:
     x = n.x(0)
     if x.type.rank < 2:
         raise OperatorError(f"{x.type} has no frames")
@@ -124,7 +124,7 @@ def overlap_add(n: Site) -> Value:
 
 
 @rule("CUSTOM:SignalFramer")
-def framer(n: Site) -> list[Value]:
+def framer(n: Conversion) -> list[Value]:
     options, x = _options(n), n.x(0)
     op = Framer(options.integer("frame_size"), options.integer("frame_step"))
     if min(op.size, op.step) < 1 or not x.shape:
@@ -136,7 +136,7 @@ def framer(n: Site) -> list[Value]:
 
 
 @rule("CUSTOM:SignalStacker")
-def stacker(n: Site) -> list[Value]:
+def stacker(n: Conversion) -> list[Value]:
     options, x = _options(n), n.x(0)
     left = options.integer("stacker_left_context")
     op = Stacker(left + options.integer("stacker_right_context") + 1, left, options.integer("stacker_step"))
@@ -145,7 +145,7 @@ def stacker(n: Site) -> list[Value]:
     return _counted(n, op, np.zeros((max(op.frames - 1, 1), *x.shape), np.int16), -1)
 
 
-def _counted(n: Site, op: Framer | Stacker, kept: np.ndarray, count: int) -> list[Value]:
+def _counted(n: Conversion, op: Framer | Stacker, kept: np.ndarray, count: int) -> list[Value]:
     """An operator that keeps some of what it saw, and how many."""
     y, valid, rest, left = n.build.many(op, n.x(0), n.kept("samples", kept),
                                         n.kept("count", np.asarray([count], np.int32)))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from aot_model.frontends.tflite_conversion import Conversion, Rule, rule
 from aot_model.frontends.tflite_movement import slices
-from aot_model.frontends.tflite_site import Rule, Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -22,7 +22,7 @@ _BY_PART = frozenset(
 _OF_BOTH = frozenset(("COMPLEX_ABS", "REAL", "IMAG"))
 
 
-def of_complex(n: Site, function: Rule) -> list[Value]:
+def of_complex(n: Conversion, function: Rule) -> list[Value]:
     """An operator of which an input is complex."""
     if n.operator.kind in _OF_BOTH:
         found = function(n)
@@ -43,7 +43,7 @@ def of_complex(n: Site, function: Rule) -> list[Value]:
 
 
 @rule("RFFT2D")
-def rfft2d(n: Site) -> Value:
+def rfft2d(n: Conversion) -> Value:
     """The transform of the last two axes, of which the last is real: half of its spectrum."""
     x, lengths = n.real(), n.ints(1, "the length")
     if len(lengths) != 2 or x.type.rank < 2 or min(lengths) < 1:
@@ -66,7 +66,7 @@ def rfft2d(n: Site) -> Value:
     return real
 
 
-def _parts(n: Site) -> tuple[Value, Value]:
+def _parts(n: Conversion) -> tuple[Value, Value]:
     real = n.x()
     imaginary = n.host.imaginary.get(real)
     if imaginary is None:
@@ -75,12 +75,12 @@ def _parts(n: Site) -> tuple[Value, Value]:
 
 
 @rule("COMPLEX_ABS")
-def complex_abs(n: Site) -> Value:
+def complex_abs(n: Conversion) -> Value:
     real, imaginary = _parts(n)
     return n.add("Sqrt", n.add("Add", n.add("Mul", real, real), n.add("Mul", imaginary, imaginary)))
 
 
 @rule("REAL", "IMAG")
-def part(n: Site) -> Value:
+def part(n: Conversion) -> Value:
     """One part; a value of its own, for the real part stands for the whole."""
     return n.add("Identity", _parts(n)[n.operator.kind == "IMAG"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot_model.frontends.tflite_conversion import QUANTISED, Conversion, rule
 from aot_model.frontends.tflite_layers import nibbles
-from aot_model.frontends.tflite_site import QUANTISED, Site, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -16,18 +16,18 @@ from aot_model.ops.quantised_linear import DequantizeLinear, Quantise
 
 
 @rule("DENSIFY")
-def densify(n: Site) -> Value:
+def densify(n: Conversion) -> Value:
     """Sparse constants are dense from the moment that they are read."""
     return n.x()
 
 
 @rule("CAST")
-def cast(n: Site) -> Value:
+def cast(n: Conversion) -> Value:
     return n.build(Cast(n.out_dtype()), n.x())
 
 
 @rule("QUANTIZE")
-def quantize(n: Site) -> Value:
+def quantize(n: Conversion) -> Value:
     x, to = n.x(), n.out_dtype()
     if x.dtype.is_float:
         q = n.q_out()
@@ -40,7 +40,7 @@ def quantize(n: Site) -> Value:
 
 
 @rule("DEQUANTIZE")
-def dequantize(n: Site) -> Value:
+def dequantize(n: Conversion) -> Value:
     x = n.x()
     if x.dtype.is_float:
         return n.build(Cast(n.out_dtype()), x)

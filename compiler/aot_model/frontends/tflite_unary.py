@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aot_model.arithmetic import fixed_point
-from aot_model.frontends.tflite_site import ACTIVATION_RANGES, Site, finite, rescale, rule
+from aot_model.frontends.tflite_conversion import ACTIVATION_RANGES, Conversion, finite, rescale, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -43,7 +43,7 @@ _ONE: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
 
 
 @rule(*_ONE)
-def one(n: Site) -> Value:
+def one(n: Conversion) -> Value:
     name, function = _ONE[n.operator.kind]
     if not n.quantised():
         return n.add(name, n.x())
@@ -56,7 +56,7 @@ def one(n: Site) -> Value:
     return _float_table(n, function, towards_zero=n.operator.kind == "SQRT")
 
 
-def _interpolated(n: Site, function: Callable[[Any], Any]) -> Value:
+def _interpolated(n: Conversion, function: Callable[[Any], Any]) -> Value:
     """A table of int16 with interpolation."""
     if n.out_dtype() is not DType.INT16 or n.zero() or n.zero_out():
         raise OperatorError(f"{n.x().type} with zero points {n.zero()} and {n.zero_out()} is not supported",
@@ -66,7 +66,7 @@ def _interpolated(n: Site, function: Callable[[Any], Any]) -> Value:
     return n.build(InterpolatedLookup(Table(values, DType.INT16, 0)), n.x())
 
 
-def _float_table(n: Site, function: Callable[[Any], Any], towards_zero: bool = False) -> Value:
+def _float_table(n: Conversion, function: Callable[[Any], Any], towards_zero: bool = False) -> Value:
     """A table of round(function(x)), computed in single precision as the reference does; or without what is
     behind the point.
     """
@@ -89,7 +89,7 @@ def _away(v: Any) -> float:
     return float(fixed_point.round_away(float(v))) if math.isfinite(v) else math.copysign(2.0**31, float(v))
 
 
-def _integer_table(n: Site, function: Callable[[int], int]) -> Value:
+def _integer_table(n: Conversion, function: Callable[[int], int]) -> Value:
     """A table of function(x - zero point), which includes the zero point of the result; saturated."""
     x = n.x()
     low, high = x.dtype.limits
@@ -100,7 +100,7 @@ def _integer_table(n: Site, function: Callable[[int], int]) -> Value:
 
 
 @rule("ABS")
-def absolute(n: Site) -> Value:
+def absolute(n: Conversion) -> Value:
     if not n.quantised():
         return n.add("Abs", n.x())
     real, zero = float(f32(n.scale()) / f32(n.scale_out())), n.zero_out()
@@ -113,14 +113,14 @@ def absolute(n: Site) -> Value:
 
 
 @rule("SQUARE")
-def square(n: Site) -> Value:
+def square(n: Conversion) -> Value:
     if n.quantised():
         return _float_table(n, np.square)
     return n.add("Mul", n.x(), n.x())
 
 
 @rule("RSQRT")
-def rsqrt(n: Site) -> Value:
+def rsqrt(n: Conversion) -> Value:
     if not n.quantised():
         return n.add("Reciprocal", n.add("Sqrt", n.x()))
     if n.x().dtype is DType.INT16:
@@ -140,7 +140,7 @@ def rsqrt(n: Site) -> Value:
 
 
 @rule("LOGISTIC", "TANH")
-def sigmoid(n: Site) -> Value:
+def sigmoid(n: Conversion) -> Value:
     x, hyperbolic = n.x(), n.operator.kind == "TANH"
     if not n.quantised():
         return n.add("LibmTanh" if hyperbolic else "LibmSigmoid", x)
@@ -181,14 +181,14 @@ def sixteen_bit_argument(scale: float, direct_shifts: tuple[int, ...]) -> tuple[
 
 
 @rule("ELU")
-def elu(n: Site) -> Value:
+def elu(n: Conversion) -> Value:
     if n.quantised():
         return _float_table(n, lambda v: np.where(v < 0, np.exp(v) - f32(1), v))
     return n.build(Elu(), n.real())
 
 
 @rule("GELU")
-def gelu(n: Site) -> Value:
+def gelu(n: Conversion) -> Value:
     tanh = bool(n.operator.options.get("GeluOptions", "Approximate"))
     if not n.quantised():
         return n.build(LibmGelu() if tanh else Gelu(), n.real())
@@ -199,7 +199,7 @@ def gelu(n: Site) -> Value:
 
 
 @rule("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
-def relu(n: Site) -> Value:
+def relu(n: Conversion) -> Value:
     name = n.operator.kind
     bounds = ACTIVATION_RANGES.get(name, (0.0, 1.0))
     if not n.quantised():
@@ -211,7 +211,7 @@ def relu(n: Site) -> Value:
 
 
 @rule("LEAKY_RELU")
-def leaky_relu(n: Site) -> Value:
+def leaky_relu(n: Conversion) -> Value:
     alpha = finite(float(n.operator.options.get("LeakyReluOptions", "Alpha")), "alpha")
     if not n.quantised():
         return n.build(LeakyRelu(alpha), n.real())
@@ -232,7 +232,7 @@ def leaky_relu(n: Site) -> Value:
 
 
 @rule("HARD_SWISH")
-def hard_swish(n: Site) -> Value:
+def hard_swish(n: Conversion) -> Value:
     if not n.quantised():
         return n.add("HardSwish", n.x())
     return _integer_table(n, fixed_point.hard_swish(n.scale(), n.scale_out(), n.zero_out()))

@@ -12,6 +12,7 @@ failed in the attempt that got furthest.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -67,7 +68,7 @@ class Bindings:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Pattern:
+class Pattern(ABC):
     """A value of a graph, as a target describes it. Made by op(), value(), constant(), absent()."""
 
     name: str = ""
@@ -89,8 +90,8 @@ class Pattern:
             return
         yield from self._bind(value, known)
 
-    def _bind(self, value: Value | None, known: Bindings) -> Iterator[Bindings]:
-        raise NotImplementedError
+    @abstractmethod
+    def _bind(self, value: Value | None, known: Bindings) -> Iterator[Bindings]: ...
 
     def kinds(self) -> frozenset[str]:
         """Every operator that is named in the pattern."""

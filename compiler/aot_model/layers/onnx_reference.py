@@ -7,6 +7,7 @@ computes all layers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from aot_model.layers.reference import FileNode, Key, Tensors, missing
 GIVEN = "::given"
 
 
-class _OnnxReference:
+class _OnnxReference(ABC):
     """What both have in common; a subclass executes a model."""
 
     def __init__(self, path: Path, constants: Tensors) -> None:
@@ -37,11 +38,11 @@ class _OnnxReference:
         self.outputs = tuple(o.name for o in graph.output)
         self._loaded: dict[tuple[str, ...], Any] = {}
 
-    def _load(self, proto: onnx.ModelProto) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _load(self, proto: onnx.ModelProto) -> Any: ...
 
-    def _execute(self, loaded: Any, wanted: list[str], feeds: dict[str, np.ndarray]) -> list[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _execute(self, loaded: Any, wanted: list[str], feeds: dict[str, np.ndarray]) -> list[Any]: ...
 
     def _feeds(self, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         if len(inputs) != len(self.inputs):
@@ -81,8 +82,8 @@ class _OnnxReference:
                 hint="give inputs that the model accepts (--vectors), or another --reference") from None
 
     @property
-    def title(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def title(self) -> str: ...
 
 
 class OnnxRuntime(_OnnxReference):

@@ -28,7 +28,7 @@ from aot_model.lowering.loops import LoopNest, loop_nest
 from aot_model.lowering.storage import stored_values
 from aot_model.ops.movement import Concat
 from aot_model.ops.registry import normal_axis
-from aot_model.ops.views import View
+from aot_model.ops.views import Reshaping
 
 PIECE_ALIGNMENT = 4
 """Bytes: pieces of a concatenation and of a slice that begin elsewhere are copied, because kernels read
@@ -289,7 +289,7 @@ class Lowering:
         node = self._producer.get(value)
         if node is None:
             return
-        if isinstance(node.op, View):
+        if isinstance(node.op, Reshaping):
             self._claim(node.inputs[0], buffer, 0)
         elif isinstance(node.op, Concat):
             axis = normal_axis(node.op.axis, value.type.rank)
@@ -328,7 +328,7 @@ class Lowering:
         element = node.op.express(self.at, node.inputs, index, number)
         if node.op.movement and out not in self.buffers and self._view(node, out, element, index):
             return None
-        if isinstance(node.op, View) and out in self.buffers and self._is_alias(node, out):
+        if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
             return None
         nest = loop_nest(node.kind.lower(), out, index, dense_position(index, out.shape), element)
         self._call(node, nest, out)

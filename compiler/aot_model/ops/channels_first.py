@@ -6,6 +6,7 @@ Source: ONNX operator specification.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -209,11 +210,11 @@ class ConvTranspose(Operator):
         return [*(Sample((x, w, bias), c, fixed) for c in cases), *others]
 
 
-class Pooling(Operator):
+class Pooling(Operator, ABC):
     """Common part of MaxPool and AveragePool."""
 
-    def _pool(self, x: Value) -> Pool:
-        raise NotImplementedError
+    @abstractmethod
+    def _pool(self, x: Value) -> Pool: ...
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)

@@ -6,6 +6,7 @@ Source: ONNX operator specification, opsets 1 to 23.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -242,11 +243,11 @@ def op(name: str) -> Operator:
     return (OPERATORS.get(("", name)) or OPERATORS["aot", name])()
 
 
-class Unary(Operator):
+class Unary(Operator, ABC):
     """One input, one output of the same type, meaning in `scalar`."""
 
-    def scalar(self, x: Expr) -> Expr:
-        raise NotImplementedError
+    @abstractmethod
+    def scalar(self, x: Expr) -> Expr: ...
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [required(inputs).type]

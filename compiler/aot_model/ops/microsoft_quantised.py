@@ -6,6 +6,7 @@ The pass fuse_qdq makes integer arithmetic of that.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import ml_dtypes
@@ -108,11 +109,11 @@ class QLinearMul(_Pair):
     function: ClassVar[str] = "Mul"
 
 
-class _One(AsQdq):
+class _One(AsQdq, ABC):
     """Inputs: x, scale, zero point, y's scale, zero point."""
 
-    def inner(self) -> Operator:
-        raise NotImplementedError
+    @abstractmethod
+    def inner(self) -> Operator: ...
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         return [quantised(build, build(self.inner(), dequantised(build, inputs, 0)), inputs, 3)]
@@ -147,7 +148,7 @@ class QLinearSigmoid(_One):
 
 
 @operator("QLinearSoftmax", domain="com.microsoft")
-class QLinearSoftmax(_One):
+class QLinearSoftmax(AsQdq):
     """Softmax over an axis; before opset 13 over all axes from it on."""
 
     axis: int = -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from aot_model.ops.registry import Build, operator
 from aot_model.ops.views import Squeeze
 
 
-class _ChannelsLast(AsQdq):
+class _ChannelsLast(AsQdq, ABC):
     """Pooling, of channels last where the attribute says so."""
 
     channels_last: int
 
-    def pool(self) -> Operator:
-        raise NotImplementedError
+    @abstractmethod
+    def pool(self) -> Operator: ...
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         x = dequantised(build, inputs, 0)

@@ -4,6 +4,8 @@ operators.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from aot_model.ir.operator import Arrays, Inputs, OperatorError, Sample
@@ -71,11 +73,11 @@ class Irfft(Composition):
         return [Sample((drawn(1, 3, 9, 2),)), Sample((drawn(2, 4, 2),))]
 
 
-class _ComplexProduct(Composition):
+class _ComplexProduct(Composition, ABC):
     """Of numbers whose real and imaginary parts are the last axis."""
 
-    def product(self, a: Algebra, parts: tuple[Value, Value, Value, Value]) -> tuple[Value, Value]:
-        raise NotImplementedError
+    @abstractmethod
+    def product(self, a: Algebra, parts: tuple[Value, Value, Value, Value]) -> tuple[Value, Value]: ...
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a, found = Algebra(build), []

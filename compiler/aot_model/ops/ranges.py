@@ -17,7 +17,7 @@ from aot_model.ops.convolution import Convolution
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.pool import Pool
 from aot_model.ops.requantise import ROUNDINGS, Requantise
-from aot_model.ops.views import View
+from aot_model.ops.views import Reshaping
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def channel_ranges(graph: Graph) -> Ranges:
         _set(ranges, value, None)
     for node in graph.nodes:
         rule = _RULES.get(type(node.op))
-        if rule is None and isinstance(node.op, View):
+        if rule is None and isinstance(node.op, Reshaping):
             rule = _view
         found = rule(node, ranges) if rule is not None else None
         for out in node.outputs:

@@ -6,6 +6,7 @@ Source: ONNX operator specification.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def clamped_index(text: CText, name: str, source: str, extent: int) -> None:
     text.line(f"{name} = {name} < 0 ? 0 : {name} > {extent - 1} ? {extent - 1} : {name};")
 
 
-class _Scatter(Operator):
+class _Scatter(Operator, ABC):
     """x with updates at indices. In place where x is not read again."""
 
     reduction: str = "none"
@@ -59,8 +60,8 @@ class _Scatter(Operator):
     def only_moves(self) -> bool:
         return self.reduction == "none"
 
-    def body(self, inputs: Inputs) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def body(self, inputs: Inputs) -> str: ...
 
     def lower(self, site: Site) -> None:
         x, indices, updates = (site.input(k) for k in range(3))

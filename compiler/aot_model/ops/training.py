@@ -6,6 +6,7 @@ states. Source: ONNX preview training operator specification, version 1.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +35,7 @@ class _Math:
         return self.build(op(name), *values)
 
 
-class _Optimizer(Operator):
+class _Optimizer(Operator, ABC):
     """Groups of inputs: `kinds` tensors for each optimised one; the outputs are the new values and states."""
 
     settings: ClassVar[tuple[dict[str, Any], ...]]
@@ -55,9 +56,9 @@ class _Optimizer(Operator):
         groups = self._groups(inputs)
         return [v.type for group in (groups[0], *groups[2:]) for v in group]
 
+    @abstractmethod
     def step(self, m: _Math, rate: Value, number: Value, tensors: list[Value]) -> list[Value]:
         """New value and states of one tensor."""
-        raise NotImplementedError
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         groups = self._groups(inputs)

@@ -7,6 +7,7 @@ Source: ONNX operator specification.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -22,11 +23,11 @@ def ramp(*shape: int) -> np.ndarray:
     return np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
 
 
-class View(Operator):
+class Reshaping(Operator, ABC):
     """Same elements in the same order, another shape."""
 
-    def shape(self, inputs: Inputs) -> tuple[int, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def shape(self, inputs: Inputs) -> tuple[int, ...]: ...
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
@@ -45,7 +46,7 @@ class View(Operator):
 
 
 @operator("Reshape", movement=True)
-class Reshape(View):
+class Reshape(Reshaping):
     """Shape from the second input; 0 copies a dimension (unless allowzero), -1 is inferred."""
 
     allowzero: int = 0
@@ -76,7 +77,7 @@ class Reshape(View):
 
 
 @operator("ReshapeTo", domain="aot", movement=True)
-class ReshapeTo(View):
+class ReshapeTo(Reshaping):
     """Reshape to a shape that is an attribute."""
 
     to: tuple[int, ...] = ()
@@ -96,7 +97,7 @@ class ReshapeTo(View):
 
 
 @operator("Flatten", movement=True)
-class Flatten(View):
+class Flatten(Reshaping):
     """[product of dimensions before axis, product of the rest]."""
 
     axis: int = 1
@@ -112,7 +113,7 @@ class Flatten(View):
 
 
 @operator("Squeeze", movement=True)
-class Squeeze(View):
+class Squeeze(Reshaping):
     """Without the named axes of extent 1; without all of them when none is named."""
 
     def shape(self, inputs: Inputs) -> tuple[int, ...]:
@@ -134,7 +135,7 @@ class Squeeze(View):
 
 
 @operator("Unsqueeze", movement=True)
-class Unsqueeze(View):
+class Unsqueeze(Reshaping):
     """With new axes of extent 1 at the named places."""
 
     def shape(self, inputs: Inputs) -> tuple[int, ...]:

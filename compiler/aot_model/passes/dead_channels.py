@@ -27,7 +27,7 @@ from aot_model.ops.matmul import MatMul
 from aot_model.ops.pool import Pool
 from aot_model.ops.ranges import Ranges, channel_ranges
 from aot_model.ops.requantise import Requantise
-from aot_model.ops.views import ReshapeTo, View
+from aot_model.ops.views import ReshapeTo, Reshaping
 from aot_model.passes.explain import refuse
 
 MULTIPLE = 4
@@ -82,7 +82,7 @@ def _keeps_apart(node: Node, channels: int) -> bool:
     if isinstance(node.op, Convolution):
         w = node.input(1)
         return node.op.group == channels and w is not None and w.is_const
-    if isinstance(node.op, View):
+    if isinstance(node.op, Reshaping):
         x = node.inputs[0]
         return x is not None and bool(x.shape) and x.shape[-1] == channels
     others = [v for v in node.inputs[1:] if v is not None]
@@ -172,7 +172,7 @@ def _shrink_node(node: Node, keep: np.ndarray, *, first: bool) -> None:
             node.op = replace(node.op, group=keep.size)
     elif isinstance(node.op, MatMul):
         node.inputs[1] = _picked(_constant(node.inputs[1]), keep, channels, 1)
-    elif isinstance(node.op, View):
+    elif isinstance(node.op, Reshaping):
         node.op = ReshapeTo((*node.outputs[0].shape[:-1], keep.size))
         node.inputs = node.inputs[:1]
     else:

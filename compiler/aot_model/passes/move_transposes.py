@@ -25,7 +25,7 @@ from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
 from aot_model.ops.reduction import Reduction
 from aot_model.ops.registry import ints
 from aot_model.ops.resample import Resampling
-from aot_model.ops.views import ReshapeTo, View
+from aot_model.ops.views import ReshapeTo, Reshaping
 from aot_model.passes.explain import refuse
 
 Perm = tuple[int, ...]
@@ -363,5 +363,5 @@ _RULES: tuple[tuple[type[Operator] | tuple[type[Operator], ...], Rule], ...] = (
     (Concat, _concat),
     ((Pad, Slice, Split), _axis_operator),
     (Resampling, _resampling),
-    (View, _view),
+    (Reshaping, _view),
 )

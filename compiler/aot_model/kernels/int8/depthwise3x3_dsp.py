@@ -14,7 +14,7 @@ from __future__ import annotations
 from aot_model.kernels.int8.dsp import Reload, assembly
 from aot_model.kernels.int8.finish import DSP, asm_text, finish_c, form_name, requantise, requantise_words
 from aot_model.kernels.int8.plane import Plane
-from aot_model.kernels.int8.requantise import Requantise
+from aot_model.kernels.int8.requantise import RequantisePlan
 
 
 def _advance(register: str, by: int, free: str) -> list[str]:
@@ -25,7 +25,7 @@ def _advance(register: str, by: int, free: str) -> list[str]:
     ]
 
 
-def three_by_three(plane: Plane, rq: Requantise, out_dtype: str, y_u: int, y_v: int,
+def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v: int,
                    overlaps: bool = True) -> tuple[str, str]:  # fmt: skip
     """(name, text) of the micro-kernel: all outputs of one channel's plane; y_u, y_v: steps of y in elements.
     overlaps: whether a load of one word begins while the one before it is under way; cores on which it does

@@ -1,8 +1,8 @@
 """Requantisation as a schedule: assembly on named registers, its C twin and inline C from one list; and the
 plain rule.
 
-All follow a `Requantise` (see requantise.py). Constants of one channel are {multiplier, offset[, shift]}, in
-that order. The C needs the header of dsp.py.
+All follow a `RequantisePlan` (see requantise.py). Constants of one channel are {multiplier, offset[,
+shift]}, in that order. The C needs the header of dsp.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from aot_model.ir.admissible import SHIFTS, Range, Ranges
 from aot_model.kernels.base import Packed
 from aot_model.kernels.int8.dsp import Schedule, op, twin
-from aot_model.kernels.int8.requantise import Requantise
+from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 DSP = "#if AOT_MODEL_DSP"
@@ -30,7 +30,7 @@ def wrapped(values: Int64) -> npt.NDArray[np.int32]:
     return (values & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
-def requantise_words(rq: Requantise, channel: int) -> list[int]:
+def requantise_words(rq: RequantisePlan, channel: int) -> list[int]:
     """A channel's requantisation constants as the micro-kernels read them; none in raw form."""
     if rq.form == "raw":
         return []
@@ -38,7 +38,7 @@ def requantise_words(rq: Requantise, channel: int) -> list[int]:
     return words if rq.uniform_shift else [*words, int(rq.shift[channel])]
 
 
-def form_name(rq: Requantise, out_dtype: str) -> str:
+def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     """Suffix of a micro-kernel's name: everything of the requantisation that its text depends on."""
     if rq.form == "raw":
         return "raw"
@@ -52,7 +52,7 @@ def form_name(rq: Requantise, out_dtype: str) -> str:
     return "_".join(parts)
 
 
-def requantise(rq: Requantise,
+def requantise(rq: RequantisePlan,
                accs: tuple[str, ...],
                align: int,
                out_dtype: str,
@@ -101,7 +101,7 @@ def requantise(rq: Requantise,
     return [step for lines in every for step in lines]
 
 
-def finish_c(rq: Requantise, out_dtype: str, constants: str) -> list[str]:
+def finish_c(rq: RequantisePlan, out_dtype: str, constants: str) -> list[str]:
     """C that turns the accumulator `v` into the clamped value; `constants`: a pointer to {multiplier,
     offset[, shift]}.
     """
@@ -114,7 +114,7 @@ ROWS = "for each channel: start value of the sums, numbers of the requantisation
 """Layout of the rows that admissible_rows is about."""
 
 
-def admissible_rows(rq: Requantise, width: int, room: int | None) -> Ranges:
+def admissible_rows(rq: RequantisePlan, width: int, room: int | None) -> Ranges:
     """Of a table of rows {start of the sum, requantisation}: starts are not larger than `room`, where sums
     are signed.
     """

@@ -32,7 +32,7 @@ from aot_model.kernels.int8.finish import (
     wrapped,
 )
 from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
-from aot_model.kernels.int8.requantise import Requantise, fold_zero_point
+from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
 
 UNROLL = 4
@@ -79,7 +79,7 @@ def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedu
     return step
 
 
-def row_kernel(rq: Requantise, joined: bool, quant: QuantSpec, expanded: bool, shared: bool,
+def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: bool, shared: bool,
                apart: bool = False) -> tuple[str, str]:
     """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike."""
     raw = rq.form == "raw"

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, op, twin
 from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise, requantise_words, wrapped
-from aot_model.kernels.int8.requantise import Requantise, bounds, plan
+from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 UNROLL = 8
@@ -47,7 +47,7 @@ class PairStream:
     """Packed constants of one layer for the pair kernel."""
 
     words: npt.NDArray[np.int32]
-    requantise: Requantise
+    requantise: RequantisePlan
     joined: bool
     """One SXTB16 per word (see above); else two."""
     pairs: npt.NDArray[np.int64]
@@ -86,7 +86,7 @@ def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> boo
     return fits and int(lo.min()) - slack > -(1 << 23) and int(hi.max()) + slack < 1 << 23
 
 
-def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[Requantise, bool]:
+def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[RequantisePlan, bool]:
     """(requantisation of each slot, joined or not) of channels that are computed in pairs: slots [2n]."""
     lo, hi = (v[slots] for v in bounds(w, b, quant))
     # one range for all, so that all get the same constants
@@ -119,7 +119,7 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStre
     return PairStream(np.concatenate(rows), rq, joined, pairs, int(rows[0].size))
 
 
-def _streamed(rq: Requantise, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
+def _streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
     """requantise with the constants read from the stream at r1."""
     load = [] if rq.form == "raw" else [
         Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])

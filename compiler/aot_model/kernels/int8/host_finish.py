@@ -19,7 +19,7 @@ from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING, SHIFTS, Range, Ranges
 from aot_model.kernels.int8.finish import requantise_helper
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.requantise import Requantise
+from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 
@@ -35,7 +35,7 @@ class Finish:
     """Of a table entry."""
 
 
-def finish(block: int, rq: Requantise, quant: QuantSpec, dialect: InstructionSet) -> Finish:
+def finish(block: int, rq: RequantisePlan, quant: QuantSpec, dialect: InstructionSet) -> Finish:
     """The function for blocks of `block` channels; text is shared by layers whose ranges are alike."""
     out = quant.out_dtype
     low, high = (quant.out_range[i] if v is None else v for i, v in enumerate((rq.clamp_low, rq.clamp_high)))
@@ -88,7 +88,8 @@ def finish(block: int, rq: Requantise, quant: QuantSpec, dialect: InstructionSet
     return Finish(block, s.named(name), (*extra, s.named(text)), words)
 
 
-def table(block: int, rq: Requantise, start: Int64, channels: Int64, dialect: InstructionSet) -> np.ndarray:
+def table(block: int, rq: RequantisePlan, start: Int64, channels: Int64,
+          dialect: InstructionSet) -> np.ndarray:
     """Entry of the channels [block] (-1: none), int32 words. start: the accumulators of all channels."""
     lane = channels[dialect.block_channels(block)]
     order = (np.arange(block) // 4 * 4 + np.array([dialect.order[i % 4]
@@ -114,7 +115,7 @@ def table(block: int, rq: Requantise, start: Int64, channels: Int64, dialect: In
     return np.concatenate(parts)
 
 
-def admissible_entries(rq: Requantise, entries: Sequence[np.ndarray]) -> Ranges:
+def admissible_entries(rq: RequantisePlan, entries: Sequence[np.ndarray]) -> Ranges:
     """Of the entries of a layer: only the plain rule shifts in C; what the vector instructions do is defined
     for all numbers.
     """

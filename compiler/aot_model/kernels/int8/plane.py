@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot_model.kernels.base import ConvShape, Tail
-from aot_model.kernels.int8.requantise import Requantise
+from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import QuantSpec
 
 PLANE_BYTES = 6144
@@ -96,7 +96,7 @@ class PlaneLoops:
     shape: ConvShape
     quant: QuantSpec
     plane: Plane
-    rq: Requantise
+    rq: RequantisePlan
     tail: Tail | None
     results: bool
     """Values go to the scratch `results` of one channel first."""

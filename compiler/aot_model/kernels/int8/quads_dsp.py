@@ -19,7 +19,7 @@ import numpy.typing as npt
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, op, twin
 from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise, requantise_words
 from aot_model.kernels.int8.gemm_dsp import PairStream
-from aot_model.kernels.int8.requantise import Requantise
+from aot_model.kernels.int8.requantise import RequantisePlan
 
 UNROLL = 8
 CHANNELS = 4
@@ -58,7 +58,7 @@ def _step() -> Schedule:
     return step
 
 
-def _finish(rq: Requantise, out_dtype: str) -> Schedule:
+def _finish(rq: RequantisePlan, out_dtype: str) -> Schedule:
     lines: Schedule = [op("sub", a, a, b) for pair in _PAIRS for a, b in zip(*pair, strict=True)]
     for first, second in _PAIRS:
         if rq.form == "affine" and rq.uniform_shift:  # no other register is needed: constants of both at once
@@ -74,7 +74,7 @@ def _finish(rq: Requantise, out_dtype: str) -> Schedule:
     return lines
 
 
-def quad_kernel(rq: Requantise, out_dtype: str) -> tuple[str, str]:
+def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     """(name, C text) of the micro-kernel: all fours of channels for two pixels."""
     out = f"{out_dtype}_t"
     name = f"dot2x4_{form_name(rq, out_dtype)}"

@@ -87,7 +87,7 @@ def room_for_bias(kind: np.dtype, taps: int, quant: QuantSpec) -> int:
 
 
 @dataclass(frozen=True)
-class Requantise:
+class RequantisePlan:
     """How a layer requantises. Arrays: one per channel."""
 
     form: Form
@@ -214,7 +214,7 @@ def plan(quant: QuantSpec,
          lo: Int64,
          hi: Int64,
          align: Int64 | None = None,
-         rounded: bool = True) -> Requantise:
+         rounded: bool = True) -> RequantisePlan:
     """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by
     so much.
 
@@ -225,7 +225,7 @@ def plan(quant: QuantSpec,
     count = lo.size
     m, s = quant.channels(count)
     if quant.rounding is None:
-        return Requantise("raw", m, np.zeros_like(m), s, np.zeros_like(m), None, None)
+        return RequantisePlan("raw", m, np.zeros_like(m), s, np.zeros_like(m), None, None)
     aligned = np.zeros(count, np.int64) if align is None else align
     fixed = lo == hi  # filters of zeros: the accumulator may as well be zero
     extreme = np.where(fixed, 0, np.maximum(np.abs(lo), np.abs(hi))) << np.maximum(s, 0)
@@ -235,14 +235,14 @@ def plan(quant: QuantSpec,
     clamp_low = None if quant.act_min <= out_lo else quant.act_min
     clamp_high = None if quant.act_max >= out_hi else quant.act_max
     if int(extreme.max()) >= 1 << 31 or bool((m < 0).any()):  # the rule may wrap: it is no step function
-        return Requantise("raw", m, zero, s, zero, clamp_low, clamp_high)
+        return RequantisePlan("raw", m, zero, s, zero, clamp_low, clamp_high)
 
     least, most = (rescale(v, m, s, quant.rounding) + quant.out_zero_point for v in (lo, hi))
     # strictly within: the affine form is only sure of the side of each threshold, not of how far beyond the
     # last one
     clamp_low = None if quant.act_min <= out_lo or quant.act_min < int(least.min()) else quant.act_min
     clamp_high = None if quant.act_max >= out_hi or quant.act_max > int(most.max()) else quant.act_max
-    raw = Requantise("raw", m, zero, s, zero, clamp_low, clamp_high)
+    raw = RequantisePlan("raw", m, zero, s, zero, clamp_low, clamp_high)
     value = np.clip(least, quant.act_min, quant.act_max)
     constant = value == np.clip(most, quant.act_min, quant.act_max)  # e.g. filters of zeros
     live = ~constant
@@ -261,12 +261,12 @@ def plan(quant: QuantSpec,
         multiplier, moved, offset = found
         offset = np.where(live, offset, value << (target + aligned))
         if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
-            return Requantise("affine", multiplier, offset, target, np.where(live, moved, to_zero), clamp_low,
-                              clamp_high)
+            return RequantisePlan("affine", multiplier, offset, target, np.where(live, moved, to_zero),
+                                  clamp_low, clamp_high)
     if quant.rounding != "double":
         return raw
     r = right + 1
     offset = (np.int64(1) << (r - 1)) + (np.where(constant, value, quant.out_zero_point) << r)
     if int(np.abs(offset).max()) >= 1 << 30:
         return raw
-    return Requantise("ties", np.where(constant, 0, m), offset, r, to_zero, clamp_low, clamp_high)
+    return RequantisePlan("ties", np.where(constant, 0, m), offset, r, to_zero, clamp_low, clamp_high)

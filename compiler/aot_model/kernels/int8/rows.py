@@ -15,7 +15,7 @@ from aot_model.kernels.int8.finish import (
     requantise_words,
     wrapped,
 )
-from aot_model.kernels.int8.requantise import Requantise, bounds, plan, room_for_bias
+from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan, room_for_bias
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 
@@ -24,7 +24,7 @@ class Rows:
     """The table of a layer, and the C of its sums."""
 
     quant: QuantSpec
-    rq: Requantise
+    rq: RequantisePlan
     table: Int64
     """[channels, words]"""
     room: int | None

@@ -24,7 +24,7 @@ from aot_model.kernels.int8.finish import (
     requantise_words,
     wrapped,
 )
-from aot_model.kernels.int8.requantise import Requantise, bounds, fold_zero_point, plan
+from aot_model.kernels.int8.requantise import RequantisePlan, bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.winograd import TILE, Variant, depths, reach, tiles_of
 from aot_model.kernels.int8.winograd_gemm import POSITIONS, SUMS, Product, product
@@ -72,7 +72,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     )
 
 
-def _constants(quant: QuantSpec, rq: Requantise, start: npt.NDArray[np.int64]) -> tuple[Packed, int]:
+def _constants(quant: QuantSpec, rq: RequantisePlan, start: npt.NDArray[np.int64]) -> tuple[Packed, int]:
     """(rows of {start of the sum, requantisation}, words of a row)."""
     m, s = quant.channels(start.size)
     words = [[int(m[c]), int(s[c])] if rq.form == "raw" else requantise_words(rq, c)
@@ -87,7 +87,7 @@ class _Transforms:
     """The functions that one form of the transforms needs; layers of the same form share them."""
 
     quant: QuantSpec
-    rq: Requantise
+    rq: RequantisePlan
     unroll: int
     variant: Variant
     whole: bool

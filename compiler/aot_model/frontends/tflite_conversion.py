@@ -1,7 +1,8 @@
 """What the rule for one TFLite operator sees and says: its inputs, options and quantisation in, values of the
 graph out.
 
-A rule is a function `rule(n: Site) -> Value | list[Value]` registered under the name of its builtin operator.
+A rule is a function `rule(n: Conversion) -> Value | list[Value]` registered under the name of its builtin
+operator.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MAX_BYTES = 2**31 - 1
 QUANTISED = (DType.INT8, DType.UINT8, DType.INT16)
 
 Result = Value | Sequence[Value]
-Rule = Callable[["Site"], Result]
+Rule = Callable[["Conversion"], Result]
 RULES: dict[str, Rule] = {}
 
 
@@ -87,7 +88,7 @@ class FoldingBuild(Build):
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class Conversion:
     """One operator of the file, with its inputs as values of the graph."""
 
     operator: FileOperator
@@ -293,7 +294,7 @@ ACTIVATION_RANGES: dict[str, tuple[float | None, float | None]] = {
 }  # fmt: skip
 
 
-def activation(n: Site, options: str) -> str:
+def activation(n: Conversion, options: str) -> str:
     """The fused activation of an operator with options of this kind."""
     code = n.operator.options.get(options, "FusedActivationFunction")
     return ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else f"number {code}"
