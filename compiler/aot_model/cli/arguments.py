@@ -147,6 +147,12 @@ def _check(commands: Commands) -> None:
                        "say everything that is wrong with a model for a target; write nothing")
     add_model(command)
     command.add_argument("--json", action="store_true", help="problems as JSON")
+    command.add_argument("--pareto",
+                         type=Path,
+                         metavar="FILE",
+                         help="build with each way to optimise, within smaller and smaller workspaces, and "
+                         "write what RAM buys as JSON for `report --frontier`: cycles of a Cortex-M, "
+                         "elsewhere bytes of constants")
     command.add_argument("--explain",
                          action="store_true",
                          help="say too which layers run as generic loops of expressions, their share of the "

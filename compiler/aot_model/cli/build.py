@@ -219,6 +219,11 @@ def check(arguments: argparse.Namespace) -> int:
     notes: list[str] = []
     nodes: list[Assignment] = []
     calls: list[Call] = []
+    if arguments.pareto is not None:
+        from aot_model.cli.pareto import pareto, refuse_with
+
+        refuse_with(arguments)
+        return pareto(request(arguments), arguments)
     try:
         compiled = compile_model(request(arguments))
         notes += compiled.notes
