@@ -1,4 +1,4 @@
-"""`aot-model check --pareto`: its builds are what `compile` makes with the same options; the page draws them."""
+"""`aot-model check --pareto`: builds are what `compile` makes with the same options; the page draws them."""
 
 from __future__ import annotations
 
