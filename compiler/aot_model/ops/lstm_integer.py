@@ -123,7 +123,9 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     low, high = site.node.outputs[1].dtype.limits
 
     def product(a: str, c: str, by: Rescale) -> str:
-        return f"aot_model_requantise((int32_t){a} * {c}, {by.multiplier}, {by.shift})"
+        """Of a logistic function (0 to 32767) and an int16: less than 2^30."""
+        small = "_small" if by.shift <= 0 else ""
+        return f"aot_model_requantise{small}((int32_t){a} * {c}, {by.multiplier}, {by.shift})"
 
     limit = scales.cell_clip
     clip = f"cell = aot_model_min_int32(aot_model_max_int32(cell, -{limit}), {limit});" if limit else ""
