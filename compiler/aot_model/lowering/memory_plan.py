@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Once, Program, Role, Step
 from aot_model.ir.program import Overlap as CallOverlap
 from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, algorithm_names, plan
 
+TRIES = 3
+"""Plans with one output more that does not take the place of its input."""
 PLANNED = (Role.WORKSPACE, Role.STATE)
 
 
@@ -68,16 +70,52 @@ def plan_memory(program: Program,
     blocks = [Block(ids[b], b.nbytes, b.align, ranges[b].first, ranges[b].last, allowed[b]) for b in every]
     views = [View(ids[b], ids[b.root()[0]], b.root()[1]) for b in every if b.view_of is not None]
     same = _same_address(order, ranges, allowed)
-    views += [View(ids[late], ids[early], 0) for late, early in same.items()]
-    overlaps = _overlaps(order, ranges, ids, same)
     _check(algorithm)
+
+    def answered(in_place: dict[Buffer, Buffer]) -> MemoryPlan:
+        own = [View(ids[late], ids[early], 0) for late, early in in_place.items()]
+        overlaps = _overlaps(order, ranges, ids, in_place)
+        return plan(blocks, overlaps, [*views, *own], pools, *([algorithm] if algorithm else []))
+
     try:
-        answer = plan(blocks, overlaps, views, pools, *([algorithm] if algorithm else []))
+        answer = answered(same)
+        if len(pools) == 1:
+            answer = _apart(answer, same, answered)
     except PlanError as error:
         raise fail("E401", str(error),
                    hint="give the pool more bytes, or another pool to spill into") from None
     of = {b: (answer.offsets[ids[b]].pool, answer.offsets[ids[b]].offset) for b in every}
     return Addresses(of, answer, pools, {b: (ranges[b].first, ranges[b].last) for b in every})
+
+
+def _apart(answer: MemoryPlan, same: dict[Buffer, Buffer],
+           answered: Callable[[dict[Buffer, Buffer]], MemoryPlan]) -> MemoryPlan:
+    """A smaller plan, where there is one, in which some outputs do not take the place of their inputs: what
+    comes before and after may want the two at ends of the memory.
+
+    The bound remains that of all in place: no other choice has fewer bytes live at any step.
+    """
+    best, kept = answer, dict(same)
+
+    def bytes_of(plan: MemoryPlan) -> int:
+        return sum(plan.pool_sizes.values())
+
+    for late in sorted(same, key=lambda b: -b.nbytes)[:TRIES]:
+        if bytes_of(best) == answer.lower_bound:
+            break
+        if late.nbytes + same[late].nbytes >= bytes_of(best):
+            continue
+        fewer = {other: early for other, early in kept.items() if other is not late}
+        try:
+            found = answered(fewer)
+        except PlanError:  # the pool has a size
+            continue
+        if bytes_of(found) < bytes_of(best):
+            best, kept = found, fewer
+    if best is answer:
+        return answer
+    pools = {name: replace(pool, bound=answer.pools[name].bound) for name, pool in best.pools.items()}
+    return replace(answer, offsets=best.offsets, pools=pools, proved=bytes_of(best) == answer.lower_bound)
 
 
 def _allowed(order: list[tuple[int, Call]], buffers: list[Buffer], pools: tuple[Pool, ...],

@@ -20,7 +20,9 @@ from aot_model.lowering.memory_plan import Addresses, live_bytes, step_numbers
 
 ATTEMPTS = 12
 SPEED = 1.45
-"""`optimize=speed` takes up to so many times the memory of the smallest program, within the budget."""
+"""`optimize=speed` takes up to so many times the memory of the smallest program, within the budget ..."""
+MORE = 5 * 1024
+"""... or up to so many bytes more, where that is more: the weights of a layer of 64 channels by 64."""
 
 Planner = Callable[[Program], Addresses]
 
@@ -41,7 +43,7 @@ class Lowered:
 def limit(target: Target, size: int, budget: int | None) -> int:
     """Bytes that a program that needs `size` without wishes may need: no more, unless speed is asked for."""
     speed = target.has_option("optimize") and target.option("optimize") == "speed"
-    most = int(SPEED * size) if speed else size
+    most = max(int(SPEED * size), size + MORE) if speed else size
     return most if budget is None else max(size, min(most, budget))
 
 
