@@ -23,6 +23,16 @@ STARTUP = ("--max_idle_secs=60", "--host_jvm_args=-Xmx512m",
            f"--bazelrc={ROOT / 'bazel/compat/bazel4.bazelrc'}")
 FLAGS = ("--jobs=1", "--color=no", "--curses=no", "--noshow_progress", "--incompatible_strict_action_env",
          "--sandbox_default_allow_network=false")
+# What Bazel 4 still takes and newer ones do not.
+FLAGS += tuple(
+    f"--incompatible_{name}" for name in (
+        "always_check_depset_elements", "config_setting_private_default_visibility",
+        "depset_for_libraries_to_link_getter", "disable_depset_items", "disable_target_provider_fields",
+        "disallow_empty_glob", "disallow_legacy_py_provider", "disallow_struct_provider_syntax",
+        "enforce_config_setting_visibility", "new_actions_api", "no_attr_license", "no_rule_outputs_param",
+        "require_ctx_in_configure_features", "require_linker_input_cc_api", "restrict_string_escapes",
+        "run_shell_command_string", "struct_has_no_methods", "use_platforms_repo_for_constraints",
+        "visibility_private_attributes_at_definition"))  # fmt: skip
 
 
 def compiled_models(log: str) -> set[str]:
