@@ -222,7 +222,8 @@ class _Body:
         if (s.out_w - PIXELS) * s.stride_w - s.pad_left > last_column:
             inside.append(f"x0 <= {last_column}")
         return [
-            f"const int32_t y0 = row * {s.stride_h} - {s.pad_top}, x0 = column * {s.stride_w} - {s.pad_left};",  # noqa: E501
+            f"const int32_t y0 = row * {s.stride_h} - {s.pad_top}, "
+            f"x0 = column * {s.stride_w} - {s.pad_left};",
             "uint32_t *to = columns;", f"if ({' && '.join(inside)}) {{",
             *("    " + line for line in self._together(expand)), "} else {", *("    " + line
                                                                                for line in each), "}",

@@ -275,6 +275,6 @@ def _twin(widths: list[int], rq: Requantiser, pixels: int, block: int) -> str:
     left = f"record[{rq.shifts_at} + {lane}]"
     right = f"record[{rq.shifts_at + 4 * rq.has_left} + {lane}]"
     for p in range(pixels):
-        out += (f"            y{p}[first + c] = "
-                f"{rq.scalar(f'(int32_t)((uint32_t)acc[{p}][c] + (uint32_t)bias)', 'multiplier', left, right)};\n")  # noqa: E501
+        acc = f"(int32_t)((uint32_t)acc[{p}][c] + (uint32_t)bias)"
+        out += f"            y{p}[first + c] = {rq.scalar(acc, 'multiplier', left, right)};\n"
     return out + f"        }}\n        w += {weight_bytes + record * step};\n    }}\n"

@@ -174,8 +174,6 @@ class Loops:
 
     def _store(self, c: CText, place: str, store: str) -> None:
         with c.loop("c", str(self.shape.out_c)):
-            c.line(
-                "const int32_t value = "
-                f"results[{total(product(place if place.isalnum() else f'({place})', self.shape.out_c), 'c')}];"  # noqa: E501
-            )
+            pixel = product(place if place.isalnum() else f"({place})", self.shape.out_c)
+            c.line(f"const int32_t value = results[{total(pixel, 'c')}];")
             c.line(store)

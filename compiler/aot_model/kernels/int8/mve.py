@@ -58,10 +58,14 @@ def _immediate(name: str,
 
 TABLE: dict[str, Instruction] = {
     **{
-        f"vmladav.s{8 * size}": _row(f"vmladav.s{8 * size} {{d}}, {{0}}, {{1}}", (o, o), lambda a, b: (a * b).sum(keepdims=True), CORE) for size, o in ((1, BYTES), (2, HALVES), (4, WORDS))  # noqa: E501
+        f"vmladav.s{bits}": _row(f"vmladav.s{bits} {{d}}, {{0}}, {{1}}", (lanes, lanes),
+                                 lambda a, b: (a * b).sum(keepdims=True), CORE)
+        for bits, lanes in ((8, BYTES), (16, HALVES), (32, WORDS))
     },
     **{
-        f"vmladava.s{8 * size}": _row(f"vmladava.s{8 * size} {{d}}, {{1}}, {{2}}", (CORE, o, o), lambda d, a, b: d + (a * b).sum(keepdims=True), CORE) for size, o in ((1, BYTES), (2, HALVES), (4, WORDS))  # noqa: E501
+        f"vmladava.s{bits}": _row(f"vmladava.s{bits} {{d}}, {{1}}, {{2}}", (CORE, lanes, lanes),
+                                  lambda d, a, b: d + (a * b).sum(keepdims=True), CORE)
+        for bits, lanes in ((8, BYTES), (16, HALVES), (32, WORDS))
     },
     "vqrdmulh.s32": _row("vqrdmulh.s32 {d}, {0}, {1}", (WORDS, WORDS),
                          lambda a, b: _saturated(32, (a * b + (1 << 30)) >> 31)),
@@ -88,11 +92,14 @@ TABLE: dict[str, Instruction] = {
                                      HALVES) for t in "bt" for n in (1, 9, 16)
     },
     **{
-        f"vqmovn{t}.s32": _row(f"vqmovn{t}.s32 {{d}}, {{1}}", (HALVES, WORDS), _into(t == "t", 16), HALVES) for t in "bt"  # noqa: E501
+        f"vqmovn{t}.s32": _row(f"vqmovn{t}.s32 {{d}}, {{1}}", (HALVES, WORDS), _into(t == "t", 16), HALVES)
+        for t in "bt"
     },
     "vqmovnb.s16": _row("vqmovnb.s16 {d}, {1}", (BYTES, HALVES), _into(False, 8), BYTES),
     **{
-        f"v{name}.s{8 * size}": _row(f"v{name}.s{8 * size} {{d}}, {{0}}, {{1}}", (o, o), np.maximum if name == "max" else np.minimum, o) for name in ("max", "min") for size, o in ((2, HALVES), (4, WORDS))  # noqa: E501
+        f"v{name}.s{bits}": _row(f"v{name}.s{bits} {{d}}, {{0}}, {{1}}", (lanes, lanes), meaning, lanes)
+        for name, meaning in (("max", np.maximum), ("min", np.minimum))
+        for bits, lanes in ((16, HALVES), (32, WORDS))
     },
     "vmla.s32": _row("vmla.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d + a * b),
     "vmlas.s32": _row("vmlas.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d * a + b),
