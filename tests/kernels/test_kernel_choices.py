@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 import pytest
@@ -27,7 +27,14 @@ from aot_model.kernels.float32.direct import DirectConvolution
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.vector_text import can_vectorise
 from aot_model.kernels.float32.window_plan import MAC, WindowPlan
-from aot_model.kernels.int8 import conv_dsp, depthwise_taps_mve, fully_connected_dsp, gemm_dsp
+from aot_model.kernels.int8 import (
+    conv_dsp,
+    depthwise_taps_mve,
+    fully_connected_dsp,
+    gemm_dsp,
+    pooling,
+    requantise,
+)
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.site import Site
 from aot_model.kernels.tail import accumulator_leaf
@@ -220,6 +227,34 @@ def test_convolutions_look_at_each_pixel_only_where_it_may_lie_outside(stride: i
         y, x = row * stride - top, column * stride - left
         inside = y >= 0 and y + kh <= h and x >= 0 and x + 3 * stride + kw <= w and column + 4 <= out_w
         assert eval(test[3].replace("&&", "and"), {}, places) == inside, (row, column, test[3])
+
+
+ENDS = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+@pytest.mark.parametrize("dtype", sorted(ENDS))
+@pytest.mark.parametrize("kind", ["average", "max"])
+def test_poolings_limit_what_the_type_does_not(kind: Literal["average", "max"], dtype: str) -> None:
+    lo, hi = ENDS[dtype]
+    shape = ConvShape(1, 4, 4, 3, 2, 2, 3, 2, 2, 2, 2)
+    for low, high in ((lo, hi), (lo + 1, hi), (lo, hi - 1), (lo + 9, hi - 9), (lo - 5, hi + 5)):
+        body = pooling.pool(kind, shape, low, high, dtype).body
+        assert (f"v < {low} ? {low} : v" in body) == (low > lo)
+        assert (f"v > {high} ? {high} : v" in body) == (high < hi)
+
+
+@pytest.mark.parametrize("dtype", sorted(ENDS))
+@pytest.mark.parametrize("reach", [1000, 1 << 24])
+def test_requantisations_limit_what_the_type_does_not(dtype: str, reach: int) -> None:
+    """Results reach beyond both ends of the type; those of the larger reach may wrap."""
+    lo, hi = ENDS[dtype]
+    limits = np.array([-reach]), np.array([reach])
+    shift = np.array([-1 if reach == 1000 else 12], np.int32)
+    for low, high in ((lo, hi), (lo + 1, hi), (lo, hi - 1)):
+        quant = QuantSpec(0, np.array([1 << 30], np.int32), shift, lo + 128, low, high, out_dtype=dtype)
+        found = requantise.plan(quant, *limits)
+        wanted = None if low == lo else low, None if high == hi else high
+        assert (found.clamp_low, found.clamp_high) == wanted
 
 
 # --- what a kernel gets -------------------------------------------------------------------------------------
