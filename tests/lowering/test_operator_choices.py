@@ -18,7 +18,7 @@ from aot_model.ir.values import Value
 from aot_model.ops.elementwise import _pow
 from aot_model.ops.lookup import FindKey
 from aot_model.ops.registry import OPERATORS, load_all
-from aot_model.ops.resample import _source
+from aot_model.ops.resample import Resize, _source
 from batch import Case, run_cases
 from emit_models import model, node, tensor
 
@@ -56,6 +56,31 @@ def test_even_positions_need_no_table(factor: int, count: int, repeated: bool) -
     if len(set(np.diff(odd))) > 1:
         _source(at, Value("t", TensorType(DType.INT32, odd.shape), data=odd), index_variables((len(odd),))[0])
         assert read
+
+
+@pytest.mark.parametrize(("n", "m"), [(4, 8), (8, 4), (5, 3), (7, 1), (1, 3), (6, 6)])
+@pytest.mark.parametrize("mode", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                  "half_pixel_symmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"])
+def test_positions_of_a_resize_are_those_of_the_standard(mode: str, n: int, m: int) -> None:
+    """Element by element, with sizes that the scale gives exactly and with one that it does not."""
+    start, end = 0.25, 0.75
+    for scale in (m / n, m / n + 0.02):
+
+        def place(i: int, s: float = scale) -> float:
+            length = s * n
+            return {
+                "half_pixel": (i + 0.5) / s - 0.5,
+                "pytorch_half_pixel": (i + 0.5) / s - 0.5 if m > 1 else 0.0,
+                "align_corners": i * (n - 1) / (length - 1) if length != 1 else 0.0,
+                "asymmetric": i / s,
+                "half_pixel_symmetric": n / 2 * (1 - m / length) + (i + 0.5) / s - 0.5,
+                "tf_half_pixel_for_nn": (i + 0.5) / s,
+                "tf_crop_and_resize": start * (n - 1) + i * (end - start) * (n - 1) / (length - 1)
+                                      if length != 1 else 0.5 * (start + end) * (n - 1),
+            }[mode]  # fmt: skip
+
+        found = Resize(coordinate_transformation_mode=mode)._positions(n, m, scale, (start, end))
+        np.testing.assert_allclose(found, [place(i) for i in range(m)], atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8, DType.INT16, DType.INT32])
