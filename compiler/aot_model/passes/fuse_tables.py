@@ -19,7 +19,9 @@ from aot_model.passes.explain import refuse
 from aot_model.passes.fold_constants import compute
 
 LEAST = 2
-"""Operators that a table replaces; one alone is hardly cheaper in a table, which takes 256 bytes of flash."""
+"""Operators that a table replaces; one alone is hardly cheaper in a table, which takes 256 bytes of flash.
+What others read too is not replaced.
+"""
 MOST = 32
 
 
@@ -35,7 +37,7 @@ def fuse_tables(graph: Graph) -> bool:
         if out not in graph.outputs and all(source.get(n.outputs[0]) is x for n in uses.get(out, [])):
             continue  # only what becomes tables itself reads it
         cone = _between(x, out, producer)
-        if len(cone) < LEAST and not _reads_twice(node, x):
+        if _vanishing(cone, graph, uses) < LEAST and not _reads_twice(node, x):
             continue
         if len(cone) > MOST:
             refuse(node, f"a function of '{x.name}' by {len(cone)} operators, more than {MOST}")
@@ -84,6 +86,16 @@ def _between(x: Value, out: Value, producer: dict[Value, Node]) -> list[Node]:
 
     visit(out)
     return found
+
+
+def _vanishing(cone: list[Node], graph: Graph, uses: dict[Value, list[Node]]) -> int:
+    """How many nodes nothing reads once the last is a table."""
+    gone = {cone[-1]}
+    for node in reversed(cone[:-1]):
+        out = node.outputs[0]
+        if out not in graph.outputs and all(reader in gone for reader in uses.get(out, [])):
+            gone.add(node)
+    return len(gone)
 
 
 def _reads_twice(node: Node, x: Value) -> bool:
