@@ -14,12 +14,17 @@ ROW = 1000
 """Bytes of a string: four characters each at most."""
 
 
+_NAMED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r"}
+_NAMED |= {ord(c): f"\\{c}" for c in '"\\?'}  # ??' would be a trigraph
+
+
 def _table(digits: int) -> np.ndarray:
-    """By byte: its text, filled up with zero bytes."""
+    """By byte: its text, filled up with zero bytes. Shorter texts are less memory of the compiler that reads
+    them.
+    """
     rows = np.zeros((256, 4), np.uint8)
     for value in range(256):
-        plain = 32 <= value < 127 and chr(value) not in '"\\?'  # ??' would be a trigraph
-        text = chr(value) if plain else f"\\{value:0{digits}o}"
+        text = _NAMED.get(value) or (chr(value) if 32 <= value < 127 else f"\\{value:0{digits}o}")
         rows[value, : len(text)] = np.frombuffer(text.encode(), np.uint8)
     return rows
 
