@@ -220,6 +220,7 @@ def _operator(b: flatbuffers.Builder, o: Op, code: int) -> int:
             for k, v in o.fields.items()
             if isinstance(v, (list, tuple))
         }
+        vectors |= {k: _numbers(b, v, v.dtype.name) for k, v in o.fields.items() if isinstance(v, np.ndarray)}
         vectors |= {k: b.CreateString(v) for k, v in o.fields.items() if isinstance(v, str)}
         getattr(module, f"{o.options}Start")(b)
         for name, value in o.fields.items():

@@ -17,6 +17,7 @@ import others
 import pytest
 import rnn
 import tflite
+import windows
 from case import OpCase
 
 from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers the rules
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("tflite-operators")
 """All cases are compiled together: by one worker."""
 
 CASES = [*indexing.CASES, *layers.CASES, *elementary.CASES, *others.CASES, *audio.CASES, *hybrid.CASES,
-         *rnn.CASES]
+         *rnn.CASES, *windows.CASES]
 NAMES = [c.name for c in CASES]
 ELSEWHERE = {
     **dict.fromkeys(("IF", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY"), "tests/frontends/test_tflite.py"), "CUSTOM:TFLite_Detection_PostProcess": "models of the corpus",  # noqa: E501

@@ -30,6 +30,7 @@ from aot_model.frontends import (
     tflite_spectra,
     tflite_types,
     tflite_unary,
+    tflite_windows,
 )  # fmt: skip
 from aot_model.frontends.model import Bindings, Model, name_tensors
 from aot_model.frontends.tflite_conversion import RULES, Conversion, FoldingBuild
@@ -47,7 +48,15 @@ from aot_model.ops.registry import load_all
 
 RULE_MODULES = (tflite_control, tflite_detection, tflite_elementwise, tflite_indexing, tflite_layers,
                 tflite_movement, tflite_recurrent, tflite_reduction, tflite_resize, tflite_rnn, tflite_signal,
-                tflite_spectra, tflite_types, tflite_unary)
+                tflite_spectra, tflite_types, tflite_unary, tflite_windows)
+
+_DRAWN = "let the random numbers be an input: LiteRT draws them with a state that it keeps between runs"
+NEVER = {
+    **dict.fromkeys(("RANDOM_", "MULTINOMIAL", "STABLEHLO_RNG_"), _DRAWN),
+    "HASHTABLE": "look up before the model: tables are filled while a program runs, by another signature",
+    "UNIQUE": "how many values it gives depends on data, so its result has no fixed size",
+}
+"""Operators that will not be supported, by how their names begin, and what to do."""
 
 MAX_BODIES = 1000
 """Bodies are read where they are used, so a file of nested branches could grow without bounds."""
@@ -139,9 +148,10 @@ class Importer:
                     missing.setdefault(operator.kind, []).append(place)
         for kind, places in sorted(missing.items()):
             listed = ", ".join(places[:8]) + (f" and {len(places) - 8} more" if len(places) > 8 else "")
+            reason = next((why for start, why in NEVER.items() if kind.startswith(start)), "")
             near = difflib.get_close_matches(kind, RULES, 1, 0.75)
-            hint = f"the nearest supported operator is {near[0]}" if near else ("see `aot-model ops` for the "
-                                                                                "operators that are")
+            hint = reason or (f"the nearest supported operator is {near[0]}" if near else
+                              "see `aot-model ops` for the operators that are")
             label = f"custom operator '{kind[7:]}'" if kind.startswith("CUSTOM:") else f"operator {kind}"
             self._problem("E201", f"{label} is not supported (operator {listed})", hint=hint)
         self._raise()

@@ -26,7 +26,7 @@ from aot_model.ops.requantise import RequantiseFloat
 _PADDING = {0: "SAME_UPPER", 1: "VALID"}
 
 
-def _padding(code: int) -> str:
+def same_or_valid(code: int) -> str:
     if code not in _PADDING:
         raise OperatorError(f"padding {code} is unknown", "E102")
     return _PADDING[code]
@@ -191,7 +191,7 @@ def convolution(n: Conversion) -> Value:
         w = n.transpose(w, (3, 1, 2, 0))
     strides, dilations = _pair(n, options, "StrideH", "StrideW"), _pair(n, options, "DilationHFactor",
                                                                         "DilationWFactor")
-    pads = resolved_pads(_padding(n.operator.options.get(options, "Padding")), None, x.shape[1:3],
+    pads = resolved_pads(same_or_valid(n.operator.options.get(options, "Padding")), None, x.shape[1:3],
                          w.shape[1:3], strides, dilations)
     if hybrid:
         scales, w_zero = weight_parameters(n, 1, axis, n.x(1).shape[axis])
@@ -217,7 +217,7 @@ def transpose_conv(n: Conversion) -> Value:
         raise OperatorError(
             f"{x.type}, weights {w.type} and output shape {shape} are not those of a 2-D convolution")
     strides = _pair(n, options, "StrideH", "StrideW")
-    same = _padding(n.operator.options.get(options, "Padding")) == "SAME_UPPER"
+    same = same_or_valid(n.operator.options.get(options, "Padding")) == "SAME_UPPER"
     begins, ends, extra = [], [], []
     for k in range(2):
         extent, wanted, taps = x.shape[1 + k], shape[1 + k], w.shape[1 + k]
@@ -284,7 +284,7 @@ def conv_3d(n: Conversion) -> Value:
     ))  # fmt: skip
     if min(strides + dilations) < 1:
         raise OperatorError(f"strides {strides} and dilations {dilations}")
-    pads = resolved_pads(_padding(n.operator.options.get(options, "Padding")), None, x.shape[1:4],
+    pads = resolved_pads(same_or_valid(n.operator.options.get(options, "Padding")), None, x.shape[1:4],
                          w.shape[:3], strides, dilations)
     return finish(n, n.build(Convolution(strides, pads, dilations), x, n.transpose(w, (4, 0, 1, 2, 3))),
                   options, 2, (1.0,))
@@ -356,8 +356,8 @@ def pool(n: Conversion) -> Value:
         raise OperatorError(f"{x.type} is not the input of 2-D pooling")
     kernel, strides = _pair(n, options, "FilterHeight",
                             "FilterWidth"), _pair(n, options, "StrideH", "StrideW")
-    pads = resolved_pads(_padding(n.operator.options.get(options, "Padding")), None, x.shape[1:3], kernel,
-                         strides, (1, 1))
+    padding = same_or_valid(n.operator.options.get(options, "Padding"))
+    pads = resolved_pads(padding, None, x.shape[1:3], kernel, strides, (1, 1))
     mode = "max" if n.operator.kind == "MAX_POOL_2D" else "average"
     act = activation(n, options)
     if n.operator.kind == "L2_POOL_2D":

@@ -1,0 +1,165 @@
+"""TFLite: operators of windows and of bits, among them those of StableHLO that LiteRT runs itself."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from aot_model.frontends.tflite_layers import finish, same_or_valid
+from aot_model.frontends.tflite_movement import slices
+from aot_model.frontends.tflite_site import Site, finite, rule
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+from aot_model.ops.conversion import BitCast
+from aot_model.ops.convolution import ConvolutionTranspose
+from aot_model.ops.elementwise import BitShift
+from aot_model.ops.local_normalisation import LRN
+from aot_model.ops.movement import Pad
+
+MAX_PLACES = 1024
+"""Of a window that is reduced place by place."""
+
+
+@rule("LOCAL_RESPONSE_NORMALIZATION")
+def local_response_normalization(n: Site) -> Value:
+    x = n.real()
+    radius, *numbers = (n.operator.options.get("LocalResponseNormalizationOptions", f)
+                        for f in ("Radius", "Bias", "Alpha", "Beta"))
+    if radius < 0 or x.type.rank != 4:
+        raise OperatorError(f"radius {radius} of {x.type}")
+    bias, alpha, beta = (finite(float(v), "bias, alpha or beta") for v in numbers)
+    size = 2 * int(radius) + 1
+    rows = n.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+    return n.reshape(n.build(LRN(size, alpha * size, beta, bias), rows), x.shape)
+
+
+@rule("CONV_3D_TRANSPOSE")
+def conv_3d_transpose(n: Site) -> Value:
+    """Floats. Inputs: output shape, weights (D, H, W, O, I), x, bias."""
+    options = "Conv3DOptions"
+    w, x = n.real(1), n.real(2)
+    shape = n.ints(0, "the output shape") if n.x(0).is_const else n.declared_shape()
+    if len(shape) != 5 or x.type.rank != 5 or w.type.rank != 5 or 0 in x.shape + w.shape + tuple(shape):
+        raise OperatorError(
+            f"{x.type}, weights {w.type} and output shape {shape} are not those of a 3-D convolution")
+    strides, dilations = (tuple(int(n.operator.options.get(options, f)) for f in fields) for fields in (
+        ("StrideD", "StrideH", "StrideW"), ("DilationDFactor", "DilationHFactor", "DilationWFactor"),
+    ))  # fmt: skip
+    if min(strides + dilations) < 1:
+        raise OperatorError(f"strides {strides} and dilations {dilations}")
+    same = same_or_valid(n.operator.options.get(options, "Padding")) == "SAME_UPPER"
+    begins, ends, extra = [], [], []
+    for k in range(3):
+        reach = (x.shape[1 + k] - 1) * strides[k] + (w.shape[k] - 1) * dilations[k] + 1
+        begins.append(max(reach - shape[1 + k], 0) // 2 if same else 0)
+        end = reach - begins[k] - shape[1 + k]
+        ends.append(max(end, 0))
+        extra.append(max(-end, 0))
+    node = ConvolutionTranspose(strides, (*begins, *ends), dilations, tuple(extra))
+    return finish(n, n.build(node, x, n.transpose(w, (3, 0, 1, 2, 4))), options, 3, (1.0,))
+
+
+@rule("BITCAST")
+def bitcast(n: Site) -> Value:
+    x, to = n.x(), n.out_dtype()
+    if to.size != x.dtype.size:
+        raise OperatorError(f"bits of {x.type} as {to.label}, which is of another width", "E202")
+    return n.build(BitCast(to), x) if to is not x.dtype else x
+
+
+@rule("RIGHT_SHIFT", "STABLEHLO_SHIFT_LEFT")
+def shift(n: Site) -> Value:
+    """By less than 0 or more than all bits: by as many as there are, or none."""
+    x, by = n.x(0), n.x(1)
+    if not x.dtype.is_integer or by.dtype is not x.dtype:
+        raise OperatorError(f"{x.type} shifted by {by.type}", "E202")
+    if n.operator.kind != "RIGHT_SHIFT":
+        return n.build(BitShift("LEFT"), x, by)
+    most = n.constant(x.dtype.bits - 1, x.dtype)
+    within = n.add("Min", n.add("Max", by, n.constant(0, x.dtype)), most)
+    return n.build(BitShift("RIGHT"), x, within)
+
+
+_BY_ELEMENT = {
+    "STABLEHLO_ADD": "Add", "STABLEHLO_MULTIPLY": "Mul", "STABLEHLO_MAXIMUM": "Max",
+    "STABLEHLO_MINIMUM": "Min", "STABLEHLO_AND": "And",
+}  # fmt: skip
+
+
+@rule(*_BY_ELEMENT)
+def by_element(n: Site) -> Value:
+    if n.quantised(0) or n.quantised(1):
+        raise OperatorError("quantised tensors are not supported", "E202")
+    name = _BY_ELEMENT[n.operator.kind]
+    return n.add("BitwiseAnd" if name == "And" and n.x().dtype is not DType.BOOL else name, n.x(0), n.x(1))
+
+
+def _spread(n: Site, x: Value, steps: Sequence[int], fill: Value) -> Value:
+    """Elements of an axis `step` apart, with `fill` between them."""
+    for axis, step in enumerate(steps):
+        extent = x.shape[axis]
+        if step == 1 or extent < 2:
+            continue
+        shape = x.shape
+        apart = n.reshape(x, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+        pads = [0] * (apart.type.rank * 2)
+        pads[apart.type.rank + axis + 1] = step - 1
+        filled = n.build(Pad(), apart, n.constant(pads, DType.INT64), fill)
+        whole = n.reshape(filled, (*shape[:axis], extent * step, *shape[axis + 1 :]))
+        x = slices(n, whole, [(0, e if k != axis else (extent - 1) * step + 1, 1)
+                              for k, e in enumerate(whole.shape)])
+    return x
+
+
+@rule("DILATE")
+def dilate(n: Site) -> Value:
+    """Inputs: x, a step for each axis, what is between."""
+    x, steps = n.x(0), n.ints(1, "the dilations")
+    if len(steps) != x.type.rank or min(steps, default=1) < 1:
+        raise OperatorError(f"dilations {steps} of {x.type}")
+    return _spread(n, x, steps, n.reshape(n.x(2), ()))
+
+
+@rule("STABLEHLO_PAD")
+def stablehlo_pad(n: Site) -> Value:
+    """Pads between the elements and at the ends; where they are negative, elements are cut off."""
+    x, options = n.x(0), n.operator.options
+    low, high, inner = (options.ints("StablehloPadOptions", f)
+                        for f in ("EdgePaddingLow", "EdgePaddingHigh", "InteriorPadding"))
+    if not len(low) == len(high) == len(inner) == x.type.rank or min(inner, default=0) < 0:
+        raise OperatorError(f"pads {low}, {high} and {inner} of {x.type}")
+    fill = n.reshape(n.x(1), ())
+    wide = _spread(n, x, [i + 1 for i in inner], fill)
+    pads = [max(p, 0) for p in (*low, *high)]
+    wide = n.build(Pad(), wide, n.constant(pads, DType.INT64), fill)
+    parts = [(max(-a, 0), max(e - max(-b, 0), 0), 1)
+             for a, b, e in zip(low, high, wide.shape, strict=True)]
+    return slices(n, wide, parts)
+
+
+_REDUCERS = {1: "Add", 2: "Mul", 3: "Min", 4: "Max", 5: "And", 6: "Or"}
+
+
+@rule("REDUCE_WINDOW")
+def reduce_window(n: Site) -> Value:
+    """Inputs: x, what a window begins with, the window, its strides and dilations."""
+    x = n.x(0)
+    window, strides, dilations = (n.ints(k, "the window") for k in (2, 3, 4))
+    name = _REDUCERS.get(n.operator.options.get("ReduceWindowOptions", "ReduceFunction"))
+    if name is None or not len(window) == len(strides) == len(dilations) == x.type.rank:
+        raise OperatorError(f"window {window} of {x.type} with strides {strides} and dilations {dilations}")
+    if min((*window, *strides, *dilations), default=1) < 1 or math.prod(window) > MAX_PLACES:
+        raise OperatorError(f"a window of {window} places", "E202")
+    counts = [(e - (w - 1) * d - 1) // s + 1
+              for e, w, s, d in zip(x.shape, window, strides, dilations, strict=True)]
+    if min(counts, default=1) < 1:
+        raise OperatorError(f"{x.type} is smaller than the window {window}")
+    total = n.reshape(n.x(1), ())
+    for place in itertools.product(*(range(w) for w in window)):
+        begins = [p * d for p, d in zip(place, dilations, strict=True)]
+        part = slices(n, x, [(b, b + (c - 1) * s + 1, s)
+                             for b, c, s in zip(begins, counts, strides, strict=True)])
+        total = n.add(name, total, part)
+    return total
