@@ -6,9 +6,9 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from aot_model.frontends.tflite_conversion import Conversion, finite, rule
 from aot_model.frontends.tflite_layers import finish, same_or_valid
 from aot_model.frontends.tflite_movement import slices
-from aot_model.frontends.tflite_site import Site, finite, rule
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -23,7 +23,7 @@ MAX_PLACES = 1024
 
 
 @rule("LOCAL_RESPONSE_NORMALIZATION")
-def local_response_normalization(n: Site) -> Value:
+def local_response_normalization(n: Conversion) -> Value:
     x = n.real()
     radius, *numbers = (n.operator.options.get("LocalResponseNormalizationOptions", f)
                         for f in ("Radius", "Bias", "Alpha", "Beta"))
@@ -36,7 +36,7 @@ def local_response_normalization(n: Site) -> Value:
 
 
 @rule("CONV_3D_TRANSPOSE")
-def conv_3d_transpose(n: Site) -> Value:
+def conv_3d_transpose(n: Conversion) -> Value:
     """Floats. Inputs: output shape, weights (D, H, W, O, I), x, bias."""
     options = "Conv3DOptions"
     w, x = n.real(1), n.real(2)
@@ -62,7 +62,7 @@ def conv_3d_transpose(n: Site) -> Value:
 
 
 @rule("BITCAST")
-def bitcast(n: Site) -> Value:
+def bitcast(n: Conversion) -> Value:
     x, to = n.x(), n.out_dtype()
     if to.size != x.dtype.size:
         raise OperatorError(f"bits of {x.type} as {to.label}, which is of another width", "E202")
@@ -70,7 +70,7 @@ def bitcast(n: Site) -> Value:
 
 
 @rule("RIGHT_SHIFT", "STABLEHLO_SHIFT_LEFT")
-def shift(n: Site) -> Value:
+def shift(n: Conversion) -> Value:
     """By less than 0 or more than all bits: by as many as there are, or none."""
     x, by = n.x(0), n.x(1)
     if not x.dtype.is_integer or by.dtype is not x.dtype:
@@ -89,14 +89,14 @@ _BY_ELEMENT = {
 
 
 @rule(*_BY_ELEMENT)
-def by_element(n: Site) -> Value:
+def by_element(n: Conversion) -> Value:
     if n.quantised(0) or n.quantised(1):
         raise OperatorError("quantised tensors are not supported", "E202")
     name = _BY_ELEMENT[n.operator.kind]
     return n.add("BitwiseAnd" if name == "And" and n.x().dtype is not DType.BOOL else name, n.x(0), n.x(1))
 
 
-def _spread(n: Site, x: Value, steps: Sequence[int], fill: Value) -> Value:
+def _spread(n: Conversion, x: Value, steps: Sequence[int], fill: Value) -> Value:
     """Elements of an axis `step` apart, with `fill` between them."""
     for axis, step in enumerate(steps):
         extent = x.shape[axis]
@@ -114,7 +114,7 @@ def _spread(n: Site, x: Value, steps: Sequence[int], fill: Value) -> Value:
 
 
 @rule("DILATE")
-def dilate(n: Site) -> Value:
+def dilate(n: Conversion) -> Value:
     """Inputs: x, a step for each axis, what is between."""
     x, steps = n.x(0), n.ints(1, "the dilations")
     if len(steps) != x.type.rank or min(steps, default=1) < 1:
@@ -123,7 +123,7 @@ def dilate(n: Site) -> Value:
 
 
 @rule("STABLEHLO_PAD")
-def stablehlo_pad(n: Site) -> Value:
+def stablehlo_pad(n: Conversion) -> Value:
     """Pads between the elements and at the ends; where they are negative, elements are cut off."""
     x, options = n.x(0), n.operator.options
     low, high, inner = (options.ints("StablehloPadOptions", f)
@@ -143,7 +143,7 @@ _REDUCERS = {1: "Add", 2: "Mul", 3: "Min", 4: "Max", 5: "And", 6: "Or"}
 
 
 @rule("REDUCE_WINDOW")
-def reduce_window(n: Site) -> Value:
+def reduce_window(n: Conversion) -> Value:
     """Inputs: x, what a window begins with, the window, its strides and dilations."""
     x = n.x(0)
     window, strides, dilations = (n.ints(k, "the window") for k in (2, 3, 4))
