@@ -199,17 +199,17 @@ class MatMulInteger(Operator):
         a, b = required(inputs, 0), required(inputs, 1)
         a_zero, b_zero = present(inputs, 2), present(inputs, 3)
         left, right = _zero_point(a_zero), _zero_point(b_zero)
+        columns = (*[1] * (b.type.rank - 1), -1)
         if right is not None and left is not None:
             return [build(MatMul(left, right), a, b)]
         if right is not None and a_zero is not None and a_zero.type.elements == 1 and b.type.rank == 2:
             # (a - z) * b = a * b - z * (sums of the columns of b), which are constants.
             total = build(MatMul(0, right), a, b)
-            wide = build(Cast(DType.INT32), _centred(build, b, b_zero, (1,) * b.type.rank))
+            wide = build(Cast(DType.INT32), _centred(build, b, b_zero, columns))
             sums = build(OPERATORS["", "ReduceSum"](keepdims=0), wide,  # type: ignore[call-arg]
                          build.constant([b.type.rank - 2], DType.INT64))
             return [build(op("Sub"), total, build(op("Mul"), sums, _scalar(build, a_zero)))]
         rows = (*[1] * (a.type.rank - 2), -1, 1) if a.type.rank > 1 else (1,)
-        columns = (*[1] * (b.type.rank - 1), -1)
         product = build(MatMul(), _centred(build, a, a_zero, rows), _centred(build, b, b_zero, columns))
         return [build(Cast(DType.INT32), product)]
 
@@ -222,7 +222,8 @@ class MatMulInteger(Operator):
         return [
             Sample((a, b)),
             Sample((a, b, za, zb), constants=frozenset({2, 3})),
-            Sample((a, b, za), constants=frozenset({1}))
+            Sample((a, b, za), constants=frozenset({1})),
+            Sample((a, b, za, np.asarray([-2] * 4, np.int8)), constants=frozenset({1, 3}))
         ]
 
 
