@@ -19,6 +19,19 @@ from aot_model.ir.admissible import Ranges
 
 
 @dataclass(frozen=True)
+class Depth:
+    """The axis before the rows of a 3-D convolution: as a row's."""
+
+    size: int
+    out: int
+    kernel: int
+    stride: int
+    dilation: int
+    pad: int
+    x_stride: int
+
+
+@dataclass(frozen=True)
 class ConvShape:
     """Geometry of a 2-D convolution or pooling, channels last. All sizes in elements."""
 
@@ -40,6 +53,8 @@ class ConvShape:
     groups: int = 1
     x_strides: tuple[int, int, int, int] | None = None
     """Element strides (n, h, w, c) of the input where it is not dense channels last (a fused transpose)."""
+    depth: Depth | None = None
+    """Of a 3-D convolution, which is 2-D in each of its planes."""
 
     @property
     def strides(self) -> tuple[int, int, int, int]:
@@ -56,7 +71,8 @@ class ConvShape:
     @property
     def macs(self) -> int:
         taps = self.kernel_h * self.kernel_w * (self.in_c // self.groups)
-        return self.batch * self.out_h * self.out_w * self.out_c * taps
+        planes = self.depth.out * self.depth.kernel if self.depth else 1
+        return self.batch * planes * self.out_h * self.out_w * self.out_c * taps
 
 
 class Tail(Protocol):

@@ -131,8 +131,15 @@ class Convolution(Operator):
         ]
         line = Sample((draw(np.int8, 1, 9, 3), draw(np.int8, 2, 4, 3)),
                       {"strides": (2,), "pads": (1, 2), "dilations": (1,)})
+        volumes = [
+            Sample((draw(np.float32, 2, 5, 4, 6, a), draw(np.float32, 6, 3, 2, 3, a // n)),
+                   {"strides": strides, "pads": pads, "dilations": (1, 1, dilation), "group": n},
+                   frozenset({1}))
+            for a, n, strides, pads, dilation in ((3, 1, (2, 1, 1), (1, 1, 0, 2, 1, 1), 1),
+                                                  (8, 2, (1, 2, 1), (2, 0, 2, 2, 1, 1), 2))
+        ]
         return [
-            *plain, line, *(Sample(
+            *plain, *volumes, line, *(Sample(
                 (draw(a, 1, 5, 5, 4), draw(b, 8, 3, 3, 4 // n)), {"group": n}, frozenset({1}))
                             for a, b in kinds[:2]
                             for n in (2, 4))

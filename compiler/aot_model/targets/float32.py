@@ -13,7 +13,7 @@ from aot_model.ir.index import unflatten
 from aot_model.ir.strided import Strided, dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.kernels.base import ConvShape, KernelCode
+from aot_model.kernels.base import ConvShape, Depth, KernelCode
 from aot_model.kernels.float32 import blocks, panels
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool as pool_kernels
@@ -40,7 +40,16 @@ def coordinates_of(out: Value) -> object:
     """(n, y, x, c) to the index of a 1-D or 2-D result."""
     if out.type.rank == 3:
         return lambda at: (at[0], at[2], at[3])
+    if out.type.rank == 5:  # the planes of all images are counted
+        return lambda at: (*_leading(at[0], out.shape[:2]), at[1], at[2], at[3])
     return lambda at: at
+
+
+def _leading(position: Expr, shape: tuple[int, ...]) -> tuple[Expr, ...]:
+    """The indices of a position in several axes."""
+    if isinstance(position, Leaf):
+        position = leaf(position.name, position.dtype, 0, math.prod(shape) - 1)
+    return unflatten_leaf(position, shape)
 
 
 def conv_shape(x: Value,
@@ -51,6 +60,8 @@ def conv_shape(x: Value,
                window: Strided | None = None) -> ConvShape:
     """The geometry of a node, 1-D as 2-D with one row; strides where the input is read through a window."""
     d = x.type.rank - 2
+    if d == 3:
+        return _deep(x, out, kernel, op, groups, window)
     in_h, in_w = planar(x.shape[1:-1], 1)
     out_h, out_w = planar(out.shape[1:-1], 1)
     (kernel_h, kernel_w), (stride_h, stride_w) = planar(kernel, 1), planar(op.strides, 1)
@@ -64,11 +75,22 @@ def conv_shape(x: Value,
                      )
 
 
+def _deep(x: Value, out: Value, kernel: tuple[int, ...], op: Convolution | ConvolutionTranspose | Pool,
+          groups: int, window: Strided | None) -> ConvShape:
+    """The geometry of a 3-D convolution."""
+    s = window.strides if window is not None else _dense(x)
+    depth = Depth(x.shape[1], out.shape[1], kernel[0], op.strides[0], op.dilations[0], op.pads[0], s[1])
+    (in_h, in_w, in_c), (out_h, out_w, out_c) = x.shape[2:], out.shape[2:]
+    return ConvShape(x.shape[0], in_h, in_w, in_c, out_h, out_w, out_c, kernel[1], kernel[2], op.strides[1],
+                     op.strides[2], op.dilations[1], op.dilations[2], op.pads[1], op.pads[2], groups,
+                     (s[0], s[2], s[3], s[4]), depth)
+
+
 def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
     x = node.input(0)
     if x is None or x.dtype is not DType.FLOAT32:
         return "the input is not float32"
-    if x.type.rank > 4:
+    if x.type.rank > (5 if isinstance(node.op, Convolution) else 4):
         return "more than two spatial axes"
     if not node.outputs[0].type.elements or not x.type.elements:
         return "nothing to compute"
@@ -104,10 +126,7 @@ def pixel_coordinates(out: Value) -> object:
     leading = out.shape[:-1]
 
     def at(index: Coordinates) -> tuple[Expr, ...]:
-        pixel = index[2]
-        if isinstance(pixel, Leaf):
-            pixel = leaf(pixel.name, pixel.dtype, 0, math.prod(leading) - 1)
-        return (*unflatten_leaf(pixel, leading), index[3])
+        return (*_leading(index[2], leading), index[3])
 
     return at
 
@@ -131,9 +150,11 @@ def _convolution(site: Site) -> None:
     window = site.window(0)
     shape = conv_shape(x, out, w.shape[1:-1], op, op.group, window)
     assert w.data is not None
-    weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
-    name = f"conv_{shape.kernel_h}x{shape.kernel_w}"
-    if op.group > 1 and op.group == shape.in_c:
+    planes = (shape.depth.kernel,) if shape.depth else ()
+    kernel = (*planes, shape.kernel_h, shape.kernel_w)
+    weights = w.data.reshape(shape.out_c, *kernel, -1)
+    name = f"conv_{'x'.join(map(str, kernel))}"
+    if op.group > 1 and op.group == shape.in_c and shape.depth is None:
         tail, bias, dialect = _begin(site)
         code = pool_kernels.depthwise(shape,
                                       weights[..., 0],
@@ -258,10 +279,7 @@ def matmul_site(site: Site) -> tuple[tuple[Strided, ...], MatmulShape, Place]:
     def coordinates(at: Coordinates) -> tuple[Expr, ...]:
         leading = at[2 - len(batch) : 2]
         if len(batch) > 2:
-            first = at[0]
-            if isinstance(first, Leaf):
-                first = leaf(first.name, first.dtype, 0, math.prod(batch[:-1]) - 1)
-            leading = (*unflatten_leaf(first, batch[:-1]), at[1])
+            leading = (*_leading(at[0], batch[:-1]), at[1])
         full = (*leading, at[2], at[3])
         full = full if a.type.rank > 1 else (*full[:-2], full[-1])
         return full if b.type.rank > 1 else full[:-1]

@@ -24,9 +24,9 @@ def conv(
 ) -> KernelCode:
     """Convolution of `x` [N, H, W, C].
 
-    weights: [out_c, kernel_h, kernel_w, in_c / groups]. bias: [out_c], where the accumulators start; None:
-    zero. vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the one that
-    would be chosen.
+    weights: [out_c, (planes,) kernel_h, kernel_w, in_c / groups]. bias: [out_c], where the accumulators
+    start; None: zero. vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the
+    one that would be chosen.
     """
     s = shape
     rows = conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
@@ -74,7 +74,7 @@ def pixels_in_a_row(shape: ConvShape) -> ConvShape | None:
     s = shape
     n, h, w, c = s.strides
     taps = (s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.pad_top, s.pad_left)
-    if taps != (1, 1, 1, 1, 0, 0) or (s.out_h, s.out_w) != (s.in_h, s.in_w):
+    if s.depth is not None or taps != (1, 1, 1, 1, 0, 0) or (s.out_h, s.out_w) != (s.in_h, s.in_w):
         return None
     if (s.in_h > 1 and h != s.in_w * w) or (s.batch > 1 and n != s.in_h * s.in_w * w):
         return None

@@ -11,7 +11,8 @@ read them:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 
@@ -24,6 +25,7 @@ from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.pixels import Pixels, Walk
+from aot_model.kernels.float32.planes import axis_of, each_plane, image_of, number_of, segments_of
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.overlap import MANY_OUTPUTS, slack
@@ -86,8 +88,9 @@ class DirectConvolution:
         return [(r, c) for r in self.rows.segments for c in self.cols.segments]
 
     def choose(self) -> Block:
+        planes = self.planes.taps if self.planes else 1
         work = Work(
-            [(r.count * c.count, r.taps, c.taps * self.in_c) for r, c in self.rectangles()],
+            [(r.count * c.count, r.taps * planes, c.taps * self.in_c) for r, c in self.rectangles()],
             self.out_c,
             self.shape.out_c * self.taps_size(),
         )
@@ -111,6 +114,11 @@ class DirectConvolution:
         return loops + ([(full * width, 1, ceil(rest / self.dialect.lanes))] if rest else [])
 
     def taps_size(self) -> int:
+        return self.plane_size * (self.planes.taps if self.planes else 1)
+
+    @property
+    def plane_size(self) -> int:
+        """Weights of a channel in one plane."""
         return self.rows.taps * self.cols.taps * self.in_c
 
     def block_size(self, vectors: int) -> int:
@@ -123,7 +131,8 @@ class DirectConvolution:
 
     def pack(self, block: Block) -> np.ndarray:
         s = self.shape
-        w = np.asarray(self.weights, np.float32)[:, list(self.rows.order)][:, :, list(self.cols.order)]
+        w = np.asarray(self.weights, np.float32)[..., list(self.rows.order), :, :][
+            ..., list(self.cols.order), :]
         w = self.in_order(w).reshape(s.out_c, self.taps_size()).T
         if self.bias is not None:
             w = np.concatenate([np.asarray(self.bias, np.float32).reshape(1, -1), w])
@@ -148,7 +157,7 @@ class DirectConvolution:
         """
         s = self.shape
         n_stride, h, w, _ = s.strides
-        if s.batch * s.out_h * s.out_w > MANY_OUTPUTS:
+        if s.batch * s.out_h * s.out_w > MANY_OUTPUTS or s.depth:
             return None, None
         size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
         reads, begun, ends = [], [], []
@@ -176,16 +185,17 @@ class DirectConvolution:
     def emit(self, block: Block | None) -> KernelCode:
         block = block or self.choose()
         text = CText()
-        walk = Walk(self.shape, self._rows, self._cols, block.pixels)
-        self._rows.declare(text)
-        self._cols.declare(text)
+        flat = replace(self.shape, batch=1) if self.shape.depth else self.shape
+        walk = Walk(flat, self._rows, self._cols, block.pixels, image_of(self.shape))
+        self._declare(text)
         blocks = self.shape.groups * sum(count for _, count, _ in self.vectors(block))
         channels_outside = blocks > 1 and self._channels_outside(block)
-        if channels_outside:
-            for channels in self._channels(text, block):
-                walk.emit(text, partial(self._block, text, channels))
-        else:
-            walk.emit(text, partial(self._all_channels, text, block))
+        with each_plane(text, self.shape):
+            if channels_outside:
+                for channels in self._channels(text, block):
+                    walk.emit(text, partial(self._block, text, channels))
+            else:
+                walk.emit(text, partial(self._all_channels, text, block))
         body = str(text)
         order = "; channels outside" if channels_outside else ""
         over, residual = (None, None) if channels_outside else self.slack(block)
@@ -203,6 +213,18 @@ class DirectConvolution:
             note=f"{counted(block.pixels, 'pixel')} x "
                  f"{counted(block.vectors * self.dialect.lanes, 'channel')} in registers{order}",
         )
+
+    @property
+    def planes(self) -> Axis | None:
+        """The axis before the rows, of a 3-D convolution."""
+        return axis_of(self.shape)
+
+    def _declare(self, text: CText) -> None:
+        """Tables of segments."""
+        if self.shape.depth:
+            segments_of(self.shape).declare(text)
+        self._rows.declare(text)
+        self._cols.declare(text)
 
     @property
     def _rows(self) -> Segments:
@@ -259,8 +281,7 @@ class DirectConvolution:
             text.line(f"const int32_t oc = {oc};")
             oc = "oc"
         names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(number)]
-        n = "n" if self.shape.batch > 1 else "0"
-        block = Accumulators(d, names, pixels.at, n, oc, channels.number, pixels.left)
+        block = Accumulators(d, names, pixels.at, number_of(self.shape), oc, channels.number, pixels.left)
         block.store(text, self.tail, self.vector_tail)
 
     def _start(self, text: CText, pixels: int, vectors: int) -> None:
@@ -273,11 +294,27 @@ class DirectConvolution:
                 text.line(f"{d.ctype} acc{p}_{v} = {value};")
 
     def _taps(self, text: CText, pixels: int, vectors: int) -> None:
-        _, h, w, c = self.shape.strides
+        *_, c = self.shape.strides
         width = vectors * self.dialect.lanes
         group = product("g", self.in_c * c) if self.shape.groups > 1 else "0"
-        several_rows = self.rows.taps > 1
         unroll = self.steps(Block(pixels, vectors))
+        depth = self.shape.depth
+        deep = "0"
+        with ExitStack() as planes:
+            if depth is not None:
+                text.line("const float *const of_planes = w;")
+                planes.enter_context(text.loop("kz", segments_of(self.shape).taps))
+                size = product(f"({total(segments_of(self.shape).tap, 'kz')})", self.plane_size * width)
+                text.line(f"w = {total('of_planes', size)};")
+                deep = product("kz", depth.dilation * depth.x_stride)
+            self._rows_of_taps(text, pixels, vectors, unroll, (group, deep))
+
+    def _rows_of_taps(self, text: CText, pixels: int, vectors: int, unroll: int,
+                      offsets: tuple[str, str]) -> None:
+        """The taps of a plane."""
+        _, h, w, c = self.shape.strides
+        width = vectors * self.dialect.lanes
+        several_rows = self.rows.taps > 1
         with text.loop("ky", self._rows.taps, needed=several_rows):
             if not several_rows and self._rows.taps not in ("1",):
                 head = text.block(f"if ({self._rows.taps} > 0)")
@@ -286,7 +323,7 @@ class DirectConvolution:
             with head:
                 for p in range(pixels):
                     down = product("ky", self.rows.tap_step * h) if several_rows else "0"
-                    text.line(f"const float *a{p} = {total(f'x{p}', group, down)};")
+                    text.line(f"const float *a{p} = {total(f'x{p}', *offsets, down)};")
                 if self.merged:
                     self._run(text, pixels, vectors, product(self._cols.taps, self.in_c), c, unroll)
                 elif self.unrolled:

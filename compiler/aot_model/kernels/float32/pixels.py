@@ -32,6 +32,8 @@ class Walk:
     rows: Segments
     cols: Segments
     pixels: int
+    image: str = "x"
+    """The input, or one of its planes."""
 
     @property
     def sizes(self) -> list[int]:
@@ -48,7 +50,7 @@ class Walk:
         n, h, w, _ = self.shape.strides
         rows, cols = self.rows, self.cols
         batch = product("n", n) if self.shape.batch > 1 else "0"
-        start = total("x", batch, product(rows.first, h), product(cols.first, w))
+        start = total(self.image, batch, product(rows.first, h), product(cols.first, w))
         if max(self.sizes) == 1:
             text.line(f"const float *const x0 = {start};")
             body(Pixels([(rows.out, cols.out)], None))

@@ -13,10 +13,11 @@ import numpy as np
 
 from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
-from aot_model.kernels.base import KernelCode, Packed, Scratch
+from aot_model.kernels.base import Depth, KernelCode, Packed, Scratch
 from aot_model.kernels.float32.block import Block, channel_vectors
 from aot_model.kernels.float32.direct import DirectConvolution
 from aot_model.kernels.float32.pixels import times
+from aot_model.kernels.float32.planes import each_plane, image_of, number_of, segments_of
 from aot_model.kernels.float32.sums_fpv4 import POINTERS, Sums
 
 _SHORT = 4
@@ -66,6 +67,8 @@ class TiledConvolution(DirectConvolution):
         _, _, w, c = self.shape.strides
         if (c == 1 or self.in_c == 1) and (self.cols.taps == 1 or self.cols.tap_step * w == self.in_c):
             return "row"
+        if self.shape.depth:
+            return None
         if c == 1 and self.in_c >= _SHORT:
             return "taps"
         return "channels" if self.cols.tap_step * w == 1 and self.cols.taps > 1 else None
@@ -86,7 +89,7 @@ class TiledConvolution(DirectConvolution):
         worth the time (under three per cent).
         """
         alone = (self.rows.taps, self.cols.taps) == (1, 1) and self.order == "row"
-        several = self.shape.groups == 1 and self._most > 1
+        several = self.shape.groups == 1 and self._most > 1 and self.shape.depth is None
         return self.shape.in_c if alone and several and self.out_c >= _MANY else 0
 
     @property
@@ -106,7 +109,8 @@ class TiledConvolution(DirectConvolution):
         steps = gcd(*(self.walk(s.taps)[1] for s in self.cols.segments if s.taps))
         most = 2 if pixels * channels > 8 else 4
         unroll = next((u for u in (most, 3, 2) if steps % u == 0), 0)
-        whole = self.order != "channels" or all(s.taps == self.cols.taps for s in self.cols.segments)
+        between = self.order == "channels" or self.shape.depth
+        whole = not between or all(s.taps == self.cols.taps for s in self.cols.segments)
         return Sums(pixels, channels, unroll or most, not (unroll and whole))
 
     def _cycles(self, pixels: int, channels: int, rows: int, cols: int) -> float:
@@ -115,6 +119,7 @@ class TiledConvolution(DirectConvolution):
         if not rows or not cols:
             return f.block_cycles
         runs, steps = self.walk(cols)
+        rows *= self.planes.taps if self.planes else 1
         turns = ceil(steps / f.unroll) * f.turn_cycles
         step = f.step_cycles + _WEIGHT * channels
         return f.block_cycles + rows * (f.run_cycles + runs * (f.run_cycles + steps * step + turns))
@@ -161,9 +166,9 @@ class TiledConvolution(DirectConvolution):
             return replace(self, bias=np.zeros(self.shape.out_c, np.float32)).emit(block)
         tiling = Tiling(block.pixels, block.vectors) if block else self.tiling()
         text = CText()
-        self._rows.declare(text)
-        self._cols.declare(text)
-        with text.loop("n", str(self.shape.batch), needed=self.shape.batch > 1):  # noqa: SIM117
+        self._declare(text)
+        batch = "1" if self.shape.depth else str(self.shape.batch)
+        with each_plane(text, self.shape), text.loop("n", batch, needed=batch != "1"):  # noqa: SIM117
             with text.loop("r", str(self._rows.number), needed=self._rows.number > 1):
                 with text.loop("s", str(self._cols.number), needed=self._cols.number > 1):
                     self._rectangle(text, tiling)
@@ -188,9 +193,10 @@ class TiledConvolution(DirectConvolution):
     def _rectangle(self, text: CText, tiling: Tiling) -> None:
         n, h, w, _ = self.shape.strides
         rows, cols = self._rows, self._cols
-        batch = product("n", n) if self.shape.batch > 1 else "0"
+        batch = product("n", n) if self.shape.batch > 1 and not self.shape.depth else "0"
         self._geometry(text)
-        text.line(f"const float *in = {total('x', batch, product(rows.first, h), product(cols.first, w))};")
+        start = total(image_of(self.shape), batch, product(rows.first, h), product(cols.first, w))
+        text.line(f"const float *in = {start};")
         if rows.repeated:
             text.line(f"int32_t oy = {rows.out};")
         if cols.repeated:
@@ -257,9 +263,25 @@ class TiledConvolution(DirectConvolution):
         some = all(g.taps for g in self.cols.segments)
         count = rows.taps if some else f"{cols.taps} > 0 ? {rows.taps} : 0"
         down = _less(str(self.rows.tap_step * h), through)
-        values = (count, runs, steps, right, down, begin, between, skip)
+        values: tuple[str, ...] = (count, runs, steps, right, down, begin, between, skip)
+        if self.shape.depth:
+            values = self._deep(self.shape.depth, taps, begin)
         fixed = "static " if all(v.lstrip("(-").rstrip(")").isdigit() for v in values) else ""
         text.line(f"{fixed}const int32_t taps[{len(values)}] = {{{', '.join(values)}}};")
+
+    def _deep(self, depth: Depth, steps: str, begin: str) -> tuple[str, ...]:
+        """The same of a 3-D convolution: its planes are the rows, their rows the runs."""
+        _, h, _, _ = self.shape.strides
+        rows, cols, planes = self._rows, self._cols, segments_of(self.shape)
+        some = [*self.rows.segments, *self.cols.segments]
+        count = planes.taps if all(g.taps for g in some) else (
+            f"{rows.taps} > 0 && {cols.taps} > 0 ? {planes.taps} : 0")
+        down = self.rows.tap_step * h
+        return (count, rows.taps, steps, _less(str(down), steps),
+                _less(str(planes.axis.tap_step * depth.x_stride), product(rows.taps, down)),
+                total(product(planes.tap, self.plane_size), begin),
+                product(_less(str(self.cols.taps), cols.taps), self.in_c),
+                product(_less(str(self.rows.taps), rows.taps), self.cols.taps * self.in_c))
 
     def _next(self, text: CText) -> None:
         """To the next pixel of the rectangle."""
@@ -311,7 +333,7 @@ class TiledConvolution(DirectConvolution):
     def _finish(self, text: CText, pixels: int, size: str | None, oc: str, number: int) -> None:
         """Sums to the tail."""
         rows, cols = self._rows, self._cols
-        n = "n" if self.shape.batch > 1 else "0"
+        n = number_of(self.shape)
         several = size is not None and pixels > 1
         head = text.block(f"for (int32_t p = 0; p < {size} && p < left; p++)") if several else text.block()
         with head:
