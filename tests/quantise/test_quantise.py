@@ -15,15 +15,17 @@ from networks import Array, Builder, attention, data, mobile, saved, tiny
 from aot_model.cli import main
 from aot_model.errors import CompileError
 from aot_model.pipeline import Request, compile_model
+from aot_model.quantise.automatic import Row, chosen, first
 from aot_model.quantise.candidates import Calibration, Candidate
 from aot_model.quantise.choose import choose
 from aot_model.quantise.correct import corrections
-from aot_model.quantise.data import Port, read_samples
+from aot_model.quantise.data import Port, Samples, doubts, read_samples
 from aot_model.quantise.insert import inserted
 from aot_model.quantise.network import Network
 from aot_model.quantise.plan import LIMITS, Plan, fitted
 from aot_model.quantise.prepare import prepared, read_float
 from aot_model.quantise.ranges import METHODS, Seen, _error
+from aot_model.quantise.score import Score
 from aot_model.quantise.session import Job, quantise
 from aot_model.quantise.weights import weight_plan
 
@@ -329,3 +331,16 @@ def test_metric_of_the_user(tmp_path: Path) -> None:
     for wrong in ("near", f"python:{script}:nothing", f"python:{script}:nan"):
         with pytest.raises(CompileError, match="E501"):
             quantise(Job(file, samples, metric=wrong, plan=plan), tmp_path)
+
+
+def test_doubts_about_samples() -> None:
+    """One class, few, all the same; a difference of two answers of many is chance, one of three is not."""
+    x = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    one = Samples({"x": x}, np.full(40, 7), (), "d")
+    assert [text.split(":")[0] for text in doubts(one)] == ["all samples are of one class (7)"]
+    same = Samples({"x": x[:1].repeat(40, 0)}, None, (), "d")
+    assert doubts(same) == ["all samples are the same"] and not doubts(Samples({"x": x}, None, (), "d"))
+    rows = [Row(None, Score(1 - k / 300, k / 300, snr, 300))  # type: ignore[arg-type]
+            for k, snr in ((0, 30.0), (2, 35.0), (3, 40.0))]  # fmt: skip
+    assert chosen(rows) == 1 and chosen(rows[:1] + rows[2:]) == 0
+    assert first(rows[::-1]) == 1, "the order is the simulation's, which looks before a Softmax"

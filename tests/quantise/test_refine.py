@@ -162,9 +162,10 @@ def test_search(tmp_path: Path) -> None:
     """The best that is simulated comes first; 16 bits only where they may cost; at most three are built."""
     calibration = _calibration(*saved(tmp_path, mobile()), tmp_path)
     held = calibration.samples.take(np.arange(0, 48, 4))
-    reference = FloatModel(calibration.plain.network.model, ["y"], "").stacked(held)
+    simulation = Simulation(calibration.plain.network, held, top1, "")
+    assert simulation.outputs == ["y"] != simulation.ends, "a Softmax is at the end"
     for wide in (0.0, 0.3):
-        search = Automatic(calibration, Simulation(held, reference, ["y"], top1), lambda c: 1, print)
+        search = Automatic(calibration, simulation, lambda c: 1, print)
         found = search.run("mse", wide)
         scores = {row.candidate.plan.method: row.score for row in search.rows}
         best = max(s.value for s in scores.values())

@@ -8,17 +8,18 @@ compiled, run and chosen by its integers; see session.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot_model.errors import CompileError
 from aot_model.quantise.candidates import Calibration, Candidate
 from aot_model.quantise.data import Samples
+from aot_model.quantise.network import Network
 from aot_model.quantise.refine import by_answers, learned, widened
 from aot_model.quantise.runtime import FloatModel
-from aot_model.quantise.score import Array, Metric, Score, score
-from aot_model.quantise.sensitivity import Sensitivity
+from aot_model.quantise.score import Metric, Score, score, snr
+from aot_model.quantise.sensitivity import Sensitivity, unsquashed
 
 MOST_BUILT = 3
 MOST_SIMULATED = 500
@@ -34,22 +35,28 @@ class Row:
 
 
 class Simulation:
-    """Answers of quantised models by ONNX Runtime, on some of the held-back samples."""
+    """Answers of quantised models by ONNX Runtime, on some of the held-back samples.
 
-    def __init__(self, held: Samples, reference: list[Array], outputs: list[str], metric: Metric) -> None:
+    Closeness is that of what a Softmax at the end reads: answers that are nearly sure say nothing behind it.
+    """
+
+    def __init__(self, network: Network, held: Samples, metric: Metric, where: str) -> None:
         count = min(held.count, MOST_SIMULATED)
-        rows = np.arange(count) * held.count // count
-        self.samples, self.outputs, self.metric = held.take(rows), outputs, metric
-        self.reference = [array[rows] for array in reference]
+        self.samples, self.metric = held.take(np.arange(count) * held.count // count), metric
+        self.outputs = network.outputs
+        self.ends = [unsquashed(network, name) for name in network.outputs]
+        self.reference = FloatModel(network.model, [*self.outputs, *self.ends], where).stacked(self.samples)
 
     def row(self, candidate: Candidate, where: str) -> Row | None:
         """None where ONNX Runtime cannot run the model."""
         try:
-            model = FloatModel(candidate.model(where), self.outputs, where)
+            model = FloatModel(candidate.model(where), [*self.outputs, *self.ends], where)
             found = model.stacked(self.samples)
         except CompileError:
             return None
-        return Row(candidate, score(found, self.reference, self.samples.labels, self.metric))
+        count = len(self.outputs)
+        whole = score(found[:count], self.reference[:count], self.samples.labels, self.metric)
+        return Row(candidate, replace(whole, snr=snr(found[count:], self.reference[count:])))
 
 
 class Automatic:
@@ -113,8 +120,16 @@ def chosen(rows: list[Row]) -> int:
     return max(several, key=lambda k: (rows[k].score.snr, -k))
 
 
+def first(rows: list[Row]) -> int:
+    """Of rows in an order of preference, the first that is the best by the metric, but for chance."""
+    best = max(row.score.value for row in rows)
+    return next(k for k, row in enumerate(rows) if row.score.value >= best - noise(row.score, best))
+
+
 def noise(one: Score, best: float) -> float:
-    """Half a standard error of a share; other metrics have none that is known."""
+    """Half a standard error of a share, or two answers of 200 and more: as much is chance. Other metrics have
+    none that is known."""
     if not 0 <= best <= 1 or one.samples < 2:
         return 0.0
-    return 0.5 * float(np.sqrt(max(best * (1 - best), 1 / one.samples) / one.samples))
+    half = 0.5 * float(np.sqrt(best * (1 - best) / one.samples))
+    return max(half, min(2, one.samples // 100) / one.samples * (1 + 1e-9))

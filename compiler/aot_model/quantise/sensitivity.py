@@ -12,6 +12,7 @@ import numpy as np
 from aot_model.quantise.candidates import Prepared
 from aot_model.quantise.data import Samples
 from aot_model.quantise.insert import inserted
+from aot_model.quantise.network import Network
 from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, fitted
 from aot_model.quantise.ranges import METHODS, united
 from aot_model.quantise.runtime import FloatModel
@@ -28,6 +29,12 @@ LOUD = 0.03
 """Ranges are tried of tensors that make at least this share of the noise."""
 
 
+def unsquashed(network: Network, name: str) -> str:
+    """What a Softmax at the end reads; another output is itself."""
+    made = network.producer.get(name)
+    return str(made.input[0]) if made is not None and made.op_type in SQUASHED else name
+
+
 class Sensitivity:
     """Of a float model, by some of the samples."""
 
@@ -42,14 +49,9 @@ class Sensitivity:
         self.enough = count >= min(FEWEST, samples.count)
         count = max(count, min(FEWEST, samples.count))
         self.samples = samples.take(np.arange(count) * samples.count // count)
-        self.ends = [self._unsquashed(name) for name in source.network.outputs]
+        self.ends = [unsquashed(source.network, name) for name in source.network.outputs]
         self._reference: list[np.ndarray] | None = None
         self._known: dict[tuple[tuple[str, TensorPlan], ...], float] = {}
-
-    def _unsquashed(self, name: str) -> str:
-        """Answers that are nearly sure say nothing behind a Softmax: what it reads is looked at."""
-        made = self.source.network.producer.get(name)
-        return made.input[0] if made is not None and made.op_type in SQUASHED else name
 
     def noise(self, plans: dict[str, TensorPlan]) -> float:
         """That of the outputs, for a signal of 1, with these tensors in integers and all else in float."""

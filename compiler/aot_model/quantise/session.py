@@ -12,7 +12,7 @@ import onnx
 
 from aot_model.errors import fail
 from aot_model.host.compiler import HostCompiler
-from aot_model.quantise.automatic import Automatic, Row, Simulation, chosen
+from aot_model.quantise.automatic import Automatic, Row, Simulation, first
 from aot_model.quantise.candidates import Calibration, Candidate, without_data
 from aot_model.quantise.cost import Budget, Cost, cost_of
 from aot_model.quantise.data import Samples, doubts, read_samples, split
@@ -158,12 +158,12 @@ class _Session:
             rows = [self._row(without_data(self.ready, Plan.read(self.job.plan)))]
             self.files = (*self.files, self.job.plan)
         else:
-            simulation = Simulation(self.held, self.reference, self.float_model.wanted, self.metric)
+            simulation = Simulation(calibration.plain.network, self.held, self.metric, self.where)
             search = Automatic(calibration, simulation, self._ram, self.say)
             wide = 0.0 if self.job.mixed else self.job.wide
             rows = [self._row(candidate) for candidate in search.run(self.job.method, wide)]
             simulated = len(search.rows)
-        best = chosen(rows)
+        best = first(rows)
         text, points = None, ""
         if self.job.mixed:
             row, text, points = self._mixed(calibration, rows[best].candidate)
