@@ -83,6 +83,17 @@ def test_positions_of_a_resize_are_those_of_the_standard(mode: str, n: int, m: i
         np.testing.assert_allclose(found, [place(i) for i in range(m)], atol=1e-12)
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize(("n", "scale"), [(4, 2.0), (8, 0.5), (9, 1 / 3), (5, 1.0), (6, 1.5)])
+def test_taps_that_weigh_nothing_are_left_out(mode: str, n: int, scale: float) -> None:
+    """At either end; what remains sums to one."""
+    resize = Resize(mode=mode)
+    at = resize._positions(n, int(n * scale), scale, (0.0, 1.0))
+    positions, weights = resize._taps(at, n, scale)
+    assert positions.shape == weights.shape and (weights[:, [0, -1]] != 0).any(axis=0).all()
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+
+
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8, DType.INT16, DType.INT32])
 def test_keys_have_the_type_of_the_elements_where_they_fit(dtype: DType) -> None:
     low, high = (int(v) for v in dtype.limits)
