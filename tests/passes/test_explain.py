@@ -13,6 +13,8 @@ from aot_model.ir.graph import Graph
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.convolution import Convolution
+from aot_model.ops.elementwise import op
+from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Pad
 from aot_model.ops.registry import Build
 from aot_model.passes.dead_channels import dead_channels
@@ -21,8 +23,10 @@ from aot_model.passes.fold_constants import fold_constants
 from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
+from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.manager import ORDER
 from aot_model.passes.move_transposes import move_transposes
+from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.weight_only import keep_integers
 from graphs import graph, value, weights
 
@@ -67,7 +71,27 @@ def padded_with_ones() -> Graph:
     return made
 
 
+def unsigned_weights() -> Graph:
+    x = value("x", 2, 3, dtype=DType.UINT8)
+    made = Graph("unsigned", [x])
+    w = numbers("w", [[0], [255], [7]], "uint8")
+    made.outputs = [Build(made.nodes, "unsigned")(MatMul(0, 100), x, w)]
+    return made
+
+
+def negated(times: int) -> Graph:
+    x = value("x", 2, 3, dtype=DType.INT8)
+    made = Graph("negated", [x])
+    build, y = Build(made.nodes, "negated"), x
+    for _ in range(times):
+        y = build(op("Neg"), y)
+    made.outputs = [y]
+    return made
+
+
 CASES = {
+    "unsigned weights": Case(signed_weights, unsigned_weights(), "its weights less 100 are not all from"),
+    "long function": Case(fuse_tables, negated(40), "by 40 operators, more than 32"),
     "pads with ones": Case(fold_pads, padded_with_ones(), "it pads with 1.0, which is not 0"),
     "factor by row": Case(fuse_affine, graph(lambda m, x: scaled(m, x, weights("f", 2, 1)), X),
                           "Mul 'mul1': 'f' is not one number for each of 4 channels"),
