@@ -18,7 +18,8 @@ MAX_REASONS = 4
 def reasons(node: Node, target: Target, producer: Callable[[Value], Node | None],
             stored: Iterable[Value], chain_of: Callable[[Node], Chain]) -> str:
     """Of a loop that stores a node's output: for each operator of sums in it what every kernel says."""
-    known, said, seen, waiting = set(stored), {}, {node}, [node]  # type: ignore[var-annotated]
+    known, seen, waiting = set(stored), {node}, [node]
+    said: dict[str, None] = {}
     while waiting:
         one = waiting.pop(0)
         if one.op.reducing:
