@@ -60,6 +60,8 @@ class Case:
     """Of the target."""
     runs: int = 1
     """How often it runs; the outputs are those of the last run."""
+    io: str = "caller"
+    """Where inputs and outputs are: the option --io."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
                       target,
                       case.options,
                       case.dims,
-                      Options(metadata="none"),
+                      Options(metadata="none", io=case.io),
                       constants=case.constants,
                       bounds=case.bounds)
     with helpers_by_text():
@@ -239,11 +241,14 @@ def driver(view: ModelView, runs: int = 1) -> str:
         if p.buffer.nbytes:
             lines.append(
                 f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, source) != {p.buffer.nbytes}u) {{ return 2; }}")
-    lines += [
-        "    {", f"        const {view.name}_inputs inputs = {{ {ins} }};",
-        f"        const {view.name}_outputs outputs = {{ {outs} }};"
-    ]
-    lines += [f"        status = {view.name}_run(&inputs, &outputs);"] * runs + ["    }"]
+    if view.options.io == "workspace":
+        lines += _run_in_place(view) * runs
+    else:
+        lines += [
+            "    {", f"        const {view.name}_inputs inputs = {{ {ins} }};",
+            f"        const {view.name}_outputs outputs = {{ {outs} }};"
+        ]
+        lines += [f"        status = {view.name}_run(&inputs, &outputs);"] * runs + ["    }"]
     lines.append("    if (status != 0) { return 3; }")
     lines += [
         f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, sink);" for k, p in enumerate(view.outputs)
@@ -254,6 +259,21 @@ def driver(view: ModelView, runs: int = 1) -> str:
         for k in range(len(ports))
     ]
     return "\n".join([*lines, "    return 0;", "}"])
+
+
+def _run_in_place(view: ModelView) -> list[str]:
+    """Of a model whose inputs and outputs lie in its workspace: one run."""
+    inputs = [f"        memcpy(inputs.{p.c_name}, in{k}, {p.buffer.nbytes}u);"
+              for k, p in enumerate(view.inputs)]
+    outputs = [f"        memcpy(out{k}, outputs.{p.c_name}, {p.buffer.nbytes}u);"
+               for k, p in enumerate(view.outputs)]
+    return [
+        "    {",
+        *([f"        const {view.name}_inputs inputs = {view.name}_map_inputs();"] if inputs else []),
+        *inputs, f"        status = {view.name}_run();",
+        *([f"        const {view.name}_outputs outputs = {view.name}_map_outputs();"] if outputs else []),
+        *outputs, "    }"
+    ]
 
 
 def _unit(
@@ -316,7 +336,8 @@ def write_unit(folder: Path, items: Sequence[Generated]) -> None:
     """
     parts: list[str] = []
     drivers = [
-        "#include <stdio.h>", "#include <stdlib.h>", *(f'#include "{item.name}.h"' for item in items),
+        "#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>",
+        *(f'#include "{item.name}.h"' for item in items),
         "static FILE *source;", "static FILE *sink;"
     ]
     seen: set[str] = set()

@@ -99,7 +99,7 @@ def test_the_cache_sees_them(place: str, folders: Path, monkeypatch: pytest.Monk
 def test_data_that_were_not_read_are_never_taken_from_the_current_directory(
         folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(in_a_function(CONSTANT), folders / "m.onnx")
-    monkeypatch.setattr("aot_model.frontends.onnx.load_external", lambda proto, where: [])
+    monkeypatch.setattr("aot_model.frontends.onnx_complete.load_external", lambda proto, where: [])
     with pytest.raises(CompileError, match="was not read"):
         compile_model(Request(path, "m", "c"))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +28,7 @@ from aot_model.ops.matmul import MatMul
 from aot_model.ops.registry import Build, load_all
 from aot_model.passes.manager import run_passes
 from aot_model.targets.registry import parse_target
+from turns import commit_number
 
 _SHARED = Path(__file__).resolve().parents[3] / "shared"
 _FOLDERS = (Path(os.environ.get("AOT_MODEL_MODELS", _SHARED / "models")),
@@ -51,17 +51,8 @@ def _models() -> list[Path]:
     found = sorted(p for folder in _FOLDERS for p in folder.glob("*") if p.suffix in (".onnx", ".tflite"))
     if os.environ.get("AOT_MODEL_GENERIC_ALL"):
         return found
-    slice_ = _commit() % SLICES
+    slice_ = commit_number() % SLICES
     return [p for p in found if p.stat().st_size <= LARGE or p.name in KNOWN][slice_::SLICES]
-
-
-def _commit() -> int:
-    try:
-        said = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=Path(__file__).parent, text=True,
-                              capture_output=True, check=False)
-    except OSError:
-        return 0
-    return int(said.stdout) if said.returncode == 0 else 0
 
 
 def _program(path: Path) -> Program | None:

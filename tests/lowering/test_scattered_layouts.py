@@ -4,8 +4,6 @@ put them: layouts at random that obey all that was said give the same results.
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import onnx
 import pytest
@@ -13,33 +11,12 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from aot_model.memory import planner
-from aot_model.memory.bodies import Body, Problem
-from aot_model.memory.layout import Interval, Layout
 from batch import Case, run_cases
 from onnx_models import model, tensor
+from scattered import Scattered
 
 LAYOUTS = 5
 RNG = np.random.default_rng(3)
-
-
-class Scattered:
-    """A planner whose bodies lie anywhere, most of them over or beside others."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
-
-    def fit(self, forbidden: list[Interval], body: Body, ceiling: int = 0) -> int:
-        ends = [end + self.rng.choice((0, -1, 1)) * self.rng.randrange(160) for low, high in forbidden
-                for end in (low, high) for _ in range(3)]
-        places = [max(end, body.residue) for end in [0, *ends, *(high for _, high in forbidden)]]
-        places = [at + (body.residue - at) % body.align for at in places]
-        return self.rng.choice([at for at in places if not any(low < at < high for low, high in forbidden)])
-
-    def __call__(self, problem: Problem) -> Layout:
-        layout, order = Layout(problem), list(range(len(problem.bodies)))
-        self.rng.shuffle(order)
-        layout.place_all(order, self.fit)
-        return layout
 
 
 def drawn(*shape: int) -> np.ndarray:
