@@ -17,6 +17,7 @@ from aot_model.errors import CompileError
 from corpus import MODELS, REASON
 from painted_stack import MAIN, measure
 from qemu import BOARDS, available, build_and_run
+from turns import commit_number
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ("k_attn_int8.tflite", "kws_int8.tflite", "sine_lstm.onnx", "digits_vit_qdq.onnx")
@@ -188,14 +189,9 @@ def test_against_a_painted_stack(tmp_path: Path, board: str, name: str) -> None:
 def test_another_model_of_the_corpus_for_every_commit(tmp_path: Path, board: str) -> None:
     if MODELS is None:
         pytest.skip(REASON)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"],
-                            cwd=ROOT,
-                            capture_output=True,
-                            text=True,
-                            check=False).stdout.strip()
     small = sorted(p for p in Path(str(MODELS)).iterdir()
                    if p.suffix in (".onnx", ".tflite") and p.stat().st_size < 150_000)
-    chosen = small[int(commit[:8] or "0", 16) % len(small)]
+    chosen = small[commit_number() % len(small)]
     try:
         used, bound, table = measure(chosen, board, tmp_path)
     except (CompileError, subprocess.SubprocessError) as error:

@@ -4,14 +4,12 @@ is not safe.
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
 from forged import Verdict, forge, registry_cases, tflite_cases
 
 from aot_model.ir.admissible import ANYTHING, Ranges
 from aot_model.lowering import lower
+from turns import commit_number
 
 KINDS = ("TreeEnsembleClassifier-0", "TreeEnsembleRegressor-1", "aot.TreeSums-1", "aot.SequenceLstm-11",
          "aot.SequenceLstm-12", "QLinearConv-0", "QLinearMatMul-0", "LabelEncoder-1", "StringNormalizer-1",
@@ -55,13 +53,9 @@ def test_other_orders_of_reading(target: str) -> None:
 
 
 def test_a_part_of_the_registry() -> None:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"],
-                            cwd=Path(__file__).parent,
-                            capture_output=True,
-                            text=True).stdout.strip()
-    chosen = int(commit[:8] or "0", 16) % SLICES
-    cases = [*registry_cases(), *tflite_cases()][chosen::SLICES]
-    verdicts = forge(cases, 60, seed=int(commit[:7] or "1", 16))
+    turn = commit_number()
+    cases = [*registry_cases(), *tflite_cases()][turn % SLICES::SLICES]
+    verdicts = forge(cases, 60, seed=turn)
     assert verdicts
     assert not failures(verdicts), failures(verdicts)
 
