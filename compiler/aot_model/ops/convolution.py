@@ -186,7 +186,8 @@ class ConvolutionTranspose(Operator):
         spatial = tuple(self.strides[k] * (x.shape[1 + k] - 1) + self.output_padding[k]
                         + (w.shape[1 + k] - 1) * self.dilations[k] + 1 - self.pads[k] - self.pads[d + k]
                         for k in range(d))
-        if w.shape[-1] * self.group != x.shape[-1] or min(spatial, default=1) < 1:
+        fits = w.shape[-1] * self.group == x.shape[-1] and w.shape[0] % self.group == 0
+        if not fits or min(spatial, default=1) < 1:
             raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 

@@ -13,7 +13,7 @@ from aot_model.ir.index import sub
 from aot_model.ir.operator import At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.movement import bounded
-from aot_model.ops.registry import normal_axis, operator, required, static
+from aot_model.ops.registry import axis_of, normal_axis, operator, required, static
 from aot_model.ops.views import ramp
 
 
@@ -32,7 +32,9 @@ class GatherElements(Operator):
         x, indices = required(inputs, 0), required(inputs, 1)
         if x.type.rank != indices.type.rank:
             raise OperatorError(f"indices {indices.type} and data {x.type} differ in rank")
-        normal_axis(self.axis, x.type.rank)
+        axis = axis_of(x, self.axis)
+        if any(i > d for k, (i, d) in enumerate(zip(indices.shape, x.shape, strict=True)) if k != axis):
+            raise OperatorError(f"indices {indices.type} reach beyond data {x.type} beside axis {axis}")
         return [TensorType(x.dtype, indices.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -95,6 +97,8 @@ class OneHot(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         indices, values = required(inputs, 0), required(inputs, 2)
+        if values.shape != (2,):
+            raise OperatorError(f"takes two values, off and on, not {values.type}")
         a = normal_axis(self.axis, indices.type.rank + 1)
         return [TensorType(values.dtype, (*indices.shape[:a], self._depth(inputs), *indices.shape[a:]))]
 

@@ -129,7 +129,10 @@ class EyeLike(Operator):
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         dtype = self.dtype or required(inputs).dtype
-        hit = call("eq", add(index[1], -self.k), index[0], dtype=DType.BOOL)
+        rows, columns = required(inputs).shape
+        # A diagonal beyond the matrix has no element, however far away it is.
+        k = max(-rows, min(self.k, columns))
+        hit = call("eq", add(index[1], -k), index[0], dtype=DType.BOOL)
         return select(hit, const(1, dtype), const(0, dtype))
 
     def only_moves(self) -> bool:
@@ -137,7 +140,7 @@ class EyeLike(Operator):
 
     @classmethod
     def samples(cls) -> list[Sample]:
-        return [Sample((_draw(3, 4),), {"k": k}) for k in (0, 1, -2)]
+        return [Sample((_draw(3, 4),), {"k": k}) for k in (0, 1, -2, -2**63)]
 
 
 # --- einsum -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
-from aot_model.ops.registry import OPERATORS, Build, broadcast, normal_axis, operator, required
+from aot_model.ops.registry import OPERATORS, Build, axis_of, broadcast, normal_axis, operator, required
 from aot_model.ops.views import Flatten, ReshapeTo
 
 
@@ -81,7 +81,7 @@ class Softmax(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
-        normal_axis(self.axis, x.type.rank)
+        axis_of(x, self.axis)
         return [x.type]
 
     def _shifted(self, build: Build, x: Value) -> tuple[Value, tuple[int, ...]]:

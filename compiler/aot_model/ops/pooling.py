@@ -63,7 +63,11 @@ class MaximumPlace(Operator):
     column_major: int = 0
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT64, required(inputs, 1).shape)]
+        x, y = required(inputs, 0), required(inputs, 1)
+        rank = len(self.kernel) + 2
+        if x.type.rank != rank or y.type.rank != rank or x.dtype is not y.dtype or x.shape[:2] != y.shape[:2]:
+            raise OperatorError(f"maxima {y.type} are not of windows of {x.type}")
+        return [TensorType(DType.INT64, y.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x, y = required(inputs, 0), required(inputs, 1)

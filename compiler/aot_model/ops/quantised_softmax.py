@@ -18,7 +18,15 @@ from aot_model.ir.values import Value
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Unary, op
 from aot_model.ops.quantised_tables import Table
-from aot_model.ops.registry import Build, broadcast, broadcast_index, normal_axis, operator, required
+from aot_model.ops.registry import (
+    Build,
+    broadcast,
+    broadcast_index,
+    normal_axis,
+    operator,
+    required,
+    shared_shape,
+)
 from aot_model.ops.requantise import Requantise, saturated
 
 # --- softmax ------------------------------------------------------------------------------------------------
@@ -215,7 +223,7 @@ class SoftmaxRatio(Operator):
     to: DType = DType.INT8
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(self.to, required(inputs).shape)]
+        return [TensorType(self.to, shared_shape(inputs, 3))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         e, total, reciprocal = (at(v, broadcast_index(v.shape, index))

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, reduce
-from aot_model.ir.operator import Arrays, At, Inputs, Operator, Sample
+from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ops.registry import ints, normal_axis, operator, required, static
 
@@ -67,7 +67,8 @@ class Reduction(Operator):
         data = static(inputs, 1, "the axes")
         if data is None or data.size == 0:
             return frozenset() if self.noop_with_empty_axes else frozenset(range(rank))
-        return frozenset(normal_axis(a, rank) for a in ints(data))
+        axes = frozenset(normal_axis(a, rank) for a in ints(data))
+        return axes if rank else frozenset()  # Of a scalar, axes 0 and -1 are accepted and mean nothing.
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, axes = required(inputs), self.axes(inputs)
@@ -124,6 +125,8 @@ class WideSum(Operator):
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
+        if any(not 0 <= a < x.type.rank for a in self.axes):
+            raise OperatorError(f"axes {self.axes} are out of range for {x.type}")
         return [
             TensorType(
                 DType.INT32,

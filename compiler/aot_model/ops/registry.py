@@ -165,6 +165,14 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise OperatorError(f"shapes {' and '.join(map(str, shapes))} do not broadcast") from None
 
 
+def shared_shape(inputs: Inputs, count: int) -> tuple[int, ...]:
+    """The shape of the first input, to which those behind broadcast. OperatorError when one does not."""
+    first, *others = (required(inputs, k) for k in range(count))
+    if broadcast(first.shape, *(x.shape for x in others)) != first.shape:
+        raise OperatorError(f"{' and '.join(str(x.type) for x in others)} do not broadcast to {first.type}")
+    return first.shape
+
+
 def broadcast_index(shape: tuple[int, ...], index: Index) -> Index:
     """The index into a tensor of `shape` for an index of the broadcast result."""
     from aot_model.ir.expr import const

@@ -41,7 +41,15 @@ class Resampling(Operator):
         x = required(inputs)
         shape = list(x.shape)
         for k, a in enumerate(self.axes):
-            shape[axis_of(x, a)] = ranked(required(inputs, 1 + k * self.step()), 1, 2).shape[0]
+            step = self.step()
+            tables = [ranked(required(inputs, 1 + k * step + t), step) for t in range(step)]
+            if any(t.shape != tables[0].shape for t in tables):
+                raise OperatorError(f"tables {tables[0].type} and {tables[1].type} have different shapes")
+            positions = tables[0].data
+            if positions is not None and positions.size and not 0 <= positions.min() <= positions.max(
+            ) < x.shape[axis_of(x, a)]:
+                raise OperatorError(f"positions {positions.min()} to {positions.max()} reach beyond {x.type}")
+            shape[axis_of(x, a)] = tables[0].shape[0]
         return [TensorType(x.dtype, tuple(shape))]
 
 

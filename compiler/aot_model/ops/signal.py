@@ -39,7 +39,13 @@ class Fourier(Operator):
     """Of a half spectrum the real signal: the last axis of y is 1."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        x = required(inputs)
+        x, cosines, sines = (required(inputs, k) for k in range(3))
+        if ranked(cosines, 1).type != sines.type or cosines.dtype is not x.dtype:
+            raise OperatorError(f"tables {cosines.type} and {sines.type} do not fit {x.type}")
+        if not 0 <= self.axis < x.type.rank - 1 or x.shape[-1] not in (1, 2):
+            raise OperatorError(f"{x.type} has no axis {self.axis} before one of 1 (real) or 2 (complex)")
+        if self.real and x.shape[self.axis] <= cosines.shape[0] // 2:
+            raise OperatorError(f"{x.type} is no half of a spectrum of {cosines.shape[0]} bins")
         shape = (*x.shape[: self.axis], self.bins, *x.shape[self.axis + 1 : -1], 1 if self.real else 2)
         return [TensorType(x.dtype, shape)]
 

@@ -15,7 +15,7 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import clamp, op
 from aot_model.ops.quantised_tables import Table
-from aot_model.ops.registry import Build, broadcast, broadcast_index, operator, required
+from aot_model.ops.registry import Build, broadcast, broadcast_index, operator, required, shared_shape
 from aot_model.ops.requantise import saturated
 
 
@@ -123,7 +123,7 @@ class SoftmaxRatioInt16(Operator):
     """
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT16, required(inputs).shape)]
+        return [TensorType(DType.INT16, shared_shape(inputs, 2))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         e, total = (at(v, broadcast_index(v.shape, index))
@@ -158,7 +158,7 @@ class L2Normalise(Operator):
     """x / sqrt(square sum) of centred int32, as int8 with scale 2^-7."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT8, required(inputs).shape)]
+        return [TensorType(DType.INT8, shared_shape(inputs, 2))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x, total = (at(v, broadcast_index(v.shape, index))

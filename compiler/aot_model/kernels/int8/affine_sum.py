@@ -20,6 +20,9 @@ import numpy as np
 NEIGHBOURS = 3
 """How far from the real factors the search goes, in units of the last place."""
 
+WORD = 32
+"""Shifts of more bits than a word has leave nothing of a byte; they are not searched."""
+
 PRECISIONS = 3
 """How many shifts the search tries, the finest first."""
 
@@ -83,6 +86,8 @@ def _requantise(x: np.ndarray, r: Rescaling, rounding: str = "double") -> np.nda
 def affine(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int, high: int,
            rounding: str = "double", sign: int = 1) -> Affine | None:
     """The affine form that equals the sum (or difference) on all pairs, or None."""
+    if not all(1 - WORD < r.shift < WORD and r.multiplier for r in (a, b, result)):
+        return None  # A scale that vanishes or is beyond all results: nothing a multiply-add is worth.
     table = sum_table(a, b, result, left_shift, low, high, rounding, sign)
     real = [s * r.factor * 2.0**left_shift * result.factor for r, s in ((a, 1), (b, sign))]
     finest = int(np.floor(31.0 - np.log2(128.0 * (abs(real[0]) + abs(real[1])))))

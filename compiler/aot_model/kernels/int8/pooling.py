@@ -53,8 +53,8 @@ def pool(
         if high < hi:
             lines.append(f"v = v > {high} ? {high} : v;")
         if tail is not None:
-            return lines + tail.store("v", ("n" if s.batch > 1 else "0", "row", "column", channel),
-                                      1).splitlines()
+            index = ("n" if s.batch > 1 else "0", "row", "column", channel)
+            return [*lines, f"const {cast} pooled = ({cast})v;", *tail.store("pooled", index, 1).splitlines()]
         return [*lines, f"out[{channel}] = ({cast})v;"]
 
     row_loop = "for (int32_t i = 0; i < height; i++, from += FAR) {"
