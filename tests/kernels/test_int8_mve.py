@@ -13,9 +13,11 @@ from int8_program import Case, program
 
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
+from aot_model.kernels.int8 import depthwise_columns_mve
 from aot_model.kernels.int8.affine_sum import Rescaling, affine
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
+from aot_model.kernels.int8.depthwise_columns_mve import depthwise_columns
 from aot_model.kernels.int8.depthwise_mve import depthwise
 from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
 from aot_model.kernels.int8.fully_connected_mve import fully_connected
@@ -189,6 +191,12 @@ def depthwise_cases() -> list[Case]:
         for _ in range(3):
             c, multiplier = int(draw.rng.integers(1, 20)), int(draw.rng.choice([1, 1, 2, 3]))
             cases.append(depthwise_case(draw, draw.geometry(kernel, c, c * multiplier, c), depthwise_taps))
+    for kernel in ((3, 3), (5, 5), (1, 7), (9, 1), (7, 7), (2, 2), (10, 4), (1, 40), (1, 1)):
+        for _ in range(3):
+            c, multiplier = int(draw.rng.choice([1, 3, 7, 8, 9, 20])), int(draw.rng.choice([1, 1, 2, 11]))
+            shape = draw.geometry(kernel, c, c * multiplier, c)
+            if depthwise_columns_mve.applicable(shape):
+                cases.append(depthwise_case(draw, shape, depthwise_columns))
     for length, taps, c in ((30, 3, 40), (15, 15, 24), (20, 10, 7)):  # down a single column
         shape = ConvShape(1, length, 1, c, length - taps + 1, 1, c, taps, 1, groups=c)
         cases.append(depthwise_case(draw, shape))
@@ -289,7 +297,8 @@ FAMILIES = {
 
 def _short(cases: list[Case]) -> list[Case]:
     return [
-        replace(c, label=f"{i} " + c.label.replace("\n", " ").replace('"', "'")) for i, c in enumerate(cases)
+        replace(c, label=f"{i} " + c.label[:1500].replace("\n", " ").replace('"', "'"))
+        for i, c in enumerate(cases)
     ]
 
 

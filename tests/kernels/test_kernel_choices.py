@@ -29,6 +29,8 @@ from aot_model.kernels.float32.vector_text import can_vectorise
 from aot_model.kernels.float32.window_plan import MAC, WindowPlan
 from aot_model.kernels.int8 import (
     conv_dsp,
+    depthwise_columns_mve,
+    depthwise_mve,
     depthwise_taps_mve,
     fully_connected_dsp,
     gemm_dsp,
@@ -183,6 +185,28 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
     for channels, width, fits in ((255, 257, True), (256, 256, False)):  # 65535 and 65536 to the second row
         shape = ConvShape(1, 2, width, channels, 1, width, channels, 2, 1, groups=channels)
         assert depthwise_taps_mve.applicable(shape) is fits
+
+
+def test_depthwise_turns_rows_where_that_takes_no_more_memory() -> None:
+    """A padded image passes through a ring anyway; another one takes a ring when there is room."""
+    quant = QuantSpec(0, np.array([1 << 30]), np.array([-5]), 0, -128, 127)
+    padded = ConvShape(1, 12, 12, 16, 12, 12, 16, 5, 5, 1, 1, 1, 1, 2, 2, groups=16)
+    bare = replace(padded, in_h=16, in_w=16, pad_top=0, pad_left=0)
+    weights = np.ones((5, 5, 16), np.int8)
+
+    def taken(shape: ConvShape, room: int | None = None) -> tuple[bool, int | None]:
+        code = depthwise_mve.depthwise(shape, weights, None, quant, room=room)
+        return "aot_mve_turn" in code.body, code.wish
+
+    ring = 5 * 16 * 16 + 32 - 25
+    assert taken(padded) == (True, None)
+    assert taken(bare) == (False, ring)
+    assert taken(bare, ring - 1) == (False, ring)
+    assert taken(bare, ring) == (True, None)
+    for geometry, fits in ((replace(padded, kernel_h=9, kernel_w=9), False),  # 81 bytes of a window
+                           (replace(padded, dilation_w=4), False),
+                           (replace(padded, kernel_h=10, kernel_w=8), True)):
+        assert depthwise_columns_mve.applicable(geometry) is fits, geometry
 
 
 @pytest.mark.parametrize("seed", range(6))

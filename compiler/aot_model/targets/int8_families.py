@@ -132,6 +132,10 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, dep
              winograd=True,
              reading=_dsp_for,
              int8_weights=True)
+def _helium_for(family: Family, reading: Reading) -> Family:
+    return replace(family, depthwise=partial(depthwise_mve.depthwise, room=reading.room))
+
+
 HELIUM = Family("Helium",
                 conv_mve.conv,
                 conv_mve.applicable,
@@ -141,5 +145,6 @@ HELIUM = Family("Helium",
                 fully_connected_mve.fully_connected,
                 fully_connected_mve.applicable,
                 sum_row=sum_mve.row_kernel,
+                reading=_helium_for,
                 int8_weights=True,
                 )

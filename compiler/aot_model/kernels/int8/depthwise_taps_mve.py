@@ -53,7 +53,7 @@ def depthwise_taps(
     Raises:
         ValueError: a geometry that is not `applicable`, or what `requantiser` does not have.
     """
-    s = _along_the_row(shape)
+    s = along_the_row(shape)
     taps = s.kernel_h * s.kernel_w
     if not applicable(shape):
         raise ValueError(f"not for the depthwise kernel: {shape}")
@@ -86,7 +86,7 @@ def applicable(shape: ConvShape) -> bool:
     """Whether `depthwise_taps` takes a geometry: steps are 12 bits, offsets 16, a channel's weights within
     reach.
     """
-    s = _along_the_row(shape)
+    s = along_the_row(shape)
     if s.out_c % s.in_c or s.out_c > 1023 or s.in_c * s.stride_w > 4095 or s.kernel_h * s.kernel_w > 128:
         return False
     p = _plan(s)
@@ -94,7 +94,7 @@ def applicable(shape: ConvShape) -> bool:
     return is_dense(shape) and span * p.row + (s.kernel_w - 1) * s.dilation_w * s.in_c <= 65535
 
 
-def _along_the_row(s: ConvShape) -> ConvShape:
+def along_the_row(s: ConvShape) -> ConvShape:
     """A convolution down a single column is one along a row: the memory is the same."""
     if (s.in_w, s.out_w, s.kernel_w, s.pad_left) != (1, 1, 1, 0):
         return s

@@ -207,4 +207,71 @@ AOT_MODEL_MVE_LOOP void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, a
     AOT_MODEL_BARRIER;
 }
 
+typedef struct {
+    int32_t channels, columns; /* of a row of the image */
+    int32_t slots;             /* bytes from one column to the next of a channel */
+    int32_t plane;             /* bytes from one channel to the next */
+    int8_t fill;
+} aot_mve_turned_rows;
+
+/* One row of the image, channels last, apart by channels: to[c * plane + x * slots] = row[x * channels + c]; `fill` where the
+ * row is null. */
+AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, const int8_t *row)
+{
+    AOT_MODEL_BARRIER;
+#if AOT_MODEL_MVE
+    const uint16x8_t lanes = vidupq_n_u16(0u, 1);
+    int8_t outside[16];
+    vstrbq_s8(outside, vdupq_n_s8(s->fill));
+    if (s->channels >= 8) { /* eight channels of a column at a time; the last ones cover some once more */
+        const uint16x8_t at = vmulq_n_u16(lanes, (uint16_t)s->plane);
+        const int32_t step = row ? s->channels : 0;
+        for (int32_t c = 0; c < s->channels; c += 8) {
+            const int32_t first = c + 8 <= s->channels ? c : s->channels - 8;
+            const int8_t *from = row ? row + first : outside;
+            int8_t *into = to + first * s->plane;
+            __asm__ volatile(
+                "wls lr, %[n], 2f\n\t"
+                "1:\n\t"
+                "vldrb.s16 q0, [%[from]]\n\t"
+                "add %[from], %[from], %[step]\n\t"
+                "vstrb.16 q0, [%[into], %q[at]]\n\t"
+                "add %[into], %[into], %[slots]\n\t"
+                "le lr, 1b\n\t"
+                "2:\n\t"
+                : [from] "+l"(from), [into] "+r"(into)
+                : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(s->slots), [at] "w"(at)
+                : "lr", "q0", "memory");
+        }
+    } else { /* eight columns of a channel */
+        const uint16x8_t at = vmulq_n_u16(lanes, (uint16_t)s->slots);
+        const uint16x8_t where = vmulq_n_u16(lanes, (uint16_t)(row ? s->channels : 0));
+        const int32_t step = row ? 8 * s->channels : 0;
+        for (int32_t c = 0; c < s->channels; c++) {
+            const int8_t *from = row ? row + c : outside;
+            int8_t *into = to + c * s->plane;
+            __asm__ volatile(
+                "wlstp.16 lr, %[n], 2f\n\t"
+                "1:\n\t"
+                "vldrb.s16 q0, [%[from], %q[where]]\n\t"
+                "add %[from], %[from], %[step]\n\t"
+                "vstrb.16 q0, [%[into], %q[at]]\n\t"
+                "add %[into], %[into], %[slots]\n\t"
+                "letp lr, 1b\n\t"
+                "2:\n\t"
+                : [from] "+r"(from), [into] "+r"(into)
+                : [n] "r"(s->columns), [step] "r"(step), [slots] "r"(8 * s->slots), [at] "w"(at), [where] "w"(where)
+                : "lr", "q0", "memory");
+        }
+    }
+#else
+    for (int32_t x = 0; x < s->columns; x++) {
+        for (int32_t c = 0; c < s->channels; c++) {
+            to[c * s->plane + x * s->slots] = row ? row[x * s->channels + c] : s->fill;
+        }
+    }
+#endif
+    AOT_MODEL_BARRIER;
+}
+
 #endif
