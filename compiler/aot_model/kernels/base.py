@@ -10,7 +10,7 @@ It packs the weights into exactly the order in which its loops read them. Activa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -67,6 +67,39 @@ class ConvShape:
         """Whether images of results are as large as those of the input. A phase of a transposed convolution
         may compute fewer pixels than there are."""
         return (self.in_h, self.in_w) == (self.out_h, self.out_w)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the input lies dense, channels last."""
+        return self.strides == replace(self, x_strides=None).strides
+
+    @property
+    def pointwise(self) -> bool:
+        """1x1, stride 1, images of one size: without padding, output pixel i is made of input pixel i."""
+        return self.kernel_h == self.kernel_w == self.stride_h == self.stride_w == 1 and self.keeps_size
+
+    @property
+    def adjacent_taps(self) -> bool:
+        """Whether the taps of a kernel row with all their channels lie one behind the other."""
+        _, _, column, channel = self.strides
+        return channel == 1 and (self.kernel_w == 1 or (column == self.in_c and self.dilation_w == 1))
+
+    @property
+    def tall(self) -> int:
+        """Rows from the first tap of a window to its last."""
+        return (self.kernel_h - 1) * self.dilation_h + 1
+
+    @property
+    def wide(self) -> int:
+        """Columns of a window."""
+        return (self.kernel_w - 1) * self.dilation_w + 1
+
+    @property
+    def inside(self) -> bool:
+        """Whether no window reaches beyond the image."""
+        bottom = (self.out_h - 1) * self.stride_h + self.tall - self.pad_top
+        right = (self.out_w - 1) * self.stride_w + self.wide - self.pad_left
+        return self.pad_top <= 0 and self.pad_left <= 0 and bottom <= self.in_h and right <= self.in_w
 
     @property
     def macs(self) -> int:

@@ -95,8 +95,8 @@ static const int32_t integer_c_dense_requantisation[8];
 __attribute__((naked, noinline, used)) static void dot4x2_j_raw(
     __attribute__((unused)) const uint32_t *columns, __attribute__((unused)) const int32_t *stream,
     __attribute__((unused)) int32_t *y0, __attribute__((unused)) int32_t *y2,
-    __attribute__((unused)) uint32_t next,
-    __attribute__((unused)) uint32_t half_taps, __attribute__((unused)) const int32_t *end)
+    __attribute__((unused)) uint32_t next, __attribute__((unused)) uint32_t half_taps,
+    __attribute__((unused)) const int32_t *end)
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
@@ -217,7 +217,7 @@ AOT_MODEL_OPAQUE static void dot4x2_j_raw(
 }
 #endif
 
-/* Four runs of 4 * quads bytes to int16 [k/2][4][2], the bytes of a word in the order 0, 2, 1, 3. */
+/* Four runs of 4 * quads bytes to int16 [k/2][4][2], the bytes of a word in order 0, 2, 1, 3. */
 #if AOT_MODEL_DSP
 __attribute__((naked, noinline, used)) static uint32_t *expand4_int8(
     __attribute__((unused)) uint32_t *columns, __attribute__((unused)) const int8_t *p0,
@@ -349,18 +349,22 @@ __attribute__((naked, noinline, used)) static void depthwise3x3_4x4_l8_s11_y4_1_
         );
 }
 #else
-AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(const int16_t *plane, int32_t *y,
-    const int32_t *constants)
+AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(
+    const int16_t *plane, int32_t *y, const int32_t *constants)
 {
     const int32_t *p = constants + 4;
     (void)p;
     int32_t w[9];
-    for (int32_t i = 0; i < 9; i++) { w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu); }
+    for (int32_t i = 0; i < 9; i++) {
+        w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu);
+    }
     for (int32_t u = 0; u < 4; u++) {
         for (int32_t j = 0; j < 4; j++) {
             const int16_t *from = plane + u * 8 + j;
             uint32_t sum = (uint32_t)constants[0];
-            for (int32_t i = 0; i < 9; i++) { sum += (uint32_t)(from[i / 3 * 8 + i % 3] * w[i]); }
+            for (int32_t i = 0; i < 9; i++) {
+                sum += (uint32_t)(from[i / 3 * 8 + i % 3] * w[i]);
+            }
             int32_t v = (int32_t)sum;
             y[u * 4 + j] = (int32_t)v;
         }
@@ -433,8 +437,8 @@ __attribute__((naked, noinline, used)) static void rows4_ij_raw(
         );
 }
 #else
-AOT_MODEL_OPAQUE static void rows4_ij_raw(const int8_t *x, const int32_t *stream, int32_t *y, uint32_t quads,
-    const int32_t *end)
+AOT_MODEL_OPAQUE static void rows4_ij_raw(
+    const int8_t *x, const int32_t *stream, int32_t *y, uint32_t quads, const int32_t *end)
 {
     for (const int32_t *r1 = stream; r1 != end;) {
         const int8_t *r0 = x;

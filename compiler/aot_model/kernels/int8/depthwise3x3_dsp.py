@@ -11,8 +11,8 @@ which is 3 LDRD and 12 multiplications for two outputs.
 
 from __future__ import annotations
 
-from aot_model.kernels.int8.dsp import Reload, assembly
-from aot_model.kernels.int8.finish import DSP, asm_text, finish_c, form_name, requantise, requantise_words
+from aot_model.kernels.int8.dsp import Reload, assembly, dsp_function
+from aot_model.kernels.int8.finish import finish_c, form_name, requantise, requantise_words, stored
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import RequantisePlan
 
@@ -32,8 +32,7 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
     not can use the first of two words sooner when they come apart.
     """
     raw = rq.form == "raw"
-    size = 4 if raw else 1
-    out = "int32_t" if raw else f"{out_dtype}_t"
+    out, size = stored(rq, out_dtype)
     v, line = plane.v, 2 * plane.length
     pairs, odd = divmod(v.size_out, 2)
     name = f"depthwise3x3_{plane.lines_out}x{v.size_out}_l{plane.length}_s{plane.u.stride}{v.stride}"
@@ -124,36 +123,20 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
         "add sp, sp, #28",
         "pop {r4-r11, pc}",
     ]
-    unused = "__attribute__((unused))"
-    twin = "\n".join([
-        "    const int32_t *p = constants + 4;", "    (void)p;", "    int32_t w[9];",
-        "    for (int32_t i = 0; i < 9; i++) { w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & "
-        "0xffu); }",
-        f"    for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-        f"        for (int32_t j = 0; j < {v.size_out}; j++) {{",
-        f"            const int16_t *from = plane + u * {plane.u.stride * plane.length} + j * {v.stride};",
-        "            uint32_t sum = (uint32_t)constants[0];",
-        f"            for (int32_t i = 0; i < 9; i++) {{ sum += (uint32_t)(from[i / 3 * {plane.length} + i % "
-        f"3] * w[i]); }}",
-        "            int32_t v = (int32_t)sum;", *("            " + line
-                                                   for line in ([] if raw else finish_c(rq, out_dtype, "p"))),
-        f"            y[u * {y_u} + j * {y_v}] = ({out})v;", "        }", "    }",
-    ])
-    text = f"""/* 3x3 depthwise, one channel: {plane.lines_out} lines of {v.size_out} outputs; constants = bias, weights (one word per line),
- * requantisation; y is stepped by {y_u} per line and by {y_v} within a line. */
-{DSP}
-__attribute__((naked, noinline, used)) static void {name}(
-    {unused} const int16_t *plane, {unused} {out} *y, {unused} const int32_t *constants)
-{{
-    __asm__ volatile(
-{asm_text(lines)}
-    );
-}}
-#else
-AOT_MODEL_OPAQUE static void {name}(const int16_t *plane, {out} *y, const int32_t *constants)
-{{
-{twin}
-}}
-#endif
-"""  # noqa: E501
-    return name, text
+    twin = [
+        "const int32_t *p = constants + 4;", "(void)p;", "int32_t w[9];", "for (int32_t i = 0; i < 9; i++) {",
+        "w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu);", "}",
+        f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
+        f"for (int32_t j = 0; j < {v.size_out}; j++) {{",
+        f"const int16_t *from = plane + u * {plane.u.stride * plane.length} + j * {v.stride};",
+        "uint32_t sum = (uint32_t)constants[0];",
+        "for (int32_t i = 0; i < 9; i++) {",
+        f"sum += (uint32_t)(from[i / 3 * {plane.length} + i % 3] * w[i]);", "}",
+        "int32_t v = (int32_t)sum;", *([] if raw else finish_c(rq, out_dtype, "p")),
+        f"y[u * {y_u} + j * {y_v}] = ({out})v;", "}", "}",
+    ]  # fmt: skip
+    comment = (f"3x3 depthwise, one channel: {plane.lines_out} lines of {v.size_out} outputs; constants = "
+               f"bias, weights (one word per line), requantisation; y is stepped by {y_u} per line and by "
+               f"{y_v} within a line.")
+    parameters = ("const int16_t *plane", f"{out} *y", "const int32_t *constants")
+    return name, dsp_function(name, comment, parameters, lines, twin)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import assembly_function
 from aot_model.kernels.int8.instructions import Instruction, InstructionSet, Lanes, Operand
 
 HEADER = "aot_model/int8_dsp.h"
@@ -65,59 +66,55 @@ def _greater(kind: str) -> object:
     return of_bytes
 
 
-def _row(text: str,
-         count: int,
-         meaning: object,
-         assembly: str = "",
-         operand: Operand = WORD,
-         last: Operand | None = None) -> CoreInstruction:
+def _row(text: str, count: int, meaning: object, assembly: str = "", operand: Operand = WORD,
+         last: Operand | None = None) -> CoreInstruction:  # fmt: skip
     operands = (*[operand] * (count - 1), last or operand) if count else ()
     return CoreInstruction(text, operands, operand, meaning, assembly)  # type: ignore[arg-type]
 
 
-DSP = InstructionSet(
-    "DSP extension", HEADER, "", {
-        "smlad": _row("dsp_smlad({0}, {1}, {2})", 3, lambda a, b, c: c + _low(a) * _low(b) + (a >> 16) *
-                      (b >> 16), "smlad {d}, {0}, {1}, {2}"), "smlabt": _row(
-                          "dsp_smlabt({0}, {1}, {2})", 3, lambda a, b, c: c + _low(a) *
-                          (b >> 16), "smlabt {d}, {0}, {1}, {2}"), "smlatb": _row(
-                              "dsp_smlatb({0}, {1}, {2})", 3, lambda a, b, c: c +
-                              (a >> 16) * _low(b), "smlatb {d}, {0}, {1}, {2}"),
-        "smmlar": _row("dsp_smmlar({0}, {1}, {2})",
-                       3,
-                       lambda a, b, c: c + ((a * b + (1 << 31)) >> 32),
-                       "smmlar {d}, {0}, {1}, {2}",
-                       last=Operand("int32_t", "int32", 1, -(1 << 30), 1 << 30)), "sxtb16": _row(
-                           "dsp_sxtb16({0})", 1, _bytes(0, np.int8), "sxtb16 {d}, {0}"), "sxtb16_ror8": _row(
-                               "dsp_sxtb16_ror8({0})", 1, _bytes(8, np.int8), "sxtb16 {d}, {0}, ror #8"),
-        "uxtb16": _row("dsp_uxtb16({0})", 1, _bytes(0, np.uint8), "uxtb16 {d}, {0}"), "uxtb16_ror8": _row(
-            "dsp_uxtb16_ror8({0})", 1, _bytes(8, np.uint8), "uxtb16 {d}, {0}, ror #8"), "ssat8": _row(
-                "dsp_ssat8({0})", 1, lambda a: np.clip(a, -128, 127), "ssat {d}, #8, {0}"), "usat8": _row(
-                    "dsp_usat8({0})", 1, lambda a: np.clip(a, 0, 255), "usat {d}, #8, {0}"),
-        "ssat8_asr": _row("dsp_ssat8({0} >> {1})",
-                          2,
-                          lambda a, s: np.clip(a >> s, -128, 127),
-                          "ssat {d}, #8, {0}, asr {1}",
-                          last=_SHIFT), "usat8_asr": _row("dsp_usat8({0} >> {1})",
-                                                          2,
-                                                          lambda a, s: np.clip(a >> s, 0, 255),
-                                                          "usat {d}, #8, {0}, asr {1}",
-                                                          last=_SHIFT),
-        "asr": _row("{0} >> {1}", 2, lambda a, s: a >> s, "asr {d}, {0}, {1}", last=_SHIFT), "lsl": _row(
-            "(int32_t)((uint32_t){0} << {1})", 2, lambda a, s: a << s, "lsl {d}, {0}, {1}", last=_SHIFT),
-        "sub": _row("dsp_sub({0}, {1})", 2, lambda a, b: a - b, "sub {d}, {0}, {1}"), "add_sign": _row(
-            "{0} + ({1} >> 31)", 2, lambda a, b: a +
-            (b >> 31), "add {d}, {0}, {1}, asr #31", Operand("int32_t", "int32", 1, -(1 << 30), 1 << 30)),
-        "at_least": _row("{0} < {1} ? {1} : {0}", 2, np.maximum, "cmp {d}, {1}; it lt; movlt {d}, {1}"),
-        "at_most": _row("{0} > {1} ? {1} : {0}", 2, np.minimum, "cmp {d}, {1}; it gt; movgt {d}, {1}"),
-        "sadd16": _row("dsp_sadd16({0}, {1})", 2, _lanes(np.add), operand=_UNSIGNED),
-        "ssub16": _row("dsp_ssub16({0}, {1})", 2, _lanes(np.subtract), operand=_UNSIGNED),
-        "sxtab16": _row("dsp_sxtab16({0}, {1})", 2, _added(np.int8), operand=_UNSIGNED), "uxtab16": _row(
-            "dsp_uxtab16({0}, {1})", 2, _added(np.uint8), operand=_UNSIGNED), "max_int8": _row(
-                "dsp_max_int8({0}, {1})", 2, _greater("i1"), operand=_UNSIGNED), "max_uint8": _row(
-                    "dsp_max_uint8({0}, {1})", 2, _greater("u1"), operand=_UNSIGNED),
-    },
-)
+def _called(name: str, count: int, meaning: object, operand: Operand = WORD,
+            last: Operand | None = None) -> CoreInstruction:  # fmt: skip
+    """An instruction that the header has as a function of its name, `_ror8` for a rotated operand."""
+    places = ", ".join(f"{{{k}}}" for k in range(count))
+    mnemonic, _, rotated = name.partition("_")
+    assembly = f"{mnemonic} {{d}}, {places}{', ror #8' * bool(rotated)}" if operand is WORD else ""
+    return _row(f"dsp_{name}({places})", count, meaning, assembly, operand, last)
+
+
+def _saturating(kind: str, low: int, high: int) -> dict[str, CoreInstruction]:
+    return {
+        f"{kind}8": _row(f"dsp_{kind}8({{0}})", 1, lambda a: np.clip(a, low, high),
+                         f"{kind} {{d}}, #8, {{0}}"),
+        f"{kind}8_asr": _row(f"dsp_{kind}8({{0}} >> {{1}})", 2, lambda a, s: np.clip(a >> s, low, high),
+                             f"{kind} {{d}}, #8, {{0}}, asr {{1}}", last=_SHIFT),
+    }
+
+
+_SMALL = Operand("int32_t", "int32", 1, -(1 << 30), 1 << 30)
+_MEANINGS: dict[str, tuple[int, object]] = {
+    "smlad": (3, lambda a, b, c: c + _low(a) * _low(b) + (a >> 16) * (b >> 16)),
+    "smlabt": (3, lambda a, b, c: c + _low(a) * (b >> 16)),
+    "smlatb": (3, lambda a, b, c: c + (a >> 16) * _low(b)),
+    "sxtb16": (1, _bytes(0, np.int8)), "sxtb16_ror8": (1, _bytes(8, np.int8)),
+    "uxtb16": (1, _bytes(0, np.uint8)), "uxtb16_ror8": (1, _bytes(8, np.uint8)),
+    "sub": (2, lambda a, b: a - b),
+}  # fmt: skip
+_OF_LANES = {
+    "sadd16": _lanes(np.add), "ssub16": _lanes(np.subtract), "sxtab16": _added(np.int8),
+    "uxtab16": _added(np.uint8), "max_int8": _greater("i1"), "max_uint8": _greater("u1"),
+}  # fmt: skip
+DSP = InstructionSet("DSP extension", HEADER, "", {
+    **{name: _called(name, count, meaning) for name, (count, meaning) in _MEANINGS.items()},
+    **{name: _called(name, 2, meaning, _UNSIGNED) for name, meaning in _OF_LANES.items()},
+    "smmlar": _called("smmlar", 3, lambda a, b, c: c + ((a * b + (1 << 31)) >> 32), last=_SMALL),
+    **_saturating("ssat", -128, 127), **_saturating("usat", 0, 255),
+    "asr": _row("{0} >> {1}", 2, lambda a, s: a >> s, "asr {d}, {0}, {1}", last=_SHIFT),
+    "lsl": _row("(int32_t)((uint32_t){0} << {1})", 2, lambda a, s: a << s, "lsl {d}, {0}, {1}", last=_SHIFT),
+    "add_sign": _row("{0} + ({1} >> 31)", 2, lambda a, b: a + (b >> 31), "add {d}, {0}, {1}, asr #31",
+                     _SMALL),
+    "at_least": _row("{0} < {1} ? {1} : {0}", 2, np.maximum, "cmp {d}, {1}; it lt; movlt {d}, {1}"),
+    "at_most": _row("{0} > {1} ? {1} : {0}", 2, np.minimum, "cmp {d}, {1}; it gt; movgt {d}, {1}"),
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -218,6 +215,25 @@ def assembly(schedule: Iterable[Step]) -> list[str]:
     return [line for o in schedule for line in o.assembly]
 
 
-def twin(schedule: Iterable[Step], indent: str) -> list[str]:
+def twin(schedule: Iterable[Step]) -> list[str]:
     """The same as C statements on variables of the registers' names."""
-    return [indent + o.c for o in schedule]
+    return [o.c for o in schedule]
+
+
+def unrolled(step: Schedule, turns: int, slot: int, compare: Iterable[str]) -> tuple[list[str], list[str]]:
+    """(before all loops, the loop) of a step that is written out `turns` times and entered in the midst, so
+    that it ends with the last one: r3 has their number. slot: of the stack, where the entry waits, from which
+    `ldr pc` begins; compare: instructions after which the loop goes on while "not equal".
+    """
+    code = assembly(step)
+    enter = ["rsb r3, r3, #0", f"and r3, r3, #{turns - 1}", f"mov r5, #{4 * len(code)}", "adr.w r4, 2f",
+             "mla r4, r3, r5, r4", "orr r4, r4, #1", f"str r4, [sp, #{slot}]"]
+    return enter, [f"ldr pc, [sp, #{slot}]", ".p2align 2", "2:", f".rept {turns}", *code, ".endr", *compare,
+                   "bne.w 2b"]
+
+
+def dsp_function(name: str, comment: str, parameters: Iterable[str], lines: Iterable[str],
+                 twin_lines: Iterable[str], result: str = "void ") -> str:
+    """Text of a micro-kernel and of its twin."""
+    return assembly_function("#if AOT_MODEL_DSP", name, comment, parameters, lines, "\n".join(twin_lines),
+                             result)

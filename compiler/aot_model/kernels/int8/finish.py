@@ -7,6 +7,8 @@ shift]}, in that order. The C needs the header of dsp.py.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,14 +17,6 @@ from aot_model.kernels.base import Packed
 from aot_model.kernels.int8.dsp import Schedule, op, twin
 from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
-
-DSP = "#if AOT_MODEL_DSP"
-"""Opens the part of a text that uses the DSP extension; the portable twin follows #else."""
-
-
-def asm_text(lines: list[str]) -> str:
-    """Lines of assembly as C string literals."""
-    return "\n".join(f'        "{line}\\n"' for line in lines)
 
 
 def wrapped(values: Int64) -> npt.NDArray[np.int32]:
@@ -52,13 +46,8 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
     return "_".join(parts)
 
 
-def requantise(rq: RequantisePlan,
-               accs: tuple[str, ...],
-               align: int,
-               out_dtype: str,
-               constants: tuple[str, str, str, str],
-               fetch: Schedule,
-               clamp: bool = False) -> Schedule:
+def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str,
+               constants: tuple[str, str, str, str], fetch: Schedule, clamp: bool = False) -> Schedule:
     """Requantises one channel's accumulators in place; they come shifted left by `align`.
 
     constants: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded just before it
@@ -106,7 +95,7 @@ def finish_c(rq: RequantisePlan, out_dtype: str, constants: str) -> list[str]:
     offset[, shift]}.
     """
     places = (f"{constants}[0]", f"{constants}[1]", "sign", f"{constants}[2]")
-    lines = twin(requantise(rq, ("v",), 0, out_dtype, places, [], clamp=True), "")
+    lines = twin(requantise(rq, ("v",), 0, out_dtype, places, [], clamp=True))
     return [f"const int32_t {line}" if line.startswith("sign =") else line for line in lines]
 
 
@@ -156,3 +145,29 @@ def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
                np.stack([m, s], axis=1).astype(np.int32).reshape(-1),
                admissible=(Range(*SHIFTS, 1, 2),))
     ]
+
+
+def stored(rq: RequantisePlan, out_dtype: str) -> tuple[str, int]:
+    """(C type, bytes) of what a micro-kernel stores: in raw form the accumulators."""
+    return ("int32_t", 4) if rq.form == "raw" else (f"{out_dtype}_t", 1)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The plain rule over what a micro-kernel stored, where that is the accumulators; else nothing is left to
+    do.
+    """
+
+    name: str = ""
+    helpers: tuple[str, ...] = ()
+    constants: tuple[Packed, ...] = ()
+
+    @staticmethod
+    def of(rq: RequantisePlan, quant: QuantSpec, channels: int) -> Rule:
+        if rq.form != "raw" or quant.rounding is None:
+            return Rule()
+        name, text = requantise_helper(quant)
+        return Rule(name, (text,), tuple(raw_constants(quant, channels)))
+
+    def value(self, accumulator: str, channel: str) -> str:
+        return f"{self.name}({accumulator}, requantisation + 2 * {channel})" if self.name else accumulator

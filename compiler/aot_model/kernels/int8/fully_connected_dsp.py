@@ -20,17 +20,18 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.dsp import HEADER, Load, Peek, Schedule, assembly, op, twin
-from aot_model.kernels.int8.finish import (
-    DSP,
-    asm_text,
-    form_name,
-    raw_constants,
-    requantise,
-    requantise_helper,
-    requantise_words,
-    wrapped,
+from aot_model.kernels.int8.dsp import (
+    HEADER,
+    Load,
+    Peek,
+    Schedule,
+    assembly,
+    dsp_function,
+    op,
+    twin,
+    unrolled,
 )
+from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored, wrapped
 from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.spec import QuantSpec
@@ -83,8 +84,7 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
                apart: bool = False) -> tuple[str, str]:
     """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike."""
     raw = rq.form == "raw"
-    size = 4 if raw else 1
-    out = "int32_t" if raw else f"{quant.out_dtype}_t"
+    out, size = stored(rq, quant.out_dtype)
     source = "uint32_t" if expanded else f"{quant.x_dtype}_t"
     letter = ("w" if expanded else quant.x_dtype[0]) + ("a" if apart else "")
     name = f"rows4_{letter}{'j' if joined else 's'}{'u' if shared else ''}_{form_name(rq, quant.out_dtype)}"
@@ -103,8 +103,8 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
             finish += [Load(("r6", "r7"), "r1"), *([Load(("r9",), "r1")] if words == 3 else [])]
         finish += requantise(rq, (a,), 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
     written = {r for one in (*step, *finish) for r in ((one.to,) if isinstance(one.to, str) else one.to)}
-    code = assembly(step)
     store = "str" if raw else "strb"
+    enter, loop = unrolled(step, UNROLL, 12, ["cmp r0, lr"])
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #20",
@@ -113,24 +113,11 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
         "str r4, [sp, #8]",
         *(["ldr r4, [sp, #60]", "str r4, [sp, #16]"] if shared else []),
         f"add lr, r0, r3, lsl #{3 if expanded else 2}",
-        "rsb r3, r3, #0",
-        f"and r3, r3, #{UNROLL - 1}",
-        f"mov r5, #{4 * len(code)}",
-        "adr.w r4, 2f",
-        "mla r4, r3, r5, r4",
-        "orr r4, r4, #1",
-        "str r4, [sp, #12]",
+        *enter,
         "1:",
         "ldmia r1!, {r2-r5}",
         "ldr r0, [sp]",
-        "ldr pc, [sp, #12]",
-        ".p2align 2",
-        "2:",
-        f".rept {UNROLL}",
-        *code,
-        ".endr",
-        "cmp r0, lr",
-        "bne.w 2b",
+        *loop,
         *(["ldr r12, [sp, #16]"] if shared else []),
         *assembly(finish),
         "ldr r6, [sp, #4]",
@@ -142,49 +129,26 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
         "add sp, sp, #20",
         "pop {r4-r11, pc}",
     ]
-    body = "\n".join([
-        "    for (const int32_t *r1 = stream; r1 != end;) {",
-        f"        const {source} *r0 = x;",
-        *(["        const int32_t *table = shared;"] if shared else []),
-        f"        int32_t {', '.join(f'r{k}' for k in range(2, 13) if f'r{k}' in written)};",
-        *twin([Load(acc, "r1")], "        "),
-        "        for (uint32_t k = 0; k < quads; k++) {",
-        *twin(step, "            "),
-        "        }",
-        *twin(finish, "        "),
-        *(f"        *y++ = ({out}){a};" for a in acc),
-        "    }",
-    ])  # fmt: skip
-    unused = "__attribute__((unused))"
-    text = f"""/* All groups of four output rows; stream = per group start values, weights, requantisation. */
-{DSP}
-__attribute__((naked, noinline, used)) static void {name}(
-    {unused} const {source} *x, {unused} const int32_t *stream, {unused} {out} *y, {unused} uint32_t quads,
-    {unused} const int32_t *end{f", {unused} const int32_t *shared" if shared else ""})
-{{
-    __asm__ volatile(
-{asm_text(lines)}
-    );
-}}
-#else
-AOT_MODEL_OPAQUE static void {name}(const {source} *x, const int32_t *stream, {out} *y, uint32_t quads, const int32_t *end{", const int32_t *shared" if shared else ""})
-{{
-{body}
-}}
-#endif
-"""  # noqa: E501
-    return name, text
+    body = [
+        "for (const int32_t *r1 = stream; r1 != end;) {",
+        f"const {source} *r0 = x;",
+        *(["const int32_t *table = shared;"] if shared else []),
+        f"int32_t {', '.join(f'r{k}' for k in range(2, 13) if f'r{k}' in written)};",
+        *twin([Load(acc, "r1")]),
+        "for (uint32_t k = 0; k < quads; k++) {", *twin(step), "}",
+        *twin(finish),
+        *(f"*y++ = ({out}){a};" for a in acc),
+        "}",
+    ]  # fmt: skip
+    parameters = (f"const {source} *x", "const int32_t *stream", f"{out} *y", "uint32_t quads",
+                  "const int32_t *end", *(["const int32_t *shared"] if shared else []))
+    comment = "All groups of four output rows; stream = per group start values, weights, requantisation."
+    return name, dsp_function(name, comment, parameters, lines, body)
 
 
-def fully_connected(
-    shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
-    expanded_bytes: int = EXPANDED_BYTES,
-    apart: bool = False,
-) -> KernelCode:
+def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
+                    quant: QuantSpec, tail: Tail | None = None, expanded_bytes: int = EXPANDED_BYTES,
+                    apart: bool = False) -> KernelCode:  # fmt: skip
     """weights [out_c, in_c]; `applicable()`. Several rows of input are better done as a 1x1 convolution.
     apart: fewer cycles of a Cortex-M4, but more instructions.
     """
@@ -218,63 +182,49 @@ def fully_connected(
     stream = np.concatenate([table, *rows])
     group = int(rows[0].size)
 
-    raw = rq.form == "raw"
+    rule = Rule.of(rq, quant, oc)
+    out, size = stored(rq, quant.out_dtype)
     kernel, text = row_kernel(rq, joined, quant, expanded, shared, apart)
-    helpers, constants, scratch = [text], [
-        Packed("weights", stream, admissible=ANYTHING,
-               layout="for each four rows: start values of the sums; for each four inputs, two rows and two "
-               "inputs in a word; numbers of the requantisation")
-    ], []
-    lines = []
-    source = "x"
+    weights_packed = Packed("weights", stream, admissible=ANYTHING,
+                            layout="for each four rows: start values of the sums; for each four inputs, two "
+                            "rows and two inputs in a word; numbers of the requantisation")
+    lines, scratch, source = [], [], "x"
     if expanded:
-        widen = f"dsp_widen_{quant.x_dtype}"
+        widen, source = f"dsp_widen_{quant.x_dtype}", "wide"
         scratch.append(Scratch("wide", 2 * taps, 4, "uint32_t"))
         if ic // 4:
             lines.append(f"{widen}(wide, x, {ic // 4}u);")
         if ic % 4:
-            lines += [
-                f"const {quant.x_dtype}_t last[4] = "
-                f"{{{', '.join(f'x[{k}]' if k < ic else '0' for k in range(ic - ic % 4, taps))}}};",
-                f"{widen}(wide + {ic // 4 * 2}, last, 1u);",
-            ]
-        source = "wide"
-    through = tail is not None or raw
+            last = ", ".join(f"x[{k}]" if k < ic else "0" for k in range(ic - ic % 4, taps))
+            lines += [f"const {quant.x_dtype}_t last[4] = {{{last}}};",
+                      f"{widen}(wide + {ic // 4 * 2}, last, 1u);"]
+    through = tail is not None or rq.form == "raw"
     direct = 0 if through else oc // ROWS
-    base, extra = int(table.size), ", weights" if shared else ""
+    base, first = int(table.size), int(table.size) + direct * group
+
+    def call(y: str, begin: int, end: int) -> str:
+        return (f"{kernel}({source}, weights + {begin}, {y}, {taps // 4}u, weights + {end}"
+                f"{', weights' if shared else ''});")
+
     if direct:
-        end = base + direct * group
-        lines.append(f"{kernel}({source}, weights + {base}, y, {taps // 4}u, weights + {end}{extra});")
+        lines.append(call("y", base, first))
     if through or oc % ROWS:
-        count = slots.size - direct * ROWS
-        out = "int32_t" if raw else f"{quant.out_dtype}_t"
-        scratch.append(Scratch("results", count * (4 if raw else 1), 4, out))
-        first = base + direct * group
-        lines.append(
-            f"{kernel}({source}, weights + {first}, results, {taps // 4}u, weights + {stream.size}{extra});")
-        value = "results[c]"
-        if raw:
-            rule, text = requantise_helper(quant)
-            helpers += [text] if text else []
-            constants += raw_constants(quant, oc)
-            value = f"{rule}(results[c], requantisation + 2 * c)" if rule else value
+        scratch.append(Scratch("results", (slots.size - direct * ROWS) * size, 4, out))
+        lines.append(call("results", first, stream.size))
         offset = direct * ROWS
-        store = f"y[{offset} + c] = ({quant.out_dtype}_t)v;" if offset else f"y[c] = ({quant.out_dtype}_t)v;"
-        done = [store] if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).splitlines()
+        store = f"y[{f'{offset} + ' if offset else ''}c] = ({quant.out_dtype}_t)v;"
         lines += [
             f"for (int32_t c = 0; c < {oc - offset}; c++) {{",
-            f"    const int32_t v = {value};",
-            *("    " + line for line in done),
-            "}",
+            f"const int32_t v = {rule.value('results[c]', 'c')};",
+            store if tail is None else tail.store("v", ("0", "0", "0", "c"), 1).rstrip(), "}",
         ]
     return KernelCode(
         body="\n".join(lines) + "\n",
-        constants=tuple(constants),
+        constants=(weights_packed, *rule.constants),
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),
-        helpers=tuple(helpers),
+        helpers=(text, *rule.helpers),
         slack=ic if expanded or (through and direct == 0) else None,
-        note=
-        f"four rows at a time, input {'expanded once' if expanded else 'expanded on the way'}; "
+        note=f"four rows at a time, input {'expanded once' if expanded else 'expanded on the way'}; "
         f"requantisation: {rq.form}",
     )

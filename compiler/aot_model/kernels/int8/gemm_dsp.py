@@ -31,8 +31,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, op, twin
-from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise, requantise_words, wrapped
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin, unrolled
+from aot_model.kernels.int8.finish import form_name, requantise, requantise_words, stored, wrapped
 from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
@@ -119,7 +119,7 @@ def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStre
     return PairStream(np.concatenate(rows), rq, joined, pairs, int(rows[0].size))
 
 
-def _streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
+def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
     """requantise with the constants read from the stream at r1."""
     load = [] if rq.form == "raw" else [
         Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])
@@ -146,16 +146,14 @@ def _step(joined: bool, overlaps: bool) -> Schedule:
 def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tuple[str, str]:
     """(name, C text) of the micro-kernel for the stream's form: all channel pairs for four pixels."""
     rq, joined = stream.requantise, stream.joined
-    raw = rq.form == "raw"
-    out = "int32_t" if raw else f"{out_dtype}_t"
-    size = 4 if raw else 1
+    out, size = stored(rq, out_dtype)
     name = f"dot4x2_{'j' if joined else 's'}{'' if overlaps else 'l'}_{form_name(rq, out_dtype)}"
     align = 8 if joined else 0
     step = _step(joined, overlaps)
     finish: Schedule = [op("sub", a, a, b) for a, b in zip(_ACC_A, _ACC_B, strict=True)] if joined else []
-    finish += [*_streamed(rq, _ACC_A, align, out_dtype), *_streamed(rq, _ACC_B, 0, out_dtype)]
-    code = assembly(step)
-    store = "str" if raw else "strb"
+    finish += [*streamed(rq, _ACC_A, align, out_dtype), *streamed(rq, _ACC_B, 0, out_dtype)]
+    store = "str" if size == 4 else "strb"
+    enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #28",
@@ -167,86 +165,37 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
         "add r5, r0, r3, lsl #4",
         "str r5, [sp, #16]",
         "str r4, [sp, #24]",
-        # enter the unrolled loop so that it ends with the last tap
-        "rsb r3, r3, #0",
-        f"and r3, r3, #{UNROLL - 1}",
-        f"mov r5, #{4 * len(code)}",
-        "adr.w r4, 2f",
-        "mla r4, r3, r5, r4",
-        "orr r4, r4, #1",
-        "str r4, [sp, #20]",
+        *enter,
         "1:",
         "ldrd r2, r6, [r1], #8",
         *[f"mov {r}, r2" for r in _ACC_A[1:]],
         *[f"mov {r}, r6" for r in _ACC_B[1:]],
-        "ldr pc, [sp, #20]",
-        ".p2align 2",
-        "2:",
-        f".rept {UNROLL}",
-        *code,
-        ".endr",
-        "ldr r12, [sp, #16]",
-        "cmp r0, r12",
-        "bne.w 2b",
+        *loop,
         *assembly(finish),
         "ldrd r10, r11, [sp]",
         "ldrd r12, r0, [sp, #8]",
     ]
     for acc in (_ACC_A, _ACC_B):
-        lines += [
-            f"{store} {acc[1]}, [r10, r12]",
-            f"{store} {acc[0]}, [r10], #{size}",
-            f"{store} {acc[3]}, [r11, r12]",
-            f"{store} {acc[2]}, [r11], #{size}",
-        ]
-    lines += [
-        "strd r10, r11, [sp]",
-        "ldr r12, [sp, #24]",
-        "cmp r1, r12",
-        "bne.w 1b",
-        "add sp, sp, #28",
-        "pop {r4-r11, pc}",
-    ]
-    stores = [f"{y}[{at}] = ({out}){r};" for acc in (_ACC_A, _ACC_B) for y, at, r in
-              (("y0", "far", acc[1]), ("*y0++", "", acc[0]), ("y2", "far", acc[3]), ("*y2++", "", acc[2]))]
-    body = "\n".join([
-        f"    const uint32_t far = next{'' if size == 1 else ' / 4u'};",
-        "    for (const int32_t *r1 = stream; r1 != end;) {",
-        "        const uint32_t *r0 = columns;",
-        f"        int32_t {', '.join((*_ACC_A, *_ACC_B, 'r10', 'r11', 'r12', 'lr'))};",
-        "        r2 = r3 = r4 = r5 = *r1++;",
-        "        r6 = r7 = r8 = r9 = *r1++;",
-        "        for (uint32_t k = 0; k < half_taps; k++) {",
-        *twin(step, "            "),
-        "        }",
-        *twin(finish, "        "),
-        *("        " + line.replace("[]", "") for line in stores),
-        "    }",
-    ])  # fmt: skip
-    comment = (
-        "/* Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel pair "
-        "start values,\n"
-        " * weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next "
-        "(bytes). */"
-    )
-    text = f"""{comment}
-{DSP}
-__attribute__((naked, noinline, used)) static void {name}(
-    __attribute__((unused)) const uint32_t *columns, __attribute__((unused)) const int32_t *stream,
-    __attribute__((unused)) {out} *y0, __attribute__((unused)) {out} *y2, __attribute__((unused)) uint32_t next,
-    __attribute__((unused)) uint32_t half_taps, __attribute__((unused)) const int32_t *end)
-{{
-    __asm__ volatile(
-{asm_text(lines)}
-    );
-}}
-#else
-AOT_MODEL_OPAQUE static void {name}(
-    const uint32_t *columns, const int32_t *stream, {out} *y0, {out} *y2, uint32_t next,
-    uint32_t half_taps, const int32_t *end)
-{{
-{body}
-}}
-#endif
-"""  # noqa: E501
-    return name, text
+        lines += [f"{store} {acc[1]}, [r10, r12]", f"{store} {acc[0]}, [r10], #{size}",
+                  f"{store} {acc[3]}, [r11, r12]", f"{store} {acc[2]}, [r11], #{size}"]
+    lines += ["strd r10, r11, [sp]", "ldr r12, [sp, #24]", "cmp r1, r12", "bne.w 1b", "add sp, sp, #28",
+              "pop {r4-r11, pc}"]
+    stores = [f"{y} = ({out}){r};" for acc in (_ACC_A, _ACC_B) for y, r in
+              (("y0[far]", acc[1]), ("*y0++", acc[0]), ("y2[far]", acc[3]), ("*y2++", acc[2]))]
+    body = [
+        f"const uint32_t far = next{'' if size == 1 else ' / 4u'};",
+        "for (const int32_t *r1 = stream; r1 != end;) {",
+        "const uint32_t *r0 = columns;",
+        f"int32_t {', '.join((*_ACC_A, *_ACC_B, 'r10', 'r11', 'r12', 'lr'))};",
+        "r2 = r3 = r4 = r5 = *r1++;",
+        "r6 = r7 = r8 = r9 = *r1++;",
+        "for (uint32_t k = 0; k < half_taps; k++) {", *twin(step), "}",
+        *twin(finish), *stores,
+        "}",
+    ]  # fmt: skip
+    comment = ("Four pixels x all channel pairs: columns = int16 pixels [k/2][4][2]; stream = per channel "
+               "pair start values, weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 "
+               "and 3 to y2 and y2 + next (bytes).")
+    parameters = ("const uint32_t *columns", "const int32_t *stream", f"{out} *y0", f"{out} *y2",
+                  "uint32_t next", "uint32_t half_taps", "const int32_t *end")
+    return name, dsp_function(name, comment, parameters, lines, body)

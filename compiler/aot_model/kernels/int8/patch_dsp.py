@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8.finish import DSP, asm_text
+from aot_model.kernels.int8.dsp import dsp_function
 from aot_model.kernels.int8.spec import QuantSpec
 
 PIXELS = 4
@@ -63,35 +63,19 @@ def expand_helper(dtype: str) -> tuple[str, str]:
         "bne 1b",
         "pop {r4-r11, pc}",
     ]
-    cast = f"{dtype}_t"
-    unused = "__attribute__((unused))"
-    text = f"""/* Four runs of 4 * quads bytes to int16 [k/2][4][2], the bytes of a word in the order 0, 2, 1, 3. */
-{DSP}
-__attribute__((naked, noinline, used)) static uint32_t *{name}(
-    {unused} uint32_t *columns, {unused} const {cast} *p0, {unused} const {cast} *p1, {unused} const {cast} *p2,
-    {unused} const {cast} *p3, {unused} uint32_t quads)
-{{
-    __asm__ volatile(
-{asm_text(lines)}
-    );
-}}
-#else
-AOT_MODEL_OPAQUE static uint32_t *{name}(
-    uint32_t *columns, const {cast} *p0, const {cast} *p1, const {cast} *p2, const {cast} *p3, uint32_t quads)
-{{
-    const {cast} *const runs[4] = {{p0, p1, p2, p3}};
-    for (uint32_t quad = 0; quad < quads; quad++, columns += 8) {{
-        for (uint32_t i = 0; i < 4; i++) {{
-            const {cast} *v = runs[i] + 4 * quad;
-            columns[i] = ((uint32_t)v[0] & 0xffffu) | (uint32_t)v[2] << 16;
-            columns[4 + i] = ((uint32_t)v[1] & 0xffffu) | (uint32_t)v[3] << 16;
-        }}
-    }}
-    return columns;
-}}
-#endif
-"""  # noqa: E501
-    return name, text
+    kind = f"const {dtype}_t"
+    twin = [
+        f"{kind} *const runs[4] = {{p0, p1, p2, p3}};",
+        "for (uint32_t quad = 0; quad < quads; quad++, columns += 8) {",
+        "for (uint32_t i = 0; i < 4; i++) {",
+        f"{kind} *v = runs[i] + 4 * quad;",
+        "columns[i] = ((uint32_t)v[0] & 0xffffu) | (uint32_t)v[2] << 16;",
+        "columns[4 + i] = ((uint32_t)v[1] & 0xffffu) | (uint32_t)v[3] << 16;",
+        "}", "}", "return columns;",
+    ]  # fmt: skip
+    comment = "Four runs of 4 * quads bytes to int16 [k/2][4][2], the bytes of a word in order 0, 2, 1, 3."
+    parameters = ("uint32_t *columns", *(f"{kind} *p{i}" for i in range(PIXELS)), "uint32_t quads")
+    return name, dsp_function(name, comment, parameters, lines, twin, "uint32_t *")
 
 
 def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
@@ -101,7 +85,7 @@ def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
     cast = f"{quant.x_dtype}_t"
     kw, c, w, h = shape.kernel_w, shape.in_c, shape.in_w, shape.in_h
     _, sy, sx, sc = shape.strides
-    adjacent = sc == 1 and (kw == 1 or (sx == c and shape.dilation_w == 1))
+    adjacent = shape.adjacent_taps
     key = f"{h}x{w}x{c}_k{kw}_z{quant.x_zero_point}".replace("-", "n")
     if not adjacent:
         key += f"_d{shape.dilation_w}_{sy}_{sx}_{sc}"
@@ -109,7 +93,8 @@ def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
         key += f"_{sy}_{sx}"
     name = f"run_{quant.x_dtype}_{key}"
     if adjacent:
-        body = f"""    if (row >= 0 && row < {h} && column >= 0 && column <= {w - kw}) {{
+        body = f"""\
+    if (row >= 0 && row < {h} && column >= 0 && column <= {w - kw}) {{
         return x + row * {sy} + column * {sx};
     }}
     memset(slot, {quant.x_zero_point}, {kw * c});
@@ -117,31 +102,25 @@ def run_helper(shape: ConvShape, quant: QuantSpec) -> tuple[str, str]:
     const int32_t to = column > {w - kw} ? {w} - column : {kw};
     if (row >= 0 && row < {h} && from < to) {{
         memcpy(slot + from * {c}, x + row * {sy} + (column + from) * {sx}, (size_t)((to - from) * {c}));
-    }}
-    return slot;"""
+    }}"""
     else:
-        body = f"""    {cast} *to = slot;
+        body = f"""\
+    {cast} *to = slot;
     for (int32_t tap = 0; tap < {kw}; tap++, column += {shape.dilation_w}) {{
         const int inside = row >= 0 && row < {h} && column >= 0 && column < {w};
         for (int32_t c = 0; c < {c}; c++) {{
             *to++ = inside ? x[row * {sy} + column * {sx} + c * {sc}] : {quant.x_zero_point};
         }}
-    }}
-    return slot;"""
-    text = f"""/* {kw} x {c} adjacent taps at (row, column); outside of the image: the zero point. */
+    }}"""
+    return name, f"""/* {kw} x {c} adjacent taps at (row, column); outside of the image: the zero point. */
 AOT_MODEL_OPAQUE static const {cast} *{name}(const {cast} *x, int32_t row, int32_t column, {cast} *slot)
 {{
 {body}
+    return slot;
 }}
 """
-    return name, text
 
 
 def needs_assembly(shape: ConvShape) -> bool:
     """Whether some run cannot be read where it lies."""
-    _, _, sx, sc = shape.strides
-    adjacent = sc == 1 and (shape.kernel_w == 1 or (sx == shape.in_c and shape.dilation_w == 1))
-    bottom = (shape.out_h - 1) * shape.stride_h + (shape.kernel_h - 1) * shape.dilation_h - shape.pad_top
-    right = (shape.out_w - 1) * shape.stride_w + (shape.kernel_w - 1) * shape.dilation_w - shape.pad_left
-    inside = shape.pad_top <= 0 and shape.pad_left <= 0 and bottom < shape.in_h and right < shape.in_w
-    return not (adjacent and inside)
+    return not (shape.adjacent_taps and shape.inside)

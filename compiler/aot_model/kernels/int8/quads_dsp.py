@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, op, twin
-from aot_model.kernels.int8.finish import DSP, asm_text, form_name, requantise, requantise_words
-from aot_model.kernels.int8.gemm_dsp import PairStream
+from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin, unrolled
+from aot_model.kernels.int8.finish import form_name, requantise, requantise_words
+from aot_model.kernels.int8.gemm_dsp import PairStream, streamed
 from aot_model.kernels.int8.requantise import RequantisePlan
 
 UNROLL = 8
@@ -68,9 +68,7 @@ def _finish(rq: RequantisePlan, out_dtype: str) -> Schedule:
             lines += requantise(rq, second, 0, out_dtype, ("r12", "lr", "", ""), [])
             continue
         for accs, align in ((first, 8), (second, 0)):
-            lines.append(Load(("r10", "r11"), "r1"))
-            lines += [] if rq.uniform_shift else [Load(("lr",), "r1")]
-            lines += requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])
+            lines += streamed(rq, accs, align, out_dtype)
     return lines
 
 
@@ -79,7 +77,8 @@ def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
     out = f"{out_dtype}_t"
     name = f"dot2x4_{form_name(rq, out_dtype)}"
     step, finish = _step(), _finish(rq, out_dtype)
-    code = assembly(step)
+    enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
+    channels = [channel for pair in _PAIRS for channel in pair]
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #28",
@@ -88,76 +87,43 @@ def quad_kernel(rq: RequantisePlan, out_dtype: str) -> tuple[str, str]:
         "strd r0, r4, [sp, #8]",
         "add r5, r0, r3, lsl #4",
         "str r5, [sp, #16]",
-        # enter the unrolled loop so that it ends with the last tap
-        "rsb r3, r3, #0",
-        f"and r3, r3, #{UNROLL - 1}",
-        f"mov r5, #{4 * len(code)}",
-        "adr.w r4, 2f",
-        "mla r4, r3, r5, r4",
-        "orr r4, r4, #1",
-        "str r4, [sp, #20]",
+        *enter,
         "1:",
         "ldr r4, [r1, #4]",
         "ldr r6, [r1, #8]",
         "ldr r8, [r1, #12]",
         "ldr r2, [r1], #16",
         "ldr r0, [sp, #8]",
-        *[f"mov {channel[1]}, {channel[0]}" for pair in _PAIRS for channel in pair],
-        "ldr pc, [sp, #20]",
-        ".p2align 2",
-        "2:",
-        f".rept {UNROLL}",
-        *code,
-        ".endr",
-        "ldr r12, [sp, #16]",
-        "cmp r0, r12",
-        "bne.w 2b",
+        *[f"mov {second}, {first}" for first, second in channels],
+        *loop,
         *assembly(finish),
         "ldr r10, [sp]",
         "ldr r12, [sp, #4]",
         "ldr lr, [sp, #12]",
         "add r11, r10, r12",
-        *[f"strb {channel[0]}, [r10], #1" for pair in _PAIRS for channel in pair],
-        *[f"strb {channel[1]}, [r11, #{k}]" for k, channel in enumerate(c for pair in _PAIRS for c in pair)],
+        *[f"strb {first}, [r10], #1" for first, _ in channels],
+        *[f"strb {second}, [r11, #{k}]" for k, (_, second) in enumerate(channels)],
         "str r10, [sp]",
         "cmp r1, lr",
         "bne.w 1b",
         "add sp, sp, #28",
         "pop {r4-r11, pc}",
     ]
-    starts = [(channel, k) for k, channel in enumerate(c for pair in _PAIRS for c in pair)]
-    body = "\n".join([
-        "    for (const int32_t *r1 = stream; r1 != end; y += 4) {",
-        "        const uint32_t *r0 = columns;",
-        f"        int32_t {', '.join((*_ALL, 'r10', 'r11', 'r12', 'lr'))};",
-        *(f"        {channel[0]} = {channel[1]} = r1[{k}];" for channel, k in starts),
-        "        r1 += 4;",
-        "        for (uint32_t k = 0; k < half_taps; k++) {",
-        *twin(step, "            "),
-        "        }",
-        *twin(finish, "        "),
-        *(f"        y[{k}] = ({out}){channel[0]};" for channel, k in starts),
-        *(f"        y[next + {k}u] = ({out}){channel[1]};" for channel, k in starts),
-        "    }",
-    ])  # fmt: skip
-    unused = "__attribute__((unused))"
-    text = f"""/* Two of four pixels x four channels at a time: columns = int16 pixels [k/2][4][2], from the first of the two on;
- * stream = per four channels start values, weights and requantisation; pixels go to y and y + next. */
-{DSP}
-__attribute__((naked, noinline, used)) static void {name}(
-    {unused} const uint32_t *columns, {unused} const int32_t *stream, {unused} {out} *y, {unused} uint32_t next,
-    {unused} uint32_t half_taps, {unused} const int32_t *end)
-{{
-    __asm__ volatile(
-{asm_text(lines)}
-    );
-}}
-#else
-AOT_MODEL_OPAQUE static void {name}(
-    const uint32_t *columns, const int32_t *stream, {out} *y, uint32_t next, uint32_t half_taps, const int32_t *end)
-{{
-{body}
-}}
-#endif
-"""  # noqa: E501
-    return name, text
+    body = [
+        "for (const int32_t *r1 = stream; r1 != end; y += 4) {",
+        "const uint32_t *r0 = columns;",
+        f"int32_t {', '.join((*_ALL, 'r10', 'r11', 'r12', 'lr'))};",
+        *(f"{first} = {second} = r1[{k}];" for k, (first, second) in enumerate(channels)),
+        "r1 += 4;",
+        "for (uint32_t k = 0; k < half_taps; k++) {", *twin(step), "}",
+        *twin(finish),
+        *(f"y[{k}] = ({out}){first};" for k, (first, _) in enumerate(channels)),
+        *(f"y[next + {k}u] = ({out}){second};" for k, (_, second) in enumerate(channels)),
+        "}",
+    ]  # fmt: skip
+    comment = ("Two of four pixels x four channels at a time: columns = int16 pixels [k/2][4][2], from the "
+               "first of the two on; stream = per four channels start values, weights and requantisation; "
+               "pixels go to y and y + next.")
+    parameters = ("const uint32_t *columns", "const int32_t *stream", f"{out} *y", "uint32_t next",
+                  "uint32_t half_taps", "const int32_t *end")
+    return name, dsp_function(name, comment, parameters, lines, body)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot_model.kernels.int8.finish import DSP, asm_text
+from aot_model.kernels.int8.dsp import dsp_function
 
 POSITIONS = 36
 SUMS = 8
@@ -101,32 +101,16 @@ def product(form: Product) -> tuple[str, str]:
                   *_add("r1", two - 4 * form.two_turn * turns)]
     lines += ["ldrd r12, lr, [sp]", "stmia r12!, {r2-r9}", "str r12, [sp]", "cmp.w r12, lr", "bne.w 1b",
               "add sp, sp, #12", "pop {r4-r11, pc}"]  # fmt: skip
-    start = "" if form.adds else "        memset(m, 0, 32);\n"
-    unused = "__attribute__((unused))"
-    text = f"""/* {turns * u} pairs of channels, four words by two, for all positions from m to end. */
-{DSP}
-__attribute__((naked, noinline, used)) static void {form.name}(
-    {unused} const uint32_t *four, {unused} const uint32_t *two, {unused} int32_t *m,
-    {unused} const int32_t *end)
-{{
-    __asm__ volatile(
-{asm_text(lines)}
-    );
-}}
-#else
-AOT_MODEL_OPAQUE static void {form.name}(
-    const uint32_t *four, const uint32_t *two, int32_t *m, const int32_t *end)
-{{
-    for (; m != end; m += 8, four += {4 * u}, two += {2 * u}) {{
-{start}        for (int32_t turn = 0; turn < {turns}; turn++) {{
-            for (int32_t k = 0; k < {8 * u}; k++) {{
-                const uint32_t a = four[turn * {form.four_turn} + k / 8 * 4 + k % 4];
-                const uint32_t b = two[turn * {form.two_turn} + k / 8 * 2 + k / 4 % 2];
-                m[k % 8] = dsp_smlad((int32_t)a, (int32_t)b, m[k % 8]);
-            }}
-        }}
-    }}
-}}
-#endif
-"""
-    return form.name, text
+    twin = [
+        f"for (; m != end; m += 8, four += {4 * u}, two += {2 * u}) {{",
+        *([] if form.adds else ["memset(m, 0, 32);"]),
+        f"for (int32_t turn = 0; turn < {turns}; turn++) {{",
+        f"for (int32_t k = 0; k < {8 * u}; k++) {{",
+        f"const uint32_t a = four[turn * {form.four_turn} + k / 8 * 4 + k % 4];",
+        f"const uint32_t b = two[turn * {form.two_turn} + k / 8 * 2 + k / 4 % 2];",
+        "m[k % 8] = dsp_smlad((int32_t)a, (int32_t)b, m[k % 8]);",
+        "}", "}", "}",
+    ]  # fmt: skip
+    comment = f"{turns * u} pairs of channels, four words by two, for all positions from m to end."
+    parameters = ("const uint32_t *four", "const uint32_t *two", "int32_t *m", "const int32_t *end")
+    return form.name, dsp_function(form.name, comment, parameters, lines, twin)
