@@ -178,7 +178,8 @@ def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain:
     if plain:
         kernel = depthwise_c.depthwise(shape, w, bias, quant, tail, plane_bytes=limit)
     else:
-        kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, limit, shape.in_w % 2 > 0)
+        kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, limit, shape.in_w % 2 > 0,
+                                         None if shape.in_h % 3 == 0 else 1)
     return finished(kernel, x, want, quant, tail)
 
 

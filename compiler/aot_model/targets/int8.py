@@ -183,12 +183,15 @@ def _winograd(site: Site, part: Integer, shape: ConvShape,
     there is one.
     """
     w = site.input(1)
-    small = site.target.has_option("optimize") and site.target.option("optimize") == "size"
-    if small or w.dtype in NIBBLES or not winograd.fits(shape, part.quant, weights):
+    if _compact(site) or w.dtype in NIBBLES or not winograd.fits(shape, part.quant, weights):
         return None, None
     tail = len(site.chain.nodes) > part.after
     least = winograd.smallest(shape, tail)
     return winograd.choose(shape, tail, site.room), None if least is None else least.scratch
+
+
+def _compact(site: Site) -> bool:
+    return site.target.has_option("optimize") and site.target.option("optimize") == "size"
 
 
 def _for_site(family: Family, site: Site, whole: bool) -> Family:
@@ -201,7 +204,7 @@ def _for_site(family: Family, site: Site, whole: bool) -> Family:
     w = site.node.input(1)
     known = whole and w is not None and w.dtype not in NIBBLES and site.target.has_option("memory")
     memory = memory_named(str(site.target.option("memory"))) if known else None
-    return family.reading(family, Reading(memory, OVERLAPS.get(core, True), site.room))
+    return family.reading(family, Reading(memory, OVERLAPS.get(core, True), site.room, _compact(site)))
 
 
 def _convolution(family: Family) -> Callable[[Site], None]:

@@ -121,7 +121,9 @@ NEON_SDOT = replace(PLAIN,
 def _dsp_for(family: Family, reading: Reading) -> Family:
     apart = reading.overlaps and reading.memory is not None
     return replace(family, conv=partial(conv_dsp.conv, reading=reading),
-                   depthwise=partial(depthwise_dsp.depthwise, overlaps=reading.overlaps),
+                   depthwise=partial(depthwise_dsp.depthwise,
+                                     overlaps=reading.overlaps,
+                                     paired_from=None if reading.compact else depthwise_dsp.PAIRED),
                    row=partial(fully_connected_dsp.fully_connected, apart=apart))
 
 

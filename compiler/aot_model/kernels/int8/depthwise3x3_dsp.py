@@ -11,92 +11,208 @@ which is 3 LDRD and 12 multiplications for two outputs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot_model.kernels.int8.dsp import Reload, assembly, dsp_function
 from aot_model.kernels.int8.finish import finish_c, form_name, requantise, requantise_words, stored
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import RequantisePlan
 
+_P, _Q = ("r2", "r4", "r6"), ("r3", "r5", "r7")
+"""The pairs of weights of each line of the kernel."""
+_SUMS = {
+    (1, 1): ("r10",), (1, 2): ("r10", "r11"), (2, 1): ("r10", "r12"), (2, 2): ("r10", "r11", "r12", "lr"),
+}  # fmt: skip
+"""By rows and columns of a block of outputs: first row, second row."""
+_LINE, _LINES_END, _END, _BIAS, _SPARE = 12, 20, 24, 28, 32
+"""Places on the stack behind multiplier, offset and shift: where the line began in x and in y, the end of the
+lines, the end of this line, the bias, room for a register."""
+
+
+def reaches(plane: Plane, rows: int) -> bool:
+    """Whether a block of so many rows has lines in common, all of which its loads reach."""
+    last = (rows - 1) * plane.u.stride + 2
+    return (rows == 1 or plane.u.stride <= 2) and last * 2 * plane.length + 8 <= 1020
+
+
+def _constant(register: str, value: int) -> list[str]:
+    high = [f"movt {register}, #{value >> 16}"] if value >> 16 else []
+    return [f"movw {register}, #{value & 0xFFFF}", *high]
+
 
 def _advance(register: str, by: int, free: str) -> list[str]:
     if by <= 4095:
         return [f"addw {register}, {register}, #{by}"]
-    return [
-        f"movw {free}, #{by & 0xFFFF}", f"movt {free}, #{by >> 16}", f"add {register}, {register}, {free}"
-    ]
+    return [*_constant(free, by), f"add {register}, {register}, {free}"]
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The parts of the micro-kernel. y_u, y_v: steps of y in elements."""
+
+    plane: Plane
+    rq: RequantisePlan
+    out_dtype: str
+    y_u: int
+    y_v: int
+    overlaps: bool
+
+    @property
+    def raw(self) -> bool:
+        return self.rq.form == "raw"
+
+    @property
+    def line(self) -> int:
+        """Bytes of a line of the plane."""
+        return 2 * self.plane.length
+
+    @property
+    def uses_end(self) -> bool:
+        """Whether the end of a line of outputs has no register while they are requantised."""
+        return self.rq.form == "ties" or not (self.rq.uniform_shift or self.raw)
+
+    def two(self, base: str, offset: int, behind_load: bool = False) -> list[str]:
+        apart = [f"ldr.w r8, [{base}, #{offset}]", f"ldr.w r9, [{base}, #{offset + 4}]"]
+        return [f"ldrd r8, r9, [{base}, #{offset}]"] if self.overlaps and not behind_load else apart
+
+    def products(self, rows: int, columns: int) -> list[str]:
+        """The sums of a block of outputs. Each line of the plane is read once for all outputs that take it.
+        The first line comes last and moves the pointer on where there are two columns. The sums of two rows
+        begin with the line that both take: until then the bias is in the register of the first sum.
+        """
+        u, stride, sums = self.plane.u.stride, self.plane.v.stride, _SUMS[rows, columns]
+        text: list[str] = [] if rows == 1 else [f"ldr.w {sums[0]}, [sp, #{_BIAS}]"]
+        begun: set[str] = set()
+
+        def add(name: str, sum_: str, data: str, weights: str) -> None:
+            before = sum_ if sum_ in begun else "r12" if rows == 1 else sums[0]
+            begun.add(sum_)
+            text.append(f"{name} {sum_}, {data}, {weights}, {before}")
+
+        lines = range((rows - 1) * u + 3)
+        both = 1 if rows == 1 else u
+        advance = columns == 2
+        order = [both, *(i for i in lines if i not in (0, both)), 0] if advance else [
+            both, *(i for i in lines if i != both)]
+        for i in order:
+            # the bias gives way last
+            taken = [(i - row * u, sums[row * columns:][:columns]) for row in reversed(range(rows))
+                     if 0 <= i - row * u < 3]
+            last = advance and i == 0
+            moved = 4 * stride if last else 0
+            if not moved:
+                text += self.two("r0", i * self.line, behind_load=rows == 2 and i == both)
+            elif self.overlaps:
+                text.append(f"ldrd r8, r9, [r0], #{moved}")
+            else:
+                text += ["ldr.w r9, [r0, #4]", f"ldr r8, [r0], #{moved}"]
+            if columns == 1:
+                for k, (one,) in taken:
+                    add("smlad", one, "r8", _P[k])
+                for k, (one,) in taken:
+                    add("smlabt", one, "r9", _Q[k])
+            elif stride == 1:
+                for k, (one, other) in taken:
+                    add("smlatb", other, "r8", _P[k])
+                    add("smlad", one, "r8", _P[k])
+                for k, (one, other) in taken:
+                    add("smlabt", one, "r9", _Q[k])
+                    add("smlad", other, "r9", _Q[k])
+            else:
+                for k, (one, other) in taken:
+                    add("smlad", other, "r9", _P[k])
+                    add("smlad", one, "r8", _P[k])
+                text.append(f"ldr.w r8, [r0, #{i * self.line + 8 - moved}]")
+                for k, (one, other) in taken:
+                    add("smlabt", one, "r9", _Q[k])
+                    add("smlabt", other, "r8", _Q[k])
+        return text
+
+    def finish(self, rows: int, columns: int) -> list[str]:
+        if self.raw:
+            return []
+        sums = _SUMS[rows, columns]
+        free, variable = ("lr", "lr") if rows == 1 else ("r0", "r8")
+        text = [*self.two("sp", 0), *assembly(requantise(
+            self.rq, sums, 0, self.out_dtype, ("r8", "r9", free, variable), [Reload(variable, 8, "p[2]")]))]
+        if rows == 2 and self.rq.form == "ties":
+            return [f"str r0, [sp, #{_SPARE}]", *text, f"ldr r0, [sp, #{_SPARE}]"]
+        return text
+
+    def stores(self, rows: int, columns: int) -> list[str]:
+        """y moves on behind two columns."""
+        store, size = "str" if self.raw else "strb", stored(self.rq, self.out_dtype)[1]
+        step, below = self.y_v * size, self.y_u * size
+        sums = _SUMS[rows, columns]
+        first, second = sums[:columns], sums[columns:]
+        text: list[str] = []
+        at, base = below, "r1"
+        if second and below + step > 4095:
+            text += [*_constant("r8", below), "add r8, r1, r8"]
+            at, base = 0, "r8"
+        if columns == 1:
+            return [*text, *(f"{store}.w {r}, [{base}, #{at}]" for r in second), f"{store} {first[0]}, [r1]"]
+        if step <= 255:
+            text += [f"{store}.w {r}, [{base}, #{at + k * step}]" for k, r in enumerate(second)]
+            return [*text, *(f"{store} {r}, [r1], #{step}" for r in first)]
+        if 2 * step <= 4095:
+            for k in range(2):
+                text += [f"{store}.w {r}, [{p}, #{o + k * step}]"
+                         for r, p, o in [(first[k], "r1", 0), *((r, base, at) for r in second[k:k + 1])]]
+            return [*text, f"addw r1, r1, #{2 * step}"]
+        text += [f"{store}.w {r}, [{base}, #{at}]" for r in second[:1]]
+        if second and base == "r1":
+            text += [f"addw r8, r1, #{at}"]
+        text += [*_constant("r9", step), f"{store} {first[0]}, [r1]", f"{store} {first[1]}, [r1, r9]"]
+        text += [f"{store} {r}, [r8, r9]" for r in second[1:]]
+        return [*text, "add r1, r1, r9, lsl #1"]
+
+    def across(self, rows: int) -> list[str]:
+        """All columns of a line of blocks."""
+        pairs, odd = divmod(self.plane.v.size_out, 2)
+        text: list[str] = []
+        if pairs:
+            end = "r8" if rows == 2 else "lr"
+            aside = rows == 2 or self.uses_end
+            text += [f"addw {end}, r0, #{pairs * 4 * self.plane.v.stride}"]
+            text += [*([f"str {end}, [sp, #{_END}]"] if aside else []), "2:"]
+            text += [*self.products(rows, 2), *self.finish(rows, 2), *self.stores(rows, 2)]
+            text += [*([f"ldr {end}, [sp, #{_END}]"] if aside else []), f"cmp r0, {end}", "bne 2b"]
+        return [*text, *self.products(rows, 1), *self.finish(rows, 1), *self.stores(rows, 1)] if odd else text
+
+    def down(self, rows: int, blocks: int, last: bool) -> list[str]:
+        """So many lines of blocks. last: nothing comes behind them."""
+        step = rows * self.plane.u.stride * self.line
+        move = [f"ldrd r0, r1, [sp, #{_LINE}]", *_advance("r0", step, "r8"),
+                *_advance("r1", rows * self.y_u * stored(self.rq, self.out_dtype)[1], "r8")]  # fmt: skip
+        if blocks == 1:
+            return self.across(rows) if last else [f"strd r0, r1, [sp, #{_LINE}]", *self.across(rows), *move]
+        return [
+            *_constant("r8", blocks * step), "add r8, r8, r0", f"str r8, [sp, #{_LINES_END}]", "1:",
+            f"strd r0, r1, [sp, #{_LINE}]", *self.across(rows), *move, f"ldr r8, [sp, #{_LINES_END}]",
+            "cmp r0, r8", "bne 1b"
+        ]
 
 
 def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v: int,
-                   overlaps: bool = True) -> tuple[str, str]:  # fmt: skip
+                   overlaps: bool = True, paired: bool = False) -> tuple[str, str]:  # fmt: skip
     """(name, text) of the micro-kernel: all outputs of one channel's plane; y_u, y_v: steps of y in elements.
     overlaps: whether a load of one word begins while the one before it is under way; cores on which it does
-    not can use the first of two words sooner when they come apart.
+    not can use the first of two words sooner when they come apart. paired: two lines of outputs at a time.
     """
-    raw = rq.form == "raw"
-    out, size = stored(rq, out_dtype)
-    v, line = plane.v, 2 * plane.length
-    pairs, odd = divmod(v.size_out, 2)
+    steps = _Steps(plane, rq, out_dtype, y_u, y_v, overlaps)
+    paired = paired and plane.lines_out > 1 and reaches(plane, 2)
+    v = plane.v
+    out, _ = stored(rq, out_dtype)
     name = f"depthwise3x3_{plane.lines_out}x{v.size_out}_l{plane.length}_s{plane.u.stride}{v.stride}"
-    name += f"_y{y_u}_{y_v}_{form_name(rq, out_dtype)}"
-    p, q = ("r2", "r4", "r6"), ("r3", "r5", "r7")
-    uses_end = rq.form == "ties" or not (rq.uniform_shift or raw)
+    name += f"_y{y_u}_{y_v}_{form_name(rq, out_dtype)}{'_paired' if paired else ''}"
     words = len(requantise_words(rq, 0))
-    step_bytes = 4 * v.stride
-
-    def two(first: str, second: str, base: str, offset: int) -> list[str]:
-        apart = [f"ldr.w {first}, [{base}, #{offset}]", f"ldr.w {second}, [{base}, #{offset + 4}]"]
-        return [f"ldrd {first}, {second}, [{base}, #{offset}]"] if overlaps else apart
-
-    def loads(k: int, last: bool, advance: int) -> list[str]:
-        if last:
-            apart = ["ldr.w r9, [r0, #4]", f"ldr r8, [r0], #{advance}"]
-            return [f"ldrd r8, r9, [r0], #{advance}"] if overlaps else apart
-        return two("r8", "r9", "r0", k * line)
-
-    pair: list[str] = []
-    for k, last in ((1, False), (2, False), (0, True)):
-        first = k == 1
-        into0, into1 = ("r12", "r12") if first else ("r10", "r11")
-        advance = 0 if v.stride == 2 else step_bytes
-        pair += loads(k, last and advance > 0, advance)
-        pair.append(f"smlad r10, r8, {p[k]}, {into0}")
-        if v.stride == 1:
-            pair += [
-                f"smlatb r11, r8, {p[k]}, {into1}", f"smlabt r10, r9, {q[k]}, r10",
-                f"smlad r11, r9, {q[k]}, r11"
-            ]
-        else:
-            pair += [f"ldr r8, [r0, #{k * line + 8}]", f"smlabt r10, r9, {q[k]}, r10"]
-            pair += [f"smlad r11, r9, {p[k]}, {into1}", f"smlabt r11, r8, {q[k]}, r11"]
-    if v.stride == 2:
-        pair.append(f"add r0, r0, #{step_bytes}")
-    single: list[str] = []
-    for k in (0, 1, 2):
-        single += loads(k, False, 0)
-        single += [f"smlad r10, r8, {p[k]}, {'r12' if k == 0 else 'r10'}", f"smlabt r10, r9, {q[k]}, r10"]
-
-    def finish(accs: tuple[str, ...]) -> list[str]:
-        load = [] if raw else two("r8", "r9", "sp", 0)
-        return load + assembly(
-            requantise(rq, accs, 0, out_dtype, ("r8", "r9", "lr", "lr"), [Reload("lr", 8, "p[2]")]))
-
-    store, y_step = ("str" if raw else "strb"), y_v * size
-    if y_step <= 255:
-        put = [f"{store} r10, [r1], #{y_step}", f"{store} r11, [r1], #{y_step}"]
-    elif 2 * y_step <= 4095:
-        put = [f"{store} r10, [r1]", f"{store} r11, [r1, #{y_step}]", f"addw r1, r1, #{2 * y_step}"]
-    else:
-        constant = [f"movw r8, #{y_step & 0xFFFF}", f"movt r8, #{y_step >> 16}"]
-        put = [*constant, f"{store} r10, [r1]", f"{store} r11, [r1, r8]", "add r1, r1, r8, lsl #1"]
-    loop = []
-    if pairs:
-        loop = [f"addw lr, r0, #{pairs * step_bytes}", *(["str lr, [sp, #24]"] if uses_end else []), "2:"]
-        loop += [*pair, *finish(("r10", "r11")), *put]
-        loop += [*(["ldr lr, [sp, #24]"] if uses_end else []), "cmp r0, lr", "bne 2b"]
-    end = plane.lines_out * plane.u.stride * line
+    blocks, rest = divmod(plane.lines_out, 2) if paired else (0, plane.lines_out)
     lines = [
         "push {r4-r11, lr}",
-        "sub sp, sp, #28",
+        "sub sp, sp, #36",
         "ldr r12, [r2], #4",
+        *([f"str r12, [sp, #{_BIAS}]"] if paired else []),
         "ldrd r8, r9, [r2], #8",
         "ldr r10, [r2], #4",
         *(["ldrd r11, lr, [r2], #8", "strd r11, lr, [sp]"] if words >= 2 else []),
@@ -104,25 +220,11 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
     ]
     for k, word in enumerate(("r8", "r9", "r10")):
         lines += [f"sxtb16 r11, {word}", f"sxtb16 {word}, {word}, ror #8"]
-        lines += [f"pkhbt {p[k]}, r11, {word}, lsl #16", f"pkhbt {q[k]}, {word}, r11"]
-    lines += [
-        f"movw r8, #{end & 0xFFFF}",
-        f"movt r8, #{end >> 16}",
-        "add r8, r8, r0",
-        "str r8, [sp, #20]",
-        "1:",
-        "strd r0, r1, [sp, #12]",
-        *loop,
-        *([*single, *finish(("r10",)), f"{store} r10, [r1]"] if odd else []),
-        "ldrd r0, r1, [sp, #12]",
-        *_advance("r0", plane.u.stride * line, "r8"),
-        *_advance("r1", y_u * size, "r8"),
-        "ldr r8, [sp, #20]",
-        "cmp r0, r8",
-        "bne 1b",
-        "add sp, sp, #28",
-        "pop {r4-r11, pc}",
-    ]
+        lines += [f"pkhbt {_P[k]}, r11, {word}, lsl #16", f"pkhbt {_Q[k]}, {word}, r11"]
+    lines += steps.down(2, blocks, not rest) if blocks else []
+    lines += [f"ldr r12, [sp, #{_BIAS}]"] if blocks and rest else []
+    lines += steps.down(1, rest, True) if rest else []
+    lines += ["add sp, sp, #36", "pop {r4-r11, pc}"]
     twin = [
         "const int32_t *p = constants + 4;", "(void)p;", "int32_t w[9];", "for (int32_t i = 0; i < 9; i++) {",
         "w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu);", "}",
@@ -132,7 +234,7 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
         "uint32_t sum = (uint32_t)constants[0];",
         "for (int32_t i = 0; i < 9; i++) {",
         f"sum += (uint32_t)(from[i / 3 * {plane.length} + i % 3] * w[i]);", "}",
-        "int32_t v = (int32_t)sum;", *([] if raw else finish_c(rq, out_dtype, "p")),
+        "int32_t v = (int32_t)sum;", *([] if steps.raw else finish_c(rq, out_dtype, "p")),
         f"y[u * {y_u} + j * {y_v}] = ({out})v;", "}", "}",
     ]  # fmt: skip
     comment = (f"3x3 depthwise, one channel: {plane.lines_out} lines of {v.size_out} outputs; constants = "

@@ -13,13 +13,16 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING, Range
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.depthwise3x3_dsp import three_by_three
+from aot_model.kernels.int8.depthwise3x3_dsp import reaches, three_by_three
 from aot_model.kernels.int8.depthwise_lines_dsp import Lines, packed_lines
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import raw_constants, requantise_helper, requantise_words, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
+
+PAIRED = 3_000
+"""Outputs of a layer that are worth the code of two lines at a time: three to six cycles less each."""
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -35,9 +38,11 @@ def depthwise(
     tail: Tail | None = None,
     plane_bytes: int = PLANE_BYTES,
     overlaps: bool = True,
+    paired_from: int | None = PAIRED,
 ) -> KernelCode:
     """Depthwise convolution; weights [kernel_h, kernel_w, channels * multiplier], `applicable()`. overlaps: a
-    load of the core begins while the one before it is under way.
+    load of the core begins while the one before it is under way. paired_from: outputs of a layer of 3x3
+    kernels that is done two lines at a time; None: none is.
     """
     oc = shape.out_c
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
@@ -51,11 +56,11 @@ def depthwise(
         u.kernel == v.kernel == 3
         and u.dilation == v.dilation == 1
         and v.stride <= 2
-        and 4 * plane.length + 8 <= 1020
+        and reaches(plane, 1)
         and plane.strips == 1
     )
     results = tail is not None or rq.form == "raw"
-    loops = PlaneLoops(shape, quant, plane, rq, tail, results)
+    loops = PlaneLoops(shape, quant, plane, rq, tail, results, dsp=True)
     start = b + rq.bias_shift
     rows = []
     for c in range(oc):
@@ -79,8 +84,9 @@ def depthwise(
         out = "int32_t" if rq.form == "raw" else f"{quant.out_dtype}_t"
         scratch.append(Scratch("results", size * plane.lines_out * v.size_out, 4, out))
     if register:
+        paired = paired_from is not None and shape.batch * oc * u.size_out * v.size_out >= paired_from
         y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
-        kernel, text = three_by_three(plane, rq, quant.out_dtype, y_u, y_v, overlaps)
+        kernel, text = three_by_three(plane, rq, quant.out_dtype, y_u, y_v, overlaps, paired)
         helpers.append(text)
         compute = [
             f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"

@@ -50,8 +50,9 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
                constants: tuple[str, str, str, str], fetch: Schedule, clamp: bool = False) -> Schedule:
     """Requantises one channel's accumulators in place; they come shifted left by `align`.
 
-    constants: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded just before it
-    is used. clamp: compare with both ends where there are clamps at all, and do not saturate before.
+    constants: multiplier, offset, a free one, variable shift. fetch: how the shift is loaded when all have
+    been multiplied: it may take the place of another constant. clamp: compare with both ends where there are
+    clamps at all, and do not saturate before.
     """
     if rq.form == "raw":
         return [op("asr", a, a, align) for a in accs] if align else []
@@ -61,23 +62,22 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
     if compare:
         low, high = (end if v is None else v for v, end in zip((low, high), ends, strict=True))
     m, c, free, variable = constants
+    products: list[Schedule] = []
     every: list[Schedule] = []
     fixed = int(rq.shift[0]) + (align if rq.form == "affine" else 0)
     for a in accs:
         lines: Schedule = []
         if rq.form == "affine":
-            lines.append(op("smmlar", a, a, m, c))
+            products.append([op("smmlar", a, a, m, c)])
         else:
-            lines += [
+            products.append([
                 op("asr", a, a, align - 1) if align else op("lsl", a, a, 1),
                 op("add_sign", free, c, a),
                 op("smmlar", a, a, m, free)
-            ]
+            ])
         if not rq.uniform_shift:
-            lines += [
-                *([op("asr", a, a, align)] if rq.form == "affine" and align else []), *fetch,
-                op("asr", a, a, variable)
-            ]
+            lines += [op("asr", a, a, align)] if rq.form == "affine" and align else []
+            lines.append(op("asr", a, a, variable))
         if rq.uniform_shift and fixed:
             lines.append(op("asr" if compare else f"{saturate}_asr", a, a, fixed))
         elif not compare:
@@ -85,9 +85,13 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
         lines += [op("at_least", a, a, low)] if low is not None else []
         lines += [op("at_most", a, a, high)] if high is not None else []
         every.append(lines)
-    if rq.form == "affine" and not fetch:  # step by step: cores that wait for a product have others to do
-        return [step for steps in zip(*every, strict=True) for step in steps]
-    return [step for lines in every for step in lines]
+    if rq.form == "affine":  # step by step: cores that wait for a product have others to do
+        products, every = ([[step for steps in zip(*part, strict=True) for step in steps]]
+                           for part in (products, every))
+    elif rq.uniform_shift or not fetch:
+        products, every = [], [a + b for a, b in zip(products, every, strict=True)]
+    parts = [*products, *([] if rq.uniform_shift else [fetch]), *every]
+    return [step for part in parts for step in part]
 
 
 def finish_c(rq: RequantisePlan, out_dtype: str, constants: str) -> list[str]:

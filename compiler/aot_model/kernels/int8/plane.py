@@ -100,6 +100,8 @@ class PlaneLoops:
     tail: Tail | None
     results: bool
     """Values go to the scratch `results` of one channel first."""
+    dsp: bool = False
+    """There is the header of the DSP extension."""
 
     @property
     def multiplier(self) -> int:
@@ -179,18 +181,25 @@ class PlaneLoops:
         count = v.used
         unroll = next((f for f in (8, 6, 5, 7, 4) if count % f == 0), 4) if count > 8 else count
 
-        def copy(k: int) -> str:
-            return f"to[{k}] = from[{k * v.x_step}];"
+        def copies(number: int) -> list[str]:
+            """Four at a time, whose loads overlap, where their offsets fit into instructions."""
+            load = "ldrsb" if cast == "int8_t" else "ldrb"
+            fours = number // 4 * 4 if self.dsp and (number // 4 * 4 - 1) * v.x_step <= 4095 else 0
+            text = []
+            for k in range(0, fours, 4):
+                places = ", ".join(str(i * v.x_step) for i in range(k, k + 4))
+                text.append(f"DSP_GATHER_4({load}, to, {k}, from, {places});")
+            return [*text, *(f"to[{k}] = from[{k * v.x_step}];" for k in range(fours, number))]
 
         if count <= unroll:
-            body += ["    " + copy(k) for k in range(count)]
+            body += ["    " + line for line in copies(count)]
         else:
             whole = count - count % unroll
             body += [
                 f"    for (const int16_t *end = to + {whole}; to != end; to += {unroll}, from += "
                 f"{unroll * v.x_step}) {{",
-                *("        " + copy(k) for k in range(unroll)), "    }",
-                *("    " + copy(k) for k in range(count - whole)),
+                *("        " + line for line in copies(unroll)), "    }",
+                *("    " + line for line in copies(count - whole)),
             ]
         if plane.strips > 1:
             blank = [

@@ -37,6 +37,8 @@ class Reading:
     faster where weights do not wait."""
     room: int = 0
     """Bytes of scratch memory that the layer may take."""
+    compact: bool = False
+    """Whether code is to be small: `optimize=size`."""
 
     def waits(self, nbytes: int) -> bool:
         """Whether constants of so many bytes, read again and again, make the core wait, as RAM would not."""

@@ -103,6 +103,29 @@ AOT_MODEL_INLINE int32_t dsp_smlad_at(const int16_t *at, int32_t weights, int32_
     return dsp_smlad(dsp_pair_at(at), weights, sum);
 }
 
+/* to[k], to[k + 1], to[k + 2], to[k + 3] = from[a], from[b], from[c], from[d], all of them numbers; load: ldrsb for int8, ldrb for
+ * uint8. Loads that follow each other overlap. */
+#if AOT_MODEL_DSP
+#define DSP_GATHER_4(load, to, k, from, a, b, c, d)                                                                    \
+    do {                                                                                                               \
+        int32_t dsp_a, dsp_b, dsp_c, dsp_d;                                                                            \
+        __asm__ volatile(#load " %0, [%5, #" #a "]\n\t" #load " %1, [%5, #" #b "]\n\t" #load " %2, [%5, #" #c "]\n\t"   \
+                         #load " %3, [%5, #" #d "]\n\tstrh %0, [%4, #2*" #k "]\n\tstrh %1, [%4, #2*" #k "+2]\n\t"       \
+                         "strh %2, [%4, #2*" #k "+4]\n\tstrh %3, [%4, #2*" #k "+6]"                                    \
+                         : "=&r"(dsp_a), "=&r"(dsp_b), "=&r"(dsp_c), "=&r"(dsp_d)                                      \
+                         : "r"(to), "r"(from)                                                                          \
+                         : "memory");                                                                                  \
+    } while (0)
+#else
+#define DSP_GATHER_4(load, to, k, from, a, b, c, d)                                                                    \
+    do {                                                                                                               \
+        (to)[k] = (from)[a];                                                                                           \
+        (to)[(k) + 1] = (from)[b];                                                                                     \
+        (to)[(k) + 2] = (from)[c];                                                                                     \
+        (to)[(k) + 3] = (from)[d];                                                                                     \
+    } while (0)
+#endif
+
 /* Adds bytes 0 and 2 of b to the 16-bit lanes of a. */
 AOT_MODEL_INLINE uint32_t dsp_sxtab16(uint32_t a, uint32_t b)
 {
