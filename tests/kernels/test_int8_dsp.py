@@ -163,7 +163,8 @@ def transposed_input(rng: np.random.Generator, shape: ConvShape,
     return replace(shape, x_strides=strides), np.ascontiguousarray(x.transpose(0, 3, 1, 2))
 
 
-def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool = False) -> Case:
+def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool = False,
+                   paired: bool = False) -> Case:
     w = some_weights(rng, (shape.kernel_h, shape.kernel_w, shape.out_c))
     quant = quantisation(rng, shape.out_c, shape.kernel_h * shape.kernel_w, kind)
     if plain and rng.random() < 0.3:
@@ -172,14 +173,14 @@ def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain:
     bias = some_bias(rng, shape.out_c)
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
-    limit = int(rng.choice([60, 200, 6144]))
+    limit = 6144 if paired else int(rng.choice([60, 200, 6144]))
     want = arithmetic.depthwise(x, w, bias, shape, quant)
-    shape, x = transposed_input(rng, shape, x)
+    shape, x = (shape, x) if paired else transposed_input(rng, shape, x)
     if plain:
         kernel = depthwise_c.depthwise(shape, w, bias, quant, tail, plane_bytes=limit)
     else:
         kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, limit, shape.in_w % 2 > 0,
-                                         None if shape.in_h % 3 == 0 else 1)
+                                         1 if paired or shape.in_h % 3 else None)
     return finished(kernel, x, want, quant, tail)
 
 
@@ -272,6 +273,24 @@ def test_host(seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("seed", "level"), [*((seed, "-O2") for seed in SEEDS), (0, "-Os"), (0, "-O0")])
 def test_cortex_m4(seed: int, level: str, tmp_path: Path) -> None:
     run_board(dsp_cases(seed), tmp_path, "m4", (level,))
+
+
+@needs_qemu
+def test_two_lines_of_depthwise_outputs(tmp_path: Path) -> None:
+    """3x3 kernels by blocks of 2x2, 2x1, 1x2 and 1x1 outputs, each stride, near and far steps of y,
+    every form of requantisation.
+    """
+    rng = np.random.default_rng(21)
+    cases = []
+    for at, kind in enumerate(KINDS * 3):
+        rows, columns = 2 + at % 4, 1 + at * 3 % 5
+        stride = ((1, 1), (2, 2), (1, 2), (2, 1))[at % 4]
+        channels = {3: 300, 11: 700, 14: 1100, 17: 2100}.get(at, int(rng.integers(1, 6)))
+        size = ((rows - 1) * stride[0] + 1, (columns - 1) * stride[1] + 1)
+        shape = ConvShape(1, *size, channels, rows, columns, channels, 3, 3, *stride, 1, 1, 1, 1, channels)
+        cases.append(depthwise_case(rng, shape, kind, paired=True))
+    assert sum("_paired(" in "".join(case.code.helpers) for case in cases) > 15
+    run_board(cases, tmp_path, "m4")
 
 
 @needs_qemu

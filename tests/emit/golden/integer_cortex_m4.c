@@ -295,7 +295,7 @@ __attribute__((naked, noinline, used)) static void depthwise3x3_4x4_l8_s11_y4_1_
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
-        "sub sp, sp, #28\n"
+        "sub sp, sp, #36\n"
         "ldr r12, [r2], #4\n"
         "ldrd r8, r9, [r2], #8\n"
         "ldr r10, [r2], #4\n"
@@ -312,7 +312,6 @@ __attribute__((naked, noinline, used)) static void depthwise3x3_4x4_l8_s11_y4_1_
         "pkhbt r6, r11, r10, lsl #16\n"
         "pkhbt r7, r10, r11\n"
         "movw r8, #64\n"
-        "movt r8, #0\n"
         "add r8, r8, r0\n"
         "str r8, [sp, #20]\n"
         "1:\n"
@@ -320,18 +319,18 @@ __attribute__((naked, noinline, used)) static void depthwise3x3_4x4_l8_s11_y4_1_
         "addw lr, r0, #8\n"
         "2:\n"
         "ldrd r8, r9, [r0, #16]\n"
-        "smlad r10, r8, r4, r12\n"
         "smlatb r11, r8, r4, r12\n"
+        "smlad r10, r8, r4, r12\n"
         "smlabt r10, r9, r5, r10\n"
         "smlad r11, r9, r5, r11\n"
         "ldrd r8, r9, [r0, #32]\n"
-        "smlad r10, r8, r6, r10\n"
         "smlatb r11, r8, r6, r11\n"
+        "smlad r10, r8, r6, r10\n"
         "smlabt r10, r9, r7, r10\n"
         "smlad r11, r9, r7, r11\n"
         "ldrd r8, r9, [r0], #4\n"
-        "smlad r10, r8, r2, r10\n"
         "smlatb r11, r8, r2, r11\n"
+        "smlad r10, r8, r2, r10\n"
         "smlabt r10, r9, r3, r10\n"
         "smlad r11, r9, r3, r11\n"
         "str r10, [r1], #4\n"
@@ -344,7 +343,7 @@ __attribute__((naked, noinline, used)) static void depthwise3x3_4x4_l8_s11_y4_1_
         "ldr r8, [sp, #20]\n"
         "cmp r0, r8\n"
         "bne 1b\n"
-        "add sp, sp, #28\n"
+        "add sp, sp, #36\n"
         "pop {r4-r11, pc}\n"
         );
 }
@@ -560,10 +559,7 @@ static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int3
         for (int32_t i = 0; i < 4; i++) {
             const int8_t *from = x + c + i * 32;
             int16_t *to = plane + (i + 1) * 8 + 1;
-            to[0] = from[0];
-            to[1] = from[8];
-            to[2] = from[16];
-            to[3] = from[24];
+            DSP_GATHER_4(ldrsb, to, 0, from, 0, 8, 16, 24);
         }
         depthwise3x3_4x4_l8_s11_y4_1_raw(plane, results, weights + 4 * c);
         for (int32_t u = 0; u < 4; u++) {
@@ -592,10 +588,7 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
         for (int32_t i = 0; i < 4; i++) {
             const int8_t *from = x + c + i * 32;
             int16_t *to = plane + i * 6;
-            to[0] = from[0];
-            to[1] = from[8];
-            to[2] = from[16];
-            to[3] = from[24];
+            DSP_GATHER_4(ldrsb, to, 0, from, 0, 8, 16, 24);
         }
         const int32_t *constants = weights + 5 * c;
         {
