@@ -14,12 +14,12 @@ from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.kernels.site import Site
-from aot_model.ops.lstm_steps import LstmLayer, results_of, states_of, step_loops
+from aot_model.ops.lstm_steps import LstmLayer, LstmScales, results_of, states_of, step_loops
 from aot_model.ops.quantised_tables import SigmoidInt16, sigmoid_table
 from aot_model.ops.requantise import Rescale
 
 
-def _function(name: str, op: SigmoidInt16) -> str:
+def function_text(name: str, op: SigmoidInt16) -> str:
     """A static function of the activation."""
     x = Value("x", TensorType(DType.INT16, ()))
 
@@ -69,27 +69,72 @@ def _narrow_gates(inputs: int, units: int, outputs: int, small: bool) -> str:
     )
     gate = f"(int16_t)dsp_ssat16(dsp_ssat16({x}) + dsp_ssat16({h}))"
     whole = units - units % 4
-    four = f"""    for (int32_t j = 0; j < {whole}; j += 4) {{
+    rows = f"xt, w + unit * {inputs}, {inputs}", f"ht, r + unit * {outputs}, {outputs}"
+    four = f"""    for (int32_t unit = k * {units}; unit < k * {units} + {whole}; unit += 4) {{
         int32_t sums_x[4];
         int32_t sums_h[4];
-        aot_model_four_rows_int8(xt, w + (k * {units} + j) * {inputs}, {inputs}, sums_x);
-        aot_model_four_rows_int8(ht, r + (k * {units} + j) * {outputs}, {outputs}, sums_h);
+        aot_model_four_rows_int8({rows[0]}, sums_x);
+        aot_model_four_rows_int8({rows[1]}, sums_h);
         for (int32_t i = 0; i < 4; i++) {{
-            const int32_t from_x = sums_x[i] + bias_x[k * {units} + j + i];
-            const int32_t from_h = sums_h[i] + bias_h[k * {units} + j + i];
-            gates[k * {units} + j + i] = {gate};
+            const int32_t from_x = sums_x[i] + bias_x[unit + i];
+            const int32_t from_h = sums_h[i] + bias_h[unit + i];
+            gates[unit + i] = {gate};
         }}
     }}
 """
-    left = f"""    for (int32_t j = {whole}; j < {units}; j++) {{
-        const int32_t unit = k * {units} + j;
+    if small:
+        four = f"""    for (int32_t unit = k * {units}; unit < k * {units} + {whole}; unit += 4) {{
+        aot_model_four_gates({rows[0]}, {rows[1]}, bias_x + unit,
+            bias_h + unit, scale_x, scale_h, gates + unit);
+    }}
+"""
+    left = f"""    for (int32_t unit = k * {units} + {whole}; unit < (k + 1) * {units}; unit++) {{
         const int32_t from_x = bias_x[unit] + aot_model_row_int8(xt, w + unit * {inputs}, {inputs});
         const int32_t from_h = bias_h[unit] + aot_model_row_int8(ht, r + unit * {outputs}, {outputs});
         gates[unit] = {gate};
     }}
 """
-    rows = (four if whole else "") + (left if units % 4 else "")
-    return f"for (int32_t k = 0; k < 4; k++) {{\n{scale}{rows}}}"
+    loops = (four if whole else "") + (left if units % 4 else "")
+    return f"for (int32_t k = 0; k < 4; k++) {{\n{scale}{loops}}}"
+
+
+def _four_cells(scales: LstmScales, units: int, limits: tuple[int, int]) -> str:
+    """Cells and hidden states, four units at a time, in Helium."""
+    whole = units % 4 == 0
+    z, p, inside = ("", "", "") if whole else ("_z", "_p", ", inside")
+
+    def gate(k: int) -> str:
+        at = f"{k * units} + j" if k else "j"
+        return f"vmulq_n_s32(vldrhq{z}_s32(gates + {at}{inside}), 3)"
+
+    def scaled(product: str, by: Rescale) -> str:
+        return f"aot_model_four_scaled({product}, aot_model_scaling_of({by.multiplier}, {by.shift}))"
+
+    multiplier, shift = scales.cell_argument
+    argument = f"vmulq_n_s32(cell, {multiplier})"
+    argument = f"vrshlq_n_s32({argument}, -{shift})" if shift else argument
+    clip = scales.cell_clip
+    bits = "b" if limits[1] == 127 else "h"
+    lines = [
+        "" if whole else f"const mve_pred16_t inside = vctp32q((uint32_t)({units} - j));",
+        f"const int32x4_t take = aot_model_four_logistic(table, {gate(0)});",
+        f"const int32x4_t forget = aot_model_four_logistic(table, {gate(1)});",
+        f"const int32x4_t candidate = aot_model_four_tanh(table, {gate(2)});",
+        f"const int32x4_t give = aot_model_four_logistic(table, {gate(3)});",
+        f"const int32x4_t before = vldrhq{z}_s32(ct + j{inside});",
+        f"const int32x4_t kept = {scaled('vmulq_s32(forget, before)', scales.forget)};",
+        f"const int32x4_t taken = {scaled('vmulq_s32(take, candidate)', scales.input)};",
+        "int32x4_t cell = vmovlbq_s16(aot_model_saturated_sum(kept, taken));",
+        f"cell = vminq_s32(vmaxq_s32(cell, vdupq_n_s32(-{clip})), vdupq_n_s32({clip}));" if clip else "",
+        f"vstrhq{p}_s32(ct + j, cell{inside});",
+        f"const int32x4_t activated = aot_model_four_tanh(table, {argument});",
+        f"int32x4_t hidden = {scaled('vmulq_s32(give, activated)', scales.output)};",
+        f"hidden = vaddq_n_s32(hidden, {scales.output.zero_point});" if scales.output.zero_point else "",
+        f"hidden = vminq_s32(vmaxq_s32(hidden, vdupq_n_s32({limits[0]})), vdupq_n_s32({limits[1]}));",
+        f"vstr{bits}q{p}_s32(ht + j, hidden{inside});",
+    ]
+    body = "\n".join(f"    {line}" for line in lines if line)
+    return f"for (int32_t j = 0; j < {units}; j += 4) {{\n{body}\n}}"
 
 
 def _room(wide: bool, bits: int, taps: int) -> int:
@@ -116,10 +161,11 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
                          dtype=np.int32)
     multiplier, shift = scales.cell_argument
     cell_activation = f"aot_model_tanh_int16_{multiplier}_{shift}"
-    helpers: tuple[str, ...] = (_SATURATE, _function("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)),
-                                _function("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
+    helpers: tuple[str, ...] = (_SATURATE,
+                                function_text("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)),
+                                function_text("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
     if (multiplier, shift) != (3, 0):
-        helpers = (*helpers, _function(cell_activation, SigmoidInt16(True, multiplier, shift)))
+        helpers = (*helpers, function_text(cell_activation, SigmoidInt16(True, multiplier, shift)))
     low, high = site.node.outputs[1].dtype.limits
 
     def product(a: str, c: str, by: Rescale) -> str:
@@ -140,8 +186,7 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         shifts = (-30, 0)
         room_x, room_h = (_room(wide, 30, n) for n in (inputs, outputs))
     gates = _wide_gates(inputs, units, outputs) if wide else _narrow_gates(inputs, units, outputs, small)
-    step = f"""{gates}
-for (int32_t j = 0; j < {units}; j++) {{
+    cells = f"""for (int32_t j = 0; j < {units}; j++) {{
     const int16_t take = aot_model_logistic_int16(table, gates[j]);
     const int16_t forget = aot_model_logistic_int16(table, gates[{units} + j]);
     const int16_t candidate = aot_model_tanh_int16_3_0(table, gates[{2 * units} + j]);
@@ -154,6 +199,11 @@ for (int32_t j = 0; j < {units}; j++) {{
     const int32_t hidden = {product("give", f"{cell_activation}(table, (int16_t)cell)", scales.output)}{zero};
     ht[j] = ({site.node.outputs[1].dtype.c_type})aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high});
 }}"""  # noqa: E501
+    to_the_right = all(-30 <= by.shift <= 0 for by in (scales.forget, scales.input, scales.output))
+    if site.target.dialect() == "mve" and to_the_right:
+        vectors = _four_cells(scales, units, (int(low), int(high)))
+        cells = f"#if AOT_MODEL_ROWS_MVE\n{vectors}\n#else\n{cells}\n#endif"
+    step = f"{gates}\n{cells}"
     body = step_loops(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
     constants: list[tuple[str, np.ndarray, Ranges | None]] = [
         ("w", w, ANYTHING), ("r", r, ANYTHING), ("bias_x", bias_x, (Range(-room_x, room_x),)),

@@ -39,6 +39,78 @@ AOT_MODEL_INLINE int32_t aot_model_scaled(int32_t sum, aot_model_scaling s)
     return (high + ((high >> 31) & s.away) + s.half) >> s.right;
 }
 
+#if AOT_MODEL_ROWS_MVE
+/* Of four sums. */
+AOT_MODEL_INLINE int32x4_t aot_model_four_scaled(int32x4_t sums, aot_model_scaling s)
+{
+    const int32x4_t high = vqrdmulhq_n_s32(sums, s.multiplier);
+    return (s.right == 0) ? high : vrshlq_n_s32(vaddq_s32(high, vshrq_n_s32(high, 31)), -s.right);
+}
+
+/* start[i] + the products of x with row i of w. */
+AOT_MODEL_INLINE int32x4_t aot_model_four_row_sums(const int32_t start[4], const int8_t *x, const int8_t *w, int32_t n)
+{
+    int32_t a = start[0], b = start[1], c = start[2], d = start[3];
+    int32x4_t sums;
+    const int8_t *w1 = w + n, *w2 = w + 2 * n, *w3 = w + 3 * n;
+    __asm__("wlstp.8 lr, %[n], 2f\n\t"
+            "1:\n\t"
+            "vldrb.8 q0, [%[x]], #16\n\t"
+            "vldrb.8 q1, [%[w]], #16\n\t"
+            "vmladava.s8 %[a], q0, q1\n\t"
+            "vldrb.8 q2, [%[w1]], #16\n\t"
+            "vmladava.s8 %[b], q0, q2\n\t"
+            "vldrb.8 q1, [%[w2]], #16\n\t"
+            "vmladava.s8 %[c], q0, q1\n\t"
+            "vldrb.8 q2, [%[w3]], #16\n\t"
+            "vmladava.s8 %[d], q0, q2\n\t"
+            "letp lr, 1b\n\t"
+            "2:\n\t"
+            "vmov %q[sums][2], %q[sums][0], %[a], %[c]\n\t"
+            "vmov %q[sums][3], %q[sums][1], %[b], %[d]\n\t"
+            : [sums] "=&w"(sums), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d),
+              [x] "+r"(x), [w] "+r"(w), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3)
+            : [n] "r"(n)
+            : "lr", "q0", "q1", "q2", "memory");
+    return sums;
+}
+
+/* Both lanes of 32 bits as int16, saturated, added with saturation: in the even halves. */
+AOT_MODEL_INLINE int16x8_t aot_model_saturated_sum(int32x4_t a, int32x4_t b)
+{
+    const int16x8_t zero = vdupq_n_s16(0);
+    return vqaddq_s16(vqmovnbq_s32(zero, a), vqmovnbq_s32(zero, b));
+}
+
+/* x / (24 * 512) in the table of the logistic function: linear between the entries, 2^bits apart; `most` beyond them. */
+AOT_MODEL_INLINE int32x4_t aot_model_between_entries(const uint16_t *table, int32x4_t x, int32_t bits, int32_t most)
+{
+    const int32x4_t size = vabsq_s32(x);
+    const int32x4_t place = vshlq_r_s32(size, -bits);
+    const int32x4_t part = vandq_s32(size, vdupq_n_s32((1 << bits) - 1));
+    const uint32x4_t k = vreinterpretq_u32_s32(vminq_s32(place, vdupq_n_s32(254)));
+    const int32x4_t left = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table, k));
+    const int32x4_t right = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table + 1, k));
+    const int32x4_t between = vaddq_s32(vshlq_r_s32(left, bits), vmulq_s32(part, vsubq_s32(right, left)));
+    return vpselq_s32(vdupq_n_s32(most), between, vcmpgtq_n_s32(place, 254));
+}
+
+/* SigmoidInt16 of four arguments, scaled already. */
+AOT_MODEL_INLINE int32x4_t aot_model_four_logistic(const uint16_t *table, int32x4_t x)
+{
+    const int32x4_t y = aot_model_between_entries(table, x, 9, 0x7FFF * 1024);
+    const int32x4_t below = vsubq_s32(vdupq_n_s32((1 << 25) + (1 << 9) - 1), y);
+    return vshrq_n_s32(vpselq_s32(below, vaddq_n_s32(y, 1 << 9), vcmpltq_n_s32(x, 0)), 10);
+}
+
+AOT_MODEL_INLINE int32x4_t aot_model_four_tanh(const uint16_t *table, int32x4_t x)
+{
+    const int32x4_t y = vsubq_n_s32(aot_model_between_entries(table, x, 8, 0xFFFF * 256), 1 << 23);
+    const int32x4_t below = vsubq_s32(vdupq_n_s32((1 << 7) - 1), y);
+    return vshrq_n_s32(vpselq_s32(below, vaddq_n_s32(y, 1 << 7), vcmpltq_n_s32(x, 0)), 8);
+}
+#endif
+
 /* One row more: what is left where rows are no multiple of four. */
 AOT_MODEL_INLINE int32_t aot_model_row_int8(const int8_t *x, const int8_t *w, int32_t n)
 {
@@ -53,19 +125,8 @@ AOT_MODEL_INLINE int32_t aot_model_row_int8(const int8_t *x, const int8_t *w, in
 AOT_MODEL_INLINE void aot_model_four_rows_int8(const int8_t *x, const int8_t *w, int32_t n, int32_t sums[4])
 {
 #if AOT_MODEL_ROWS_MVE
-    int32_t a = 0, b = 0, c = 0, d = 0;
-    for (int32_t k = 0; k < n; k += 16) {
-        const mve_pred16_t inside = vctp8q((uint32_t)(n - k));
-        const int8x16_t v = vldrbq_z_s8(x + k, inside);
-        a = vmladavaq_s8(a, v, vldrbq_z_s8(w + k, inside));
-        b = vmladavaq_s8(b, v, vldrbq_z_s8(w + n + k, inside));
-        c = vmladavaq_s8(c, v, vldrbq_z_s8(w + 2 * n + k, inside));
-        d = vmladavaq_s8(d, v, vldrbq_z_s8(w + 3 * n + k, inside));
-    }
-    sums[0] = a;
-    sums[1] = b;
-    sums[2] = c;
-    sums[3] = d;
+    static const int32_t none[4] = {0, 0, 0, 0};
+    vstrwq_s32(sums, aot_model_four_row_sums(none, x, w, n));
 #elif AOT_MODEL_DSP
     int32_t a = 0, b = 0, c = 0, d = 0, k = 0;
     for (; k < n / 4 * 4; k += 4) {
@@ -91,6 +152,31 @@ AOT_MODEL_INLINE void aot_model_four_rows_int8(const int8_t *x, const int8_t *w,
 #else
     for (int32_t i = 0; i < 4; i++) {
         sums[i] = aot_model_row_int8(x, w + i * n, n);
+    }
+#endif
+}
+
+/* Four gates of int16: sums of x and of h with four rows each, scaled apart. */
+AOT_MODEL_INLINE void aot_model_four_gates(const int8_t *x, const int8_t *w, int32_t inputs, const int8_t *h, const int8_t *r,
+                                           int32_t outputs, const int32_t *bias_x, const int32_t *bias_h,
+                                           aot_model_scaling scale_x, aot_model_scaling scale_h, int16_t *gates)
+{
+#if AOT_MODEL_ROWS_MVE
+    const int32x4_t from_x = aot_model_four_row_sums(bias_x, x, w, inputs);
+    const int32x4_t from_h = aot_model_four_row_sums(bias_h, h, r, outputs);
+    const int16x8_t sum = aot_model_saturated_sum(aot_model_four_scaled(from_x, scale_x),
+                                                  aot_model_four_scaled(from_h, scale_h));
+    vstrhq_s32(gates, vreinterpretq_s32_s16(sum));
+#else
+    int32_t sums_x[4];
+    int32_t sums_h[4];
+    aot_model_four_rows_int8(x, w, inputs, sums_x);
+    aot_model_four_rows_int8(h, r, outputs, sums_h);
+    for (int32_t i = 0; i < 4; i++) {
+        const int32_t from_x = sums_x[i] + bias_x[i];
+        const int32_t from_h = sums_h[i] + bias_h[i];
+        gates[i] = (int16_t)dsp_ssat16(dsp_ssat16(aot_model_scaled(from_x, scale_x)) +
+                                       dsp_ssat16(aot_model_scaled(from_h, scale_h)));
     }
 #endif
 }
