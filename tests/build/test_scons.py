@@ -223,10 +223,10 @@ def test_crosses_to_cortex_m(tmp_path: Path) -> None:
     """One SConstruct for host and two cores: the target follows the toolchain, tests run in QEMU."""
     cross = """
 env.AotModelLibrary("host_kws", "m.onnx", model_name="kws")
-for core in ("cortex-m4", "cortex-m55"):
+for core, memory in (("cortex-m4", "l4-art"), ("cortex-m55", None)):
     tools = ["default", "arm_none_eabi_gcc", "aot_model"]
     cross = Environment(tools=tools, toolpath=[TOOLS], AOT_MODEL_CPU=core)
-    kws = cross.AotModelLibrary(f"{core}/kws", "m.onnx")
+    kws = cross.AotModelLibrary(f"{core}/kws", "m.onnx", memory=memory)
     cross.AotModelTest(f"{core}/right", kws, "right.npz")
     cross.AotModelBenchmark(f"{core}/time_it", kws, runs=3)
 for name, flags in (("own", "-mcpu=cortex-m33 -mthumb -flto"), ("plain", "-mcpu=cortex-m33+nodsp -mthumb"), ("old", "-mcpu=arm926ej-s")):
@@ -238,10 +238,10 @@ for name, flags in (("own", "-mcpu=cortex-m33 -mthumb -flto"), ("plain", "-mcpu=
     for name, target in (("own", "cortex-m33"), ("plain", "cortex-m3"), ("old", "c"),
                          ("cortex-m4/kws", "cortex-m4"), ("cortex-m55/kws", "cortex-m55")):
         assert json.loads((project.folder / f"{name}.aot/kws.json").read_text())["target"] == target
-    for core in ("cortex-m4", "cortex-m55"):
+    for core, memory in (("cortex-m4", "l4-art"), ("cortex-m55", "0ws")):
         assert f"Testing {core}/right.elf" in log
         main = (project.folder / f"{core}/time_it.aot/main.c").read_text()
-        assert f" cycles per inference, estimated ({core.replace('cortex-', '')}, 0ws; error " in main
+        assert f" cycles per inference, estimated ({core.replace('cortex-', '')}, {memory}; error " in main
     assert json.loads((project.folder / "host_kws.aot/kws.json").read_text())["target"].startswith("host")
     attributes = subprocess.run(["arm-none-eabi-readelf", "-A", project.folder / "cortex-m4/libkws.a"],
                                 capture_output=True,

@@ -52,6 +52,21 @@ def test_as_time_says(tmp_path: Path, capsys: Captured, options: tuple[str, ...]
     assert "[E402]" in capsys.readouterr().err
 
 
+def test_the_memory_that_a_library_was_compiled_for(tmp_path: Path, capsys: Captured) -> None:
+    """Is that of its estimates, unless another is asked for."""
+    command = built(tmp_path, "-g", options=("--memory=l4-art",))
+    capsys.readouterr()
+    said = []
+    for more in ([], ["--memory=l4-art"], ["--memory=0ws"]):
+        assert main([*command, *more]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and together(said[2]) < 0.95 * together(said[0])
+    given = [*command[1:2], "-o", str(tmp_path / "main.c"), "--objects", command[2], command[3]]
+    for more, memory in (([], "l4-art"), (["--memory=tcm"], "tcm")):
+        assert main(["benchmark-main", *given, *more]) == 0
+        assert f" cycles per inference, estimated (m4, {memory}; error " in (tmp_path / "main.c").read_text()
+
+
 def test_what_cannot_be_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     """Each is an error, never a budget that is kept."""
     command = built(tmp_path)

@@ -31,7 +31,7 @@ def cycles(arguments: argparse.Namespace) -> int:
     E604 when it cannot be said.
     """
     library = arguments.library
-    memory = memory_of(arguments.memory or "0ws")
+    memory = memory_of(memory_for(library, arguments.memory))
     clock = arguments.clock or memory.clock
     [found] = of_library(library, arguments.objects, shlex.split(arguments.compiler), [memory.name])
     check_cycles(found, clock, arguments.max_cycles, str(library))
@@ -41,6 +41,13 @@ def cycles(arguments: argparse.Namespace) -> int:
     else:
         write_files({arguments.output: text})
     return 0
+
+
+def memory_for(library: Path, asked: str | None) -> str:
+    """The memory that is asked for, else the one that the code of the library was written for, else one
+    without wait states.
+    """
+    return str(asked or Metadata.read(library).options.get("memory") or "0ws")
 
 
 def of_library(library: Path, objects: Sequence[Path], command: Sequence[str],

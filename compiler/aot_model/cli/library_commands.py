@@ -48,7 +48,10 @@ def add_benchmark_main(commands: Commands) -> None:
                          metavar="OBJECT",
                          help="of the library: their cycles are estimated, for where none are counted")
     command.add_argument("--compiler", metavar="COMMAND", help="that links them, with flags like -mcpu")
-    command.add_argument("--memory", metavar="NAME", help="what code and constants are in: 0ws, l4-art …")
+    command.add_argument("--memory",
+                         metavar="NAME",
+                         help="what code and constants are in: 0ws, l4-art … (default: what the library was "
+                         "compiled for, else 0ws)")
 
 
 def add_arena(commands: Commands) -> None:
@@ -143,8 +146,8 @@ def add_cycles(commands: Commands) -> None:
                          help="the command that links, with flags like -mcpu")
     command.add_argument("--memory",
                          metavar="NAME",
-                         help="what code and constants are in: 0ws (no wait states; the default), tcm, "
-                         "l4-art, f4-art, nrf53, m7-cache")
+                         help="what code and constants are in: 0ws (no wait states), tcm, l4-art, f4-art, "
+                         "nrf53, m7-cache (default: what the library was compiled for, else 0ws)")
     add_estimate(command)
     command.add_argument("-o",
                          "--output",

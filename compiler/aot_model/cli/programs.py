@@ -27,11 +27,11 @@ def _estimate(arguments: argparse.Namespace) -> str:
     """What the program says where no cycles are counted."""
     if not arguments.objects:
         return ""
-    from aot_model.cli.cycles import of_library
+    from aot_model.cli.cycles import memory_for, of_library
 
     command = shlex.split(arguments.compiler or COMPILER)
     try:
-        memories = [arguments.memory or "0ws"]
+        memories = [memory_for(arguments.library, arguments.memory)]
         [found] = of_library(arguments.library, arguments.objects, command, memories, by_layer=False)
     except CompileError as error:
         return f"cycles are not estimated: {error.problems[0].message.splitlines()[0]}"
