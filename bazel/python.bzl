@@ -15,9 +15,10 @@ def _aot_model_python_impl(rctx):
     facts = json.decode(answer.stdout)
     if facts["missing"]:
         missing = " ".join(facts["missing"])
-        fail("aot_model: {python} lacks packages that the compiler needs: {missing}\nInstall them:\n    {python} -m pip install {missing}\nor choose a Python that has them with --repo_env=AOT_MODEL_PYTHON=<file>".format(
-            python = python,
+        fail("aot_model: {python} lacks packages that the compiler needs: {missing}\nInstall them:\n    {install}\nor choose a Python that has them with --repo_env=AOT_MODEL_PYTHON=<file>".format(
+            install = facts["install"],
             missing = missing,
+            python = python,
         ))
     rctx.file("versions.json", json.encode({"python": facts["python"], "packages": facts["packages"]}))
     rctx.file("python", "#!/bin/sh\nexec '%s' \"$@\"\n" % python, executable = True)

@@ -45,8 +45,9 @@ function(_aot_model_find_compiler prefix)
     if (missing AND NOT bad)
         list(JOIN missing " " missing)
         string(JSON python GET "${answer}" executable)
+        string(JSON install GET "${answer}" install)
         string(CONCAT problem "AotModel: ${python} lacks packages that the compiler needs: ${missing}\n"
-            "Install them:\n    ${python} -m pip install ${missing}\n"
+            "Install them:\n    ${install}\n"
             "or choose a Python that has them with -DPython3_EXECUTABLE=<file>.")
         set(${prefix}_PROBLEM "${problem}" PARENT_SCOPE)
         return()

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shlex
 import sys
-from collections.abc import Iterator
+import sysconfig
+from collections.abc import Iterable, Iterator
 from importlib import metadata, util
 from pathlib import Path
 
@@ -52,10 +54,15 @@ def rules_dir(system: str) -> Path:
     raise FileNotFoundError(f"this installation of aot-model has no {system} files: {PACKAGE}")
 
 
+def _source_tree() -> Path | None:
+    """The folder of this project's sources that the package is in, and not installed from."""
+    tree = PACKAGE.parents[1]
+    return tree if PACKAGE.parent.name == "compiler" and (tree / "pyproject.toml").is_file() else None
+
+
 def _candidates(system: str) -> Iterator[Path]:
     yield PACKAGE / system  # the SCons tool, which is Python
-    tree = PACKAGE.parents[1]
-    if PACKAGE.parent.name == "compiler" and (tree / "pyproject.toml").is_file():
+    if tree := _source_tree():
         yield tree / system
     shared = Path("share", "AotModel", system)
     try:
@@ -71,9 +78,8 @@ def _candidates(system: str) -> Iterator[Path]:
 
 def licence() -> str:
     """The text of this project's licence. FileNotFoundError when the installation has none."""
-    tree = PACKAGE.parents[1] / "LICENSE"
-    if PACKAGE.parent.name == "compiler" and tree.is_file():
-        return tree.read_text(encoding="utf-8")
+    if tree := _source_tree():
+        return (tree / "LICENSE").read_text(encoding="utf-8")
     with contextlib.suppress(metadata.PackageNotFoundError):
         for file in metadata.files("aot-model") or []:
             if file.name == "LICENSE":
@@ -84,6 +90,17 @@ def licence() -> str:
 def missing_packages() -> list[str]:
     """Distributions that the compiler imports and this Python does not have."""
     return [distribution for module, distribution in REQUIREMENTS.items() if util.find_spec(module) is None]
+
+
+def how_to_install(distributions: Iterable[str]) -> str:
+    """The command that brings distributions to this Python; where the system manages it (PEP 668), one that
+    makes a virtual environment and installs everything there.
+    """
+    managed = (Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED").exists()
+    if managed and sys.prefix == sys.base_prefix:
+        source = shlex.quote(str(_source_tree() or "aot-model"))
+        return f"{sys.executable} -m venv .venv && . .venv/bin/activate && pip install {source}"
+    return f"{sys.executable} -m pip install {' '.join(distributions)}"
 
 
 def package_versions() -> dict[str, str]:
@@ -119,6 +136,7 @@ def describe() -> dict[str, object]:
         cmake_dir = rules_dir("cmake").as_posix()
     except FileNotFoundError:
         cmake_dir = ""
+    missing = missing_packages()
     return {
         "version": __version__,
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -126,7 +144,8 @@ def describe() -> dict[str, object]:
         "cmake_dir": cmake_dir,
         "include_dir": include_dir().as_posix(),
         "probe": probe().as_posix(),
-        "missing": missing_packages(),
+        "missing": missing,
+        "install": how_to_install(missing) if missing else "",
         "packages": package_versions(),
         "digest": digest(),
     }

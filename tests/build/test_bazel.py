@@ -186,10 +186,11 @@ aot_model_library(name = "kws", model = "m.onnx", max_stack = "64k")
 
 def test_a_python_without_the_packages(workspace: Workspace, tmp_path: Path) -> None:
     python = tmp_path / "python3"
-    python.write_text('#!/bin/sh\necho \'{"missing": ["onnx", "jinja2"]}\'\n')
+    python.write_text('#!/bin/sh\necho \'{"missing": ["onnx", "jinja2"], "install": "do this"}\'\n')
     python.chmod(0o755)
     output = workspace.bazel("build", "@aot_model//bazel:portable_compiler", ok=False, python=str(python))
     assert f"aot_model: {python} lacks packages that the compiler needs: onnx jinja2" in output
+    assert "Install them:\n    do this\n" in output
     # A compiler of one's own needs none.
     workspace.bazel("build", "--extra_toolchains=//own", "//own:kws", python=str(python))
 

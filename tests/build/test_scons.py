@@ -82,9 +82,10 @@ sys.exit(done.returncode)
     assert compiled_models(project.build()) == set()
     answers.write_text('{"packages": {"numpy": "9.9"}}')
     assert compiled_models(project.build()) == {"kws"}
-    answers.write_text('{"missing": ["onnx"]}')
-    assert re.search(r"aot_model: .*python\S* lacks packages that the compiler needs: onnx",
-                     project.build(ok=False))
+    answers.write_text('{"missing": ["onnx"], "install": "do this"}')
+    log = project.build(ok=False)
+    assert re.search(r"aot_model: .*python\S* lacks packages that the compiler needs: onnx\n", log)
+    assert "Install them:\n    do this\n" in log
 
 
 def test_variant_directories_in_parallel(tmp_path: Path) -> None:

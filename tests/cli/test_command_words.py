@@ -16,6 +16,7 @@ from aot_model.cli import main
 from aot_model.cli.explanations import EXPLANATIONS, markdown
 from aot_model.cli.listing import _fitted
 from aot_model.errors import CODES
+from aot_model.installation import how_to_install
 from onnx_models import model, save, small_cnn, tensor
 
 Captured = pytest.CaptureFixture[str]
@@ -128,3 +129,17 @@ def test_long_work_is_told_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, c
             time.sleep(0.2)
         said = capsys.readouterr().err
         assert ("compiling: 0 s" in said) == is_terminal and (not said or said.endswith("\r\033[K"))
+
+
+@pytest.mark.parametrize(("managed", "virtual", "said"), [
+    (False, False, "{python} -m pip install numpy onnx"), (True, True, "{python} -m pip install numpy onnx"),
+    (True, False, "{python} -m venv .venv && . .venv/bin/activate && pip install {tree}"),
+])  # fmt: skip
+def test_how_packages_are_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, managed: bool,
+                                    virtual: bool, said: str) -> None:  # fmt: skip
+    """pip refuses to install into a Python that the system manages (PEP 668)."""
+    if managed:
+        (tmp_path / "EXTERNALLY-MANAGED").touch()
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr("sys.prefix", str(tmp_path) if virtual else sys.base_prefix)
+    assert how_to_install(["numpy", "onnx"]) == said.format(python=sys.executable, tree=ROOT)

@@ -98,7 +98,7 @@ def test_cycles(capsys: Captured) -> None:
         said.append(json.loads(capsys.readouterr().out))
     fast, slow, again, half = said
     assert slow == again and fast["instructions"] == slow["instructions"] < fast["cycles"] < slow["cycles"]
-    assert "microseconds" not in fast and slow["clock"] == 120e6 and slow["error"] == "±7 %"
+    assert "microseconds" not in fast and slow["clock"] == 120e6 and slow["error"] == "±10 %"
     assert slow["microseconds"] == pytest.approx(slow["cycles"] / 120, abs=0.01)
     assert half["microseconds"] == pytest.approx(2 * slow["microseconds"], abs=0.02)
     for found in (fast, slow):

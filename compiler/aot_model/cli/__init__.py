@@ -71,30 +71,16 @@ def _handler(path: str) -> Callable[[argparse.Namespace], int]:
     return found
 
 
-def _how_to_install(package: str) -> str:
-    """The command for this Python; where its system manages it (PEP 668), one that makes an environment
-    first.
-    """
-    import sysconfig
-
-    managed = os.path.exists(os.path.join(sysconfig.get_path("stdlib"),
-                                          "EXTERNALLY-MANAGED")) and sys.prefix == sys.base_prefix
-    if managed:
-        return (f"the system manages this Python; make a virtual environment: {sys.executable} -m venv .venv "
-                "&& .venv/bin/pip install aot-model")
-    return f"{sys.executable} -m pip install {package}"
-
-
 def _unexpected(error: Exception) -> tuple[str, int]:
     """What to say of an exception that is not a CompileError, and the exit status."""
     from aot_model.errors import Problem
-    from aot_model.installation import REQUIREMENTS
+    from aot_model.installation import REQUIREMENTS, how_to_install
 
     if isinstance(error, ModuleNotFoundError) and error.name in REQUIREMENTS:
         package = REQUIREMENTS[error.name]
         return str(
             Problem("E902", f"the Python package '{package}' is not installed",
-                    hint=_how_to_install(package))), 1
+                    hint=f"install it: {how_to_install([package])}")), 1
     if isinstance(error, MemoryError):
         return str(Problem("E903", "this machine has not enough memory to compile the model")), 1
     what = " ".join(f"{type(error).__name__}: {error}".split())[:600]

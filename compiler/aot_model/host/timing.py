@@ -55,7 +55,7 @@ class Timing:
     """With those of <name>_run() between its layers."""
     cycles: int
     error: str
-    """How far the core's rules were compared with silicon: `±7 %`, `not validated`."""
+    """How far the core's rules were compared with silicon: `±10 %`, `not validated`."""
     validation: str
     """With what they were compared."""
     unknown: tuple[str, ...] = ()

@@ -61,7 +61,7 @@ def describe(env: Environment) -> dict[str, Any]:
     if missing := " ".join(answer.get("missing", ())):
         raise UserError(
             f"aot_model: {answer['executable']} lacks packages that the compiler needs: {missing}\n"
-            f"Install them:\n    {answer['executable']} -m pip install {missing}\n"
+            f"Install them:\n    {answer['install']}\n"
             "or choose a Python that has them with AOT_MODEL_PYTHON=<file>."
         )
     _answers[command] = answer
