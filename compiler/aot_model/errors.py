@@ -70,7 +70,8 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{place}error: {self.message} [{self.code}]{hint}"
+        what, newline, more = self.message.rstrip().partition("\n")  # a table of layers may follow
+        return f"{place}error: {what} [{self.code}]{newline}{more}{hint}"
 
 
 class CompileError(Exception):

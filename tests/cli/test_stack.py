@@ -50,7 +50,7 @@ def test_the_deepest_way_counts(tmp_path: Path, capsys: Captured) -> None:
     assert text.startswith("m_run() needs 108 bytes of stack\n")
     assert "deepest: m_run > wide\nnot counted, not of this library: expf\n" in text
     assert main([*command, "--stack-allowance=0", "--max-stack=107"]) == 1
-    assert "m.json: error: m_run() needs 108 bytes of stack, the budget is 107\nfunction  own" in capsys.readouterr(  # noqa: E501
+    assert "m.json: error: m_run() needs 108 bytes of stack, the budget is 107 [E402]\nfunction  own" in capsys.readouterr(  # noqa: E501
     ).err
     assert main([*command, "--stack-allowance=0", "-o",
                  str(tmp_path / "said")]) == 0 and (tmp_path / "said").read_text() == text
@@ -99,7 +99,7 @@ __attribute__((naked, noinline, used)) static void one(
 def test_what_cannot_be_counted_fails_a_budget_without_an_allowance(tmp_path: Path, capsys: Captured) -> None:
     command = library(tmp_path)
     assert main([*command, "--max-stack=64k"]) == 1
-    assert "m_run() needs 108 bytes of stack, and those of functions that cannot be counted: expf\n" in capsys.readouterr(  # noqa: E501
+    assert "m_run() needs 108 bytes of stack, and those of functions that cannot be counted: expf [E402]\n" in capsys.readouterr(  # noqa: E501
     ).err
     assert main([*command, "--max-stack=523", "--stack-allowance=500"]) == 1
     assert main([*command, "--max-stack=524", "--stack-allowance=500"]) == 0

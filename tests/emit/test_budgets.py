@@ -23,7 +23,7 @@ def hint(capsys: Captured, words: str) -> str:
 def test_other_options_that_need_less_are_named_with_their_sizes(tmp_path: Path, capsys: Captured) -> None:
     path = save(unary("Relu", (1, 256)), tmp_path / "m.onnx")
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--io=workspace", "--max-ram=1000"]) == 1
-    assert hint(capsys, "needs 1,024 bytes of RAM, the budget is 1,000\nm for host").startswith(
+    assert hint(capsys, "needs 1,024 bytes of RAM, the budget is 1,000 [E402]\nm for host").startswith(
         "`--io caller` needs 0; no placement of these layers needs less")
     assert main(["compile", str(path), "-o", str(tmp_path / "o"), "--io=caller", "--max-ram=1000"]) == 0
 
