@@ -14,6 +14,7 @@ import pytest
 
 from aot_model.arithmetic import exact
 from aot_model.c.expr import CWriter
+from aot_model.c.rescale import product
 from aot_model.installation import include_dir
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Expr, call, const, leaf
@@ -59,6 +60,15 @@ int main(void)
                                     : aot_model_rounding_shift_small(r[0], r[2]);
         wrong += y != r[3];
     }}
+    for (int32_t i = -70000; i <= 70000; i += 7) {{
+        const int32_t at = i > 65000 ? INT32_MAX - i : i < -65000 ? INT32_MIN - i : i;
+        wrong += aot_model_saturate_int8(at) != (at < -128 ? -128 : at > 127 ? 127 : at);
+        wrong += aot_model_saturate_uint8(at) != (at < 0 ? 0 : at > 255 ? 255 : at);
+        wrong += aot_model_saturate_int16(at) != (at < -32768 ? -32768 : at > 32767 ? 32767 : at);
+        wrong += aot_model_rescale(i, 1503238553, INT64_C(-77309411328), 38)
+                 != (int32_t)((i * INT64_C(1503238553) - INT64_C(77309411328)) >> 38);
+    }}
+    wrong += aot_model_saturate_int8(300) != 127;
     wrong += aot_model_requantise_small(1000, 1518500250, -3) != {exact.rescale(1000, 1518500250, -3)};
     printf("%d of %u\\n", wrong, (unsigned)(sizeof rows / sizeof rows[0]));
     return 0;
@@ -137,3 +147,44 @@ def test_bounds_of_sums() -> None:
 
     assert summed(-3, 5) == (-30, 50) and summed(2, 5) == (0, 50)  # the sums on the way count too
     assert summed(0, 2**31 - 1) == (None, None)
+
+
+@pytest.mark.parametrize("rounding", ["double", "even"])
+def test_one_product_equals_the_rule_on_every_integer(rounding: str) -> None:
+    rng, taken = random.Random(3), 0
+    for _ in range(60):
+        shift = rng.randint(-17, 0)
+        multiplier = rng.choice([2**30, 2**30 + 2**24, rng.randint(2**30, 2**31 - 1)])
+        low, high, zero = -rng.randint(0, 9000), rng.randint(0, 9000), rng.choice([0, -128, 5])
+        acc = leaf("acc", DType.INT32, low, high)
+        rule = "requantise" if rounding == "double" else "requantise_even"
+        form = product(call("add", call(rule, acc, const(multiplier), const(shift)), const(zero)))
+        if form is None:
+            continue
+        taken += 1
+        assert form.x is acc and form.multiplier == multiplier and 32 <= form.shift < 64
+        for x in (*range(low, high + 1, 37), low, high, -1, 0, 1):
+            if low <= x <= high:
+                want = exact.rescale(x, multiplier, shift, rounding) + zero
+                assert (x * multiplier + form.offset) >> form.shift == want, (x, multiplier, shift)
+    assert 10 < taken < 55, "ties of powers of two have no such form, and some shifts are out of reach"
+
+
+def test_one_product_is_for_known_limits_and_numbers_only() -> None:
+    def made(low: int | None, high: int | None, multiplier: Expr) -> str:
+        return _text(call("requantise_even", leaf("acc", DType.INT32, low, high), multiplier, const(-7)))
+
+    m = const(1503238553)
+    assert "aot_model_rescale(" in made(-65025, 65025, m)
+    assert "aot_model_rescale(" not in made(None, 65025, m) + made(-(2**20), 0, m)
+    assert "aot_model_rescale(" not in made(-9, 9, leaf("m", DType.INT32))
+
+
+def test_clamps_to_a_type() -> None:
+    x = leaf("acc", DType.INT32)
+
+    def made(low: int, high: int) -> str:
+        return _text(call("min", call("max", x, const(low)), const(high)))
+
+    assert "saturate_int8(acc)" in made(-128, 127) and "saturate_uint8(acc)" in made(0, 255)
+    assert "saturate_int16(acc)" in made(-32768, 32767) and "saturate" not in made(-127, 127)

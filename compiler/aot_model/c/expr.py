@@ -14,6 +14,7 @@ from functools import cache
 
 from aot_model.c.hoisting import hoistable
 from aot_model.c.literal import literal
+from aot_model.c.rescale import product, saturated
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, walk
@@ -124,7 +125,20 @@ class CWriter:
             return self._address(x, self.text(x.position)), _ATOM
         assert isinstance(x, Call), x
         special = _SPECIAL.get(x.op)
-        return special(self, x) if special else self._operation(x)
+        return special(self, x) if special else self._fixed_point(x) or self._operation(x)
+
+    def _fixed_point(self, x: Call) -> tuple[str, int] | None:
+        """The cheaper form of c/rescale.py, where there is one and no part of it was computed before."""
+        clamped = saturated(x)
+        if clamped is not None and x.args[0] not in self._names:
+            self.headers.add("aot_model/scalar.h")
+            return f"aot_model_saturate_{clamped[0]}({self.text(clamped[1])})", _ATOM
+        form = product(x) if x.op != "add" or x.args[0] not in self._names else None
+        if form is None:
+            return None
+        self.headers.add("aot_model/scalar.h")
+        return (f"aot_model_rescale({self.text(form.x)}, {form.multiplier}, INT64_C({form.offset}), "
+                f"{form.shift})"), _ATOM
 
     def _operation(self, x: Call) -> tuple[str, int]:
         op = SCALAR_OPS[x.op]

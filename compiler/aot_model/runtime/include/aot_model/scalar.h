@@ -214,6 +214,34 @@ AOT_MODEL_INLINE int32_t aot_model_requantise_small(int32_t acc, int32_t multipl
     return aot_model_rounding_shift_small(high, left - shift);
 }
 
+/* (acc * multiplier + offset) >> shift, 32 <= shift < 64: a requantisation of a number between known limits. */
+AOT_MODEL_INLINE int32_t aot_model_rescale(int32_t acc, int32_t multiplier, int64_t offset, int32_t shift)
+{
+    return (int32_t)(((int64_t)acc * multiplier + offset) >> 32) >> (shift - 32);
+}
+
+/* The nearest value of a type. */
+#if defined(__ARM_FEATURE_SAT) && defined(__thumb2__) && defined(__GNUC__) && !defined(__ARM_FEATURE_MVE)
+#define AOT_MODEL_SATURATE(name, low, high, instruction)                                                              \
+    AOT_MODEL_INLINE int32_t aot_model_saturate_##name(int32_t x)                                                      \
+    {                                                                                                                  \
+        if (!__builtin_constant_p(x)) {                                                                                \
+            __asm__(instruction : "=r"(x) : "r"(x) : "cc");                                                            \
+            return x;                                                                                                  \
+        }                                                                                                              \
+        return (x < (low)) ? (low) : (x > (high)) ? (high) : x;                                                        \
+    }
+#else
+#define AOT_MODEL_SATURATE(name, low, high, instruction)                                                              \
+    AOT_MODEL_INLINE int32_t aot_model_saturate_##name(int32_t x)                                                      \
+    {                                                                                                                  \
+        return (x < (low)) ? (low) : (x > (high)) ? (high) : x;                                                        \
+    }
+#endif
+AOT_MODEL_SATURATE(int8, -128, 127, "ssat %0, #8, %1")
+AOT_MODEL_SATURATE(uint8, 0, 255, "usat %0, #8, %1")
+AOT_MODEL_SATURATE(int16, -32768, 32767, "ssat %0, #16, %1")
+
 /* Requantisation with a single rounding, ties up. */
 AOT_MODEL_INLINE int32_t aot_model_requantise_single(int32_t acc, int32_t multiplier, int32_t shift)
 {

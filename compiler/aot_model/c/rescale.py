@@ -1,0 +1,97 @@
+"""Cheaper C for fixed-point arithmetic whose operand has known limits.
+
+A requantisation is a function of one integer. Where that has limits and the multiplier is known, a single
+product with a single shift is compared with the rule on every integer between them:
+
+    y + zero_point = (x * multiplier + offset) >> shift
+
+Each integer bounds the offset from one side, so an offset is found or shown not to exist. A clamp to all
+values of a type is one instruction of many cores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from aot_model.ir.bounds import bounds, only_asking
+from aot_model.ir.expr import Call, Const, Expr
+from aot_model.ir.scalar_ops import SCALAR_OPS
+from aot_model.ir.types import DType
+
+RULES = ("requantise", "requantise_even")
+"""Rules that take more than one product; a single rounding is one already."""
+
+MOST = 1 << 18
+"""Integers on which a form is compared with its rule."""
+
+SATURATED = {DType.INT8.limits: "int8", DType.UINT8.limits: "uint8", DType.INT16.limits: "int16"}
+
+
+@dataclass(frozen=True)
+class Product:
+    """(x * multiplier + offset) >> shift."""
+
+    x: Expr
+    multiplier: int
+    offset: int
+    shift: int
+
+
+def product(x: Call) -> Product | None:
+    """The form of a requantisation by constants, also with a constant that is added, if there is one."""
+    added = 0
+    if x.op == "add":
+        inner, zero_point = x.args
+        if not isinstance(inner, Call) or not isinstance(zero_point, Const):
+            return None
+        x, added = inner, int(zero_point.value)
+    if x.op not in RULES or x.dtype is not DType.INT32 or x.args[0].dtype is not DType.INT32:
+        return None
+    acc, multiplier, shift = x.args
+    if not isinstance(multiplier, Const) or not isinstance(shift, Const):
+        return None
+    with only_asking():
+        low, high = bounds(acc)
+    if low is None or high is None or high - low >= MOST or max(abs(low), abs(high)) > MOST:
+        return None
+    m, total = int(multiplier.value), 31 - int(shift.value)
+    offset = _offset(x.op, m, total, low, high, added)
+    if offset is None:
+        return None
+    bounds(acc)  # the code relies on it
+    return Product(acc, m, offset, total)
+
+
+@lru_cache(maxsize=4096)
+def _offset(rule: str, multiplier: int, shift: int, low: int, high: int, added: int) -> int | None:
+    """The offset with which the product gives the rule's results for low .. high, or None. Shifts of less
+    than a word are no cheaper than the rule, and numbers of 64 bits hold no larger ones.
+    """
+    if not 32 <= shift <= 48 or multiplier <= 0 or abs(added) > MOST:
+        return None
+    x = np.arange(low, high + 1, dtype=np.int64)
+    y = np.asarray(SCALAR_OPS[rule].numpy(x, multiplier, 31 - shift), np.int64)
+    if np.abs(y).max() > MOST >> 5:
+        return None
+    y = (y + added) << shift
+    least = int((y - x * multiplier).max())
+    most = int((y + (1 << shift) - 1 - x * multiplier).min())
+    if least > most:
+        return None
+    even = -(-least >> 32) << 32  # constants of which a word is zero are the cheapest
+    return even if even <= most else (least + most) // 2
+
+
+def saturated(x: Call) -> tuple[str, Expr] | None:
+    """(type, operand) where the expression is a clamp of int32 to all values of a type."""
+    inner = x.args[0]
+    if x.op != "min" or x.dtype is not DType.INT32 or not isinstance(inner, Call) or inner.op != "max":
+        return None
+    low, high = inner.args[1], x.args[1]
+    if not isinstance(low, Const) or not isinstance(high, Const):
+        return None
+    name = SATURATED.get((int(low.value), int(high.value)))
+    return (name, inner.args[0]) if name else None
