@@ -105,3 +105,27 @@ def test_reductions_before_they_were_functions(version: int, tmp_path: Path) -> 
             for k in range(3)]
     rows[0]["x"][0], rows[1]["x"][0, 1] = -np.inf, np.inf
     assert verified(path, rows, computed(path, rows)) == 0
+
+
+def test_defaults_of_attributes(tmp_path: Path) -> None:
+    """Of functions of the model's own opset; a call that says nothing, one that does, one in a function whose
+    caller says nothing.
+    """
+    def referring(kind: str, inner: str, outer: str, **others: str) -> onnx.NodeProto:
+        made = node(kind, ["a"], ["b"], **others)
+        made.attribute.append(
+            onnx.AttributeProto(name=inner, type=onnx.AttributeProto.FLOAT, ref_attr_name=outer))
+        return made
+
+    opsets = [opset(20), helper.make_opsetid("own", 1)]
+    leaky = helper.make_function("own", "Leaky", ["a"], ["b"], [referring("LeakyRelu", "alpha", "slope")],
+                                 opsets, [], [helper.make_attribute("slope", 0.25)])
+    around = helper.make_function("own", "Around", ["a"], ["b"],
+                                  [referring("Leaky", "slope", "given", domain="own")], opsets, ["given"])
+    calls = [node("Leaky", ["x"], ["p"], domain="own"), node("Leaky", ["x"], ["q"], domain="own", slope=3.0),
+             node("Around", ["x"], ["r"], domain="own")]
+    graph = helper.make_graph(calls, "g", [tensor("x", [4])], [tensor(name, [4]) for name in "pqr"])
+    path = save(helper.make_model(graph, opset_imports=opsets, ir_version=10, functions=[leaky, around]),
+                tmp_path / "m.onnx")
+    x = np.asarray([-1, -4, 2, 0], np.float32)
+    assert verified(path, [{"x": x}], [[np.where(x < 0, x * s, x) for s in (0.25, 3, 0.25)]]) == 0

@@ -176,8 +176,6 @@ class Importer:
             value = self._tensor(tensor, tensor.name)
             if value is not None:
                 scope[tensor.name] = value
-        if source.sparse_initializer:
-            self._problem("E202", "sparse initialisers are not supported", hint="store them dense")
         for node in source.node:
             self._node(node, graph, scope, prefix)
         for info in source.output:

@@ -51,27 +51,34 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     while pending:
         found = pending.pop()
         yield found
-        pending.extend(_bodies(found.node))
+        pending.extend(inner_graphs(found.node))
 
 
 def node_lists(proto: onnx.ModelProto) -> Iterator[Sequence[onnx.NodeProto]]:
     """The nodes of every graph and body of a model, and of its functions and their bodies."""
     for nodes in (proto.graph.node, *(f.node for f in proto.functions)):
         yield nodes
-        for body in _bodies(nodes):
+        for body in inner_graphs(nodes):
             yield from (g.node for g in graphs(body))
 
 
 def tensors(proto: onnx.ModelProto) -> list[onnx.TensorProto]:
     """Every tensor of a model: initialisers, attributes, those in the bodies of nodes and of functions."""
     nodes = [n for every in node_lists(proto) for n in every]
-    found = [t for g in (proto.graph, *_bodies(nodes)) for t in g.initializer]
-    return found + [
+    found = [t for g in (proto.graph, *inner_graphs(nodes)) for t in g.initializer]
+    sparse = [s for g in (proto.graph, *inner_graphs(nodes)) for s in g.sparse_initializer]
+    sparse += [a.sparse_tensor for n in nodes for a in n.attribute if a.HasField("sparse_tensor")]
+    return found + [t for s in sparse for t in (s.values, s.indices)] + [
         t for n in nodes for a in n.attribute for t in (*([a.t] if a.HasField("t") else []), *a.tensors)
     ]
 
 
-def _bodies(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
+def _initial(graph: onnx.GraphProto) -> list[str]:
+    """The names of initialisers, dense and sparse."""
+    return [*(t.name for t in graph.initializer), *(s.values.name for s in graph.sparse_initializer)]
+
+
+def inner_graphs(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
     return [
         g for node in nodes for a in node.attribute
         for g in ([a.g] if a.HasField("g") else []) + list(a.graphs)
@@ -96,7 +103,7 @@ def _names(proto: onnx.ModelProto) -> list[str]:
     infos = [i for g in bodies for i in (*g.input, *g.output)]
     texts: list[object] = [o.domain for f in (proto, *proto.functions) for o in f.opset_import]
     texts += [text for t in tensors(proto) for e in t.external_data for text in (e.key, e.value)]
-    texts += [t for g in bodies for t in (g.name, *(i.name for i in g.initializer))]
+    texts += [t for g in bodies for t in (g.name, *_initial(g))]
     texts += [t for i in infos for t in (i.name, *(d.dim_param for d in i.type.tensor_type.shape.dim))]
     for n in nodes:
         texts += [n.name, n.op_type, n.domain, *n.input, *n.output]
@@ -136,7 +143,7 @@ def _graph(graph: onnx.GraphProto, where: str) -> list[Problem]:
     problems = []
     written: set[str] = set()
     inputs = [i.name for i in graph.input]
-    initial = [t.name for t in graph.initializer]
+    initial = _initial(graph)
     optional_inputs = set(inputs) & set(initial)
     for name in [
             *inputs, *(n for n in initial if n not in optional_inputs),
@@ -218,7 +225,7 @@ def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:
             if key in bodies and key not in known:
                 known[key] = size(bodies[key], depth + 1)
             total += known[key] if key in bodies else 1
-            total += sum(size(g.node, depth + 1) for g in _bodies([node]))
+            total += sum(size(g.node, depth + 1) for g in inner_graphs([node]))
         return min(total, MAX_NODES + 1)
 
     if size(proto.graph.node, 0) <= MAX_NODES:

@@ -13,15 +13,18 @@ from aot_model.errors import fail
 from aot_model.frontends.onnx_checks import check_model
 from aot_model.frontends.onnx_file import load_external, read_proto
 from aot_model.frontends.onnx_order import sort_nodes
+from aot_model.frontends.onnx_sparse import make_dense
 
 
 def complete_proto(path: Path) -> tuple[bytes, onnx.ModelProto, list[Path]]:
     """The bytes of a file; the model in it, checked, with its external data and its functions in place of
-    their calls; all files that it is made of. CompileError E1xx."""
+    their calls where that is right; all files that it is made of. CompileError E1xx."""
     data, proto = read_proto(path)
     check_model(proto, str(path))
     sources = [path, *load_external(proto, path)]
-    if proto.functions:
+    make_dense(proto, str(path))
+    # the inliner forgets what functions say of attributes that a call leaves out: then they stay functions
+    if proto.functions and not any(f.attribute_proto for f in proto.functions):
         try:
             proto = onnx.inliner.inline_local_functions(proto)
         except Exception as error:

@@ -71,7 +71,9 @@ def function_body(proto: onnx.NodeProto, version: int, inputs: Sequence[Value | 
 
 
 def local_functions(model: onnx.ModelProto) -> dict[tuple[str, str, str], onnx.FunctionProto]:
-    """The model's own functions that stayed functions: those of another opset than the model's."""
+    """The model's own functions that stayed functions: those of another opset than the model's, or all where
+    one has defaults of attributes.
+    """
     return {(f.domain, f.name, f.overload): f for f in model.functions}
 
 

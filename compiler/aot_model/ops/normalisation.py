@@ -271,11 +271,14 @@ class _Flattened(Operator):
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
         over = tuple(range(self.axis % x.ndim, x.ndim))
+        if self.name.startswith("Hard"):
+            rows = x.reshape(int(np.prod(x.shape[: over[0]])), -1)
+            return [np.eye(rows.shape[1], dtype=x.dtype)[rows.argmax(axis=1)].reshape(x.shape)]
         powers = np.exp(x - x.max(axis=over, keepdims=True))
         shares = powers / powers.sum(axis=over, keepdims=True)
         return [np.log(shares) if self.name.startswith("Log") else shares]
 
 
-for _name in ("Softmax", "LogSoftmax"):
+for _name in ("Softmax", "LogSoftmax", "Hardmax"):
     operator(f"{_name}Flattened")(type(f"{_name}Flattened", (_Flattened,),
                                        {"__doc__": f"ONNX {_name}, opset 12 and before."}))
