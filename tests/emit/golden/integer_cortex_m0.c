@@ -328,9 +328,9 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *r
 {
     AOT_MODEL_BARRIER;
     for (int32_t pixel = 0; pixel < 1; pixel += 1) {
-        const int8_t *from0 = x + pixel * 8;
         const int8_t *w = weights;
         const int32_t *table = requantisation;
+        const int8_t *from0 = x + pixel * 8;
         for (int32_t c = 0; c < 4; c += 2) {
             int32_t sum00 = table[0];
             int32_t sum01 = table[3];

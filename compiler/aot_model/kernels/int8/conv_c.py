@@ -26,15 +26,9 @@ def _largest_divisor(value: int, limit: int) -> int:
     return next(n for n in range(limit, 0, -1) if value % n == 0)
 
 
-def conv(
-    shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
-    block: tuple[int, int] = (2, 2),
-    nibbles: bool = False,
-) -> KernelCode:
+def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
+         quant: QuantSpec, tail: Tail | None = None, block: tuple[int, int] = (2, 2),
+         nibbles: bool = False) -> KernelCode:  # fmt: skip
     """Convolution, grouped ones too; weights [out_c, kernel_h, kernel_w, in_c / groups]; block: pixels x
     channels.
 
@@ -49,9 +43,7 @@ def conv(
     pixels, channels = block
     count = s.batch * s.out_h * s.out_w
     pixels = min(pixels, count)
-    dense = s.strides == ConvShape(s.batch, s.in_h, s.in_w, s.in_c, s.out_h, s.out_w, s.out_c).strides
-    pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and s.keeps_size
-    direct = pointwise and not needs_assembly(s) and dense
+    direct = s.pointwise and not needs_assembly(s) and s.dense
     flat = weights.reshape(oc, taps)
     offset = 8 if weights.dtype.kind == "i" else 0  # of a nibble from the weight
     channels = channels if per_out >= channels else 1
@@ -74,13 +66,11 @@ def conv(
     scratch: list[Scratch] = []
     x_type, out = f"{quant.x_dtype}_t", f"{quant.out_dtype}_t"
     run = ""
+    if not direct and needs_assembly(s):
+        run, run_text = run_helper(s, quant)
+        helpers.append(run_text)
+        scratch.append(Scratch("border", s.kernel_w * s.in_c, 4, x_type))
     if not direct:
-        run_text = ""
-        assemble = needs_assembly(s)
-        if assemble:
-            run, run_text = run_helper(s, quant)
-            helpers.append(run_text)
-            scratch.append(Scratch("border", s.kernel_w * s.in_c, 4, x_type))
         scratch.append(Scratch("patch", pixels * taps * s.groups, 4, x_type))
 
     # ---- the innermost block: `p` pixels by `c` channels at `from<i>`, weights at `w`
@@ -101,107 +91,74 @@ def conv(
         lines += [f"const {x_type} *at{i} = from{i};" for i in range(p)]
         lines.append(f"for (const {x_type} *end = at0 + {taps}; at0 != end;) {{")
         for k in range(unroll):
-            lines.append("    {")
-            lines += [f"        const int32_t w{j} = {weight(k, c, j)};" for j in range(c)]
-            lines += [f"        const int32_t x{i} = at{i}[{k}];" for i in range(p)]
-            lines += [f"        sum{i}{j} += {sum_cast}(x{i} * w{j});" for i in range(p) for j in range(c)]
-            lines.append("    }")
-        lines.append(f"    w += {unroll if nibbles else unroll * c};")
-        lines += [f"    at{i} += {unroll};" for i in range(p)]
-        lines.append("}")
+            lines += ["{", *(f"const int32_t w{j} = {weight(k, c, j)};" for j in range(c)),
+                      *(f"const int32_t x{i} = at{i}[{k}];" for i in range(p)),
+                      *(f"sum{i}{j} += {sum_cast}(x{i} * w{j});" for i in range(p) for j in range(c)), "}"]
+        lines.append(f"w += {unroll if nibbles else unroll * c};")
+        lines += [*(f"at{i} += {unroll};" for i in range(p)), "}"]
         for i in range(p):
             for j in range(c):
-                lines += ["{", f"    int32_t v = (int32_t)sum{i}{j};"]
-                lines += ["    " + t for t in rows.finish(f"table + {j * width + 1}")]
-                channel = f"c + {j}" if j else "c"
-                pixel = f"pixel + {i}" if i else "pixel"
-                if tail is None:
-                    lines.append(f"    y[({pixel}) * {oc} + {channel}] = ({out})v;")
-                else:
-                    lines += ["    " + t for t in tail.store("v", ("0", "0", pixel, channel), 1).splitlines()]
-                lines.append("}")
-        lines.append(f"table += {c * width};")
-        return lines
+                channel, pixel = f"c + {j}" if j else "c", f"pixel + {i}" if i else "pixel"
+                store = f"y[({pixel}) * {oc} + {channel}] = ({out})v;"
+                if tail is not None:
+                    store = tail.store("v", ("0", "0", pixel, channel), 1).rstrip()
+                lines += ["{", f"int32_t v = (int32_t)sum{i}{j};", *rows.finish(f"table + {j * width + 1}"),
+                          store, "}"]
+        return [*lines, f"table += {c * width};"]
 
     def group_lines(p: int) -> list[str]:
         whole = per_out - per_out % channels
-        lines: list[str] = []
-        first, last = ("0", str(whole)) if s.groups == 1 else (f"g * {per_out}", f"g * {per_out} + {whole}")
-        lines += [f"for (int32_t c = {first}; c < {last}; c += {channels}) {{"]
-        lines += ["    " + t for t in block_lines(p, channels)] + ["}"]
+        first = "0" if s.groups == 1 else f"g * {per_out}"
+        last, end = (str(whole), str(per_out)) if s.groups == 1 else (f"g * {per_out} + {whole}",
+                                                                      f"(g + 1) * {per_out}")
+        lines = [f"for (int32_t c = {first}; c < {last}; c += {channels}) {{", *block_lines(p, channels), "}"]
         if per_out % channels:
-            end = str(per_out) if s.groups == 1 else f"(g + 1) * {per_out}"
-            lines += [f"for (int32_t c = {last}; c < {end}; c++) {{"]
-            lines += ["    " + t for t in block_lines(p, 1)] + ["}"]
+            lines += [f"for (int32_t c = {last}; c < {end}; c++) {{", *block_lines(p, 1), "}"]
         return lines
 
     def gather_lines(p: int) -> list[str]:
-        if direct:
-            return [f"const {x_type} *from{i} = x + (pixel + {i}) * {s.in_c};" for i in range(p)]
         n = "" if s.batch == 1 else f" + place / {s.out_h * s.out_w} * {s.strides[0]}"
         within = "place" if s.batch == 1 else f"place % {s.out_h * s.out_w}"
-        length = s.kernel_w * s.in_c
         _, sy, sx, _ = s.strides
         position = f"top + ky * {s.dilation_h}"
-        where = f"x{n} + ({position}) * {sy} + left * {sx}" if not run else (f"{run}(x{n}, {position}, left, "
-                                                                             "border)")
-        copy = [f"memcpy(to, from, {length});", f"to += {length};"]
+        where = f"x{n} + ({position}) * {sy} + left * {sx}"
+        where = f"{run}(x{n}, {position}, left, border)" if run else where
+        size = taps if s.groups == 1 else s.kernel_h * s.kernel_w * per_in
+        copy = [f"memcpy(to, from, {s.kernel_w * s.in_c});", f"to += {s.kernel_w * s.in_c};"]
         if s.groups > 1:
-            size = s.kernel_h * s.kernel_w * per_in
-            copy = [
-                f"for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{",
-                f"    for (int32_t g = 0; g < {s.groups}; g++, from += {per_in}) {{",
-                f"        memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});",
-                "    }",
-                "}",
-                f"to += {s.kernel_w * per_in};",
-            ]
-            start = f"patch + i * {size}"
-        else:
-            start = f"patch + i * {taps}"
+            copy = [f"for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{",
+                    f"for (int32_t g = 0; g < {s.groups}; g++, from += {per_in}) {{",
+                    f"memcpy(to + g * {p * size} + kx * {per_in}, from, {per_in});", "}", "}",
+                    f"to += {s.kernel_w * per_in};"]
         return [
             f"for (int32_t i = 0; i < {p}; i++) {{",
-            "    const int32_t place = pixel + i;",
-            f"    const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
-            f"    const int32_t left = {within} % {s.out_w} * {s.stride_w} - {s.pad_left};",
-            f"    {x_type} *to = {start};",
-            f"    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
-            f"        const {x_type} *from = {where};",
-            *("        " + t for t in copy),
-            "    }",
-            "}",
-        ]
+            "const int32_t place = pixel + i;",
+            f"const int32_t top = {within} / {s.out_w} * {s.stride_h} - {s.pad_top};",
+            f"const int32_t left = {within} % {s.out_w} * {s.stride_w} - {s.pad_left};",
+            f"{x_type} *to = patch + i * {size};",
+            f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
+            f"const {x_type} *from = {where};", *copy, "}", "}",
+        ]  # fmt: skip
 
     def pixel_lines(p: int) -> list[str]:
-        weight_type = "uint8_t" if nibbles else f"{weights.dtype.name}_t"
-        lines = gather_lines(p)
-        lines += [f"const {weight_type} *w = weights;", "const int32_t *table = requantisation;"]
-        if direct and s.groups == 1:
-            return lines + group_lines(p)
-        if direct:
-            starts = [f"const {x_type} *in{i} = from{i};" for i in range(p)]
-            lines = [t.replace("*from", "*pixel_at") for t in lines]
-            starts = [f"const {x_type} *from{i} = pixel_at{i} + g * {per_in};" for i in range(p)]
-        else:
-            base = f"patch + g * {p * taps} + " if s.groups > 1 else "patch + "
-            starts = [f"const {x_type} *from{i} = {base}{i * taps};" for i in range(p)]
+        """The patches, then all groups of `p` pixels: from<i> is where the taps of pixel i in a group lie."""
+        group = "" if s.groups == 1 else f"g * {per_in if direct else p * taps} + "
+        at = [f"x + (pixel + {i}) * {s.in_c}" if direct else f"patch + {group}{i * taps}" for i in range(p)]
+        lines = [] if direct else gather_lines(p)
+        if direct and s.groups > 1:
+            lines = [f"const {x_type} *pixel_at{i} = {start};" for i, start in enumerate(at)]
+            at = [f"pixel_at{i} + g * {per_in}" for i in range(p)]
+        starts = [f"const {x_type} *from{i} = {start};" for i, start in enumerate(at)]
+        lines += [f"const {'uint8' if nibbles else weights.dtype.name}_t *w = weights;",
+                  "const int32_t *table = requantisation;"]
         if s.groups == 1:
-            return lines + starts + group_lines(p)
-        return [
-            *lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{",
-            *("    " + t for t in starts + group_lines(p)), "}"
-        ]
+            return [*lines, *starts, *group_lines(p)]
+        return [*lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{", *starts, *group_lines(p), "}"]
 
     whole = count - count % pixels
-    lines = [
-        f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{",
-        *("    " + t for t in pixel_lines(pixels)), "}"
-    ]
+    lines = [f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{", *pixel_lines(pixels), "}"]
     if count % pixels:
-        lines += [
-            f"for (int32_t pixel = {whole}; pixel < {count}; pixel++) {{",
-            *("    " + t for t in pixel_lines(1)), "}"
-        ]
+        lines += [f"for (int32_t pixel = {whole}; pixel < {count}; pixel++) {{", *pixel_lines(1), "}"]
     return KernelCode(
         body="\n".join(lines) + "\n",
         constants=tuple(constants),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
-from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import fold_zero_point
@@ -27,14 +27,9 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     return shape.groups == shape.in_c
 
 
-def depthwise(
-    shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
-    plane_bytes: int = PLANE_BYTES,
-) -> KernelCode:
+def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
+              quant: QuantSpec, tail: Tail | None = None,
+              plane_bytes: int = PLANE_BYTES) -> KernelCode:  # fmt: skip
     """Depthwise convolution; weights [kernel_h, kernel_w, in_c * multiplier], groups = in_c."""
     oc = shape.out_c
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
@@ -43,10 +38,9 @@ def depthwise(
     u, v = plane.u, plane.v
     grid = weights.transpose(2, 1, 0) if plane.transposed else weights.transpose(2, 0, 1)
     taps = u.kernel * v.kernel
-    results = tail is not None
-    loops = PlaneLoops(shape, quant, plane, rows.rq, tail, results)
-    y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
     out = f"{quant.out_dtype}_t"
+    loops = PlaneLoops(shape, quant, plane, tail, tail is not None, (out, 1 if quant.rounding else 4))
+    y_u, y_v = loops.steps
     zero = less(quant.weight_zero_point)
     sum_type, sum_cast = rows.sums()
     written_out = taps <= WRITTEN_OUT
@@ -59,37 +53,29 @@ def depthwise(
         accumulate = [
             f"const {weights.dtype.name}_t *tap = taps;",
             f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
-            f"    const int16_t *at = from + k * {u.dilation * plane.length};",
-            f"    for (int32_t t = 0; t < {v.kernel}; t++, at += {v.dilation}) {{",
-            f"        sum += {sum_cast}(*at * (*tap++{zero}));",
-            "    }",
-            "}",
-        ]
+            f"const int16_t *at = from + k * {u.dilation * plane.length};",
+            f"for (int32_t t = 0; t < {v.kernel}; t++, at += {v.dilation}) {{",
+            f"sum += {sum_cast}(*at * (*tap++{zero}));", "}", "}",
+        ]  # fmt: skip
     compute = [
         f"const {weights.dtype.name}_t *taps = weights + {taps} * {loops.channel};",
         f"const int32_t *constants = requantisation + {rows.width} * {loops.channel};",
         *declare,
         f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-        f"    const int16_t *from = plane + u * {u.stride * plane.length};",
-        f"    {out} *to = {'results' if results else 'to_y'} + u * {y_u};",
-        f"    for (int32_t j = 0; j < {v.size_out}; j++, from += {v.stride}, to += {y_v}) {{",
-        f"        {sum_type} sum = {sum_cast}constants[0];",
-        *("        " + line for line in accumulate),
-        "        int32_t v = (int32_t)sum;",
-        *("        " + line for line in rows.finish("constants + 1")),
-        f"        *to = ({out})v;",
-        "    }",
-        "}",
-    ]
-    scratch = [Scratch("plane", 2 * plane.length * plane.lines, 4, "int16_t")]
-    if results:
-        size = 1 if quant.rounding else 4
-        scratch.append(Scratch("results", size * plane.lines_out * v.size_out, 4, out))
+        f"const int16_t *from = plane + u * {u.stride * plane.length};",
+        f"{out} *to = {loops.target} + u * {y_u};",
+        f"for (int32_t j = 0; j < {v.size_out}; j++, from += {v.stride}, to += {y_v}) {{",
+        f"{sum_type} sum = {sum_cast}constants[0];",
+        *accumulate,
+        "int32_t v = (int32_t)sum;",
+        *rows.finish("constants + 1"),
+        f"*to = ({out})v;", "}", "}",
+    ]  # fmt: skip
     return KernelCode(
-        body=loops.text(compute, ""),
+        body=loops.text(compute),
         constants=(Packed("weights", np.ascontiguousarray(grid).reshape(-1), admissible=ANYTHING),
                    rows.packed()),
-        scratch=tuple(scratch),
+        scratch=tuple(loops.scratch()),
         includes=frozenset({HEADER}),
         helpers=rows.helpers(),
         slack=loops.slack,

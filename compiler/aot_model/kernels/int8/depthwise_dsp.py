@@ -16,7 +16,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.depthwise3x3_dsp import reaches, three_by_three
 from aot_model.kernels.int8.depthwise_lines_dsp import Lines, packed_lines
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import raw_constants, requantise_helper, requantise_words, wrapped
+from aot_model.kernels.int8.finish import Rule, requantise_words, stored, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
@@ -30,16 +30,9 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     return shape.groups == shape.in_c and quant.weight_zero_point == 0
 
 
-def depthwise(
-    shape: ConvShape,
-    weights: npt.NDArray[np.int8],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
-    plane_bytes: int = PLANE_BYTES,
-    overlaps: bool = True,
-    paired_from: int | None = PAIRED,
-) -> KernelCode:
+def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
+              quant: QuantSpec, tail: Tail | None = None, plane_bytes: int = PLANE_BYTES,
+              overlaps: bool = True, paired_from: int | None = PAIRED) -> KernelCode:  # fmt: skip
     """Depthwise convolution; weights [kernel_h, kernel_w, channels * multiplier], `applicable()`. overlaps: a
     load of the core begins while the one before it is under way. paired_from: outputs of a layer of 3x3
     kernels that is done two lines at a time; None: none is.
@@ -52,69 +45,44 @@ def depthwise(
     grid = w.reshape(oc, shape.kernel_h, shape.kernel_w)
     if plane.transposed:
         grid = grid.transpose(0, 2, 1)
-    register = (
-        u.kernel == v.kernel == 3
-        and u.dilation == v.dilation == 1
-        and v.stride <= 2
-        and reaches(plane, 1)
-        and plane.strips == 1
-    )
-    results = tail is not None or rq.form == "raw"
-    loops = PlaneLoops(shape, quant, plane, rq, tail, results, dsp=True)
+    register = (u.kernel == v.kernel == 3 and u.dilation == v.dilation == 1 and v.stride <= 2
+                and reaches(plane, 1) and plane.strips == 1)
+    rule, results = Rule.of(rq, quant, oc), tail is not None or rq.form == "raw"
+    loops = PlaneLoops(shape, quant, plane, tail, results, stored(rq, quant.out_dtype), rule,
+                       dsp=True)
     start = b + rq.bias_shift
     rows = []
     for c in range(oc):
         taps = _in_registers(grid[c]) if register else packed_lines(grid[c], v.dilation)
-        rows.append(
-            np.concatenate(
-                [wrapped(start[c:c + 1]), taps,
-                 wrapped(np.array(requantise_words(rq, c), np.int64))]))
-    words = int(rows[0].size)
+        rows += [wrapped(start[c:c + 1]), taps, wrapped(np.array(requantise_words(rq, c), np.int64))]
+    stream = np.concatenate(rows)
+    words = stream.size // oc
+    shifts = ANYTHING if rq.form == "raw" or rq.uniform_shift else (Range(0, 31, words - 1, words),)
+    packed = Packed("weights", stream, admissible=shifts,
+                    layout="for each channel: start value of the sums, taps, numbers of the requantisation")
+    scratch = loops.scratch()
     helpers: list[str] = []
-    constants = [
-        Packed("weights",
-               np.concatenate(rows),
-               admissible=ANYTHING if rq.form == "raw" or rq.uniform_shift else
-               (Range(0, 31, words - 1, words),),
-               layout="for each channel: start value of the sums, taps, numbers of the requantisation")
-    ]
-    scratch = [Scratch("plane", 2 * plane.length * plane.lines, 4, "int16_t")]
-    if results:
-        size = 4 if rq.form == "raw" else 1
-        out = "int32_t" if rq.form == "raw" else f"{quant.out_dtype}_t"
-        scratch.append(Scratch("results", size * plane.lines_out * v.size_out, 4, out))
     if register:
+        y_u, y_v = loops.steps
         paired = paired_from is not None and shape.batch * oc * u.size_out * v.size_out >= paired_from
-        y_u, y_v = (v.size_out, 1) if results else (u.y_step, v.y_step)
         kernel, text = three_by_three(plane, rq, quant.out_dtype, y_u, y_v, overlaps, paired)
         helpers.append(text)
-        compute = [
-            f"{kernel}(plane, {'results' if results else 'to_y'}, weights + {words} * {loops.channel});"
-        ]
+        compute = [f"{kernel}(plane, {loops.target}, weights + {words} * {loops.channel});"]
     else:
-        lines = Lines(loops, words)
+        lines = Lines(loops, rq, words)
         scratch.append(Scratch("taps", 4 * lines.tap_words, 4, "int32_t"))
         compute = lines.text()
-    if rq.form == "raw":
-        requantise, text = requantise_helper(quant)
-        helpers += [text] if text else []
-        constants += raw_constants(quant, oc)
-    else:
-        requantise = ""
-    body = loops.text(compute, requantise)
+    how = "two outputs per step, weights in registers" if register else "four outputs share their loads"
     return KernelCode(
-        body=body,
-        constants=tuple(constants),
+        body=loops.text(compute),
+        constants=(packed, *rule.constants),
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),
-        helpers=tuple(helpers),
+        helpers=(*helpers, *rule.helpers),
         slack=loops.slack,
         slack_step=shape.in_c,
-        note=(
-            f"one channel at a time in a plane of {plane.lines} x {plane.length} int16, "
-            + ("two outputs per step, weights in registers" if register else "four outputs share their loads")
-            + f"; requantisation: {rq.form}"
-        ),
+        note=f"one channel at a time in a plane of {plane.lines} x {plane.length} int16, {how}; "
+        f"requantisation: {rq.form}",
     )
 
 

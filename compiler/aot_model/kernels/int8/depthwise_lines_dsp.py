@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.kernels.int8.finish import finish_c
+from aot_model.kernels.int8.finish import finish_c, requantise_words
 from aot_model.kernels.int8.plane import PlaneLoops
+from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import Int64
 
 OUTPUTS = (4, 5)
@@ -42,6 +43,7 @@ class Lines:
     """The text of one channel's outputs. words: of a channel's constants, the first of which is the bias."""
 
     loops: PlaneLoops
+    rq: RequantisePlan
     words: int
 
     @property
@@ -75,43 +77,36 @@ class Lines:
         return self.loops.plane.u.kernel * self.pairs * self.sets
 
     def text(self) -> list[str]:
-        plane, rq, quant = self.loops.plane, self.loops.rq, self.loops.quant
+        plane, rq, cast = self.loops.plane, self.rq, self.loops.stored[0]
         u, v, block = plane.u, plane.v, self.block
-        y_u, y_v = (v.size_out, 1) if self.loops.results else (u.y_step, v.y_step)
-        cast = "int32_t" if rq.form == "raw" else f"{quant.out_dtype}_t"
-        target = "results" if self.loops.results else "to_y"
+        y_u, y_v = self.loops.steps
         last = v.size_out - block
         # the last block begins earlier, so that all are of one size
         column = "j" if v.size_out % block == 0 else f"j < {last} ? j : {last}"
-        finish = [] if rq.form == "raw" else finish_c(rq, quant.out_dtype, "finish")
-        stores = []
-        for i in range(block):
-            stores += ["{", f"    int32_t v = sum{i};", *("    " + t for t in finish),
-                       f"    to[{i * y_v}] = ({cast})v;", "}"]
-        inner = [
+        constants = [f"const int32_t *constants = weights + {self.words} * {self.loops.channel};"]
+        finish: list[str] = []
+        if rq.form != "raw":
+            start = self.words - len(requantise_words(rq, 0))
+            constants.append(f"const int32_t *finish = constants + {start};")
+            finish = finish_c(rq, self.loops.quant.out_dtype, "finish")
+        return [
+            *constants,
+            *self._widen(),
+            f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
+            f"const int16_t *from = plane + u * {u.stride * plane.length};",
+            f"{cast} *line = {self.loops.target} + u * {y_u};",
+            f"for (int32_t j = 0; j < {v.size_out}; j += {block}) {{",
             f"const int32_t column = {column};",
             f"const int16_t *at = from + column{f' * {v.stride}' if v.stride > 1 else ''};",
             f"{cast} *to = line + column{f' * {y_v}' if y_v > 1 else ''};",
             "const int32_t *tap = taps;",
             *(f"int32_t sum{i} = constants[0];" for i in range(block)),
             f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
-            *("    " + t for t in (self._line() if self.pairs <= WRITTEN_OUT else self._long_line())),
-            "}",
-            *stores,
-        ]
-        start = self.words - (0 if rq.form == "raw" else 2 if rq.uniform_shift else 3)
-        return [
-            f"const int32_t *constants = weights + {self.words} * {self.loops.channel};",
-            *([f"const int32_t *finish = constants + {start};"] if rq.form != "raw" else []),
-            *self._widen(),
-            f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-            f"    const int16_t *from = plane + u * {u.stride * plane.length};",
-            f"    {cast} *line = {target} + u * {y_u};",
-            f"    for (int32_t j = 0; j < {v.size_out}; j += {block}) {{",
-            *("        " + t for t in inner),
-            "    }",
-            "}",
-        ]
+            *(self._line() if self.pairs <= WRITTEN_OUT else self._long_line()), "}",
+            *(line for i in range(block)
+              for line in ("{", f"int32_t v = sum{i};", *finish, f"to[{i * y_v}] = ({cast})v;", "}")),
+            "}", "}",
+        ]  # fmt: skip
 
     def _widen(self) -> list[str]:
         """Bytes b0 b1 b2 b3 to the pairs (b0 b1) (b2 b3), and the shifted (b-1 b0) (b1 b2)."""
@@ -131,9 +126,9 @@ class Lines:
                 body.append(f"before = odd{quad} >> 16;")
         step = self.pairs * self.sets
         return [
-            "{", "    const int32_t *bytes = constants + 1;",
-            f"    for (int32_t *to_taps = taps; to_taps != taps + {self.tap_words}; to_taps += {step}) {{",
-            *("        " + t for t in body), f"        bytes += {self.quads};", "    }", "}"
+            "{", "const int32_t *bytes = constants + 1;",
+            f"for (int32_t *to_taps = taps; to_taps != taps + {self.tap_words}; to_taps += {step}) {{",
+            *body, f"bytes += {self.quads};", "}", "}"
         ]
 
     def _line(self) -> list[str]:
@@ -163,5 +158,5 @@ class Lines:
         left = plane.u.dilation * plane.length - 2 * self.pairs
         return [
             f"for (int32_t t = 0; t < {self.pairs}; t++, at += 2, tap += {self.sets}) {{",
-            *("    " + p for p in products), "}", f"at += {left};"
+            *products, "}", f"at += {left};"
         ]

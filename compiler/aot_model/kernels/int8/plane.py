@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot_model.kernels.base import ConvShape, Tail
-from aot_model.kernels.int8.requantise import RequantisePlan
+from aot_model.kernels.base import ConvShape, Scratch, Tail
+from aot_model.kernels.int8.finish import Rule
 from aot_model.kernels.int8.spec import QuantSpec
 
 PLANE_BYTES = 6144
@@ -96,10 +96,13 @@ class PlaneLoops:
     shape: ConvShape
     quant: QuantSpec
     plane: Plane
-    rq: RequantisePlan
     tail: Tail | None
     results: bool
     """Values go to the scratch `results` of one channel first."""
+    stored: tuple[str, int]
+    """C type and bytes of a value that one channel's computation stores."""
+    rule: Rule = Rule()  # noqa: RUF009  (it is frozen)
+    """What is left to do with it."""
     dsp: bool = False
     """There is the header of the DSP extension."""
 
@@ -112,6 +115,22 @@ class PlaneLoops:
         return "c" if self.multiplier == 1 else f"(c * {self.multiplier} + m)"
 
     @property
+    def target(self) -> str:
+        """Where a channel's values are stored, `steps` elements from one line and from one value to the next.
+        """
+        return "results" if self.results else "to_y"
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        u, v = self.plane.u, self.plane.v
+        return (v.size_out, 1) if self.results else (u.y_step, v.y_step)
+
+    def scratch(self) -> list[Scratch]:
+        p, (ctype, size) = self.plane, self.stored
+        results = Scratch("results", size * p.lines_out * p.v.size_out, 4, ctype)
+        return [Scratch("plane", 2 * p.length * p.lines, 4, "int16_t"), *([results] if self.results else [])]
+
+    @property
     def slack(self) -> int | None:
         """A channel is consumed before one of its outputs is written: y may lie on x, or whole pixels off."""
         s = self.shape
@@ -122,115 +141,78 @@ class PlaneLoops:
             return pixels_in * s.in_c
         return 0 if pixels_out <= pixels_in else None
 
-    def text(self, compute: list[str], requantise: str) -> str:
+    def text(self, compute: list[str]) -> str:
         s, plane = self.shape, self.plane
         u = plane.u
-        cells = plane.lines * plane.length
         x = "x" if s.batch == 1 else f"(x + n * {s.strides[0]})"
         y = "y" if s.batch == 1 else f"(y + n * {s.out_h * s.out_w * s.out_c})"
-        lines = [
-            "/* the border stays as it is for all channels */",
-            f"for (int32_t i = 0; i < {cells}; i++) {{",
-            f"    plane[i] = {self.quant.x_zero_point};",
-            "}",
-        ]
-        inner = compute
-        if not self.results:
-            first = f" + first * {u.y_step}" if plane.strips > 1 else ""
-            inner = [f"{self.quant.out_dtype}_t *to_y = {y} + {self.channel}{first};", *inner]
+        if self.results:
+            inner = [*compute, *self._finish()]
         else:
-            inner = [*inner, *self._finish(requantise)]
+            first = f" + first * {u.y_step}" if plane.strips > 1 else ""
+            inner = [f"{self.quant.out_dtype}_t *to_y = {y} + {self.channel}{first};", *compute]
         if self.multiplier > 1:
-            inner = [
-                f"for (int32_t m = 0; m < {self.multiplier}; m++) {{", *("    " + line for line in inner), "}"
-            ]
+            inner = [f"for (int32_t m = 0; m < {self.multiplier}; m++) {{", *inner, "}"]
         inner = [*self._gather(x), *inner]
         if plane.strips > 1:
             step, last = plane.lines_out, u.size_out
-            head = [f"for (int32_t strip = 0; strip < {last}; strip += {step}) {{"]
-            if last % step:  # the last strip begins earlier, so that all are of one size
-                head.append(f"    const int32_t first = strip + {step} <= {last} ? strip : {last - step};")
-            else:
-                head.append("    const int32_t first = strip;")
-            inner = [*head, *("    " + line for line in inner), "}"]
-        loop = [f"for (int32_t c = 0; c < {s.in_c}; c++) {{", *("    " + line for line in inner), "}"]
+            # the last strip begins earlier, so that all are of one size
+            first = f"strip + {step} <= {last} ? strip : {last - step}" if last % step else "strip"
+            inner = [f"for (int32_t strip = 0; strip < {last}; strip += {step}) {{",
+                     f"const int32_t first = {first};", *inner, "}"]
+        loop = [f"for (int32_t c = 0; c < {s.in_c}; c++) {{", *inner, "}"]
         if s.batch > 1:
-            loop = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *("    " + line for line in loop), "}"]
-        return "\n".join([*lines, *loop]) + "\n"
+            loop = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *loop, "}"]
+        border = ["/* the border stays as it is for all channels */",
+                  f"for (int32_t i = 0; i < {plane.lines * plane.length}; i++) {{",
+                  f"plane[i] = {self.quant.x_zero_point};", "}"]
+        return "\n".join([*border, *loop]) + "\n"
 
     def _gather(self, x: str) -> list[str]:
-        plane = self.plane
+        plane, zero = self.plane, self.quant.x_zero_point
         u, v = plane.u, plane.v
-        cast = f"{self.quant.x_dtype}_t"
-        skip, between = v.pad, self.shape.strides[3]
+        between, count = self.shape.strides[3], v.used
         channel = "c" if between == 1 else f"c * {between}"
         if plane.strips == 1:
-            head = [f"for (int32_t i = 0; i < {u.used}; i++) {{"]
-            source, target = f"{x} + {channel} + i * {u.x_step}", (f"plane + (i + {u.pad}) * {plane.length} "
-                                                                   f"+ {skip}")
-            inside: list[str] = []
+            lines, outside = [f"for (int32_t i = 0; i < {u.used}; i++) {{"], []
+            line, place = "i", f"(i + {u.pad})"
         else:
-            head = [f"for (int32_t line = 0; line < {plane.lines}; line++) {{"]
-            inside = [
-                f"    const int32_t i = first * {u.stride} + line - {u.pad};",
-                f"    const int outside = i < 0 || i >= {u.size_in};",
-            ]
-            source, target = f"{x} + {channel} + (outside ? 0 : i) * {u.x_step}", ("plane + line * "
-                                                                                   f"{plane.length} + {skip}")
-        body = [f"    const {cast} *from = {source};", f"    int16_t *to = {target};"]
-        count = v.used
+            lines = [f"for (int32_t line = 0; line < {plane.lines}; line++) {{",
+                     f"const int32_t i = first * {u.stride} + line - {u.pad};",
+                     f"const int outside = i < 0 || i >= {u.size_in};"]
+            outside = ["if (outside) {", f"for (int32_t k = 0; k < {count}; k++) {{", f"to[k] = {zero};", "}",
+                       "continue;", "}"]
+            line, place = "(outside ? 0 : i)", "line"
+        lines += [f"const {self.quant.x_dtype}_t *from = {x} + {channel} + {line} * {u.x_step};",
+                  f"int16_t *to = plane + {place} * {plane.length} + {v.pad};", *outside]
         unroll = next((f for f in (8, 6, 5, 7, 4) if count % f == 0), 4) if count > 8 else count
-
-        def copies(number: int) -> list[str]:
-            """Four at a time, whose loads overlap, where their offsets fit into instructions."""
-            load = "ldrsb" if cast == "int8_t" else "ldrb"
-            fours = number // 4 * 4 if self.dsp and (number // 4 * 4 - 1) * v.x_step <= 4095 else 0
-            text = []
-            for k in range(0, fours, 4):
-                places = ", ".join(str(i * v.x_step) for i in range(k, k + 4))
-                text.append(f"DSP_GATHER_4({load}, to, {k}, from, {places});")
-            return [*text, *(f"to[{k}] = from[{k * v.x_step}];" for k in range(fours, number))]
-
         if count <= unroll:
-            body += ["    " + line for line in copies(count)]
-        else:
-            whole = count - count % unroll
-            body += [
-                f"    for (const int16_t *end = to + {whole}; to != end; to += {unroll}, from += "
-                f"{unroll * v.x_step}) {{",
-                *("        " + line for line in copies(unroll)), "    }",
-                *("    " + line for line in copies(count - whole)),
-            ]
-        if plane.strips > 1:
-            blank = [
-                "    if (outside) {",
-                f"        for (int32_t k = 0; k < {count}; k++) {{ to[k] = {self.quant.x_zero_point}; }}",
-                "        continue;",
-                "    }",
-            ]
-            body = [*body[:2], *blank, *body[2:]]
-        return [*head, *inside, *body, "}"]
+            return [*lines, *self._copies(count), "}"]
+        end = f"const int16_t *end = to + {count - count % unroll}"
+        return [*lines, f"for ({end}; to != end; to += {unroll}, from += {unroll * v.x_step}) {{",
+                *self._copies(unroll), "}", *self._copies(count % unroll), "}"]
 
-    def _finish(self, requantise: str) -> list[str]:
+    def _copies(self, count: int) -> list[str]:
+        """Four at a time, whose loads overlap, where their offsets fit into instructions."""
+        step = self.plane.v.x_step
+        load = "ldrsb" if self.quant.x_dtype == "int8" else "ldrb"
+        fours = count // 4 * 4 if self.dsp and (count // 4 * 4 - 1) * step <= 4095 else 0
+        places = [", ".join(str(i * step) for i in range(k, k + 4)) for k in range(0, fours, 4)]
+        return [*(f"DSP_GATHER_4({load}, to, {4 * k}, from, {four});" for k, four in enumerate(places)),
+                *(f"to[{k}] = from[{k * step}];" for k in range(fours, count))]
+
+    def _finish(self) -> list[str]:
         """From `results` to the tail or to y."""
         plane, s = self.plane, self.shape
-        v = plane.v
+        size = plane.v.size_out
         line = "u" if plane.strips == 1 else "(first + u)"
         row, column = ("j", line) if plane.transposed else (line, "j")
-        value = f"results[u * {v.size_out} + j]"
-        if requantise:
-            value = f"{requantise}({value}, requantisation + 2 * {self.channel})"
         n = "0" if s.batch == 1 else "n"
+        at = f"(({n} * {s.out_h} + {row}) * {s.out_w} + {column}) * {s.out_c} + {self.channel}"
+        store = f"y[{at}] = ({self.quant.out_dtype}_t)v;"
         if self.tail is not None:
-            store = self.tail.store("v", (n, row, column, self.channel), 1).splitlines()
-        else:
-            at = f"(({n} * {s.out_h} + {row}) * {s.out_w} + {column}) * {s.out_c} + {self.channel}"
-            store = [f"y[{at}] = ({self.quant.out_dtype}_t)v;"]
-        return [
-            f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
-            f"    for (int32_t j = 0; j < {v.size_out}; j++) {{",
-            f"        const int32_t v = {value};",
-            *("        " + text for text in store),
-            "    }",
-            "}",
-        ]
+            store = self.tail.store("v", (n, row, column, self.channel), 1).rstrip()
+        return [f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
+                f"for (int32_t j = 0; j < {size}; j++) {{",
+                f"const int32_t v = {self.rule.value(f'results[u * {size} + j]', self.channel)};", store,
+                "}", "}"]

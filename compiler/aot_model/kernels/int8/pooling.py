@@ -66,8 +66,8 @@ def pool(
 
     def walk(body: list[str]) -> list[str]:
         return [
-            row_loop, f"    const {cast} *at = from;", f"    {column_loop}", *("        " + t for t in body),
-            "    }", "}"
+            row_loop, f"const {cast} *at = from;", f"{column_loop}", *body,
+            "}", "}"
         ]
 
     if four and kind == "average":
@@ -86,7 +86,7 @@ def pool(
             f"const int32_t sum[4] = {{({half_cast})(even & 0xffffu), ({half_cast})(odd & 0xffffu), "
             f"({half_cast})(even >> 16), ({half_cast})(odd >> 16)}};",
             "for (int32_t k = 0; k < 4; k++) {",
-            *("    " + t for t in finish("sum[k]", "c + k")),
+            *finish("sum[k]", "c + k"),
             "}",
         ]
     elif four:
@@ -95,7 +95,7 @@ def pool(
             "uint32_t most;", "memcpy(&most, from, sizeof most);", *walk(
                 ["uint32_t bytes;", "memcpy(&bytes, at, sizeof bytes);", f"most = {greater}(most, bytes);"]),
             "for (int32_t k = 0; k < 4; k++, most >>= 8) {",
-            *("    " + t for t in finish(f"({cast})(most & 0xffu)", "c + k")), "}",
+            *finish(f"({cast})(most & 0xffu)", "c + k"), "}",
         ]
     elif kind == "average":
         work = ["int32_t sum = 0;", *walk(["sum += *at;"]), *finish("sum", "c")]
@@ -124,19 +124,19 @@ def pool(
         *place,
         *([] if tail is not None else [f"{cast} *out = {out};"]),
         f"for (int32_t c = 0; c < {s.in_c}; c += {step}) {{",
-        f"    const {cast} *from = {start} + c;",
-        *("    " + t for t in work),
+        f"const {cast} *from = {start} + c;",
+        *work,
         "}",
     ]
     lines = [
         f"for (int32_t row = 0; row < {s.out_h}; row++) {{",
-        f"    for (int32_t column = 0; column < {s.out_w}; column++) {{",
-        *("        " + t for t in pixel),
-        "    }",
+        f"for (int32_t column = 0; column < {s.out_w}; column++) {{",
+        *pixel,
+        "}",
         "}",
     ]
     if s.batch > 1:
-        lines = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *("    " + t for t in lines), "}"]
+        lines = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *lines, "}"]
     return KernelCode(
         body="\n".join(lines) + "\n",
         includes=frozenset({HEADER}) if four else frozenset(),

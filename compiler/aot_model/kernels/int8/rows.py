@@ -34,25 +34,26 @@ class Rows:
     def of(kind: np.dtype, weights: Int64, bias: Int64, quant: QuantSpec) -> Rows:
         """weights [channels, taps] and bias as folded; kind: type of the weights as they lie in memory."""
         rq = plan(quant, *bounds(weights, bias, quant))
-        if rq.form == "raw":
-            table = np.stack([bias, *(quant.channels(bias.size) if quant.rounding else ())], axis=1)
-        else:
-            start = bias + rq.bias_shift
-            table = np.array([[int(start[c]), *requantise_words(rq, c)] for c in range(bias.size)], np.int64)
         most = room_for_bias(kind, weights.shape[1], quant)
-        fits = int(np.abs(table[:, 0]).max(initial=0)) <= most
-        return Rows(quant, rq, table, most if fits else None)
+        start = bias + rq.bias_shift
+        return Rows.starting(start, quant, rq, most if int(np.abs(start).max(initial=0)) <= most else None)
+
+    @staticmethod
+    def starting(start: Int64, quant: QuantSpec, rq: RequantisePlan, room: int | None = None) -> Rows:
+        """Of sums that begin with `start`."""
+        words = np.array([requantise_words(rq, c) for c in range(start.size)], np.int64).T
+        if rq.form == "raw":
+            words = np.array(quant.channels(start.size) if quant.rounding else np.zeros((0, start.size)))
+        return Rows(quant, rq, np.stack([start, *words], axis=1), room)
 
     @property
     def width(self) -> int:
         """Words of a row."""
         return int(self.table.shape[1])
 
-    def packed(self) -> Packed:
-        return Packed("requantisation",
-                      wrapped(self.table.reshape(-1)),
-                      admissible=admissible_rows(self.rq, self.width, self.room),
-                      layout=ROWS)
+    def packed(self, name: str = "requantisation") -> Packed:
+        return Packed(name, wrapped(self.table.reshape(-1)), layout=ROWS,
+                      admissible=admissible_rows(self.rq, self.width, self.room))
 
     def sums(self) -> tuple[str, str]:
         """(type of the sums, cast of what is added).
@@ -69,7 +70,8 @@ class Rows:
     def finish(self, constants: str) -> list[str]:
         """C that turns the sum `v` into the result; constants: a pointer behind the row's start."""
         if self.rq.form != "raw":
-            return finish_c(self.rq, self.quant.out_dtype, f"({constants})")
+            at = constants if constants.isidentifier() else f"({constants})"
+            return finish_c(self.rq, self.quant.out_dtype, at)
         rule, _ = requantise_helper(self.quant)
         return [f"v = {rule}(v, {constants});"] if rule else []
 

@@ -16,15 +16,9 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.conv_mve import RowTail, tail_helpers
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int8.finish import (
-    admissible_rows,
-    finish_c,
-    form_name,
-    requantise_helper,
-    requantise_words,
-    wrapped,
-)
-from aot_model.kernels.int8.requantise import RequantisePlan, bounds, fold_zero_point, plan
+from aot_model.kernels.int8.finish import form_name, requantise_helper
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
+from aot_model.kernels.int8.rows import Rows
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.winograd import TILE, Variant, depths, reach, tiles_of
 from aot_model.kernels.int8.winograd_gemm import POSITIONS, SUMS, Product, product
@@ -40,17 +34,16 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     unroll = v.unroll
     pairs = next(pairs for pairs, u, parts in depths(s) if (u, parts) == (unroll, v.in_parts))
     w, b = fold_zero_point(weights.reshape(s.out_c, -1), bias, quant)
-    lo, hi = bounds(w, b, quant)
-    rq = plan(quant, lo, hi)
+    rq = plan(quant, *bounds(w, b, quant))
     quads = -(-s.in_c // 4) * 4
     filled = np.zeros((s.out_c, 9, quads), np.int8)
     filled[:, :, : s.in_c] = weights.reshape(s.out_c, 9, s.in_c)
     start = (np.zeros(s.out_c, np.int64) if bias is None else bias.astype(np.int64)) + rq.bias_shift
-    rows, width = _constants(quant, rq, start)
+    rows = Rows.starting(start, quant, rq)
     name, text = product(Product(1 if v.in_parts else pairs // unroll, unroll, v.in_parts))
     whole = tail is not None or s.out_h % TILE == s.out_w % TILE == 0
-    forms = _Transforms(quant, rq, unroll, v, whole)
-    body = _Body(s, quant, v, tail, name, forms, pairs, unroll, quads, width)
+    forms = _Transforms(rows, unroll, v, whole)
+    body = _Body(s, quant, v, tail, name, forms, pairs, unroll, quads)
     scratch = [
         Scratch("inputs", POSITIONS * pairs * v.tiles * 4, 4, "uint32_t"),
         Scratch("filters", POSITIONS * (unroll if v.in_parts else pairs) * v.channels * 4, 4, "uint32_t"),
@@ -63,7 +56,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
             f"tiles x {v.channels} channels, weights transformed {when}; requantisation: {rq.form}")
     return KernelCode(
         body.text(),
-        constants=(Packed("weights", filled.reshape(-1), 4, ANYTHING, layout=LAYOUT), rows),
+        constants=(Packed("weights", filled.reshape(-1), 4, ANYTHING, layout=LAYOUT),
+                   rows.packed("rows")),
         scratch=tuple(scratch),
         includes=frozenset({HEADER, "aot_model/int8_winograd.h"}),
         helpers=(text, *forms.texts(), *tail_helpers(tail)),
@@ -72,22 +66,11 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     )
 
 
-def _constants(quant: QuantSpec, rq: RequantisePlan, start: npt.NDArray[np.int64]) -> tuple[Packed, int]:
-    """(rows of {start of the sum, requantisation}, words of a row)."""
-    m, s = quant.channels(start.size)
-    words = [[int(m[c]), int(s[c])] if rq.form == "raw" else requantise_words(rq, c)
-             for c in range(start.size)]
-    table = np.concatenate([start[:, None], np.array(words, np.int64)], axis=1)
-    width = table.shape[1]
-    return Packed("rows", wrapped(table.reshape(-1)), admissible=admissible_rows(rq, width, None)), width
-
-
 @dataclass(frozen=True)
 class _Transforms:
     """The functions that one form of the transforms needs; layers of the same form share them."""
 
-    quant: QuantSpec
-    rq: RequantisePlan
+    rows: Rows
     unroll: int
     variant: Variant
     whole: bool
@@ -103,13 +86,12 @@ class _Transforms:
 
     @property
     def outputs(self) -> str:
-        out = self.quant.out_dtype
-        rule = requantise_helper(self.quant)[0] if self.rq.form == "raw" else form_name(self.rq, out)
+        rq, quant, out = self.rows.rq, self.rows.quant, self.rows.quant.out_dtype
+        rule = requantise_helper(quant)[0] if rq.form == "raw" else form_name(rq, out)
         return f"winograd_outputs_{rule}_{out}{'' if self.whole else '_part'}"
 
     def texts(self) -> list[str]:
         u, v = self.unroll, self.variant
-        helper = [requantise_helper(self.quant)[1]] if self.rq.form == "raw" else []
         return [
             f"""/* A tile's inputs, {u} pairs of channels x {v.together} tiles at each position. */
 AOT_MODEL_OPAQUE static void {self.inputs}(
@@ -127,24 +109,19 @@ AOT_MODEL_OPAQUE static void {self.filters}(
     winograd_weights(to, weights, tap, first, last, {u}u, {v.channels}u);
 }}
 """,
-            *helper,
+            *self.rows.helpers(),
             self._output(),
         ]
 
     def _output(self) -> str:
-        out = f"{self.quant.out_dtype}_t"
-        if self.rq.form == "raw":
-            finish = [f"v = {requantise_helper(self.quant)[0]}(v, constants);"]
-        else:
-            finish = finish_c(self.rq, self.quant.out_dtype, "constants")
-        words = 2 if self.rq.form == "raw" else len(requantise_words(self.rq, 0))
-        lines = []
+        out = f"{self.rows.quant.out_dtype}_t"
+        finish, words, lines = self.rows.finish("constants"), self.rows.width - 1, []
         for j, shift in enumerate((6, 5, 4, 4)):
             sum_ = f"(uint32_t)((int32_t)(o[{j}] * inverse) >> {shift})"
             lines += ["{" if j == 0 or self.whole else f"if (columns > {j}) {{",
-                      f"    int32_t v = (int32_t)({sum_} + start);",
-                      *("    " + line for line in finish), f"    to[{j} * across] = ({out})v;", "}"]
-        text = "\n".join("        " + line for line in lines)
+                      f"int32_t v = (int32_t)({sum_} + start);",
+                      *finish, f"to[{j} * across] = ({out})v;", "}"]
+        text = "\n".join(lines)
         many, rows = ("", "4") if self.whole else (", int32_t rows, int32_t columns", "rows")
         return f"""/* A tile's outputs of one channel, requantised. */
 AOT_MODEL_OPAQUE static void {self.outputs}(
@@ -182,7 +159,6 @@ class _Body:
     pairs: int
     unroll: int
     quads: int
-    width: int
 
     def text(self) -> str:
         s, v = self.shape, self.variant
@@ -193,19 +169,16 @@ class _Body:
             count = f"{tiles} - first < {v.tiles} ? {tiles} - first : {v.tiles}"
         lines = [
             f"for (int32_t first = 0; first < {tiles}; first += {v.tiles}) {{",
-            f"    const int32_t count = {count};",
-            *("    " + line for line in self._gather(columns)),
-            *("    " + line for line in self._multiply(columns)),
-            *("    " + line for line in self._store(columns)),
-            "}",
+            f"const int32_t count = {count};",
+            *self._gather(columns), *self._multiply(columns), *self._store(columns), "}",
         ]
         filled = self.quads // 2 < self.pairs
         size = POSITIONS * (self.unroll if v.in_parts else self.pairs) * v.channels * 4
         if s.batch > 1:
-            out = f"{self.quant.out_dtype}_t"
-            inner = [f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};",
-                     *([] if self.tail else [f"{out} *to = y + n * {s.out_h * s.out_w * s.out_c};"]), *lines]
-            lines = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *("    " + line for line in inner), "}"]
+            to = f"{self.quant.out_dtype}_t *to = y + n * {s.out_h * s.out_w * s.out_c};"
+            lines = [f"for (int32_t n = 0; n < {s.batch}; n++) {{",
+                     f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};",
+                     *([] if self.tail else [to]), *lines, "}"]
         if filled:
             lines = [f"memset(filters, 0, {size}u); /* pairs of channels that there are not */", *lines]
         return "\n".join(lines) + "\n"
@@ -218,10 +191,10 @@ class _Body:
         block = POSITIONS * self.pairs * v.together
         return [
             "for (int32_t t = 0; t < count; t++) {",
-            f"    const int32_t row = (first + t) / {columns}, column = (first + t) % {columns};",
-            f"    {self.forms.inputs}(inputs + t / {v.together} * {block} + t % {v.together}, "
+            f"const int32_t row = (first + t) / {columns}, column = (first + t) % {columns};",
+            f"{self.forms.inputs}(inputs + t / {v.together} * {block} + t % {v.together}, "
             f"{'image' if s.batch > 1 else 'x'}, row * 4 - {s.pad_top},",
-            f"        column * 4 - {s.pad_left}, {s.in_h}, {s.in_w}, {down}, {across}, {s.in_c}, "
+            f"column * 4 - {s.pad_left}, {s.in_h}, {s.in_w}, {down}, {across}, {s.in_c}, "
             f"{'0x80808080u' if signed else '0u'}, {outside:#x}u, sums);",
             "}",
         ]
@@ -234,7 +207,7 @@ class _Body:
         block = POSITIONS * self.pairs * v.together
         one = 9 * self.quads
         lines = [f"for (int32_t group = 0; group < {oc}; group += {cn}) {{",
-                 f"    const int32_t c = {channel};"]
+                 f"const int32_t c = {channel};"]
         fill = self.quads // 2
 
         def call(inputs: str) -> str:
@@ -243,21 +216,20 @@ class _Body:
 
         def filters(begin: str, end: str) -> list[str]:
             return [f"for (int32_t k = 0; k < {cn}; k++) {{",
-                    f"    {self.forms.filters}(filters + k, weights + (c + k) * {one}, {self.quads}u,",
-                    f"        {begin}, {end});", "}"]
+                    f"{self.forms.filters}(filters + k, weights + (c + k) * {one}, {self.quads}u,",
+                    f"{begin}, {end});", "}"]
 
         if v.in_parts:
             u = self.unroll
-            lines += [f"    memset(sums, 0, {POSITIONS * SUMS * 4}u);",
-                      f"    for (uint32_t pair = 0; pair < {fill}u; pair += {u}u) {{",
-                      *("        " + t for t in filters("pair", f"pair + {u}u")),
-                      "        " + call(f"inputs + pair * {POSITIONS * v.together}u"),
-                      "    }", *("    " + t for t in self._outputs("0", columns))]
+            lines += [f"memset(sums, 0, {POSITIONS * SUMS * 4}u);",
+                      f"for (uint32_t pair = 0; pair < {fill}u; pair += {u}u) {{",
+                      *filters("pair", f"pair + {u}u"),
+                      call(f"inputs + pair * {POSITIONS * v.together}u"), "}", *self._outputs("0", columns)]
         else:
-            lines += [*("    " + t for t in filters("0u", f"{fill}u")),
-                      f"    for (int32_t part = 0; part < count; part += {v.together}) {{",
-                      "        " + call(f"inputs + part / {v.together} * {block}"),
-                      *("        " + t for t in self._outputs("part", columns)), "    }"]
+            lines += [*filters("0u", f"{fill}u"),
+                      f"for (int32_t part = 0; part < count; part += {v.together}) {{",
+                      call(f"inputs + part / {v.together} * {block}"),
+                      *self._outputs("part", columns), "}"]
         return [*lines, "}"]
 
     def _outputs(self, part: str, columns: int) -> list[str]:
@@ -270,46 +242,34 @@ class _Body:
             to, down, across = f"results + ({tile}) * {16 * oc} + c + j", 4 * oc, oc
         else:
             out = "to" if s.batch > 1 else "y"
-            lines += [f"    const int32_t row = (first + {tile}) / {columns} * 4;",
-                      f"    const int32_t column = (first + {tile}) % {columns} * 4;"]
+            lines += [f"const int32_t row = (first + {tile}) / {columns} * 4;",
+                      f"const int32_t column = (first + {tile}) % {columns} * 4;"]
             to, down, across = f"{out} + (row * {s.out_w} + column) * {oc} + c + j", s.out_w * oc, oc
             rows = f"{s.out_h} - row < 4 ? {s.out_h} - row : 4" if s.out_h % 4 else "4"
             cols = f"{s.out_w} - column < 4 ? {s.out_w} - column : 4" if s.out_w % 4 else "4"
         more = "" if self.forms.whole else f", {rows}, {cols}"
-        return [*lines, f"    for (int32_t j = 0; j < {cn}; j++) {{",
-                f"        {self.forms.outputs}({sums}, rows + (c + j) * {self.width}, {to},",
-                f"            {down}, {across}{more});", "    }", "}"]
+        return [*lines, f"for (int32_t j = 0; j < {cn}; j++) {{",
+                f"{self.forms.outputs}({sums}, rows + (c + j) * {self.forms.rows.width}, {to},",
+                f"{down}, {across}{more});", "}", "}"]
 
     def _store(self, columns: int) -> list[str]:
         """What is fused behind, over all outputs of the block."""
         s = self.shape
         if self.tail is None:
             return []
-        n = "n" if s.batch > 1 else "0"
-        index = (n, "0", "pixel", "c")
-        if isinstance(self.tail, RowTail):  # four pixels of a tile's row are neighbours, here and there
+        pixels = 4 if isinstance(self.tail, RowTail) else 1  # of a tile's row, neighbours here and there
+        n, parts, each = "n" if s.batch > 1 else "0", 16 // pixels, " / 4" if pixels == 1 else ""
+        lines = [f"for (int32_t t = 0; t < {parts} * count; t++) {{",
+                 f"const int32_t row = (first + t / {parts}) / {columns} * 4 + t{each} % 4;",
+                 f"const int32_t column = (first + t / {parts}) % {columns} * 4{' + t % 4' * (pixels == 1)};",
+                 f"const int32_t pixel = row * {s.out_w} + column;"]
+        if isinstance(self.tail, RowTail):
             many = str(4 * s.out_c)
             if s.out_w % TILE:
                 many = f"(column < {s.out_w - 4} ? 4 : {s.out_w} - column) * {s.out_c}"
-            results = f"results + t * {4 * s.out_c}"
-            return [
-                "for (int32_t t = 0; t < 4 * count; t++) {",
-                f"    const int32_t row = (first + t / 4) / {columns} * 4 + t % 4;",
-                f"    const int32_t column = (first + t / 4) % {columns} * 4;",
-                f"    const int32_t pixel = row * {s.out_w} + column;",
-                f"    if (row < {s.out_h}) {{",
-                "        " + self.tail.store_row(results, (n, "0", "pixel", "0"), many).rstrip(),
-                "    }",
-                "}",
-            ]
-        return [
-            "for (int32_t t = 0; t < 16 * count; t++) {",
-            f"    const int32_t row = (first + t / 16) / {columns} * 4 + t / 4 % 4;",
-            f"    const int32_t column = (first + t / 16) % {columns} * 4 + t % 4;",
-            f"    const int32_t pixel = row * {s.out_w} + column;",
-            f"    for (int32_t c = 0; row < {s.out_h} && column < {s.out_w} && c < {s.out_c}; c++) {{",
-            f"        const int32_t v = results[t * {s.out_c} + c];",
-            *("        " + line for line in self.tail.store("v", index, 1).splitlines()),
-            "    }",
-            "}",
-        ]
+            store = self.tail.store_row(f"results + t * {4 * s.out_c}", (n, "0", "pixel", "0"), many)
+            return [*lines, f"if (row < {s.out_h}) {{", store.rstrip(), "}", "}"]
+        return [*lines,
+                f"for (int32_t c = 0; row < {s.out_h} && column < {s.out_w} && c < {s.out_c}; c++) {{",
+                f"const int32_t v = results[t * {s.out_c} + c];",
+                self.tail.store("v", (n, "0", "pixel", "c"), 1).rstrip(), "}", "}"]
