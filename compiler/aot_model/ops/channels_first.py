@@ -61,6 +61,13 @@ def spatial(values: Ints | None, d: int) -> Ints:
     return (1,) * d if values is None else tuple(values)
 
 
+def check_bias(inputs: Inputs, channels: int) -> None:
+    """OperatorError when the bias, if there is one, is not a number for each output channel."""
+    bias = inputs[2] if len(inputs) > 2 else None
+    if bias is not None and bias.shape != (channels,):
+        raise OperatorError(f"a bias {bias.type} is not one of {channels} output channels")
+
+
 @dataclass(frozen=True)
 class Windowed(Operator):
     """The attributes of a convolution."""
@@ -95,6 +102,7 @@ class Conv(Windowed):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, w = required(inputs, 0), required(inputs, 1)
         inner = self._inner(x, w)
+        check_bias(inputs, w.shape[0])
         last = inner.infer(
             [_typed(x, (0, *range(2, x.type.rank), 1)),
              _typed(w, (0, *range(2, w.type.rank), 1))])[0]
@@ -158,10 +166,13 @@ class ConvTranspose(Operator):
                     -d + k] if self.output_shape is not None else x.shape[2 + k] * strides[k]
                 total = strides[k] * (x.shape[2 + k] - 1) + extra[k] + (w.shape[2 + k]
                                                                         - 1) * dilations[k] + 1 - wanted
-                small = total // 2
+                # Where the windows do not reach the end, nothing is added in front, as in ONNX Runtime: zeros
+                # lie behind them for output_shape, and without it the result stays smaller.
+                small, large = max(total, 0) // 2, -(-max(total, 0) // 2)
                 upper = self.auto_pad == "SAME_UPPER"
-                begins.append(small if upper else total - small)
-                ends.append(total - small if upper else small)
+                begins.append(small if upper else large)
+                ends.append((large if upper else small)
+                            + (min(total, 0) if self.output_shape is not None else 0))
             pads = (*begins, *ends)
         return ConvolutionTranspose(strides, pads, dilations, extra, self.group)
 
@@ -180,6 +191,7 @@ class ConvTranspose(Operator):
             raise OperatorError(f"weights {w.type} with {self.group} groups do not fit {x.type}")
         inner = self._inner(x, w)
         out_c = w.shape[1] * self.group
+        check_bias(inputs, out_c)
         weights = Value("w", TensorType(w.dtype, (out_c, *w.shape[2:], w.shape[0] // self.group)))
         last = inner.infer([_typed(x, (0, *range(2, x.type.rank), 1)), weights])[0]
         return [TensorType(last.dtype, (last.shape[0], last.shape[-1], *last.shape[1:-1]))]

@@ -1,0 +1,94 @@
+"""Samples whose inputs have other shapes: refused, or the numbers of an oracle, without a read beyond memory.
+
+    PYTHONPATH=tests python tests/operators/near_samples.py [PATTERN]       all, or of some operators; long
+
+What only we accept is run under sanitizers and compared with nothing.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from oracles import ONNX_RUNTIME, Expected, expected
+from rows import Row, label_of, registry_rows
+from test_refusals import changed
+from verdict import ERRS, verdict
+
+from aot_model.ir.graph import Graph
+from batch import run_cases
+
+ELEMENTS = 5_000
+
+
+def near(row: Row) -> Iterator[Row]:
+    """The row with the shape of one input changed, its numbers repeated or cut."""
+    arrays = [None if x is None else np.asarray(x) for x in row.sample.inputs]
+    for k, array in enumerate(arrays):
+        if array is None or not array.size:
+            continue
+        for n, shape in enumerate(changed(array.shape)):
+            if np.prod(shape) <= ELEMENTS:
+                inputs = (*arrays[:k], np.resize(array, shape), *arrays[k + 1:])
+                yield Row(f"{row.label} input {k} of {array.dtype}{list(array.shape)} as {list(shape)} ({n})",
+                          row.kind, row.number, replace(row.sample, inputs=inputs))
+
+
+def forms(pattern: str = "*") -> list[Row]:
+    """One of each operator, its attributes and the types of its inputs."""
+    found: dict[str, Row] = {}
+    for row in registry_rows():
+        # Bodies of control flow say their own shapes.
+        bodies = any(isinstance(v, Graph) for v in row.sample.attributes.values())
+        if row.in_onnx and not bodies and fnmatch.fnmatch(label_of(row.kind), pattern):
+            for form in near(row):
+                shapes = [None if x is None else (np.asarray(x).dtype.str, np.shape(x))
+                          for x in form.sample.inputs]
+                text = repr((label_of(row.kind), sorted(map(repr, form.sample.attributes.items())), shapes,
+                             sorted(form.sample.constants)))
+                found.setdefault(text, form)
+    return list(found.values())
+
+
+def oracles_of(row: Row) -> Expected:
+    """An operator's own reference need not refuse what does not fit."""
+    try:
+        return expected(row)
+    except (ValueError, IndexError):
+        return Expected({}, {})
+
+
+def wrong(rows: Sequence[Row]) -> tuple[list[str], int]:
+    """What is wrong, and how many were compared with an oracle."""
+    outcomes = run_cases([row.case for row in rows], "c", flags=("-O0",))
+    compared, found = 0, []
+    for row, outcome in zip(rows, outcomes, strict=True):
+        if outcome.status == "refused":
+            continue
+        if outcome.status != "ok":
+            found.append(f"{row.label} {row.sample.attributes}: {outcome.status}: {outcome.message}")
+            continue
+        with np.errstate(all="ignore"):
+            known = oracles_of(row)
+        if ONNX_RUNTIME in known.outputs:
+            known = replace(known, outputs={ONNX_RUNTIME: known.outputs[ONNX_RUNTIME]})
+        if not any((oracle, label_of(row.kind)) not in ERRS for oracle in known.outputs):
+            continue
+        compared += 1
+        problem = verdict(row, outcome, known)
+        found += [f"{row.label} {row.sample.attributes}: {problem}"] if problem else []
+    return found, compared
+
+
+if __name__ == "__main__":
+    every = forms(*sys.argv[1:2])
+    step = int(os.environ.get("STEP", "480"))
+    total = 0
+    for start in range(0, len(every), step):
+        problems, count = wrong(every[start:start + step])
+        total += count
+        print(f"{start + step} of {len(every)}, {total} compared", *problems, sep="\n", flush=True)
