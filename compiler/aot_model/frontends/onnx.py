@@ -36,6 +36,7 @@ from aot_model.frontends.onnx_inputs import InputBinder
 from aot_model.frontends.onnx_opsets import modernise
 from aot_model.frontends.onnx_rows import Sizes
 from aot_model.frontends.onnx_structure import STRUCTURES, Items, Place, Scope, loop_formals, scan_formals
+from aot_model.frontends.onnx_turns import counted
 from aot_model.frontends.onnx_unsupported import instead_of, label_of
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Operator, OperatorError
@@ -297,7 +298,7 @@ class Importer:
         if not (op.movement or op.strings) and any(
                 isinstance(v, Value) and v.dtype.is_string for v in inputs):
             raise OperatorError("is not supported on strings", "E202")
-        return op, inputs
+        return op, counted(op, inputs)
 
     def _add(self, place: Place, domain: str, prefix: str) -> None:
         """Add a node to the graph, or its results where they are known. OperatorError when the inputs do not
