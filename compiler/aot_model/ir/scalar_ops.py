@@ -175,13 +175,17 @@ SCALAR_OPS: dict[str, ScalarOp] = {
     # libm
     **{
         name: _libm(name, fn) for name, fn in [
-            ("exp", np.exp), ("log", np.log), ("sqrt", np.sqrt), ("sin", np.sin), ("cos", np.cos),
+            ("log", np.log), ("sqrt", np.sqrt), ("sin", np.sin), ("cos", np.cos),
             ("tan", np.tan), ("asin", np.arcsin), ("acos", np.arccos), ("atan", np.arctan),
-            ("sinh", np.sinh), ("cosh", np.cosh), ("tanh", np.tanh), ("asinh", np.arcsinh),
-            ("acosh", np.arccosh), ("atanh", np.arctanh), ("erf", _erf), ("floor", np.floor),
+            ("sinh", np.sinh), ("cosh", np.cosh), ("asinh", np.arcsinh),
+            ("acosh", np.arccosh), ("atanh", np.arctanh), ("floor", np.floor),
             ("ceil", np.ceil), ("trunc", np.trunc), ("log1p", np.log1p), ("expm1", np.expm1)
         ]
     },
+    # in single precision on a Cortex-M, libm elsewhere
+    "exp": ScalarOp(np.exp, c_float="aot_model_exp_{d}({0})"),
+    "tanh": ScalarOp(np.tanh, c_float="aot_model_libm_tanh_{d}({0})"),
+    "erf": ScalarOp(_erf, c_float="aot_model_erf_{d}({0})"),
     "rint": ScalarOp(np.rint, c_float="rint{f}({0})"),
     "round": ScalarOp(_round_away, c_float="round{f}({0})"),
     "sigmoid": ScalarOp(lambda x: (1 / (1 + np.exp(-np.abs(x)))) * np.where(x < 0, np.exp(-np.abs(x)), 1),

@@ -216,7 +216,7 @@ class SoftSuppression(Operator):
                     text.line("dropped = true;")
                     text.line("break;")
                 if factor:
-                    text.line(f"now[best] *= expf({factor} * common * common);")
+                    text.line(f"now[best] *= aot_model_exp_float32({factor} * common * common);")
                     with text.block(f"if (now[best] <= {least})"):
                         text.line("break;")
             text.line("seen[best] = found;")

@@ -27,7 +27,7 @@ AOT_MODEL_OPAQUE static void aot_model_normalise(float *x, int32_t n)
 }"""
 
 ACTIVATIONS = {
-    "NONE": "{0}", "TANH": "tanhf({0})", "RELU": "aot_model_max_float32({0}, 0.0f)",
+    "NONE": "{0}", "TANH": "aot_model_libm_tanh_float32({0})", "RELU": "aot_model_max_float32({0}, 0.0f)",
     "RELU6": "aot_model_min_float32(aot_model_max_float32({0}, 0.0f), 6.0f)",
 }  # fmt: skip
 

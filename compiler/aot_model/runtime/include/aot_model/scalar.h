@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/exponential.h"
 
 /* Comparisons of floating point for equality in this header are meant: with NaN, with an exact zero, or as a model has them. */
 #if defined(__GNUC__) || defined(__clang__)
@@ -35,20 +36,6 @@ AOT_MODEL_MINMAX_INT(int32_t, int32)
 AOT_MODEL_MINMAX_INT(int64_t, int64)
 AOT_MODEL_MINMAX_INT(uint32_t, uint32)
 AOT_MODEL_MINMAX_INT(uint64_t, uint64)
-
-/* Logistic function without overflow for large negative x. */
-AOT_MODEL_INLINE float aot_model_sigmoid_float32(float x)
-{
-    const float e = expf(-fabsf(x));
-    const float s = 1.0f / (1.0f + e);
-    return (x < 0.0f) ? e * s : s;
-}
-AOT_MODEL_INLINE double aot_model_sigmoid_float64(double x)
-{
-    const double e = exp(-fabs(x));
-    const double s = 1.0 / (1.0 + e);
-    return (x < 0.0) ? e * s : s;
-}
 
 /* Remainders with the sign of the divisor. */
 AOT_MODEL_INLINE float aot_model_mod_float32(float a, float b)
