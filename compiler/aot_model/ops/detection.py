@@ -243,7 +243,7 @@ class SoftSuppression(Operator):
                   block(text),
                   arguments,
                   helpers=(_OVERLAP,) if n else (),
-                  includes={"math.h"} if factor else ())
+                  includes={"aot_model/scalar.h"} if factor else ())
 
     def reference(self, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         boxes, scores = arrays

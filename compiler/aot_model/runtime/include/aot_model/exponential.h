@@ -14,36 +14,47 @@
 
 #include "aot_model/attributes.h"
 
-/* 2^n, -126 <= n <= 127. */
-AOT_MODEL_INLINE float aot_model_power_of_two(int32_t n)
+/* exp(x) = 2^n * exp(r), n an integer and |r| <= log(2) / 2. The second is the result, r is x. |x| <= 128. */
+AOT_MODEL_INLINE float aot_model_exp_parts(float x, int32_t *n)
 {
-    const uint32_t bits = (uint32_t)(n + 127) << 23;
-    float power;
-    memcpy(&power, &bits, sizeof power);
-    return power;
+    const int32_t above = (int32_t)(x * 1.44269504f + 192.5f); /* positive, so that what is cut off is what rounding cuts */
+    const float whole = (float)above - 192.0f;
+    const float r = (x - whole * 0.693145752f) - whole * 1.42860677e-6f; /* the logarithm of 2: 15 bits, its rest */
+    const float square = r * r;
+    const float q = (0.49999994f + 0.16666521f * r) + square * ((0.041668255f + 0.008368662f * r) + square * 0.0013821454f);
+    *n = above - 192;
+    return 1.0f + (r + square * q);
 }
 
-/* exp(x) = 2^n * exp(r), n an integer and |r| <= log(2) / 2. NaN stays NaN. */
+/* For results that are no normal numbers: NaN, too large, too small. */
+AOT_MODEL_FUNCTION float aot_model_exp_beyond(float x)
+{
+    float y = x;
+    if (x > 89.0f) {
+        y = INFINITY;
+    } else if (x < -104.0f) {
+        y = 0.0f;
+    } else if (!isnan(x)) {
+        int32_t n;
+        y = aot_model_exp_parts(x, &n);
+        y = ldexpf(y, n);
+    }
+    return y;
+}
+
 AOT_MODEL_INLINE float aot_model_short_exp(float x)
 {
-    float shifted;
-    float r;
-    float q;
-    float square;
     int32_t n;
-    int32_t half;
-    x = (x < -104.0f) ? -104.0f : x;
-    x = (x > 89.0f) ? 89.0f : x;
-    shifted = x * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: the last bits of the sum are the nearest integer */
-    memcpy(&n, &shifted, sizeof n);
-    n = (int32_t)((uint32_t)n - 0x4b400000u);
-    r = x - (float)n * 0.693145752f;             /* exact: 15 bits of the logarithm of 2 */
-    r = r - (float)n * 1.42860677e-6f;           /* its rest */
-    square = r * r;
-    q = (0.49999994f + 0.16666521f * r) + square * ((0.041668255f + 0.008368662f * r) + square * 0.0013821454f);
-    r = 1.0f + (r + square * q);
-    half = n >> 1; /* in two steps, for results beyond normal numbers */
-    return r * aot_model_power_of_two(half) * aot_model_power_of_two(n - half);
+    uint32_t bits;
+    float y;
+    if (!(fabsf(x) <= 87.0f)) {
+        return aot_model_exp_beyond(x);
+    }
+    y = aot_model_exp_parts(x, &n);
+    memcpy(&bits, &y, sizeof bits);
+    bits += (uint32_t)n << 23;
+    memcpy(&y, &bits, sizeof bits);
+    return y;
 }
 
 AOT_MODEL_INLINE float aot_model_short_logistic(float x)
@@ -63,7 +74,7 @@ AOT_MODEL_INLINE float aot_model_short_tanh(float x)
         y = -0.053847548f + y * square;
         y = 0.13332544f + y * square;
         y = -0.33333316f + y * square;
-        return x + x * square * y;
+        return x * (1.0f + square * y);
     }
     y = 1.0f - 2.0f / (aot_model_short_exp(2.0f * size) + 1.0f);
     return (x < 0.0f) ? -y : y;
