@@ -14,7 +14,7 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.conversion import Cast
-from aot_model.ops.quantised_linear import rounded
+from aot_model.ops.quantised_linear import RoundWithin, rounded
 
 
 def is_hybrid(n: Conversion, x: int, w: int) -> bool:
@@ -49,10 +49,10 @@ def quantised_input(n: Conversion, x: Value, asymmetric: bool) -> tuple[Value, V
     scale = n.add("Where", n.add("Equal", step, zero), one, step)
     real = n.add("Mul", x, n.add("Reciprocal", scale))
     if not asymmetric:
-        return n.build(Cast(DType.INT8), n.clip(rounded(n.build, real), -127, 127)), scale
+        return n.build(RoundWithin(DType.INT8, -127, 127), real), scale
     point = rounded(n.build, n.add("Sub", n.constant(-128, DType.FLOAT32), n.add("Div", low, scale)))
-    q = n.clip(rounded(n.build, n.add("Add", real, point)), -128, 127)
-    return n.build(Cast(DType.INT16), n.add("Sub", q, point)), scale
+    q = n.build(RoundWithin(DType.INT16, -128, 127), n.add("Add", real, point))
+    return n.add("Sub", q, n.build(Cast(DType.INT16), point)), scale
 
 
 def real_result(n: Conversion, acc: Value, scale: Value, k: int, bias: int) -> Value:

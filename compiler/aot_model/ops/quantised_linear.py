@@ -168,6 +168,32 @@ def rounded(build: Build, x: Value) -> Value:
     return build(RoundAway(), x)
 
 
+@operator("RoundWithin", domain="aot", elementwise=True)
+class RoundWithin(Operator):
+    """Nearest whole number from low to high, ties away from zero, as an integer; 0 of a NaN."""
+
+    to: DType = DType.INT8
+    low: int = -128
+    high: int = 127
+
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        return [TensorType(self.to, required(inputs).shape)]
+
+    def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
+        return quantised("round", at(required(inputs), index), 0, self.low, self.high, self.to)
+
+    @classmethod
+    def samples(cls) -> list[Sample]:
+        x = np.asarray([-2.5, -1.5, -0.5, -0.49999997, 0.49999997, 0.5, 1.4999999, 126.5, 127.49, 1e30, -1e30,
+                        np.inf, -np.inf, np.nan], np.float32)
+        return [Sample((x,)), Sample((x,), {"to": DType.INT16, "low": -127})]
+
+    def reference(self, arrays: Arrays) -> list[np.ndarray]:
+        x = np.asarray(arrays[0]).astype(np.float64)
+        whole = np.clip(np.copysign(np.floor(np.abs(x) + 0.5), x), self.low, self.high)
+        return [np.where(np.isnan(x), 0, whole).astype(self.to.numpy)]
+
+
 @operator("DequantizeLinear")
 class DequantizeLinear(Operator):
     """(x - zero_point) * scale."""

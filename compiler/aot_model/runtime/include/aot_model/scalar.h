@@ -152,10 +152,9 @@ AOT_MODEL_INLINE int32_t aot_model_quantise_round(float x, int32_t zero, int32_t
 {
     const float least = (float)(low - zero);
     const float most = (float)(high - zero);
-    const float inside = (x != x) ? 0.0f : (x < least) ? least : (x > most) ? most : x;
-    const int32_t whole = (int32_t)inside;
-    const float rest = inside - (float)whole;
-    return (x != x) ? 0 : whole + (rest >= 0.5f) - (rest <= -0.5f) + zero;
+    const float inside = (x >= least) ? ((x > most) ? most : x) : least; /* of a NaN: a number that can be converted */
+    const int32_t halves = (int32_t)(inside + inside);
+    return (x != x) ? 0 : ((halves + 1 + (halves >> 31)) >> 1) + zero;
 }
 
 /* Requantisation of TensorFlow Lite Micro: doubling high multiply with ties up, then a rounding shift with ties away
