@@ -87,14 +87,16 @@ class HybridLstm(Operator):
             with text.loop("j", str(units)):
                 text.line(
                     f"float cell = aot_model_sigmoid_float32(gates[{units} + j]) * ct[j] + "
-                    f"aot_model_sigmoid_float32(gates[j]) * aot_model_libm_tanh_float32(gates[{2 * units} + j]);"
+                    "aot_model_sigmoid_float32(gates[j]) * "
+                    f"aot_model_libm_tanh_float32(gates[{2 * units} + j]);"
                 )
                 if self.cell_clip > 0:
                     bound = float_literal(self.cell_clip, DType.FLOAT32)
                     text.line(
                         f"cell = aot_model_min_float32(aot_model_max_float32(cell, -{bound}), {bound});")
                 text.line(
-                    f"ct[j] = cell;\nht[j] = aot_model_sigmoid_float32(gates[{3 * units} + j]) * aot_model_libm_tanh_float32(cell);"
+                    f"ct[j] = cell;\nht[j] = aot_model_sigmoid_float32(gates[{3 * units} + j]) * "
+                    "aot_model_libm_tanh_float32(cell);"
                 )
             text.line(f"memcpy(y + {at} * {units}, ht, {units * 4}u);")
         arguments = [Argument(name, site.input(k)) for k, name in enumerate(("x", "h0", "c0", "w", "r", "b"))]
