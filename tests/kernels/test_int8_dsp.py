@@ -193,7 +193,8 @@ def row_case(rng: np.random.Generator, ic: int, oc: int, kind: str) -> Case:
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
     limit = int(rng.choice([0, 512]))
     apart = bool((ic + oc) % 2)
-    kernel = fully_connected_dsp.fully_connected(shape, w, bias, quant, tail, limit, apart)
+    common = bool(rng.random() < 0.4)
+    kernel = fully_connected_dsp.fully_connected(shape, w, bias, quant, tail, limit, apart, common)
     return finished(kernel, x, arithmetic.conv(x, w, bias, shape, quant), quant, tail)
 
 

@@ -28,6 +28,7 @@ class Lowering(Protocol):
     """The program under construction, as a kernel sees it: lowering/lower.py."""
 
     target: Target
+    graph: Graph
     kernels: dict[Node, Kernel]
     read: set[Value]
 

@@ -194,6 +194,16 @@ def _compact(site: Site) -> bool:
     return site.target.has_option("optimize") and site.target.option("optimize") == "size"
 
 
+def _common(site: Site) -> bool:
+    """Whether another product of the network has the same weights, as in loops that were unrolled."""
+    w = site.node.input(1)
+    if w is None or w.data is None:
+        return False
+    products = (n for n in site.lowering.graph.nodes if n.kind == "MatMul" and n is not site.node)
+    others = (o.data for n in products if (o := n.input(1)) is not None and o.type == w.type)
+    return any(data is not None and np.array_equal(data, w.data) for data in others)
+
+
 def _for_site(family: Family, site: Site, whole: bool) -> Family:
     """The family with what is known of how constants are read. whole: the node has no other call, so that
     there may be room for copies of them.
@@ -204,7 +214,8 @@ def _for_site(family: Family, site: Site, whole: bool) -> Family:
     w = site.node.input(1)
     known = whole and w is not None and w.dtype not in NIBBLES and site.target.has_option("memory")
     memory = memory_named(str(site.target.option("memory"))) if known else None
-    return family.reading(family, Reading(memory, OVERLAPS.get(core, True), site.room, _compact(site)))
+    return family.reading(family, Reading(memory, OVERLAPS.get(core, True), site.room, _compact(site),
+                                   common=_common(site)))
 
 
 def _convolution(family: Family) -> Callable[[Site], None]:

@@ -124,7 +124,8 @@ def _dsp_for(family: Family, reading: Reading) -> Family:
                    depthwise=partial(depthwise_dsp.depthwise,
                                      overlaps=reading.overlaps,
                                      paired_from=None if reading.compact else depthwise_dsp.PAIRED),
-                   row=partial(fully_connected_dsp.fully_connected, apart=apart))
+                   row=partial(fully_connected_dsp.fully_connected, apart=apart,
+                               common=reading.common))
 
 
 DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,

@@ -81,12 +81,14 @@ def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedu
 
 
 def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: bool, shared: bool,
-               apart: bool = False) -> tuple[str, str]:
-    """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike."""
+               apart: bool = False, common: bool = False) -> tuple[str, str]:  # fmt: skip
+    """(name, text) of the micro-kernel: all groups of four rows. shared: all rows requantise alike. common:
+    the stream has weights alone, `own` what belongs to this call.
+    """
     raw = rq.form == "raw"
     out, size = stored(rq, quant.out_dtype)
     source = "uint32_t" if expanded else f"{quant.x_dtype}_t"
-    letter = ("w" if expanded else quant.x_dtype[0]) + ("a" if apart else "")
+    letter = ("w" if expanded else quant.x_dtype[0]) + ("a" if apart else "") + ("c" if common else "")
     name = f"rows4_{letter}{'j' if joined else 's'}{'u' if shared else ''}_{form_name(rq, quant.out_dtype)}"
     acc = ACCUMULATORS
     step = _products(joined, quant.x_dtype, expanded, apart)
@@ -100,33 +102,42 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
         ]
     for i, a in enumerate(() if shared else acc):
         if not raw:
-            finish += [Load(("r6", "r7"), "r1"), *([Load(("r9",), "r1")] if words == 3 else [])]
+            at = ("r12", "own") if common else ("r1", "")
+            finish += [Load(("r6", "r7"), *at), *([Load(("r9",), *at)] if words == 3 else [])]
         finish += requantise(rq, (a,), 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
     written = {r for one in (*step, *finish) for r in ((one.to,) if isinstance(one.to, str) else one.to)}
     store = "str" if raw else "strb"
     enter, loop = unrolled(step, UNROLL, 12, ["cmp r0, lr"])
+    begin, before, after = ["ldmia r1!, {r2-r5}"], ["ldr r12, [sp, #16]"] if shared else [], []
+    if common:
+        begin = ["ldr r12, [sp, #20]", "ldmia r12!, {r2-r5}", "str r12, [sp, #20]"]
+        if not shared and not raw:
+            before, after = ["ldr r12, [sp, #20]"], ["str r12, [sp, #20]"]
+    frame = 28 if common else 20
     lines = [
         "push {r4-r11, lr}",
-        "sub sp, sp, #20",
-        "ldr r4, [sp, #56]",  # end of the stream
+        f"sub sp, sp, #{frame}",
+        f"ldr r4, [sp, #{frame + 36}]",  # end of the stream
         "strd r0, r2, [sp]",
         "str r4, [sp, #8]",
-        *(["ldr r4, [sp, #60]", "str r4, [sp, #16]"] if shared else []),
+        *([f"ldr r4, [sp, #{frame + 40}]", "str r4, [sp, #20]"] if common else []),
+        *([f"ldr r4, [sp, #{frame + 40 + 4 * common}]", "str r4, [sp, #16]"] if shared else []),
         f"add lr, r0, r3, lsl #{3 if expanded else 2}",
         *enter,
         "1:",
-        "ldmia r1!, {r2-r5}",
+        *begin,
         "ldr r0, [sp]",
         *loop,
-        *(["ldr r12, [sp, #16]"] if shared else []),
+        *before,
         *assembly(finish),
+        *after,
         "ldr r6, [sp, #4]",
         *[f"{store} {a}, [r6], #{size}" for a in acc],
         "str r6, [sp, #4]",
         "ldr r12, [sp, #8]",
         "cmp r1, r12",
         "bne.w 1b",
-        "add sp, sp, #20",
+        f"add sp, sp, #{frame}",
         "pop {r4-r11, pc}",
     ]
     body = [
@@ -134,23 +145,27 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
         f"const {source} *r0 = x;",
         *(["const int32_t *table = shared;"] if shared else []),
         f"int32_t {', '.join(f'r{k}' for k in range(2, 13) if f'r{k}' in written)};",
-        *twin([Load(acc, "r1")]),
+        *twin([Load(acc, "own" if common else "r1")]),
         "for (uint32_t k = 0; k < quads; k++) {", *twin(step), "}",
         *twin(finish),
         *(f"*y++ = ({out}){a};" for a in acc),
         "}",
     ]  # fmt: skip
     parameters = (f"const {source} *x", "const int32_t *stream", f"{out} *y", "uint32_t quads",
-                  "const int32_t *end", *(["const int32_t *shared"] if shared else []))
+                  "const int32_t *end", *(["const int32_t *own"] if common else []),
+                  *(["const int32_t *shared"] if shared else []))  # fmt: skip
     comment = "All groups of four output rows; stream = per group start values, weights, requantisation."
+    if common:
+        comment = "All groups of four output rows; stream = weights, own = start values, requantisation."
     return name, dsp_function(name, comment, parameters, lines, body)
 
 
 def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
                     quant: QuantSpec, tail: Tail | None = None, expanded_bytes: int = EXPANDED_BYTES,
-                    apart: bool = False) -> KernelCode:  # fmt: skip
+                    apart: bool = False, common: bool = False) -> KernelCode:  # fmt: skip
     """weights [out_c, in_c]; `applicable()`. Several rows of input are better done as a 1x1 convolution.
-    apart: fewer cycles of a Cortex-M4, but more instructions.
+    apart: fewer cycles of a Cortex-M4, but more instructions. common: other calls have the same weights,
+    which are a constant of their own then, there once for all.
     """
     oc, ic = shape.out_c, shape.in_c
     w, b = fold_zero_point(weights.reshape(oc, ic), bias, quant)
@@ -161,7 +176,7 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     expanded = ic % 4 != 0 or (2 * taps <= expanded_bytes and oc >= 16)
     each = [requantise_words(rq, i) for i in range(slots.size)]
     shared = len(each[0]) == 2 and all(each[i] == each[i % 2] for i in range(slots.size))
-    rows = []
+    rows, own = [], []
     ordered = w.reshape(oc, -1, 4)[:, :, [0, 2, 1, 3]]
     for g in range(0, slots.size, ROWS):
         init, pairs = [], []
@@ -174,20 +189,23 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
             pairs.append(to_words(half.reshape(-1, 2, 2)))  # [quads, 2]
         words = np.stack(pairs, axis=2).reshape(-1)  # quad, half of the quad, pair of rows
         tail_words = [v for i in range(g, g + ROWS) for v in requantise_words(rq, i)] if not shared else []
-        rows.append(
-            np.concatenate(
-                [wrapped(np.array(init, np.int64)), words,
-                 wrapped(np.array(tail_words, np.int64))]))
+        begin, end = (wrapped(np.array(v, np.int64)) for v in (init, tail_words))
+        rows.append(words if common else np.concatenate([begin, words, end]))
+        own.append(np.concatenate([begin, end]))
     table = wrapped(np.array(each[0] + each[1], np.int64)) if shared else np.zeros(0, np.int32)
-    stream = np.concatenate([table, *rows])
+    stream = np.concatenate(rows if common else [table, *rows])
     group = int(rows[0].size)
 
     rule = Rule.of(rq, quant, oc)
     out, size = stored(rq, quant.out_dtype)
-    kernel, text = row_kernel(rq, joined, quant, expanded, shared, apart)
-    weights_packed = Packed("weights", stream, admissible=ANYTHING,
-                            layout="for each four rows: start values of the sums; for each four inputs, two "
-                            "rows and two inputs in a word; numbers of the requantisation")
+    kernel, text = row_kernel(rq, joined, quant, expanded, shared, apart, common)
+    layout = "for each four inputs, two rows and two inputs in a word"
+    around = f"start values of the sums; {'' if common else layout + '; '}numbers of the requantisation"
+    packed = [Packed("weights", stream, admissible=ANYTHING,
+                     layout=f"for each four rows: {layout if common else around}")]  # fmt: skip
+    if common:
+        packed.append(Packed("starts", np.concatenate([table, *own]), admissible=ANYTHING,
+                             layout=f"for each four rows: {around}"))  # fmt: skip
     lines, scratch, source = [], [], "x"
     if expanded:
         widen, source = f"dsp_widen_{quant.x_dtype}", "wide"
@@ -200,17 +218,20 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
                       f"{widen}(wide + {ic // 4 * 2}, last, 1u);"]
     through = tail is not None or rq.form == "raw"
     direct = 0 if through else oc // ROWS
-    base, first = int(table.size), int(table.size) + direct * group
+    base = 0 if common else int(table.size)
 
     def call(y: str, begin: int, end: int) -> str:
-        return (f"{kernel}({source}, weights + {begin}, {y}, {taps // 4}u, weights + {end}"
-                f"{', weights' if shared else ''});")
+        """Groups of rows from the first to before the second."""
+        starts = f", starts + {table.size + begin * own[0].size}" if common else ""
+        table_at = "" if not shared else ", starts" if common else ", weights"
+        return (f"{kernel}({source}, weights + {base + begin * group}, {y}, {taps // 4}u, "
+                f"weights + {base + end * group}{starts}{table_at});")
 
     if direct:
-        lines.append(call("y", base, first))
+        lines.append(call("y", 0, direct))
     if through or oc % ROWS:
         scratch.append(Scratch("results", (slots.size - direct * ROWS) * size, 4, out))
-        lines.append(call("results", first, stream.size))
+        lines.append(call("results", direct, len(rows)))
         offset = direct * ROWS
         store = f"y[{f'{offset} + ' if offset else ''}c] = ({quant.out_dtype}_t)v;"
         lines += [
@@ -220,7 +241,7 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
         ]
     return KernelCode(
         body="\n".join(lines) + "\n",
-        constants=(weights_packed, *rule.constants),
+        constants=(*packed, *rule.constants),
         scratch=tuple(scratch),
         includes=frozenset({HEADER}),
         helpers=(text, *rule.helpers),

@@ -39,6 +39,8 @@ class Reading:
     """Bytes of scratch memory that the layer may take."""
     compact: bool = False
     """Whether code is to be small: `optimize=size`."""
+    common: bool = False
+    """Whether other calls have the same weights."""
 
     def waits(self, nbytes: int) -> bool:
         """Whether constants of so many bytes, read again and again, make the core wait, as RAM would not."""
