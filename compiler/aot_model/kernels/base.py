@@ -102,6 +102,20 @@ class ConvShape:
         return self.pad_top <= 0 and self.pad_left <= 0 and bottom <= self.in_h and right <= self.in_w
 
     @property
+    def along_row(self) -> ConvShape:
+        """A convolution down a single column as one along a row: the memory is the same. Others as they are.
+        """
+        s = self
+        if (s.in_w, s.out_w, s.kernel_w, s.pad_left) != (1, 1, 1, 0) or s.in_h == 1:
+            return s
+        n, h, w, c = s.strides
+        return replace(
+            s, in_h=1, in_w=s.in_h, out_h=1, out_w=s.out_h, kernel_h=1, kernel_w=s.kernel_h, stride_h=1,
+            stride_w=s.stride_h, dilation_h=1, dilation_w=s.dilation_h, pad_top=0, pad_left=s.pad_top,
+            x_strides=None if s.dense else (n, w, h, c),
+        )  # fmt: skip
+
+    @property
     def macs(self) -> int:
         taps = self.kernel_h * self.kernel_w * (self.in_c // self.groups)
         planes = self.depth.out * self.depth.kernel if self.depth else 1

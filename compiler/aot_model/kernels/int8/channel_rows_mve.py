@@ -5,8 +5,12 @@ Registers: r1 input, r3 output, r9 channels left, lr blocks left; r0, r2, r4, r6
 
 from __future__ import annotations
 
+from aot_model.c.helpers import named_by_text
+
+from ..base import ConvShape, Tail
 from .mve import asm_lines, clobbers
 from .requantise_mve import Requantiser
+from .row_tail import tail_loop
 
 
 def advance(register: str, distance: int) -> list[str]:
@@ -19,14 +23,8 @@ def advance(register: str, distance: int) -> list[str]:
     return [f"movw r0, #{low}", f"movt r0, #{high}", f"add {register}, {register}, r0"]
 
 
-def channel_loop(
-    per_channel: list[str],
-    block: list[str],
-    outputs: int,
-    across: int,
-    steps: tuple[int, int],
-    next_channel: tuple[int, int],
-) -> list[str]:
+def channel_loop(per_channel: list[str], block: list[str], outputs: int, across: int,
+                 steps: tuple[int, int], next_channel: tuple[int, int]) -> list[str]:  # fmt: skip
     """Instructions: for each channel, `per_channel`, then blocks of `across` outputs until `outputs` are
     covered.
 
@@ -72,3 +70,91 @@ def scalar_result(rq: Requantiser, shift: str) -> str:
     left, right = (f"({shift} > 0 ? {shift} : 0)", f"({shift} < 0 ? {shift} : 0)") if rq.has_left else ("0",
                                                                                                         shift)
     return rq.scalar(acc, "k[2 * c + 1]", left, right)
+
+
+def finished_block(rq: Requantiser, steps: int, partial: bool, zero: str | None = None) -> list[str]:
+    """Instructions after the sums of a block: bias in r12, requantisation, store at the offsets in q6, and r3
+    `steps` bytes further. zero: a register that holds `zero_point_constant`.
+    """
+    return [
+        "vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12", *split_shift(rq),
+        *rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10"),
+        *rq.narrow("q0", None, "q7", zero),
+        *(["vpst", "vstrbt.32 q0, [r3, q6]"] if partial else ["vstrb.32 q0, [r3, q6]"]),
+        f"addw r3, r3, #{steps}",
+    ]  # fmt: skip
+
+
+def row_kernel(base: str, comment: str, parameters: list[tuple[str, str, str]], lines: list[str],
+               twin: str) -> tuple[str, str]:  # fmt: skip
+    """(name, text) of a function whose assembly finds its parameters, (type, name, register), in registers.
+    """
+    body = f"""\
+{{
+#if AOT_MODEL_MVE
+{asm_statement(parameters, lines)}#else
+{twin}#endif
+}}
+"""
+    name = named_by_text(base, body)
+    head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
+    return name, f"/* {comment} */\nAOT_MODEL_NOINLINE static void {name}({head})\n{body}"
+
+
+def rows_twin(channels: int, outputs: int, across: int, lanes: str, window: str, taps: int, product: str,
+              store: str) -> str:  # fmt: skip
+    """The loops of `channel_loop` in C. window: what leads to the taps of output `column + lane`, which have
+    `taps` products; store: the assignment of `acc`.
+    """
+    return f"""\
+for (int32_t c = 0; c < {channels}; c++) {{
+    for (int32_t block = 0; block < {outputs}; block += {across}) {{
+        /* The last block covers outputs of the one before once more. */
+        const int32_t column = block + {across} > {outputs} ? {max(outputs - across, 0)} : block;
+        for (int32_t lane = 0; lane < {lanes}; lane++) {{
+            {window}
+            int32_t acc = 0;
+            for (int32_t tap = 0; tap < {taps}; tap++) {{
+                acc += {product};
+            }}
+            {store}
+        }}
+    }}
+}}
+"""
+
+
+def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str]) -> str:
+    """Hands a row of outputs at `rows` to the tail; index: (n, y, x) of output `ox` in it."""
+    each = tail_loop(s.out_c, f"{rows} + ox * {s.out_c}", index, tail)
+    return f"for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{each}}}\n"
+
+
+def ring_unread(s: ConvShape) -> list[int]:
+    """`unread` of overlap.by_rows where a ring holds the rows of a window and each row of outputs is a step.
+    """
+    return [(oy - 1) * s.stride_h + s.tall - s.pad_top if oy else 0 for oy in range(s.out_h)]
+
+
+def ring_loop(s: ConvShape, fill: str) -> str:
+    """Before row `oy` of outputs: the ring gets the rows up to the last one of its window. fill: statements
+    for input row `line`, which may lie outside of the image.
+    """
+    return f"""\
+/* The ring holds the rows up to the last one of this window. */
+for (; filled < oy * {s.stride_h} + {s.tall}; filled++) {{
+    const int32_t line = filled - {s.pad_top};
+    {fill}
+}}
+"""
+
+
+def image_loops(s: ConvShape, before: str, inner: str) -> str:
+    """For each image `before`, and for each of its rows of outputs `inner`."""
+    return f"""\
+for (int32_t n = 0; n < {s.batch}; n++) {{
+    const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
+    {before}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
+{inner}}}
+}}
+"""

@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.conv_mve import RowTail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, stored
 from aot_model.kernels.int8.gemm_dsp import pack_pairs
@@ -35,6 +34,7 @@ from aot_model.kernels.int8.patch_dsp import (
 )
 from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, products
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
+from aot_model.kernels.int8.row_tail import RowTail
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 

@@ -21,12 +21,12 @@ from aot_model.c.words import counted
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_c
-from aot_model.kernels.int8.conv_mve import tail_helpers
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
 from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
+from aot_model.kernels.int8.row_tail import tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2
 

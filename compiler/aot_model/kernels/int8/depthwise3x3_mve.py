@@ -16,25 +16,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.c.helpers import named_by_text
 from aot_model.c.words import counted
 
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
-from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
-from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
+from .channel_rows_mve import channel_loop, finished_block, row_kernel, rows_to_tail, rows_twin, scalar_result
+from .conv_mve import INCLUDES
 from .requantise_mve import Requantiser, fold_zero_point, requantiser
+from .row_tail import tail_helpers
 from .spec import QuantSpec
 
 
-def depthwise3x3(
-    shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
-    spec: QuantSpec,
-    tail: Tail | None = None,
-) -> KernelCode:
+def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
+                 tail: Tail | None = None) -> KernelCode:  # fmt: skip
     """3x3, stride 1x1 or 2x2, one output channel per input channel, at least two output columns:
     `applicable`.
 
@@ -109,7 +104,7 @@ def applicable(s: ConvShape) -> bool:
     plain = (s.kernel_h, s.kernel_w, s.dilation_h, s.dilation_w, s.out_c) == (3, 3, 1, 1, s.in_c)
     if not plain or (s.stride_h, s.stride_w) not in ((1, 1), (2, 2)) or s.out_w < 2 or s.in_c > 1000:
         return False
-    return s.pad_left <= s.out_w and is_dense(s) and _row_pair(s)[2] + 6 * s.in_c + 2 <= 65535
+    return s.pad_left <= s.out_w and s.dense and _row_pair(s)[2] + 6 * s.in_c + 2 <= 65535
 
 
 def _pack(matrix: np.ndarray) -> np.ndarray:
@@ -160,11 +155,7 @@ def _row_kernel(s: ConvShape, rq: Requantiser) -> tuple[str, str]:
             for line in ("vldrh.u16 q0, [r1, q5]", f"addw r1, r1, #{4 * c}", f"vmladav.s8 {r}, q0, q1")
         ]
         weights = ["vldrb.8 q1, [r5, #4]", "add r5, r5, #16"]
-    block += ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
-    block += split_shift(rq) + rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10") + rq.narrow(
-        "q0", None, "q7")
-    block += ["vpst", "vstrbt.32 q0, [r3, q6]"] if partial else ["vstrb.32 q0, [r3, q6]"]
-    block.append(f"addw r3, r3, #{y_step}")
+    block += finished_block(rq, y_step, partial)
     # A last single row of a pair of rows, or a row shorter than a block: only the first lanes are stored.
     limit = ["lsl r4, r4, #1" if square else f"mov r4, #{s.out_w}", "vctp.32 r4"] if partial else []
     lines = ["vldrh.16 q5, [r0]", "vldrw.32 q6, [r2]", *limit, f"movw r9, #{c}"]
@@ -182,58 +173,36 @@ def _function(s: ConvShape, rq: Requantiser, lines: list[str], partial: bool) ->
     rows, across = (2, 2) if s.stride_h == 1 else (1, 4)
     row, start, shift = ("lane / 2", "column", "lane % 2") if rows == 2 else ("0", "(column + lane)", "0")
     lanes = ("rows > 1 ? 4 : 2" if rows == 2 else str(s.out_w)) if partial else "4"
-    body = f"""\
-{{
-#if AOT_MODEL_MVE
-{asm_statement(parameters, lines)}#else
-    const int32_t lanes = {lanes};
-    uint32_t to[4];
-    (void)right;
-    (void)rows;
-    memcpy(to, scatter, sizeof to);
-    for (int32_t c = 0; c < {s.out_c}; c++) {{
-        for (int32_t block = 0; block < {s.out_w}; block += {across}) {{
-            /* The last block covers outputs of the one before once more. */
-            const int32_t column = block + {across} > {s.out_w} ? {max(s.out_w - across, 0)} : block;
-            for (int32_t lane = 0; lane < lanes; lane++) {{
-                const int8_t *from = x + {start} * {2 * s.in_c * s.stride_w} + 2 * c;
-                const int8_t *weight = w + 16 * c + 4 - {row} - 4 * ({shift});
-                int32_t acc = 0;
-                for (int32_t tap = 0; tap < 16; tap++) {{
-                    acc += from[gather[tap / 2] + tap % 2] * weight[tap];
-                }}
-                y[column * {s.out_c} + (int32_t)to[lane] + c] = {scalar_result(rq, "right[c]")};
-            }}
-        }}
-    }}
-#endif
-}}
-"""
-    name = named_by_text(f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}", body)
-    comment = (f"/* {counted(rows, 'row')} of {counted(s.out_w, 'output')}, {counted(s.out_c, 'channel')}; "
-               "x: row pairs, w: one past the "
-               "leading zeros. */\n")
-    head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
-    return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
+    window = (f"const int8_t *from = x + {start} * {2 * s.in_c * s.stride_w} + 2 * c;\n"
+              f"const int8_t *weight = w + 16 * c + 4 - {row} - 4 * ({shift});")
+    store = f"y[column * {s.out_c} + (int32_t)to[lane] + c] = {scalar_result(rq, 'right[c]')};"
+    twin = f"""\
+const int32_t lanes = {lanes};
+uint32_t to[4];
+(void)right;
+(void)rows;
+memcpy(to, scatter, sizeof to);
+""" + rows_twin(s.out_c, s.out_w, across, "lanes", window, 16,
+                "from[gather[tap / 2] + tap % 2] * weight[tap]", store)
+    comment = (f"{counted(rows, 'row')} of {counted(s.out_w, 'output')}, {counted(s.out_c, 'channel')}; "
+               "x: row pairs, w: one past the leading zeros.")
+    return row_kernel(f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}", comment, parameters, lines, twin)
 
 
 def _body(s: ConvShape, kernel: str, right: str, tail: Tail) -> str:
     """The loops of aot_mve_depthwise3x3, the outputs of a step passing through `row` to the tail."""
-    step, out_row = (2 if s.stride_h == 1 else 1), s.out_w * s.out_c
-    each = tail_loop(s.out_c, f"row + r * {out_row} + ox * {s.out_c}", ("n", "oy", "ox"), tail)
-    line = (f"const int32_t oy = {step} * j + r;\nfor (int32_t ox = 0; ox < {s.out_w}; ox++) "
-            f"{{\n{indent(each, 1)}}}\n")
-    inner = f"""\
-aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);
-{kernel}(pairs, w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16, {s.out_h} - {step} * j, row);
-for (int32_t r = 0; r < {step} && {step} * j + r < {s.out_h}; r++) {{
-{indent(line, 1)}}}
+    step = 2 if s.stride_h == 1 else 1
+    return f"""\
+for (int32_t n = 0; n < {s.batch}; n++) {{
+    const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
+    aot_mve_fill(pairs, shape.fill, shape.total);
+    aot_mve_depthwise3x3_step(&shape, 0, image, pairs);
+    for (int32_t j = 0; j < {-(-s.out_h // step)}; j++) {{
+        aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);
+        {kernel}(pairs, w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16, {s.out_h} - {step} * j, row);
+        for (int32_t r = 0; r < {step} && {step} * j + r < {s.out_h}; r++) {{
+            const int32_t oy = {step} * j + r;
+{rows_to_tail(s, f"row + r * {s.out_w * s.out_c}", tail, ("n", "oy", "ox"))}}}
+    }}
+}}
 """
-    body = f"""\
-const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
-aot_mve_fill(pairs, shape.fill, shape.total);
-aot_mve_depthwise3x3_step(&shape, 0, image, pairs);
-for (int32_t j = 0; j < {-(-s.out_h // step)}; j++) {{
-{indent(inner, 1)}}}
-"""
-    return f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n"

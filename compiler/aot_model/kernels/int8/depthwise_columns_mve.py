@@ -12,15 +12,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.c.helpers import named_by_text
-
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
-from .channel_rows_mve import asm_statement, channel_loop, scalar_result, split_shift
-from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
-from .depthwise_taps_mve import along_the_row
+from .channel_rows_mve import (
+    channel_loop,
+    finished_block,
+    image_loops,
+    ring_loop,
+    ring_unread,
+    row_kernel,
+    rows_to_tail,
+    rows_twin,
+    scalar_result,
+)
+from .conv_mve import INCLUDES
 from .requantise_mve import Requantiser, fold_zero_point, requantiser
+from .row_tail import tail_helpers
 from .spec import QuantSpec
 
 RESIDENT = 5
@@ -65,14 +73,13 @@ class _Plan:
 
 
 def _plan(shape: ConvShape) -> _Plan:
-    s = along_the_row(shape)
-    tall, wide = (s.kernel_h - 1) * s.dilation_h + 1, (s.kernel_w - 1) * s.dilation_w + 1
-    return _Plan(s, tall, (s.out_w - 1) * s.stride_w + wide, wide * tall, s.out_c // s.in_c)
+    s = shape.along_row
+    return _Plan(s, s.tall, (s.out_w - 1) * s.stride_w + s.wide, s.wide * s.tall, s.out_c // s.in_c)
 
 
 def applicable(shape: ConvShape) -> bool:
     """Whether `depthwise_columns` takes a geometry: a window fits registers, steps 7 bits, offsets 16."""
-    if shape.out_c % shape.in_c or shape.out_c > 1023 or not is_dense(shape):
+    if shape.out_c % shape.in_c or shape.out_c > 1023 or not shape.dense:
         return False
     p = _plan(shape)
     return p.chunks <= RESIDENT and p.step <= 127 and 7 * p.plane <= 65535
@@ -90,13 +97,8 @@ def pays(shape: ConvShape) -> bool:
     return saved * s.out_h * s.out_w * s.out_c > turned
 
 
-def depthwise_columns(
-    shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
-    spec: QuantSpec,
-    tail: Tail | None = None,
-) -> KernelCode:
+def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
+                      tail: Tail | None = None) -> KernelCode:  # fmt: skip
     """Any stride, padding and channel multiplier; kernels whose window has up to 80 bytes.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
@@ -124,15 +126,14 @@ def depthwise_columns(
     scratch = [Scratch("ring", p.ring)]
     if tail is not None:
         scratch.append(Scratch("row", s.out_w * s.out_c))
-    tall = p.slots
-    unread = [(oy - 1) * s.stride_h + tall - s.pad_top if oy else 0 for oy in range(s.out_h)]
     return KernelCode(
         body=_body(p, _record(taps, rq), name, spec.x_zero_point, tail, s is not shape),
         constants=tuple(constants),
         scratch=tuple(scratch),
         includes=INCLUDES,
         helpers=(text, *tail_helpers(tail)),
-        slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, unread),
+        slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1,
+                      ring_unread(s)),
         note=f"{shape.macs} MACs, {p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows",
     )
 
@@ -174,11 +175,7 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
             block.append(f"vldrb.8 q0, {f'[r1, #{16 * i}]' if i else f'[r1], #{p.step}'}")
             block.append(f"vmladav{'' if begins else 'a'}.s8 {r}, q0, q{1 + i}")
     zero = "q5" if rq.zero_point and p.chunks < RESIDENT else None
-    block += ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
-    block += split_shift(rq) + rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10") + rq.narrow(
-        "q0", None, "q7", zero)
-    block += ["vpst", "vstrbt.32 q0, [r3, q6]"] if pixels < 4 else ["vstrb.32 q0, [r3, q6]"]
-    block.append(f"addw r3, r3, #{pixels * s.out_c}")
+    block += finished_block(rq, pixels * s.out_c, pixels < 4, zero)
     per_channel = ["ldrd r12, r8, [r7], #8"]
     per_channel += [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
     for i in range(p.chunks):
@@ -192,32 +189,14 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
     parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
                   ("const int32_t *", "k", "r7"), ("const uint8_t *", "taps", "r11"),
                   ("const uint32_t *", "scatter", "r2"), ("int8_t *", "y", "r3")]
-    right = f"w[{record} * c + {record - 1}]"
-    body = f"""\
-{{
-#if AOT_MODEL_MVE
-{asm_statement(parameters, lines)}#else
-    for (int32_t c = 0; c < {count}; c++) {{
-        for (int32_t block = 0; block < {s.out_w}; block += {pixels}) {{
-            /* The last block covers outputs of the one before once more. */
-            const int32_t column = block + {pixels} > {s.out_w} ? {s.out_w - pixels} : block;
-            for (int32_t lane = 0; lane < {pixels}; lane++) {{
-                const int8_t *from = x + (column + lane) * {p.step}{f" + c * {next_x}" if next_x else ""};
-                int32_t acc = 0;
-                for (int32_t tap = 0; tap < {16 * p.chunks}; tap++) {{
-                    acc += from[tap] * w[{record} * c + taps[tap]];
-                }}
-                y[column * {s.out_c} + (int32_t)scatter[lane] + c * {next_y}] = {scalar_result(rq, right)};
-            }}
-        }}
-    }}
-#endif
-}}
-"""
-    name = named_by_text(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}", body)
-    comment = f"/* One row of {s.out_w} outputs, {count} channels, from turned rows. */\n"
-    head = ", ".join(f"{t}{n}" for t, n, _ in parameters)
-    return name, f"{comment}AOT_MODEL_NOINLINE static void {name}({head})\n{body}"
+    window = f"const int8_t *from = x + (column + lane) * {p.step}{f' + c * {next_x}' if next_x else ''};"
+    result = scalar_result(rq, f"w[{record} * c + {record - 1}]")
+    twin = rows_twin(count, s.out_w, pixels, str(pixels), window, 16 * p.chunks,
+                     f"from[tap] * w[{record} * c + taps[tap]]",
+                     f"y[column * {s.out_c} + (int32_t)scatter[lane] + c * {next_y}] = {result};")
+    return row_kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
+                      f"One row of {s.out_w} outputs, {count} channels, from turned rows.", parameters, lines,
+                      twin)
 
 
 def _body(p: _Plan, record: int, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
@@ -225,15 +204,10 @@ def _body(p: _Plan, record: int, kernel: str, zero: int, tail: Tail | None, down
     image_row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
     used = max(min(s.in_w, p.columns - s.pad_left), 0)
     to = "row" if tail is not None else f"y + (n * {s.out_h} + oy) * {out_row}"
-    turn = f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, "
-    inner = f"""\
-/* The ring holds the rows up to the last one of this window. */
-for (; filled < oy * {s.stride_h} + {p.slots}; filled++) {{
-    const int32_t line = filled - {s.pad_top};
-    {turn}line >= 0 && line < {s.in_h} ? image + line * {image_row} : NULL);
-}}
-const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};
-"""
+    source = f"line >= 0 && line < {s.in_h} ? image + line * {image_row} : NULL"
+    inner = ring_loop(
+        s, f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});")
+    inner += f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n"
     times, of_x, of_k, of_y = ((p.multiplier, 0, s.in_c, 1) if p.by_multiple else
                                (s.in_c, p.plane, p.multiplier, p.multiplier))
     if times == 1:
@@ -241,15 +215,11 @@ const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};
     else:
         x = f"ring + m * {of_x}" if of_x else "ring"
         constants = f"w + m * {record * of_k}, k + m * {2 * of_k}, order, scatter"
-        call = f"{kernel}({x}, {constants}, {to} + m * {of_y});\n"
-        inner += f"for (int32_t m = 0; m < {times}; m++) {{\n{indent(call, 1)}}}\n"
+        inner += (f"for (int32_t m = 0; m < {times}; m++) {{\n"
+                  f"{kernel}({x}, {constants}, {to} + m * {of_y});\n}}\n")
     if tail is not None:
-        at = ("n", "ox", "0") if down else ("n", "oy", "ox")
-        loop = tail_loop(s.out_c, f"row + ox * {s.out_c}", at, tail)
-        inner += f"for (int32_t ox = 0; ox < {s.out_w}; ox++) {{\n{indent(loop, 1)}}}\n"
+        inner += rows_to_tail(s, "row", tail, ("n", "ox", "0") if down else ("n", "oy", "ox"))
     geometry = (f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
                 f".slots = {p.slots}, .plane = {p.plane}, .fill = {zero}}};\n")
-    body = f"const int8_t *image = x + n * {s.in_h * image_row};\nint32_t filled = 0;\n"
-    body += f"aot_mve_fill(ring, {zero}, {p.ring});\n"
-    body += f"for (int32_t oy = 0; oy < {s.out_h}; oy++) {{\n{indent(inner, 1)}}}\n"
-    return f"{geometry}for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n"
+    before = f"int32_t filled = 0;\naot_mve_fill(ring, {zero}, {p.ring});\n"
+    return geometry + image_loops(s, before, inner)

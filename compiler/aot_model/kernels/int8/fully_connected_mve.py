@@ -6,11 +6,12 @@ import numpy as np
 
 from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from .conv_mve import INCLUDES, conv, tail_helpers, tail_loop
+from .conv_mve import INCLUDES, conv
 from .conv_mve import applicable as conv_applicable
 from .dot_mve import LAYOUT, chunk_widths, dot, pack
 from .patch_mve import copy_statements
 from .requantise_mve import fold_zero_point, requantiser
+from .row_tail import tail_helpers, tail_loop
 from .spec import QuantSpec
 
 
@@ -19,13 +20,8 @@ def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
     return conv_applicable(shape, spec) and shape.kernel_h == shape.kernel_w == 1
 
 
-def fully_connected(
-    shape: ConvShape,
-    weights: np.ndarray,
-    bias: np.ndarray | None,
-    spec: QuantSpec,
-    tail: Tail | None = None,
-) -> KernelCode:
+def fully_connected(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
+                    tail: Tail | None = None) -> KernelCode:  # fmt: skip
     """y[m, o] = sum over i of x[m, i] * w[o, i], as a 1x1 convolution over the M pixels of `shape`.
 
     weights: int8 [out_c, in_c]. bias, tail: as for `conv`, which computes it when there is more than one
@@ -44,7 +40,7 @@ def fully_connected(
     kernel = dot(shape.in_c, shape.out_c, rq, 1, block)
     body, scratch, slack, x = "", [], None, "x"
     if sum(chunk_widths(shape.in_c)) != shape.in_c:  # would read beyond the input
-        body, slack, x = copy_statements("patch", "x", shape.in_c, ""), shape.in_c, "patch"
+        body, slack, x = copy_statements("patch", "x", shape.in_c), shape.in_c, "patch"
         scratch.append(Scratch("patch", kernel.depth))
     y = "y"
     if tail is not None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, Scratch, Tail
-from aot_model.kernels.int8.conv_mve import RowTail
 from aot_model.kernels.int8.host_tile import TileView, split, tile_call
 from aot_model.kernels.int8.instructions import InstructionSet
+from aot_model.kernels.int8.row_tail import RowTail
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
 

@@ -22,15 +22,15 @@ class Patch:
     overrun: int
 
 
-def copy_statements(to: str, source: str, nbytes: int, indent: str) -> str:
+def copy_statements(to: str, source: str, nbytes: int) -> str:
     """C that copies exactly nbytes, a compile-time constant."""
     if nbytes < 16:
-        return f"{indent}memcpy({to}, {source}, {nbytes});\n"
+        return f"memcpy({to}, {source}, {nbytes});\n"
     if nbytes > LONGEST_UNROLLED:
-        return f"{indent}aot_mve_copy({to}, {source}, {nbytes});\n"
+        return f"aot_mve_copy({to}, {source}, {nbytes});\n"
     starts = [*range(0, nbytes - 15, 16), *([nbytes - 16] if nbytes % 16 else [])]
     at = [f" + {s}" if s else "" for s in starts]
-    return "".join(f"{indent}aot_mve_copy16({to}{a}, {source}{a});\n" for a in at)
+    return "".join(f"aot_mve_copy16({to}{a}, {source}{a});\n" for a in at)
 
 
 def patch_copier(shape: ConvShape, fill: int) -> Patch:
@@ -40,7 +40,7 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
     are overwritten by the next row or meet zero weights.
     """
     s = shape
-    tall, wide = (s.kernel_h - 1) * s.dilation_h + 1, (s.kernel_w - 1) * s.dilation_w + 1
+    tall, wide = s.tall, s.wide
     whole_rows = s.dilation_w == 1
     run = s.in_c * (s.kernel_w if whole_rows else 1)
     over = 4 < run < 16
@@ -62,57 +62,56 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
         conditions.append(f"ix <= {s.in_w - wide}")
     if over:
         conditions.append(f"iy * {row} + ix * {s.in_c} <= {image - last - 16}")
+    start = f"const int8_t *from = x + iy * {row} + ix * {s.in_c};\n{inside}"
+    if conditions:
+        start = f"""\
+if ({" && ".join(conditions)}) {{
+{start}return;
+}}
+aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});
+for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
+    const int32_t y = iy + ky * {s.dilation_h};
+    if (y < 0 || y >= {s.in_h}) {{
+        continue;
+    }}
+{_border_row(s, whole_rows)}}}
+"""
     body = f"""\
 {{
     const int32_t iy = oy * {s.stride_h} - {s.pad_top};
     const int32_t ix = ox * {s.stride_w} - {s.pad_left};
+{start}}}
 """
-    if conditions:
-        body += f"""\
-    if ({" && ".join(conditions)}) {{
-        const int8_t *from = x + iy * {row} + ix * {s.in_c};
-{inside}        return;
-    }}
-    aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});
-    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
-        const int32_t y = iy + ky * {s.dilation_h};
-        if (y < 0 || y >= {s.in_h}) {{
-            continue;
-        }}
-{_border_row(s, whole_rows)}    }}
-}}
-"""
-    else:
-        body += f"    const int8_t *from = x + iy * {row} + ix * {s.in_c};\n" + inside.replace(
-            "        ", "    ") + "}\n"
     name = named_by_text("aot_mve_patch", body)
-    comment = f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox). */\n"
-    text = (f"{comment}AOT_MODEL_INLINE void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t "
-            f"ox)\n{body}")
+    text = f"""\
+/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox). */
+AOT_MODEL_INLINE void {name}(int8_t *patch, const int8_t *x, int32_t oy, int32_t ox)
+{body}"""
     return Patch(name, (text,), 16 - run if over else 0)
 
 
 def _copy(to: int, source: int, run: int, over: bool) -> str:
     if over:
-        return f"        aot_mve_copy16(patch + {to}, from + {source});\n"
-    return copy_statements(f"patch + {to}", f"from + {source}", run, "        ")
+        return f"aot_mve_copy16(patch + {to}, from + {source});\n"
+    return copy_statements(f"patch + {to}", f"from + {source}", run)
 
 
 def _border_row(s: ConvShape, whole_rows: bool) -> str:
+    c = s.in_c
     if whole_rows:
         return f"""\
-        const int32_t first = ix < 0 ? -ix : 0;
-        const int32_t end = ix + {s.kernel_w} > {s.in_w} ? {s.in_w} - ix : {s.kernel_w};
-        if (first < end) {{
-            aot_mve_copy(patch + (ky * {s.kernel_w} + first) * {s.in_c}, x + (y * {s.in_w} + ix + first) * {s.in_c},
-                         (end - first) * {s.in_c});
-        }}
-"""  # noqa: E501
+const int32_t first = ix < 0 ? -ix : 0;
+const int32_t end = ix + {s.kernel_w} > {s.in_w} ? {s.in_w} - ix : {s.kernel_w};
+if (first < end) {{
+    aot_mve_copy(patch + (ky * {s.kernel_w} + first) * {c}, x + (y * {s.in_w} + ix + first) * {c},
+                 (end - first) * {c});
+}}
+"""
     return f"""\
-        for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{
-            const int32_t column = ix + kx * {s.dilation_w};
-            if (column >= 0 && column < {s.in_w}) {{
-                aot_mve_copy(patch + (ky * {s.kernel_w} + kx) * {s.in_c}, x + (y * {s.in_w} + column) * {s.in_c}, {s.in_c});
-            }}
-        }}
-"""  # noqa: E501
+for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{
+    const int32_t column = ix + kx * {s.dilation_w};
+    if (column >= 0 && column < {s.in_w}) {{
+        aot_mve_copy(patch + (ky * {s.kernel_w} + kx) * {c}, x + (y * {s.in_w} + column) * {c}, {c});
+    }}
+}}
+"""

@@ -12,7 +12,7 @@ from typing import Literal
 from aot_model.c.text import CText, product, total
 from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
 from aot_model.kernels.int8 import pooling
-from aot_model.kernels.int8.conv_mve import tail_helpers, tail_loop
+from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
 from aot_model.kernels.overlap import by_pixels
 
 _WIDEST = 128

@@ -13,7 +13,8 @@ from aot_model.c.words import counted
 
 from ..base import ConvShape, KernelCode, Scratch, Tail
 from ..overlap import by_pixels, first_taps
-from .conv_mve import INCLUDES, indent, is_dense, tail_helpers, tail_loop
+from .conv_mve import INCLUDES
+from .row_tail import tail_helpers, tail_loop
 
 
 def applicable(shape: ConvShape) -> bool:
@@ -24,7 +25,7 @@ def applicable(shape: ConvShape) -> bool:
     rows = first_taps(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
     columns = first_taps(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
     elements = min(s.kernel_h, s.in_h) * min(s.kernel_w, s.in_w)
-    plain = is_dense(s) and s.in_c == s.out_c and (s.dilation_h, s.dilation_w) == (1, 1)
+    plain = s.dense and s.in_c == s.out_c and (s.dilation_h, s.dilation_w) == (1, 1)
     return bool(plain and elements <= 5000 and rows.max() < s.in_h and columns.max() < s.in_w)
 
 
@@ -80,7 +81,7 @@ value = vnegq_m_s32(value, value, vcmpltq_n_s32(sum, 0));
             sum = {more};
         }}
     }}
-{indent(mean + clamp, 1)}    vstrbq_p_s{bits}(y + c, value, p);
+{mean + clamp}    vstrbq_p_s{bits}(y + c, value, p);
 }}
 """
     scalar = f"""\
@@ -146,7 +147,7 @@ def _pool(s: ConvShape, kind: str, window: str, tail: Tail | None) -> KernelCode
 /* The {kind} of rows x columns pixels of {counted(s.in_c, 'channel')}. */
 AOT_MODEL_OPAQUE static void {name}(const int8_t *x, int32_t rows, int32_t columns, int8_t *y)
 {{
-{indent(window, 1)}}}
+{window}}}
 """
     to = "row" if tail is not None else f"out + (oy * {s.out_w} + ox) * {s.out_c}"
     inner = f"""\
@@ -162,14 +163,14 @@ const int32_t iy = oy * {s.stride_h} - {s.pad_top};
 const int32_t top = iy < 0 ? 0 : iy;
 const int32_t bottom = iy + {s.kernel_h} > {s.in_h} ? {s.in_h} : iy + {s.kernel_h};
 for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
-{indent(inner, 1)}}}
+{inner}}}
 """
     body = f"const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};\n"
     if tail is None:
         body += f"int8_t *out = y + n * {s.out_h * s.out_w * s.out_c};\n"
-    body += f"for (int32_t oy = 0; oy < {s.out_h}; oy++) {{\n{indent(line, 1)}}}\n"
+    body += f"for (int32_t oy = 0; oy < {s.out_h}; oy++) {{\n{line}}}\n"
     return KernelCode(
-        body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{indent(body, 1)}}}\n",
+        body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{body}}}\n",
         scratch=(Scratch("row", s.out_c),) if tail is not None else (),
         includes=INCLUDES,
         helpers=(text, *tail_helpers(tail)),

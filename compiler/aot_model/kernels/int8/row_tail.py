@@ -1,0 +1,31 @@
+"""Tails that take the results of whole pixels at once."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from aot_model.kernels.base import Tail
+
+
+@runtime_checkable
+class RowTail(Protocol):
+    """A tail that takes the results of whole pixels at once; they lie one behind the other in the output."""
+
+    row_helpers: tuple[str, ...]
+
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
+        """C statements that finish `count` int8 results at `source`; index: (n, y, x, channel) of the first.
+        """
+
+
+def tail_helpers(tail: Tail | None) -> tuple[str, ...]:
+    """Functions that the tail's statements call."""
+    return tail.row_helpers if isinstance(tail, RowTail) else ()
+
+
+def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail) -> str:
+    """Hands the int8 results of one pixel at `row` to the fused tail."""
+    if isinstance(tail, RowTail):
+        return tail.store_row(row, (*pixel, "0"), channels)
+    each = tail.store(f"(int32_t)({row})[c]", (*pixel, "c"), lanes=1)
+    return f"for (int32_t c = 0; c < {channels}; c++) {{\n{each}}}\n"
