@@ -4,17 +4,19 @@ they are wanted.
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from aot_model.cli import main
 from aot_model.cli.explanations import EXPLANATIONS, markdown
-from aot_model.cli.listing import _fitted
+from aot_model.cli.listing import fitted
 from aot_model.errors import CODES
 from aot_model.installation import how_to_install
 from onnx_models import model, save, small_cnn, tensor
@@ -60,12 +62,20 @@ def _node(operator: str, x: str = "x", y: str = "y"):  # type: ignore[no-untyped
     return helper.make_node(operator, [x], [y])
 
 
-def test_tables_fit_a_terminal() -> None:
-    rows = [("cortex-m4", "Armv7E-M with DSP extension and single-precision FPU " * 3, "a, b, c, d " * 20)]
-    lines = _fitted(("target", "description", "options"), rows, 80)
-    widths = [max(len(str(line[k])) for line in lines) for k in range(3)]
-    assert sum(widths) + 4 <= 80 and len(lines) > 1
-    assert " ".join(str(line[1]) for line in lines).split() == str(rows[0][1]).split(), "no word is lost"
+@pytest.mark.parametrize("command", ["targets", "ops"])
+def test_tables_fit_a_terminal(capsys: Captured, command: str) -> None:
+    """As columns, or as paragraphs where these have no room; no word is lost."""
+    assert main([command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    head = list(found[0])
+    rows = [[", ".join(c) if isinstance(c, list) else c for c in row.values()] for row in found]
+    wanted = Counter("".join(str(c) for row in rows for c in row).replace(" ", ""))
+    for width in (30, 60, 80, 132, 1000):
+        lines = fitted(head, rows, width).splitlines()
+        assert max(map(len, lines)) <= width
+        said = Counter("".join(lines).replace(" ", ""))
+        assert all(said[letter] >= number for letter, number in wanted.items())
+    assert len(lines) == len(rows) + 2, "there is room for all"
 
 
 def test_compile_says_what_it_wrote(tmp_path: Path, capsys: Captured) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from aot_model.cli.table import Row, as_json, markdown, table
 
-NARROW = 24
-"""Fewest characters of a column."""
+NARROW = 16
+"""Fewest characters of a column whose cells are wrapped."""
 
 
 def _print(arguments: argparse.Namespace, head: Sequence[str], rows: Sequence[Row]) -> int:
@@ -22,24 +22,37 @@ def _print(arguments: argparse.Namespace, head: Sequence[str], rows: Sequence[Ro
     if arguments.markdown:
         print(markdown(head, texts))
     else:
-        print(table(head, _fitted(head, texts) if sys.stdout.isatty() else texts))
+        columns = shutil.get_terminal_size().columns
+        print(fitted(head, texts, columns) if sys.stdout.isatty() else table(head, texts))
     return 0
 
 
-def _fitted(head: Sequence[str], rows: Sequence[Row], width: int | None = None) -> list[Row]:
-    """Rows for a terminal: the widest columns wrapped until all fit, a line of a cell in a row of its own."""
-    room = (width or shutil.get_terminal_size().columns) - 2 * (len(head) - 1)
+def fitted(head: Sequence[str], rows: Sequence[Row], width: int) -> str:
+    """The rows for a terminal: the widest columns wrapped until all fit, each line of a cell in a row.
+
+    Where there are more columns than have room, each row is a paragraph with a line for each cell.
+    """
+    room = width - 2 * (len(head) - 1)
     widths = [max(len(str(row[k])) for row in (head, *rows)) for k in range(len(head))]
-    while sum(widths) > room and max(widths) > NARROW:
+    if sum(min(w, NARROW) for w in widths) > room:
+        return "\n".join(_paragraph(head, row, width) for row in rows)
+    while sum(widths) > room:
         widest = widths.index(max(widths))
-        widths[widest] = max(NARROW, widths[widest] - max(1, sum(widths) - room))
+        widths[widest] = max(NARROW, widths[widest] - (sum(widths) - room))
     lines: list[Row] = []
     for row in rows:
         cells = [
             textwrap.wrap(str(c), w, break_on_hyphens=False) or [""] for c, w in zip(row, widths, strict=True)
         ]
         lines += [[c[k] if k < len(c) else "" for c in cells] for k in range(max(map(len, cells)))]
-    return lines
+    return table(head, lines)
+
+
+def _paragraph(head: Sequence[str], row: Row, width: int) -> str:
+    cells = [f"{name}: {cell}" for name, cell in zip(head[1:], row[1:], strict=True) if str(cell)]
+    return "\n".join([str(row[0]), *(
+        textwrap.fill(cell, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+        for cell in cells)])  # fmt: skip
 
 
 def targets_(arguments: argparse.Namespace) -> int:
