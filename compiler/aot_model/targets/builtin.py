@@ -13,6 +13,7 @@ from aot_model.targets.int8 import kernels as int8
 from aot_model.targets.int8_families import ARMV6M, AVX512_VNNI, DSP, HELIUM, NEON_SDOT, PLAIN
 from aot_model.targets.int8_families import HOST as HOST_INT8
 from aot_model.targets.int16 import DSP as PAIRS
+from aot_model.targets.int16 import HELIUM as ROWS
 from aot_model.targets.int16 import PLAIN as PLAIN_PAIRS
 from aot_model.targets.int16 import kernels as pairs
 from aot_model.targets.json_region import JSON, JSON_WEIGHTLESS
@@ -73,7 +74,7 @@ _EXTENSIONS: dict[str, dict[str, Any]] = {
     "cortex-m0": {"kernels": int8(ARMV6M), "attributes": {"memory": _MEMORY}},
     "cortex-m3": {"attributes": {"memory": _MEMORY}},
     "cortex-m4": {"kernels": (*int8(DSP), *pairs(PAIRS)), "c_checks": _DSP},
-    "cortex-m55": {"kernels": int8(HELIUM), "c_checks": _MVE},
+    "cortex-m55": {"kernels": (*int8(HELIUM), *pairs(ROWS)), "c_checks": _MVE},
 }
 
 

@@ -44,9 +44,16 @@ class Family:
 
     name: str
     dsp: bool
+    mve: bool = False
+    """Where sums have 32 bits; else it is as with `dsp`."""
+
+    def dots(self, taps: int, most: int, w_type: str) -> Dots:
+        """The inner loop for rows of so many taps."""
+        found = Dots(self.dsp, taps, most, w_type=w_type)
+        return replace(found, dsp=False, mve=True) if self.mve and found.sum_type == "int32_t" else found
 
 
-PLAIN, DSP = Family("plain C", False), Family("DSP extension", True)
+PLAIN, DSP, HELIUM = Family("plain C", False), Family("DSP extension", True), Family("Helium", True, True)
 
 
 def _largest(x: Elements) -> int:
@@ -89,7 +96,7 @@ def _layer(family: Family, x: Value, w: Value, op: Convolution | ConvolutionTran
         return f"its zero point is none of {x.dtype.label}, with which padding could be filled"
     source, matrix = elements(x.dtype.label, op.x_zero_point), rows(found)
     limit = -int(np.iinfo(matrix.dtype).min)
-    dots = Dots(family.dsp, matrix.shape[1], _largest(source) * limit, w_type=f"{matrix.dtype.name}_t")
+    dots = family.dots(matrix.shape[1], _largest(source) * limit, f"{matrix.dtype.name}_t")
     rest = source.shift - source.zero
     start = rest * matrix.astype(np.int64).sum(axis=1)
     most = dots.taps * dots.most
@@ -266,8 +273,10 @@ def _operands(family: Family, node: Node) -> tuple[Operands, Dots] | str:
     if any(e.zero != e.shift for e in found):
         return "a 16-bit operand with a zero point"
     k = a.shape[-1]
-    taps = k + k % 2 if family.dsp else k
-    dots = Dots(family.dsp, taps, _largest(found[0]) * _largest(found[1]), w_type="int16_t")
+    most = _largest(found[0]) * _largest(found[1])
+    dots = family.dots(k, most, "int16_t")
+    if dots.dsp:
+        dots = family.dots(k + k % 2, most, "int16_t")
     if dots.sum_type == "int64_t" and node.outputs[0].dtype is not DType.INT64:
         return "the sums have more than 32 bits"
     return Operands(*found, node.outputs[0].dtype.c_type), dots

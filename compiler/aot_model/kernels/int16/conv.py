@@ -14,6 +14,8 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int16 import block_mve
+from aot_model.kernels.int16.block_mve import put_four
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
 from aot_model.kernels.overlap import by_pixels, residual
@@ -55,7 +57,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     s, taps = shape, weights.shape[1]
     count = s.batch * s.out_h * s.out_w
     pixels = min(2, count)
-    columns = 2 if s.out_c > 1 else 1
+    columns = min(dots.width, s.out_c)
     same_size = s.out_h == s.in_h and s.out_w == s.in_w
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
     direct = x.dtype == "int16" and pointwise and s.pad_top == s.pad_left == 0
@@ -68,15 +70,18 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         constants.append(Packed("start", start.astype(np.int32), admissible=ANYTHING))
     if not direct:
         scratch.append(Scratch("patch", 2 * pixels * taps, 4, "int16_t"))
-        gather, text = _gather(s, x)
+        gather, text = _gather(s, x, dots.mve)
         helpers.append(text)
 
     def store(i: int, j: int) -> list[str]:
         channel, pixel = f"c + {j}" if j else "c", f"pixel + {i}" if i else "pixel"
-        if finish is not None:
+        if finish is not None and dots.mve:
+            lines = [f"const {finish.to.c_type} v = ({finish.to.c_type})sums[{4 * i + j}];"]
+        elif finish is not None:
             lines = finish.lines(f"sum{i}{j}", f"row{j}")
         else:
-            total = f"sum{i}{j}" if start is None else f"sum{i}{j} + start[{channel}]"
+            total = f"sums[{4 * i + j}]" if dots.mve else f"sum{i}{j}"
+            total = total if start is None else f"{total} + start[{channel}]"
             lines = [f"const {sum_type} v = {total};"]
         if tail is None:
             cast = "" if finish is not None or result[0] == sum_type else f"({result[0]})"
@@ -87,6 +92,12 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
 
     def block(p: int, c: int) -> list[str]:
         lines = [f"const int16_t *r{i} = from{i};" for i in range(p)]
+        if dots.mve:
+            lines += [*block_mve.sums(dots, p, c), *block_mve.finished(finish, p, c, "c")]
+            if finish is not None and tail is None and c == 4:
+                return [*lines, *(put_four(finish.to, f"y + (pixel + {i}) * {s.out_c} + c", i)
+                                  for i in range(p))]
+            return [*lines, *(t for i in range(p) for j in range(c) for t in store(i, j))]
         lines += dots.lines(p, c)
         if finish is not None:
             lines += [t for j in range(c) for t in finish.row(f"row{j}", f"c + {j}" if j else "c")]
@@ -99,7 +110,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
             "}"
         ]
         if s.out_c % columns:
-            lines += ["{", f"    const int32_t c = {whole};", *("    " + t for t in block(p, 1)), "}"]
+            rest = block(p, s.out_c % columns)
+            lines += ["{", f"    const int32_t c = {whole};", *("    " + t for t in rest), "}"]
         return lines
 
     def group(p: int) -> list[str]:
@@ -132,7 +144,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         ]
 
     whole = count - count % pixels
-    lines = [
+    lines = block_mve.declared(finish) if dots.mve else []
+    lines += [
         f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{",
         *("    " + t for t in group(pixels)), "}"
     ]
@@ -143,19 +156,19 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         "\n".join(lines) + "\n",
         tuple(constants),
         tuple(scratch),
-        frozenset({HEADER}),
+        frozenset({HEADER, *([block_mve.HEADER] if dots.mve else [])}),
         tuple(helpers),
         slack,
         residual=residual(pixels, s, result[1]),
-        note=f"{pixels} pixels x {columns} channels, pairs of int16",
+        note=f"{pixels} pixels x {columns} channels, {'rows' if dots.mve else 'pairs'} of int16",
     )  # fmt: skip
 
 
-def _gather(s: ConvShape, x: Elements) -> tuple[str, str]:
+def _gather(s: ConvShape, x: Elements, mve: bool) -> tuple[str, str]:
     """(name, text): the taps of a kernel's row at (row, column) of the image, as int16."""
     outside, run = x.zero - x.shift, s.kernel_w * s.in_c
     key = f"{s.in_h}x{s.in_w}x{s.in_c}_k{s.kernel_w}_d{s.dilation_w}_z{x.zero}".replace("-", "n")
-    name = f"taps_{x.dtype}_{key}"
+    name = f"taps_{x.dtype}_{key}{'_mve' if mve else ''}"
     _, sy, sx, _ = s.strides
     fast = ""
     if s.dilation_w == 1:
@@ -163,21 +176,33 @@ def _gather(s: ConvShape, x: Elements) -> tuple[str, str]:
         for (int32_t k = 0; k < {run}; k++) {{
             to[k] = {x.narrowed("from[k]")};
         }}"""
+        if mve:
+            copy = f"    aot_model_take_{x.dtype}(to, from, {x.shift}, {run});"
         fast = f"""    if (row >= 0 && row < {s.in_h} && column >= 0 && column <= {s.in_w - s.kernel_w}) {{
         const {x.dtype}_t *const from = x + row * {sy} + column * {sx};
     {copy}
         return;
     }}
 """
+    at = f"row * {sy} + column * {sx}"
+    each = f"""\
+        for (int32_t c = 0; c < {s.in_c}; c++) {{
+            *to++ = (int16_t)(inside ? {x.narrowed(f"x[{at} + c]")} : {outside});
+        }}
+""" if not mve or s.in_c < 4 else f"""\
+        if (inside) {{
+            aot_model_take_{x.dtype}(to, x + {at}, {x.shift}, {s.in_c});
+        }} else {{
+            aot_model_fill_int16(to, {outside}, {s.in_c});
+        }}
+        to += {s.in_c};
+"""
     text = f"""/* {s.kernel_w} x {s.in_c} taps at (row, column); outside of the image: the zero point. */
 AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, int16_t *to)
 {{
 {fast}    for (int32_t tap = 0; tap < {s.kernel_w}; tap++, column += {s.dilation_w}) {{
         const int inside = row >= 0 && row < {s.in_h} && column >= 0 && column < {s.in_w};
-        for (int32_t c = 0; c < {s.in_c}; c++) {{
-            *to++ = (int16_t)(inside ? {x.narrowed(f"x[row * {sy} + column * {sx} + c]")} : {outside});
-        }}
-    }}
+{each}    }}
 }}
 """
     return name, text

@@ -25,6 +25,13 @@ class Dots:
     most: int
     x_type: str = "int16_t"
     w_type: str = "int8_t"
+    mve: bool = False
+    """Whether sums come from Helium's functions, which have 32 bits."""
+
+    @property
+    def width(self) -> int:
+        """Rows of weights that a block takes."""
+        return 4 if self.mve else 2
 
     @property
     def chunk(self) -> int:

@@ -12,6 +12,7 @@ from aot_model.c.text import CText, product, total
 from aot_model.kernels.base import KernelCode, Scratch, Tail
 from aot_model.kernels.float32.matmul import MatmulShape
 from aot_model.kernels.int8.dsp import HEADER
+from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.conv import Elements
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
@@ -32,10 +33,12 @@ def matmul(shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | 
     """Activations x0 and x1; the tail gets the index (i, j, m, n). dots.taps: k, filled up."""
     s, k = shape, dots.taps
     text = CText()
-    columns, rows = min(2, s.n), min(2, s.m)
+    columns, rows = min(dots.width, s.n), min(2, s.m)
     at = ("i" if s.batch[0] > 1 else "0", "j" if s.batch[1] > 1 else "0")
     repeated = all(stride == 0 or count == 1 for stride, count in zip(s.b_strides, s.batch, strict=False))
     direct = operands.a.dtype == "int16" and s.a_strides[3] == 1 and k == s.k
+    if dots.mve:
+        text.line("\n".join(block_mve.declared(finish)))
     if repeated:
         _pack(text, s, operands.b, dots, columns, ("0", "0"))
     with text.loop("i", str(s.batch[0]), needed=s.batch[0] > 1):  # noqa: SIM117
@@ -50,8 +53,8 @@ def matmul(shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | 
         pieces.append(Scratch("rows", 2 * k * rows, 4, "int16_t"))
     return KernelCode(str(text),
                       scratch=tuple(pieces),
-                      includes=frozenset({HEADER}),
-                      note=f"{rows} rows x {columns} columns, pairs of int16")
+                      includes=frozenset({HEADER, *([block_mve.HEADER] if dots.mve else [])}),
+                      note=f"{rows} rows x {columns} columns, {'rows' if dots.mve else 'pairs'} of int16")
 
 
 def _parts(size: int, width: int) -> list[tuple[int, int, int]]:
@@ -104,21 +107,32 @@ def _rows(text: CText, s: MatmulShape, operands: Operands, dots: Dots, columns: 
             continue
         text.line(f"const {a.dtype}_t *const from{i} = {start};\nint16_t *const row{i} = rows + {i * k};")
     if not direct:
-        place = product("t", s.a_strides[3])
-        with text.loop("t", str(s.k)):
-            for i in range(height):
-                text.line(f"row{i}[t] = {a.narrowed(f'from{i}[{place}]')};")
+        if dots.mve and s.a_strides[3] == 1:
+            text.line("\n".join(f"aot_model_take_{a.dtype}(row{i}, from{i}, {a.shift}, {s.k});"
+                                for i in range(height)))
+        else:
+            place = product("t", s.a_strides[3])
+            with text.loop("t", str(s.k)):
+                for i in range(height):
+                    text.line(f"row{i}[t] = {a.narrowed(f'from{i}[{place}]')};")
         if k > s.k:
             text.line("\n".join(f"row{i}[{s.k}] = 0;" for i in range(height)))
     text.line("const int16_t *w = packed;")
     for first, count, width in _parts(s.n, columns):
         with text.block(f"for (int32_t n = {first}; n < {first + count * width}; n += {width})"):
-            text.line("\n".join(
-                [*(f"const int16_t *r{i} = row{i};" for i in range(height)), *dots.lines(height, width)]))
+            own = [f"const int16_t *r{i} = row{i};" for i in range(height)]
+            own += [*block_mve.sums(dots, height, width), *block_mve.finished(finish, height, width, "n")
+                    ] if dots.mve else dots.lines(height, width)
+            text.line("\n".join(own))
             for i in range(height):
                 for j in range(width):
                     with text.block():
-                        own = [f"const {operands.accumulator} v = sum{i}{j};"]
-                        text.line("\n".join(own if finish is None else finish.lines(f"sum{i}{j}", "")))
+                        result = f"sums[{4 * i + j}]" if dots.mve else f"sum{i}{j}"
+                        if finish is not None and dots.mve:
+                            text.line(f"const {finish.to.c_type} v = ({finish.to.c_type}){result};")
+                        elif finish is not None:
+                            text.line("\n".join(finish.lines(result, "")))
+                        else:
+                            text.line(f"const {operands.accumulator} v = {result};")
                         row, column = f"m + {i}" if i else "m", f"n + {j}" if j else "n"
                         text.line(tail.store("v", (at[0], at[1], row, column), 1))

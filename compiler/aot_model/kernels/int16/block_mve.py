@@ -1,0 +1,64 @@
+"""A block of sums in Helium, up to two rows of x by four rows of weights, and what becomes of them.
+
+The C is calls of aot_model/int16_mve.h, whose functions have portable twins: sums lie in `sums`, four for a
+row of x, and are requantised there, four channels at a time.
+"""
+
+from __future__ import annotations
+
+from aot_model.ir.types import DType
+from aot_model.kernels.int16.dots import Dots
+from aot_model.kernels.int16.finish import Finish
+
+HEADER = "aot_model/int16_mve.h"
+_RULES = {"up": "AOT_MODEL_UP", "away": "AOT_MODEL_AWAY", "even": "AOT_MODEL_EVEN"}
+
+
+def declared(finish: Finish | None) -> list[str]:
+    """C before the loops: how sums become results."""
+    if finish is None:
+        return []
+    f, first = finish, [int(v) for v in finish.rows[0]]
+    width, shift = (0 if f.literal else f.width), first[3] if f.uniform_shift else 0
+    fields = (f".rule = {_RULES[f.rule]}, .left = {f.left}, .width = {width}, .shift = {shift}, "
+              f".odd = {f.zero % 2}, .low = {f.low}, .high = {f.high}")
+    lines = [f"static const aot_model_finish finish = {{{fields}}};"]
+    if f.literal:
+        lines.append(f"static const int32_t constants[3] = {{{', '.join(str(v) for v in first[:3])}}};")
+    return lines
+
+
+def sums(dots: Dots, rows: int, columns: int) -> list[str]:
+    """C that computes `sums` of the rows r0, r1 and `columns` rows from w on, and moves w behind them."""
+    kind, taps = dots.w_type.removesuffix("_t"), dots.taps
+    lines = ["int32_t sums[8];"]
+    if rows == 1 and columns == 4:
+        lines.append(f"aot_model_one_by_four_{kind}(r0, w, {taps}, sums);")
+    else:
+        for j in range(0, columns, 2):
+            first, second = j * taps, min(j + 1, columns - 1) * taps
+            lines.append(f"aot_model_two_by_two_{kind}(r0, r{rows - 1}, {_plus('w', first)}, "
+                         f"{_plus('w', second)}, {taps}, {_plus('sums', j)});")
+    return [*lines, f"w += {columns * taps};"]
+
+
+def finished(finish: Finish | None, rows: int, columns: int, channel: str) -> list[str]:
+    """C that makes results of them, where there is something to do; channel: the first."""
+    if finish is None:
+        return []
+    table = "constants" if finish.literal else f"requantisation + {channel} * {finish.width}"
+    return [
+        f"aot_model_finish_four(&finish, {table}, {columns}, {_plus('sums', 4 * i)}, {_plus('sums', 4 * i)});"
+        for i in range(rows)
+    ]
+
+
+def put_four(to: DType, y: str, row: int) -> str:
+    """C that stores the four results of a row."""
+    own = f"int{to.bits}_t"
+    cast = "" if to.c_type == own else f"({own} *)"
+    return f"aot_model_put_four_{to.bits}({cast}({y}), {_plus('sums', 4 * row)});"
+
+
+def _plus(name: str, offset: int) -> str:
+    return f"{name} + {offset}" if offset else name

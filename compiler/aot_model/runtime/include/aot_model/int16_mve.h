@@ -1,0 +1,241 @@
+/* What the Helium forms of kernels/int16 call: products of rows of int16, and their requantisation four channels at a time, with
+ * portable twins. Part of aot-model. */
+#ifndef AOT_MODEL_INT16_MVE_H
+#define AOT_MODEL_INT16_MVE_H
+
+#include <stdint.h>
+
+#include "aot_model/attributes.h"
+
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__)
+#include <arm_mve.h>
+#define AOT_MODEL_INT16_MVE 1
+#else
+#define AOT_MODEL_INT16_MVE 0
+#endif
+
+/* to[k] = from[k] - shift, k < n, n > 0; the results are int16. */
+#if AOT_MODEL_INT16_MVE
+#define AOT_MODEL_INT16_TAKE(name, type, load, step, low)                                                                        \
+    AOT_MODEL_INLINE void name(int16_t *to, const type *from, int32_t shift, int32_t n)                                          \
+    {                                                                                                                            \
+        const int16x8_t less = vdupq_n_s16((int16_t)shift);                                                                      \
+        __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"                                                                             \
+                "1:\n\t" load " q0, [%[from]], #" step "\n\t"                                                                    \
+                "vsub.i16 q0, q0, %q[less]\n\t"                                                                                  \
+                "vstrh.16 q0, [%[to]], #16\n\t"                                                                                  \
+                "letp lr, 1b\n\t"                                                                                                \
+                "2:\n\t"                                                                                                         \
+                : [to] "+r"(to), [from] "+" low(from)                                                                            \
+                : [n] "r"(n), [less] "w"(less)                                                                                   \
+                : "lr", "q0", "memory");                                                                                         \
+    }
+#else
+#define AOT_MODEL_INT16_TAKE(name, type, load, step, low)                                                                        \
+    AOT_MODEL_INLINE void name(int16_t *to, const type *from, int32_t shift, int32_t n)                                          \
+    {                                                                                                                            \
+        for (int32_t k = 0; k < n; k++) {                                                                                        \
+            to[k] = (int16_t)(from[k] - shift);                                                                                  \
+        }                                                                                                                        \
+    }
+#endif
+AOT_MODEL_INT16_TAKE(aot_model_take_int8, int8_t, "vldrb.s16", "8", "l")
+AOT_MODEL_INT16_TAKE(aot_model_take_uint8, uint8_t, "vldrb.u16", "8", "l")
+AOT_MODEL_INT16_TAKE(aot_model_take_int16, int16_t, "vldrh.u16", "16", "r")
+AOT_MODEL_INT16_TAKE(aot_model_take_uint16, uint16_t, "vldrh.u16", "16", "r")
+
+AOT_MODEL_INLINE void aot_model_fill_int16(int16_t *to, int16_t value, int32_t n)
+{
+#if AOT_MODEL_INT16_MVE
+    const int16x8_t values = vdupq_n_s16(value);
+    __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"
+            "1:\n\t"
+            "vstrh.16 %q[values], [%[to]], #16\n\t"
+            "letp lr, 1b\n\t"
+            "2:\n\t"
+            : [to] "+r"(to)
+            : [n] "r"(n), [values] "w"(values)
+            : "lr", "memory");
+#else
+    for (int32_t k = 0; k < n; k++) {
+        to[k] = value;
+    }
+#endif
+}
+
+/* Two rows of x times two rows of w, n > 0 taps: sums[0], sums[1] of x0, sums[4], sums[5] of x1. */
+#if AOT_MODEL_INT16_MVE
+#define AOT_MODEL_INT16_2X2(name, type, load, step, low)                                                                         \
+    AOT_MODEL_INLINE void name(const int16_t *x0, const int16_t *x1, const type *w0, const type *w1, int32_t n, int32_t *sums)    \
+    {                                                                                                                            \
+        int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
+        __asm__("wlstp.16 lr, %[n], 2f\n\t"                                                                                      \
+                "1:\n\t"                                                                                                         \
+                "vldrh.u16 q0, [%[x0]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                              \
+                "vmladava.s16 %[a], q0, q2\n\t"                                                                                  \
+                "vldrh.u16 q1, [%[x1]], #16\n\t"                                                                                 \
+                "vmladava.s16 %[c], q1, q2\n\t" load " q3, [%[w1]], #" step "\n\t"                                               \
+                "vmladava.s16 %[b], q0, q3\n\t"                                                                                  \
+                "vmladava.s16 %[d], q1, q3\n\t"                                                                                  \
+                "letp lr, 1b\n\t"                                                                                                \
+                "2:\n\t"                                                                                                         \
+                : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x0] "+r"(x0), [x1] "+r"(x1), [w0] "+" low(w0),         \
+                  [w1] "+" low(w1)                                                                                               \
+                : [n] "r"(n)                                                                                                     \
+                : "lr", "q0", "q1", "q2", "q3", "memory");                                                                       \
+        sums[0] = a;                                                                                                             \
+        sums[1] = b;                                                                                                             \
+        sums[4] = c;                                                                                                             \
+        sums[5] = d;                                                                                                             \
+    }
+#else
+#define AOT_MODEL_INT16_2X2(name, type, load, step, low)                                                                         \
+    AOT_MODEL_INLINE void name(const int16_t *x0, const int16_t *x1, const type *w0, const type *w1, int32_t n, int32_t *sums)    \
+    {                                                                                                                            \
+        int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
+        for (int32_t k = 0; k < n; k++) {                                                                                        \
+            a += x0[k] * w0[k];                                                                                                  \
+            b += x0[k] * w1[k];                                                                                                  \
+            c += x1[k] * w0[k];                                                                                                  \
+            d += x1[k] * w1[k];                                                                                                  \
+        }                                                                                                                        \
+        sums[0] = a;                                                                                                             \
+        sums[1] = b;                                                                                                             \
+        sums[4] = c;                                                                                                             \
+        sums[5] = d;                                                                                                             \
+    }
+#endif
+AOT_MODEL_INT16_2X2(aot_model_two_by_two_int8, int8_t, "vldrb.s16", "8", "l")
+AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
+
+/* One row of x times four rows of w, which have n taps and lie one behind the other. */
+#if AOT_MODEL_INT16_MVE
+#define AOT_MODEL_INT16_1X4(name, type, load, step, low)                                                                         \
+    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t *sums)                                        \
+    {                                                                                                                            \
+        int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
+        const type *w1 = w0 + n, *w2 = w0 + 2 * n, *w3 = w0 + 3 * n;                                                             \
+        __asm__("wlstp.16 lr, %[n], 2f\n\t"                                                                                      \
+                "1:\n\t"                                                                                                         \
+                "vldrh.u16 q0, [%[x]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                               \
+                "vmladava.s16 %[a], q0, q2\n\t" load " q3, [%[w1]], #" step "\n\t"                                               \
+                "vmladava.s16 %[b], q0, q3\n\t" load " q2, [%[w2]], #" step "\n\t"                                               \
+                "vmladava.s16 %[c], q0, q2\n\t" load " q3, [%[w3]], #" step "\n\t"                                               \
+                "vmladava.s16 %[d], q0, q3\n\t"                                                                                  \
+                "letp lr, 1b\n\t"                                                                                                \
+                "2:\n\t"                                                                                                         \
+                : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x] "+r"(x), [w0] "+" low(w0), [w1] "+" low(w1),        \
+                  [w2] "+" low(w2), [w3] "+" low(w3)                                                                             \
+                : [n] "r"(n)                                                                                                     \
+                : "lr", "q0", "q2", "q3", "memory");                                                                             \
+        sums[0] = a;                                                                                                             \
+        sums[1] = b;                                                                                                             \
+        sums[2] = c;                                                                                                             \
+        sums[3] = d;                                                                                                             \
+    }
+#else
+#define AOT_MODEL_INT16_1X4(name, type, load, step, low)                                                                         \
+    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t *sums)                                        \
+    {                                                                                                                            \
+        for (int32_t i = 0; i < 4; i++) {                                                                                        \
+            sums[i] = 0;                                                                                                         \
+            for (int32_t k = 0; k < n; k++) {                                                                                    \
+                sums[i] += x[k] * w0[i * n + k];                                                                                 \
+            }                                                                                                                    \
+        }                                                                                                                        \
+    }
+#endif
+AOT_MODEL_INT16_1X4(aot_model_one_by_four_int8, int8_t, "vldrb.s16", "8", "l")
+AOT_MODEL_INT16_1X4(aot_model_one_by_four_int16, int16_t, "vldrh.u16", "16", "r")
+
+enum { AOT_MODEL_UP, AOT_MODEL_AWAY, AOT_MODEL_EVEN };
+
+/* A requantisation as kernels/int16/finish.py states it; `width` words of constants for each channel. */
+typedef struct {
+    int32_t rule;
+    int32_t left;
+    int32_t width; /* 4: start, multiplier, offset, shift; 3: all have `shift`; 0: all have the same constants */
+    int32_t shift;
+    int32_t odd; /* whether the zero point is */
+    int32_t low, high;
+} aot_model_finish;
+
+#if AOT_MODEL_INT16_MVE
+AOT_MODEL_INLINE int32x4_t aot_model_finish_constants(const aot_model_finish *f, const int32_t *rows, int32_t columns, int32_t k)
+{
+    if (f->width == 0) {
+        return vdupq_n_s32(rows[k]);
+    }
+    const uint32x4_t at = vmulq_n_u32(vidupq_n_u32(0u, 1), (uint32_t)f->width);
+    return columns == 4 ? vldrwq_gather_shifted_offset_s32(rows + k, at)
+                        : vldrwq_gather_shifted_offset_z_s32(rows + k, at, vctp32q((uint32_t)columns));
+}
+#endif
+
+/* v[i] = the clamped result of channel i, whose sum is sums[i]; rows: constants of the first of `columns` channels. */
+AOT_MODEL_INLINE void aot_model_finish_four(const aot_model_finish *f, const int32_t *rows, int32_t columns, const int32_t *sums,
+                                            int32_t *v)
+{
+#if AOT_MODEL_INT16_MVE
+    const int32x4_t start = aot_model_finish_constants(f, rows, columns, 0);
+    const int32x4_t multiplier = aot_model_finish_constants(f, rows, columns, 1);
+    const int32x4_t offset = aot_model_finish_constants(f, rows, columns, 2);
+    const int32x4_t right = vnegq_s32(f->width == 4 ? aot_model_finish_constants(f, rows, columns, 3) : vdupq_n_s32(f->shift));
+    const int32x4_t whole = vshlq_r_s32(vaddq_s32(vldrwq_s32(sums), start), f->left);
+    int32x4_t moved;
+    if (f->rule == AOT_MODEL_AWAY) {
+        const int32x4_t rounded = vrmulhq_s32(whole, multiplier);
+        const int32x4_t down = vandq_s32(vshrq_n_s32(rounded, 31), vshrq_n_s32(right, 31));
+        moved = vshlq_s32(vaddq_s32(vaddq_s32(rounded, down), offset), right);
+    } else {
+        const int32x4_t word = vaddq_s32(vmulhq_s32(whole, multiplier), offset);
+        moved = vshlq_s32(word, right);
+        if (f->rule == AOT_MODEL_EVEN) {
+            const int32x4_t rest = vsubq_s32(word, vshlq_s32(moved, vnegq_s32(right)));
+            const int32x4_t nothing = vorrq_s32(vmulq_s32(whole, multiplier), rest);
+            const int32x4_t something = vshrq_n_s32(vorrq_s32(nothing, vnegq_s32(nothing)), 31);
+            const int32x4_t odd = vandq_s32(veorq_s32(moved, vdupq_n_s32(f->odd)), vdupq_n_s32(1));
+            moved = vsubq_s32(moved, vbicq_s32(odd, something));
+        }
+    }
+    vstrwq_s32(v, vminq_s32(vmaxq_s32(moved, vdupq_n_s32(f->low)), vdupq_n_s32(f->high)));
+#else
+    for (int32_t i = 0; i < columns; i++) {
+        const int32_t *row = rows + i * f->width;
+        const int32_t right = (f->width == 4) ? row[3] : f->shift;
+        const int64_t scaled = (int64_t)((sums[i] + row[0]) * ((int32_t)1 << f->left)) * row[1];
+        const int32_t rounded = (int32_t)((scaled + ((int64_t)1 << 31)) >> 32);
+        const int32_t word = (int32_t)(scaled >> 32) + row[2];
+        int32_t moved = (f->rule == AOT_MODEL_AWAY) ? (rounded + ((right > 0) ? rounded >> 31 : 0) + row[2]) >> right : word >> right;
+        if (f->rule == AOT_MODEL_EVEN && (uint32_t)scaled == 0u && (word & (((int32_t)1 << right) - 1)) == 0) {
+            moved -= (moved ^ f->odd) & 1;
+        }
+        v[i] = (moved < f->low) ? f->low : (moved > f->high) ? f->high : moved;
+    }
+#endif
+}
+
+/* The low halves or bytes of four results. */
+AOT_MODEL_INLINE void aot_model_put_four_16(int16_t *y, const int32_t *v)
+{
+#if AOT_MODEL_INT16_MVE
+    vstrhq_s32(y, vldrwq_s32(v));
+#else
+    for (int32_t i = 0; i < 4; i++) {
+        y[i] = (int16_t)(v[i] > 32767 ? v[i] - 65536 : v[i]);
+    }
+#endif
+}
+
+AOT_MODEL_INLINE void aot_model_put_four_8(int8_t *y, const int32_t *v)
+{
+#if AOT_MODEL_INT16_MVE
+    vstrbq_s32(y, vldrwq_s32(v));
+#else
+    for (int32_t i = 0; i < 4; i++) {
+        y[i] = (int8_t)(v[i] > 127 ? v[i] - 256 : v[i]);
+    }
+#endif
+}
+
+#endif

@@ -1,0 +1,159 @@
+"""Functions of aot_model/int16_mve.h against the same arithmetic in 64 bits: Helium in QEMU, portable twins
+on the host under sanitizers.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aot_model.installation import include_dir
+from qemu import BOARDS, available, build_and_run
+
+PROGRAM = """
+#include <string.h>
+#include "aot_model/int16_mve.h"
+
+static uint32_t state = 1u;
+static int32_t any(void)
+{
+    state = state * 1664525u + 1013904223u;
+    return (int32_t)(state >> 7);
+}
+
+static int32_t expected(const aot_model_finish *f, const int32_t *row, int32_t sum)
+{
+    const int64_t product = ((int64_t)sum + row[0]) * ((int64_t)1 << f->left) * row[1];
+    const int32_t right = f->width == 4 ? row[3] : f->shift;
+    int64_t v;
+    if (f->rule == AOT_MODEL_AWAY) {
+        const int64_t rounded = (product + ((int64_t)1 << 31)) >> 32;
+        v = (rounded - (rounded < 0 && right > 0) + row[2]) >> right;
+    } else {
+        const int64_t word = (product >> 32) + row[2];
+        v = word >> right;
+        if (f->rule == AOT_MODEL_EVEN && product % 4294967296LL == 0 && word % (1LL << right) == 0) {
+            v -= (v + f->odd) & 1;
+        }
+    }
+    return (int32_t)(v < f->low ? f->low : v > f->high ? f->high : v);
+}
+
+static int finishes(int32_t rule, int32_t width, int32_t columns)
+{
+    const aot_model_finish f = {.rule = rule, .left = 1 + any() % 3, .width = width, .shift = 1 + any() % 12,
+        .odd = any() % 2, .low = -32768 + any() % 9, .high = any() % 32768};
+    int32_t rows[16], sums[4], v[4] = {0, 0, 0, 0};
+    int wrong = 0;
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t *row = rows + i * width;
+        row[0] = any() % 4000 - 2000;
+        row[1] = rule == AOT_MODEL_EVEN && i % 2 == 0 ? 1 << 30 : any() * 64 + any() % 64; /* ties */
+        row[2] = any() % 2000000 - 1000000;
+        if (rule == AOT_MODEL_EVEN && i % 2 == 0) {
+            row[2] = row[2] / 4096 * 4096;
+        }
+        if (width == 4) {
+            row[3] = 1 + any() % 20;
+        }
+        sums[i] = (any() % 8388608 - 4194304) * (i < 2 ? 1 : 16);
+        if (rule == AOT_MODEL_EVEN) {
+            sums[i] = sums[i] / 4096 * 4096 - row[0];
+        }
+    }
+    int32_t before[4];
+    memcpy(before, sums, sizeof before);
+    aot_model_finish_four(&f, rows, columns, sums, v);
+    for (int32_t i = 0; i < columns; i++) {
+        wrong += v[i] != expected(&f, rows + i * width, before[i]);
+    }
+    return wrong;
+}
+
+static int dots(int32_t n)
+{
+    static int16_t x[160], wide[320];
+    static int8_t w[320];
+    int32_t sums[8], four[4];
+    int wrong = 0;
+    for (int32_t k = 0; k < 320; k++) {
+        x[k % 160] = (int16_t)(any() % 65536 - 32768);
+        w[k] = (int8_t)(any() % 256 - 128);
+        wide[k] = (int16_t)(any() % 512 - 256);
+    }
+    for (int32_t bits = 8; bits <= 16; bits += 8) {
+        if (bits == 8) {
+            aot_model_two_by_two_int8(x, x + n, w + n, w, n, sums);
+            aot_model_one_by_four_int8(x, w, n, four);
+        } else {
+            aot_model_two_by_two_int16(x, x + n, wide + n, wide, n, sums);
+            aot_model_one_by_four_int16(x, wide, n, four);
+        }
+        for (int32_t i = 0; i < 6; i++) {
+            int32_t sum = 0;
+            const int32_t row = i < 4 ? (i < 2 ? 1 - i : i) : 5 - i, from = i < 4 ? 0 : n;
+            for (int32_t k = 0; k < n; k++) {
+                const int32_t at = (i < 4 ? i : row) * n + k;
+                sum += x[(i < 4 ? 0 : from) + k] * (bits == 8 ? w[at] : wide[at]);
+            }
+            if (i < 4) {
+                wrong += four[i] != sum;
+                wrong += i < 2 && sums[1 - i] != sum;
+            } else {
+                wrong += sums[i] != sum;
+            }
+        }
+    }
+    int16_t taken[3][80], filled[80];
+    aot_model_take_int8(taken[0], w, -9, n);
+    aot_model_take_uint8(taken[1], (const uint8_t *)w, 7, n);
+    aot_model_take_uint16(taken[2], (const uint16_t *)x, 32768, n);
+    aot_model_fill_int16(filled, -5, n);
+    for (int32_t k = 0; k < n; k++) {
+        wrong += taken[0][k] != w[k] + 9 || taken[1][k] != (uint8_t)w[k] - 7 || filled[k] != -5;
+        wrong += taken[2][k] != (uint16_t)x[k] - 32768;
+    }
+    return wrong;
+}
+
+int main(void)
+{
+    int wrong = 0;
+    for (int32_t n = 1; n < 80; n++) {
+        wrong += dots(n);
+    }
+    for (int turn = 0; turn < 200; turn++) {
+        for (int32_t columns = 1; columns <= 4; columns++) {
+            wrong += finishes(AOT_MODEL_UP, 3, columns) + finishes(AOT_MODEL_AWAY, 3, columns);
+            wrong += finishes(AOT_MODEL_UP, 4, columns) + finishes(AOT_MODEL_AWAY, 4, columns);
+            wrong += finishes(AOT_MODEL_EVEN, 3, columns) + finishes(AOT_MODEL_EVEN, 4, columns);
+        }
+    }
+    const int32_t v[4] = {-32768, 65535, 255, -128};
+    int16_t halves[4];
+    int8_t bytes[4];
+    aot_model_put_four_16(halves, v);
+    aot_model_put_four_8(bytes, v);
+    wrong += halves[0] != -32768 || halves[1] != -1 || halves[2] != 255 || bytes[2] != -1 || bytes[3] != -128;
+    return wrong != 0;
+}
+"""
+
+
+def test_twins_on_the_host(tmp_path: Path) -> None:
+    (tmp_path / "program.c").write_text(PROGRAM)
+    flags = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-O1",
+             "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    subprocess.run(["gcc", *flags, f"-I{include_dir()}", "program.c", "-o", "program"], cwd=tmp_path,
+                   check=True)
+    assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
+@pytest.mark.parametrize("optimise", ["-O2", "-O0"])
+def test_in_helium(optimise: str, tmp_path: Path) -> None:
+    (tmp_path / "program.c").write_text(PROGRAM)
+    build_and_run(BOARDS["m55"], ["program.c"], tmp_path, [optimise, "-std=c99", "-Wall",
+                                                            f"-I{include_dir()}"])
