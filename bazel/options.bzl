@@ -45,7 +45,7 @@ OPTION_ATTRS = {
     "max_ram": attr.string(doc = "Budget of the workspace (16k, 1m): more is an error of the build, with a table by layer."),
     "memory": attr.string(doc = "What code and constants of a Cortex-M are in, for which the code is written and max_cycles are estimated: 0ws, tcm, l4-art, f4-art, nrf53, m7-cache."),
     "metadata_level": attr.string(values = ["", "full", "size", "none"], doc = "How much of the metadata is in flash."),
-    "metric": attr.string(values = ["", "top1", "mse", "cosine"], doc = "What `quantise` chooses by on held-back samples, and what ACCURACY is of."),
+    "metric": attr.string(values = ["", "top1", "noise", "mse", "cosine"], doc = "What `quantise` chooses by on held-back samples, and what ACCURACY is of."),
     "params": attr.string(values = ["", "linked", "external"], doc = "Constants in the code, or in <name>.params, which is made beside it."),
     "planner": attr.string(doc = "Memory planner: auto (default), greedy, best-fit, local-search, optimal, or a plug-in's."),
     "pool_sections": attr.string_dict(doc = "Linker sections of the pools' arrays."),

@@ -41,7 +41,7 @@
 #     [QUANTISATION_PLAN <file>]                  the plan for `quantise` to carry out, with calibration or without
 #     [ACCURACY <share>]                          how much worse than the float model `quantise` may be on held-back
 #                                                 samples: 0.5%
-#     [METRIC top1|mse|cosine]                    what `quantise` chooses by on held-back samples, and what ACCURACY is
+#     [METRIC top1|noise|mse|cosine]              what `quantise` chooses by on held-back samples, and what ACCURACY is
 #                                                 of
 #     [COUNT_CODE]                                count the code as well, when it is compiled: its size by layer is
 #                                                 told, and max_flash is of code and constants

@@ -17,14 +17,15 @@ from test_quantise import _calibration, decibels, run
 from aot_model.errors import CompileError
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise.automatic import Automatic, Simulation
-from aot_model.quantise.candidates import Calibration, Candidate
+from aot_model.quantise.candidates import Calibration, Candidate, tensor_plans
 from aot_model.quantise.correct import corrections
+from aot_model.quantise.data import Samples
 from aot_model.quantise.insert import inserted, quantised_weight
-from aot_model.quantise.plan import LIMITS, Plan, WeightPlan
+from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, WeightPlan, fitted
 from aot_model.quantise.refine import by_answers, learned, widened
 from aot_model.quantise.rounding import closest, encoded, rounded_by_outputs
 from aot_model.quantise.runtime import FloatModel
-from aot_model.quantise.score import top1
+from aot_model.quantise.score import noise, top1, usual
 from aot_model.quantise.sensitivity import Sensitivity
 from aot_model.quantise.session import disagree
 from aot_model.quantise.weights import weight_plan
@@ -155,7 +156,64 @@ def test_16_bits_where_they_pay(transformer: tuple[Calibration, Candidate, Sensi
     want = run(attention(), fresh)
     assert decibels(run(wide.model(""), fresh), want) > decibels(run(base.model(""), fresh), want) + 1
     assert widened(calibration, base, sensitivity, ram, 0.0) is None
-    assert widened(calibration, base, sensitivity, lambda c: 1 + (c is not base), 0.2) is None, "too much RAM"
+    one = wide.plan.method.replace(f"{wide.plan.method.split()[-2]} wide", "1 wide")
+    first = widened(
+        calibration,
+        base,
+        sensitivity,
+        lambda c: 9999 * (1 + (c.plan.method not in (base.plan.method, one))),
+        0.2,
+    )
+    assert wide.plan.method == one or (first is not None and first.plan.method == one), "what fits"
+    assert widened(calibration, base, sensitivity, lambda c: 9999 * (1 + (c is not base)), 0.2) is None
+
+
+def test_ranges_behind_functions(tmp_path: Path) -> None:
+    """Beside all ranges of a grid, by what ONNX Runtime's HardSwish makes of them; no function where others
+    read the tensor too."""
+    b = Builder(3)
+    x = b("Conv", "x", b.constant(b.rng.normal(0, 1.5, (6, 3, 3, 3)).astype(np.float32)))
+    y = b("HardSwish", x)
+    z = b("Conv", y, b.weights(6, 6, 3, 3))
+    b("Conv", b("Concat", b("HardSwish", z), z, axis=1), b.weights(4, 12, 1, 1), output="y")
+    model = b.model({"x": (1, 3, 12, 12)}, {"y": (1, 4, 8, 8)})
+    calibration = _calibration(*saved(tmp_path, model), tmp_path)
+    source = calibration.plain
+    assert set(source.functions) == {x}, "the other is read by another too"
+    [numbers] = FloatModel(source.network.model, [x], "").stacked(calibration.samples)
+    found = tensor_plans(source, "mse")[x]
+
+    def error(plan: TensorPlan) -> float:
+        q = np.clip(np.rint(numbers / plan.scale) + plan.zero_point, -128, 127) - plan.zero_point
+        made = [v * np.clip(v / 6 + 0.5, 0, 1) for v in (q * plan.scale, numbers)]
+        return float(np.square(made[0] - made[1]).sum())
+
+    low, high = float(numbers.min()), float(numbers.max())
+    grid = [
+        fitted("int8", low * a, high * b) for a in np.linspace(0.1, 1, 19) for b in np.linspace(0.5, 1, 11)
+    ]
+    assert error(found) < 1.05 * min(map(error, grid)) < 0.8 * error(fitted("int8", low, high))
+    assert found.range[0] > 0.6 * low, "below -3 nothing comes of it"
+    assert tensor_plans(source, "minmax")[x].range[0] <= low
+
+
+def test_what_is_good_by_the_outputs() -> None:
+    rng = np.random.default_rng(0)
+
+    def of(*outputs: Array, labels: Array | None = None, given: tuple[int, ...] = (1, 3, 8, 8)) -> str:
+        return usual(Samples({"x": np.zeros((5, *given), np.float32)}, labels, (), ""), outputs)
+
+    classes_, picture = rng.normal(size=(5, 1, 10)), rng.normal(size=(5, 1, 4, 8, 8))
+    assert of(classes_) == "top1" and of(picture) == "noise" == of(classes_, classes_)
+    assert of(picture, labels=np.zeros(5)) == "top1"
+    assert of(rng.uniform(size=(5, 1, 1))) == "top1" and of(3 * rng.normal(size=(5, 1))) == "noise"
+    assert of(rng.normal(size=(5, 1, 640)), given=(1, 640)) == "noise", "an autoencoder"
+    assert of(np.arange(5)[:, None]) == "top1"
+    assert top1([np.asarray([[3], [4]])], [np.asarray([[3], [5]])], None) == 0.5, "classes by number"
+    large, small, index = 1000 * rng.normal(size=(5, 9)), rng.normal(size=(5, 9)), np.arange(45).reshape(5, 9)
+    off = [large * 1.01, small * 1.1, index * 2]
+    assert noise(off, [large, small, index]) == pytest.approx((0.01**2 + 0.1**2) / 2), "each counts"
+    assert noise([large * np.nan], [large]) != noise([large], [large]) == 0
 
 
 def test_search(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ OPTIONS = (Keyword("dims",
             flag="--max-drop",
             type=values.share),
     Keyword("metric",
-            "top1|mse|cosine",
+            "top1|noise|mse|cosine",
             "what `quantise` chooses by on held-back samples, and what ACCURACY is of",
             flag="--metric"),
 )

@@ -35,7 +35,7 @@ def quantise_(arguments: argparse.Namespace) -> int:
             "\n".join(
                 [
                     *([result.points, ""] if result.points else []),
-                    *tables(result, arguments.metric),
+                    *tables(result),
                     f"{arguments.output}: {len(result.model):,} bytes",
                 ]
             )
@@ -67,11 +67,11 @@ def job(arguments: argparse.Namespace) -> Job:
     )
 
 
-def tables(result: Result, metric: str) -> list[str]:
+def tables(result: Result) -> list[str]:
     """What was tried, and the chosen plan's answers."""
     if not result.rows or result.calibrated is None or result.library is None:
         return []
-    best = result.rows[result.chosen]
+    best, metric = result.rows[result.chosen], result.metric
     rows = [
         (
             r.candidate.plan.method or "the plan given",
@@ -113,4 +113,4 @@ def tables(result: Result, metric: str) -> list[str]:
 
 
 def _value(value: float, metric: str) -> str:
-    return f"{value:.2%}" if metric == "top1" else f"{value:.6g}"
+    return f"{value + 0:.2%}" if metric in ("top1", "noise") else f"{value:.6g}"

@@ -32,10 +32,11 @@ def declare_quantisation(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--metric",
-        default="top1",
-        metavar="top1|mse|cosine|python:FILE.py:FUNCTION",
+        default="",
+        metavar="top1|noise|mse|cosine|python:FILE.py:FUNCTION",
         help="what is good: right answers by the labels, or else the float model's; closeness to the float "
-        "model's outputs; a function of outputs, the float model's and labels (default: top1)",
+        "model's outputs; a function of outputs, the float model's and labels (default: top1 where there are "
+        "labels or an output of classes, else noise)",
     )
     command.add_argument(
         "--method",
@@ -49,9 +50,9 @@ def declare_quantisation(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--wide",
         type=values.share,
-        default=0.15,
+        default=0.25,
         metavar="SHARE",
-        help="what tensors of 16 bits may cost, of the network's work, where they help (default: 15%%; 0: "
+        help="what tensors of 16 bits may cost, of the network's work, where they help (default: 25%%; 0: "
         "all are of 8; with --mixed costs are measured instead)",
     )
     command.add_argument(

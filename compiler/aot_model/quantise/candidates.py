@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from aot_model.quantise.choose import Choice, choose
 from aot_model.quantise.correct import corrections
 from aot_model.quantise.data import Samples
 from aot_model.quantise.equalise import equalised, factors, pairs
+from aot_model.quantise.functions import Function, functions
 from aot_model.quantise.insert import inserted
 from aot_model.quantise.network import Network
 from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, fitted
@@ -36,6 +37,12 @@ class Prepared:
     choice: Choice
     seen: dict[str, Seen]
     equalisation: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    functions: dict[str, Function] = field(default_factory=dict)
+
+    def together(self, names: Sequence[str]) -> Seen:
+        """What was seen of tensors that have one scale."""
+        found = united([self.seen[n] for n in names if n in self.seen])
+        return replace(found, behind=self.functions.get(self.choice.groups[names[0]]))
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Calibration:
         last = {n for n in wanted if n in network.producer and network.producer[n].op_type in CHANNELS_LAST}
         float_model = FloatModel(network.model, wanted, self.where)
         seen = observe(float_model, self.samples, last) if wanted else {}
-        return Prepared(network, choice, seen, done)
+        return Prepared(network, choice, seen, done, functions(network, choice))
 
     def equal(self) -> Prepared | None:
         """The model with channels equalised; None where nothing can be."""
@@ -126,7 +133,7 @@ def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = N
         kind = type_of(source, names[0], kinds or {})
         low, high = LIMITS[kind]
         if kind == "int8":
-            found = METHODS[method](united(seen), high - low)
+            found = METHODS[method](source.together(names), high - low)
         else:  # room for numbers that calibration did not see costs one bit of many
             found = 2 * min(s.low for s in seen), 2 * max(s.high for s in seen)
         plan = fitted(kind, *found)

@@ -114,6 +114,8 @@ class Choice:
     """Tensor -> representative of those that have one scale, for their elements are only moved."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Tensor -> representative of those that must be of one type: operands and results of sums."""
+    origins: dict[str, str] = field(default_factory=dict)
+    """Elementwise result -> the tensor that it is a function of."""
     ends: frozenset[str] = frozenset()
     """Tensors that only the model's user reads, through what keeps the order of elements at most."""
 
@@ -126,10 +128,9 @@ def choose(network: Network) -> Choice:
 class _Chooser:
     def __init__(self, network: Network) -> None:
         self.net = network
-        self.origin: dict[str, str] = {}
-        """Of elementwise results: the tensor that they are a function of."""
         self.wanted: dict[str, None] = {}
         self.choice = Choice()
+        self.origin = self.choice.origins
 
     def run(self) -> Choice:
         nodes = list(self.net.model.graph.node)

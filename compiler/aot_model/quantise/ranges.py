@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aot_model.quantise.data import Samples
+from aot_model.quantise.functions import Function
 from aot_model.quantise.runtime import FloatModel
 
 BINS = 4096
+AGAIN = np.linspace(1.3, 0.5, 33)
 Range = tuple[float, float]
 
 
@@ -23,6 +25,8 @@ class Seen:
     counts: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
     channels: np.ndarray | None = None
     """The largest magnitude of each channel."""
+    behind: Function | None = None
+    """Where only elementwise functions read it: what they make of it."""
 
     @property
     def centres(self) -> np.ndarray:
@@ -100,6 +104,24 @@ def _shrunk(seen: Seen) -> list[Range]:
     return [(a, b) for a in lows for b in highs]
 
 
+def _errors(seen: Seen, steps: int) -> Callable[[float, float], float]:
+    """The sum of squares that rounding and cutting to a range cost, behind the functions that read it."""
+    made = seen.behind(seen.centres) if seen.behind is not None else []
+    if not made:
+        return lambda low, high: _error(seen, low, high, steps)
+    x, counts = seen.centres, seen.counts
+
+    def error(low: float, high: float) -> float:
+        step = (high - low) / steps
+        if step <= 0:
+            return float(sum((counts * (np.interp(0.0, x, y) - y) ** 2).sum() for y in made))
+        zero = np.rint(low / step)
+        rounded = (np.clip(np.rint(x / step), zero, zero + steps)) * step
+        return float(sum((counts * (np.interp(rounded, x, y) - y) ** 2).sum() for y in made))
+
+    return error
+
+
 def _error(seen: Seen, low: float, high: float, steps: int) -> float:
     """The sum of squares that rounding and cutting cost."""
     x, step = seen.centres, (high - low) / steps
@@ -114,17 +136,12 @@ def least_squares(seen: Seen, steps: int) -> Range:
     """The range whose rounding and cutting cost the least squared error."""
     if seen.low >= seen.high:
         return seen.low, seen.high
-    low, high = min(_shrunk(seen), key=lambda r: _error(seen, r[0], r[1], steps))
+    error = _errors(seen, steps)
+    low, high = min(_shrunk(seen), key=lambda r: error(*r))
     for _ in range(2):  # each end again, given the other
-        low = min(
-            (low * f for f in np.linspace(1.3, 0.5, 33)),
-            key=lambda v: _error(seen, max(v, min(seen.low, 0)), high, steps),
-        )
+        low = min((low * f for f in AGAIN), key=lambda v: error(max(v, min(seen.low, 0)), high))
         low = max(low, min(seen.low, 0.0))
-        high = min(
-            (high * f for f in np.linspace(1.3, 0.5, 33)),
-            key=lambda v: _error(seen, low, min(v, max(seen.high, 0)), steps),
-        )
+        high = min((high * f for f in AGAIN), key=lambda v: error(low, min(v, max(seen.high, 0))))
         high = min(high, max(seen.high, 0.0))
     return low, high
 

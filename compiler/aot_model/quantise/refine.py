@@ -3,7 +3,7 @@ cost little."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from aot_model.quantise.candidates import Calibration, Candidate, tensor_plans
@@ -17,6 +17,9 @@ from aot_model.quantise.work import more_with_16_bits, work_of
 
 MOST_RAM = 1.3
 """Tensors of 16 bits may let the workspace grow by this factor."""
+LITTLE_RAM = 1024
+"""... or by so many bytes."""
+MOST_TRIED = 12
 LEAST_NOISE = 0.01
 """A tensor with a smaller share of the noise is not worth it."""
 
@@ -64,20 +67,34 @@ def widened(
     source, plan = candidate.source, candidate.plan
     if not has_wide_types(source.network.model):
         return None
-    several = list(_cheap(candidate, sensitivity, most_work))
-    most = MOST_RAM * ram_of(candidate) if several else 0.0
-    while several:
-        wide = tensor_plans(source, candidate.method, dict.fromkeys(several, "int16"))
-        tensors = {n: wide[n] if source.choice.kinds[n] in several else t for n, t in plan.tensors.items()}
-        found = with_tensors(calibration, candidate, tensors, f"{plan.method}, {len(several)} wide")
-        if ram_of(found) <= most:
-            return found
-        several = several[: len(several) // 2]
-    return None
+    cheap = _cheap(candidate, sensitivity)
+    left = most_work * work_of(source)
+    several, rest = list[str](), left
+    for kind, cost in cheap:
+        if cost <= rest:
+            several, rest = [*several, kind], rest - cost
+    if not several:
+        return None
+    known = ram_of(candidate)
+    most = max(MOST_RAM * known, known + LITTLE_RAM)
+
+    def wider(kinds: list[str]) -> Candidate:
+        wide = tensor_plans(source, candidate.method, dict.fromkeys(kinds, "int16"))
+        tensors = {n: wide[n] if source.choice.kinds[n] in kinds else t for n, t in plan.tensors.items()}
+        return with_tensors(calibration, candidate, tensors, f"{plan.method}, {len(kinds)} wide")
+
+    if ram_of(found := wider(several)) <= most:
+        return found
+    best, taken = None, list[str]()
+    for kind, cost in cheap[:MOST_TRIED]:  # one at a time: what does not fit leaves its work to others
+        if cost <= left and ram_of(found := wider([*taken, kind])) <= most:
+            best, taken, left = found, [*taken, kind], left - cost
+    return best
 
 
-def _cheap(candidate: Candidate, sensitivity: Sensitivity, most_work: float) -> Iterator[str]:
-    """Representatives of tensors of one type, the most noise for their cost first."""
+def _cheap(candidate: Candidate, sensitivity: Sensitivity) -> list[tuple[str, float]]:
+    """Representatives of tensors of one type and what 16 bits cost there, the most noise for their cost
+    first."""
     source = candidate.source
     kinds: dict[str, list[str]] = {}
     for name in source.choice.tensors:
@@ -86,8 +103,6 @@ def _cheap(candidate: Candidate, sensitivity: Sensitivity, most_work: float) -> 
     for group, one in sensitivity.noises(candidate.plan).items():
         noise[source.choice.kinds[group]] = noise.get(source.choice.kinds[group], 0.0) + one
     cost = {kind: more_with_16_bits(source, kinds[kind]) for kind in noise}
-    left, least = most_work * work_of(source), LEAST_NOISE * sum(noise.values())
-    for kind in sorted(noise, key=lambda k: -noise[k] / max(cost[k], 1.0)):
-        if noise[kind] >= least and cost[kind] <= left:
-            left -= cost[kind]
-            yield kind
+    least = LEAST_NOISE * sum(noise.values())
+    order = sorted(noise, key=lambda k: -noise[k] / max(cost[k], 1.0))
+    return [(kind, cost[kind]) for kind in order if noise[kind] >= least]

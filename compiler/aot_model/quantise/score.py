@@ -33,8 +33,11 @@ def top1(outputs: list[Array], reference: list[Array], labels: Array | None) -> 
 
 
 def classes(output: Array) -> Array:
-    """The largest element of each row; of one number, whether it is in the upper half of 0 and 1."""
+    """The largest element of each row; of one number, whether it is in the upper half of 0 and 1; a whole
+    number is the class."""
     rows = output.reshape(len(output), -1)
+    if output.dtype.kind in "iu" and rows.shape[1] == 1:
+        return rows[:, 0]  # the model chooses by itself
     return np.asarray(rows.argmax(axis=1) if rows.shape[1] > 1 else (rows[:, 0] > 0.5).astype(np.int64))
 
 
@@ -57,7 +60,29 @@ def cosine(outputs: list[Array], reference: list[Array], labels: Array | None) -
     return float(np.mean(found))
 
 
-METRICS: dict[str, Metric] = {"top1": top1, "mse": mse, "cosine": cosine}
+def lost(outputs: list[Array], reference: list[Array], labels: Array | None) -> float:
+    """Minus the noise in the outputs, as a share of their power."""
+    return -noise(outputs, reference)
+
+
+METRICS: dict[str, Metric] = {"top1": top1, "mse": mse, "cosine": cosine, "noise": lost}
+
+
+def usual(samples: Samples, reference: Sequence[Array]) -> str:
+    """The metric for such outputs when the user names none: answers where they are of classes, else
+    closeness."""
+    first = reference[0]
+    shape = tuple(n for n in first.shape[1:] if n != 1)
+    if samples.labels is not None:
+        return "top1"
+    if len(reference) > 1 or len(shape) > 1:
+        return "noise"
+    if first.dtype.kind in "iu":
+        return "top1"
+    if not shape:  # one number: a probability, or a quantity
+        return "top1" if first.size and first.min() >= 0 and first.max() <= 1 else "noise"
+    again = any(tuple(n for n in a.shape[1:] if n != 1) == shape for a in samples.inputs.values())
+    return "noise" if again else "top1"
 
 
 def metric(text: str) -> tuple[Metric, tuple[Path, ...]]:
@@ -105,12 +130,22 @@ class Score:
     samples: int
 
 
+def noise(outputs: Sequence[Array], reference: Sequence[Array]) -> float:
+    """As a share of the signal's power, the mean of all outputs; numbers of elements and the like, which are
+    no signals, do not count beside others."""
+    pairs = list(zip(outputs, reference, strict=True))
+    signals = [(a, b) for a, b in pairs if b.dtype.kind == "f"] or pairs
+    powers = [float(np.square(b.astype(np.float64)).mean()) for _, b in signals]
+    least = max(1e-6 * max(powers), 1e-30)
+    found = [
+        float(np.square(a.astype(np.float64) - b).mean()) / max(power, least)
+        for (a, b), power in zip(signals, powers, strict=True)
+    ]
+    return float(np.mean(found))
+
+
 def snr(outputs: Sequence[Array], reference: Sequence[Array]) -> float:
-    signal = sum(float(np.square(b.astype(np.float64)).sum()) for b in reference)
-    noise = sum(
-        float(np.square(a.astype(np.float64) - b).sum()) for a, b in zip(outputs, reference, strict=True)
-    )
-    return 10 * float(np.log10(max(signal, 1e-30) / max(noise, 1e-30 + 1e-15 * signal)))
+    return -10 * float(np.log10(np.maximum(noise(outputs, reference), 1e-15)))
 
 
 def score(outputs: list[Array], reference: list[Array], labels: Array | None, by: Metric) -> Score:

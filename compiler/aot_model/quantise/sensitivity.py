@@ -5,7 +5,7 @@ Ranges can be chosen by that, and which tensors are worth 16 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from aot_model.quantise.data import Samples
 from aot_model.quantise.insert import inserted
 from aot_model.quantise.network import Network
 from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, fitted
-from aot_model.quantise.ranges import METHODS, united
+from aot_model.quantise.ranges import METHODS
 from aot_model.quantise.runtime import FloatModel
 from aot_model.quantise.score import snr
 from aot_model.quantise.work import work_of
@@ -89,9 +89,8 @@ class Sensitivity:
             result.update(dict.fromkeys(names, best))
         return result
 
-    def _candidates(self, names: Iterable[str]) -> list[TensorPlan]:
-        seen = united([self.source.seen[n] for n in names])
+    def _candidates(self, names: Sequence[str]) -> list[TensorPlan]:
+        seen = self.source.together(names)
         low, high = LIMITS["int8"]
         found = [fitted("int8", *method(seen, high - low)) for method in METHODS.values()]
         return found + [fitted("int8", seen.low * a, seen.high * b) for a, b in DRAWN_IN]
-

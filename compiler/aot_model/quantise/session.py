@@ -21,11 +21,13 @@ from aot_model.quantise.network import is_quantised, ports
 from aot_model.quantise.plan import Plan
 from aot_model.quantise.prepare import prepared, read_float
 from aot_model.quantise.runtime import FloatModel
-from aot_model.quantise.score import Array, Built, Score, built, metric, score, snr
+from aot_model.quantise.score import Array, Built, Score, built, metric, score, snr, usual
 
 POOR = 0.5
 """A float model that is right less often than so (in shares of the calibration's labels) was not trained on
 such data."""
+FAR = 15
+"""Decibels: outputs that are worse than so are told of."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class Job:
     bounds: Mapping[str, int] = field(default_factory=dict)
     holdout: str = "0.25"
     """A share of the calibration data, or a file or folder."""
-    metric: str = "top1"
+    metric: str = ""
+    """Empty: by what the model gives (score.usual)."""
     method: str = "auto"
     seed: int = 0
     plan: Path | None = None
@@ -50,7 +53,7 @@ class Job:
     budget: Budget = field(default_factory=Budget)
     max_drop: float | None = None
     """More worse by the metric than the float model is an error."""
-    wide: float = 0.15
+    wide: float = 0.25
     """What tensors of 16 bits may cost where they help, as a share of the network's work. Not with `mixed`,
     where costs are known."""
 
@@ -76,6 +79,8 @@ class Result:
     notes: list[str] = field(default_factory=list)
     files: tuple[Path, ...] = ()
     """All that it was made from."""
+    metric: str = ""
+    """What was chosen by."""
     compilers: tuple[str, ...] = ()
     """Whose builds of the library agree; one where there is no second."""
 
@@ -115,13 +120,14 @@ class _Session:
         assert job.calibration is not None
         self.job, self.folder, self.say, self.ready = job, folder, say, ready
         self.where = str(job.model)
-        self.metric, files = metric(job.metric)
         whole = read_samples(job.calibration, ports(model))
         self.notes = [f"calibration: {text}" for text in doubts(whole)]
         self.samples, self.held = self._held_back(whole, model)
-        self.files = (*sources, *whole.files, *self.held.files, *files)
         self.float_model = FloatModel(model, [o.name for o in model.graph.output], self.where)
         self.reference = self.float_model.stacked(self.held)
+        self.name = job.metric or usual(self.held, self.reference)
+        self.metric, files = metric(self.name)
+        self.files = (*sources, *whole.files, *self.held.files, *files)
         self.compiler = HostCompiler.find()
 
     def _held_back(self, whole: Samples, model: onnx.ModelProto) -> tuple[Samples, Samples]:
@@ -177,7 +183,7 @@ class _Session:
             data, rows[best].candidate.plan, rows, best, files=self.files, notes=self.notes, library=library
         )
         result.frontier, result.points, result.simulated = text, points, simulated
-        result.compilers = compilers
+        result.compilers, result.metric = compilers, self.name
         result.calibrated = score(outputs, known, self.samples.labels, self.metric)
         result.float_value = self.metric(self.reference, self.reference, self.held.labels)
         self._doubt_result(result)
@@ -185,7 +191,7 @@ class _Session:
         if self.job.max_drop is not None and lost > self.job.max_drop + 1e-12:
             raise fail(
                 "E402",
-                f"the integers lose {lost:.2%} ({self.job.metric}), and {self.job.max_drop:.2%} are allowed",
+                f"the integers lose {lost:.2%} ({self.name}), and {self.job.max_drop:.2%} are allowed",
                 where=self.where,
                 hint="calibrate with more samples of what the model sees in use, or plan a layer as int16 or "
                 "float",
@@ -248,7 +254,7 @@ class _Session:
         facts = {
             "model": self.job.model.name,
             "target": self.job.target,
-            "metric": self.job.metric,
+            "metric": self.name,
             "float": whole,
         }
         text = frontier(search.points, best, facts)
@@ -260,7 +266,7 @@ class _Session:
 
     def _doubt_labels(self) -> None:
         """A float model that is wrong on the data tells of other data than those that it was trained on."""
-        if self.samples.labels is None or self.job.metric != "top1":
+        if self.samples.labels is None or self.name != "top1":
             return
         own = self.metric(outputs := self.float_model.stacked(self.samples), outputs, self.samples.labels)
         held = (
@@ -278,11 +284,16 @@ class _Session:
     def _doubt_result(self, result: Result) -> None:
         lost = result.float_value - result.rows[result.chosen].score.value
         assert result.calibrated is not None
-        if self.job.metric == "top1" and lost > 0.1:
+        if self.name == "top1" and lost > 0.1:
             result.notes.append(
                 f"the quantised model loses {lost:.0%}: are the calibration data what the model sees in use?"
             )
-        elif self.job.metric == "top1" and self.samples.labels is None and self.samples.count >= 8:
+        elif self.name != "top1" and (near := result.rows[result.chosen].score.snr) < FAR:
+            result.notes.append(
+                f"the quantised model's outputs are only {near:.0f} dB near to the float model's: `compare` "
+                "says where they part"
+            )
+        elif self.name == "top1" and self.samples.labels is None and self.samples.count >= 8:
             answers = {int(v) for v in np.asarray(self._answers()).reshape(-1)}
             if len(answers) == 1:
                 result.notes.append("calibration: the float model gives the same answer for all samples")

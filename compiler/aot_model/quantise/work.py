@@ -11,12 +11,13 @@ from aot_model.quantise.choose import ELEMENTWISE, MOVEMENTS, RANGES, Layer
 
 MAC, ELEMENT = 2.0, 8.0
 """Cycles of a Cortex-M4, rounded: of a product of 8 bits, of writing and reading an element."""
-WIDER_MAC, WIDER_DEPTHWISE, WIDER_PRODUCT = 2.0, 5.0, 8.0
-"""... more for a product with 16 bits on one side; depthwise; of two tensors (not measured: kept off)."""
-WIDER = {"Add": 12.0, "Sub": 12.0, "Concat": 2.0, "LayerNormalization": 4.0, "Mul": 30.0, "Softmax": 100.0}
+WIDER_MAC, WIDER_DEPTHWISE, WIDER_PRODUCT = 2.0, 5.0, 2.0
+"""... more for a product with 16 bits on one side; depthwise; of two tensors, for each of them."""
+WIDER = {"Add": 14.0, "Sub": 14.0, "Concat": 6.0, "LayerNormalization": 4.0, "Mul": 30.0, "Softmax": 190.0}
 """... for each element that an operator reads."""
-FUNCTION = 150.0
-"""... of a function that is a table of 256 where it reads 8 bits."""
+MOVED, FUNCTION, PIECEWISE = 6.0, 190.0, 80.0
+"""... of a movement; of a function that is a table of 256 where it reads 8 bits; of one of straight lines."""
+STRAIGHT = ("LeakyRelu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Abs", "Neg")
 
 
 def elements(source: Prepared, name: str) -> float:
@@ -53,9 +54,9 @@ def more_with_16_bits(source: Prepared, names: Iterable[str]) -> float:
                 length = (network.shape(name) or (1,))[-1]
                 total += elements(source, node.output[0]) * length * WIDER_PRODUCT
             elif node.op_type in MOVEMENTS or node.op_type in RANGES:
-                total += 2 * count
+                total += MOVED * count
             elif node.op_type in ELEMENTWISE and node.op_type not in WIDER:
-                total += FUNCTION * count
+                total += (PIECEWISE if node.op_type in STRAIGHT else FUNCTION) * count
             else:
                 total += WIDER.get(node.op_type, 8.0) * count
     return total

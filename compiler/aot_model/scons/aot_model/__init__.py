@@ -42,7 +42,8 @@ arguments:
     calibration     samples for `quantise`: .npz, .npy or a folder
     quantisation_plan the plan for `quantise` to carry out, with calibration or without
     accuracy        how much worse than the float model `quantise` may be on held-back samples: 0.5%
-    metric          what `quantise` chooses by on held-back samples, and what ACCURACY is of: top1|mse|cosine
+    metric          what `quantise` chooses by on held-back samples, and what ACCURACY is of:
+                    top1|noise|mse|cosine
     count_code      count the code as well, when it is compiled: its size by layer is told, and max_flash is
                     of code and constants
     max_stack       budget of the stack of <name>_run(): measured when the C is compiled, with GCC
