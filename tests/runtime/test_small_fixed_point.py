@@ -39,6 +39,19 @@ def cases() -> list[tuple[int, int, int]]:
     return found
 
 
+def ratios() -> list[tuple[int, int, int, int, int]]:
+    """(reciprocal, power, total, bits, result), totals of one to 4,095 summands of 1 in Q12.19."""
+    found = []
+    for total in (2**19, 790000, 2**20 + 5, 2**28, 2**29 + 1, 2**30 - 1, 2**30, 2**31 - 1):
+        for power in (0, 1, 12345678, 2**30, 2**31 - 1, RNG.randint(0, 2**31 - 1)):
+            for bits in (27, 35):
+                inverse, _ = exact.normalised_inverse(total)
+                right = bits - (32 - total.bit_length())
+                found.append((inverse, power, total, bits,
+                              exact.away(Fraction(exact.product(inverse, power), 2**right))))
+    return found
+
+
 def program(rows: list[tuple[int, int, int]]) -> str:
     shifts = [(x, m, -s) for x, m, s in rows if s <= 0]
     wide = [(v, 1, b) for b in (0, 1, 2, 7, 30, 31)
@@ -51,9 +64,16 @@ def program(rows: list[tuple[int, int, int]]) -> str:
 static const int32_t rows[][4] = {{
 {chr(10).join(lines)}
 }};
+static const int32_t ratios[][5] = {{
+{chr(10).join("{" + ", ".join(map(str, row)) + "}," for row in ratios())}
+}};
 int main(void)
 {{
     int wrong = 0;
+    for (unsigned i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {{
+        const int32_t *r = ratios[i];
+        wrong += aot_model_softmax_ratio(r[0], r[1], r[2], r[3]) != r[4];
+    }}
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {{
         const int32_t *r = rows[i];
         const int32_t y = r[1] != 0 ? aot_model_requantise_small(r[0], r[1], r[2])

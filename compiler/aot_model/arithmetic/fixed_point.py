@@ -130,6 +130,11 @@ def reciprocal(x: int) -> int:
     return reciprocal_of_one_plus(((x << leading_zeros(x)) & 0xFFFFFFFF) - 2**31)
 
 
+def softmax_ratio(reciprocal: int, power: int, total: int, bits: int) -> int:
+    """power * reciprocal / 2^31 over 2^(bits - leading zeros of total); none is negative."""
+    return rounding_shift(high_multiply(reciprocal, power), bits - leading_zeros(total))
+
+
 def ratio_of_one_minus_to_one_plus(a: int) -> int:
     """(1 - a) / (1 + a) in Q0.31 for a in [0, 1) in Q0.31."""
     half = half_sum(a, INT32_MAX)

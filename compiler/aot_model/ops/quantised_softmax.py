@@ -229,10 +229,9 @@ class SoftmaxRatio(Operator):
         e, total, reciprocal = (at(v, broadcast_index(v.shape, index))
                                 for v in (required(inputs, k) for k in range(3)))
         # total is Q12.19: its integer part takes 12 - leading zeros bits.
-        bits = call("sub", const(12 + 31 - self.to.bits), call("leading_zeros", total))
         low, high = self.to.limits
-        return saturated(call("rounding_shift", call("high_multiply", reciprocal, e), bits), low, low, high,
-                         self.to)
+        return saturated(call("softmax_ratio", reciprocal, e, total, const(12 + 31 - self.to.bits)), low, low,
+                         high, self.to)
 
     @classmethod
     def samples(cls) -> list[Sample]:

@@ -292,6 +292,15 @@ AOT_MODEL_INLINE int32_t aot_model_reciprocal_of_one_plus(int32_t a)
     return (r > INT32_MAX / 2) ? INT32_MAX : r * 2;
 }
 
+/* power * reciprocal / 2^31 over 2^(bits - leading zeros of total), ties up; none is negative, total is at least 2^19,
+ * bits at least 22. */
+AOT_MODEL_INLINE int32_t aot_model_softmax_ratio(int32_t reciprocal, int32_t power, int32_t total, int32_t bits)
+{
+    const int32_t right = bits - aot_model_leading_zeros(total | (int32_t)1 << 19);
+    const int32_t high = (int32_t)(((int64_t)reciprocal * power + ((int64_t)1 << 30)) >> 32);
+    return ((high >> (right - 10) >> 8) + 1) >> 1; /* in two steps: right - 2 may be more than 31 */
+}
+
 /* 2^(62 - leading zeros) / x in Q0.31 for x > 0: the reciprocal of x normalised to [1, 2). */
 AOT_MODEL_INLINE int32_t aot_model_reciprocal(int32_t x)
 {
