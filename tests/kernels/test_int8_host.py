@@ -25,7 +25,7 @@ from test_int8_dsp import (
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import affine_sum, conv_host, depthwise_host, pooling_host, requantise, sum_host
+from aot_model.kernels.int8 import affine_sum, conv_host, depthwise_host, pooling_host, requantise
 from aot_model.kernels.int8.host_tile import split
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.vectors import AVX2, SDOT, VNNI
@@ -159,7 +159,7 @@ def test_sum(tmp_path: Path) -> None:
     main = ""
     for i, (form, table) in enumerate(forms):
         text += (f"static int sum{i}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)\n{{\n    "
-                 f"{sum_host.row_kernel(form).call('a', 'b', 'y', 'n')}    return 0;\n}}\n")
+                 f"{affine_sum.avx2_sum(form).call('a', 'b', 'y', 'n')}    return 0;\n}}\n")
         text += f"static const int8_t want{i}[] = {{{','.join(str(v) for v in table.reshape(-1))}}};\n"
         main += f"    for (int32_t n = 1; n < 256; n += 5) {{ bad += run(sum{i}, want{i}, n); }}\n"
     text += """

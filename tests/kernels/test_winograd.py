@@ -14,7 +14,7 @@ from kernel_program import Case, run_board, run_host
 from test_int8_dsp import KINDS, TableTail, finished, quantisation, some_bias, some_input, some_weights
 
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8 import affine_sum, sum_dsp, winograd, winograd_dsp
+from aot_model.kernels.int8 import affine_sum, winograd, winograd_dsp
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import available
 
@@ -51,7 +51,7 @@ class SumTail(TableTail):
         n, y, x, c = (f"({i})" for i in index)
         assert self.form is not None
         at = f"(({n} * {self.shape.out_h} + {y}) * {self.shape.out_w} + {x}) * {self.shape.out_c} + {c}"
-        return sum_dsp.row_kernel(self.form).call(source, f"residual + {at}", f"y + {at}", str(count))
+        return affine_sum.dsp_sum(self.form).call(source, f"residual + {at}", f"y + {at}", str(count))
 
 
 def summed(code: winograd_dsp.KernelCode, x: np.ndarray, want: np.ndarray, rng: np.random.Generator,

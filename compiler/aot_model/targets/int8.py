@@ -26,8 +26,8 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.vector_text import position_text
-from aot_model.kernels.int8 import conv_c, nibbles, sum_mve, winograd, winograd_dsp
-from aot_model.kernels.int8.affine_sum import Affine
+from aot_model.kernels.int8 import conv_c, nibbles, winograd, winograd_dsp
+from aot_model.kernels.int8.affine_sum import Affine, RowSum
 from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
@@ -135,7 +135,7 @@ def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, s
 class SumTail(FusedTail):
     """The sum with one other tensor, a row at a time."""
 
-    row_sum: sum_mve.RowSum = field(default_factory=lambda: sum_mve.RowSum(""))
+    row_sum: RowSum = field(default_factory=lambda: RowSum(""))
 
     @property
     def row_helpers(self) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class SumTail(FusedTail):
         return self.row_sum.helpers
 
     def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
-        """`count` results from a pixel's first channel on; see kernels/int8/conv_mve.py."""
+        """`count` results from a pixel's first channel on; see kernels/int8/row_tail.py."""
         at = position_text(substitute(self.position, self.mapping("acc", index)), SUMMAND)
         (other,) = self.names.values()
         where = "" if at == "0" else f" + {at}"
@@ -151,7 +151,7 @@ class SumTail(FusedTail):
         return self.row_sum.call(source, f"{other}{where}", f"y{where}", str(count))
 
 
-def sum_tail(row_kernel: Callable[[Affine], sum_mve.RowSum], tail: FusedTail, nodes: tuple[Node, ...],
+def sum_tail(row_kernel: Callable[[Affine], RowSum], tail: FusedTail, nodes: tuple[Node, ...],
              before: Value) -> FusedTail:
     """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same
     place.

@@ -13,6 +13,7 @@ import numpy as np
 from aot_model.ir.types import DType
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import (
+    affine_sum,
     conv_c,
     conv_dsp,
     conv_host,
@@ -26,12 +27,10 @@ from aot_model.kernels.int8 import (
     pooling,
     pooling_host,
     pooling_mve,
-    sum_dsp,
-    sum_host,
     sum_mve,
     vectors,
 )
-from aot_model.kernels.int8.affine_sum import Affine
+from aot_model.kernels.int8.affine_sum import Affine, RowSum
 from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.int8.spec import QuantSpec
 
@@ -55,7 +54,7 @@ class Family:
     row: Writer | None = None
     """Fully connected, one row of input."""
     row_fits: Fits = lambda shape, quant: True
-    sum_row: Callable[[Affine], sum_mve.RowSum] | None = None
+    sum_row: Callable[[Affine], RowSum] | None = None
     """The sum with another tensor, for tails that take rows."""
     dialects: tuple[str, ...] | None = None
     """Vector dialects of the target with which the family may be used; None: any."""
@@ -106,7 +105,7 @@ OUTSIDE = replace(PLAIN, accumulators=False, int8_weights=True)
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
     "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
-    _always, sum_row=sum_host.row_kernel, dialects=("v8", "v16"),
+    _always, sum_row=affine_sum.avx2_sum, dialects=("v8", "v16"),
 )  # fmt: skip
 AVX512_VNNI = replace(HOST,
                       name=vectors.VNNI.name,
@@ -131,7 +130,7 @@ def _dsp_for(family: Family, reading: Reading) -> Family:
 DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,
              depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
              accumulators=True,
-             sum_row=sum_dsp.row_kernel,
+             sum_row=affine_sum.dsp_sum,
              winograd=True,
              reading=_dsp_for,
              int8_weights=True)

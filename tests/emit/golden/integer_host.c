@@ -86,8 +86,8 @@ static const int32_t integer_c_dense_table[24] AOT_MODEL_ALIGNED(32);
 
 /* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left
  * elements of padding, `runs` runs of `run` elements, and right elements of padding. */
-AOT_MODEL_FUNCTION void avx2_tile_int8(int16_t *to, const int8_t *x, int32_t first, int32_t rows,
-    int32_t height, int32_t pitch,
+AOT_MODEL_FUNCTION void avx2_tile_int8(
+    int16_t *to, const int8_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
     int32_t left, int32_t run, int32_t runs, int32_t step, int32_t right, int16_t zero)
 {
     AOT_MODEL_BARRIER;
@@ -125,9 +125,9 @@ AOT_MODEL_INLINE void avx2_raw_8_int8_even_3_n128_127(avx2_acc a, const int32_t 
 }
 
 /* 4 pixels x 8 channels: rows x runs x steps of 2 inputs. */
-AOT_MODEL_INLINE void avx2_conv_4x8_int8_raw_8_int8_even_3_n128_127(const int16_t *x, int32_t pixel,
-    int32_t rows, int32_t row, int32_t runs, int32_t run,
-    int32_t steps, const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
+AOT_MODEL_INLINE void avx2_conv_4x8_int8_raw_8_int8_even_3_n128_127(
+    const int16_t *x, int32_t pixel, int32_t rows, int32_t row, int32_t runs, int32_t run, int32_t steps,
+    const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
 {
     avx2_acc a0 = avx2_load(table), a1 = a0, a2 = a0, a3 = a0;
     for (int32_t i = 0; i < rows; i++, x += row) {
@@ -164,9 +164,9 @@ AOT_MODEL_INLINE void avx2_raw_16_int8_even_3_n128_127(avx2_acc a, avx2_acc b, c
 }
 
 /* 2 pixels x 16 channels, taps in pairs at x + offsets. */
-AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_even_3_n128_127(const int16_t *x, int32_t pixel,
-    const int32_t *offsets, int32_t pairs,
-    const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
+AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_even_3_n128_127(
+    const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs, const int8_t *w,
+    const int32_t *table, int8_t *y, int32_t next, int32_t count)
 {
     avx2_acc a0 = avx2_load(table), a1 = a0;
     avx2_acc b0 = avx2_load(table + 8), b1 = b0;
@@ -185,9 +185,9 @@ AOT_MODEL_INLINE void avx2_depthwise_2_int8_raw_16_int8_even_3_n128_127(const in
 }
 
 /* 1 pixel x 16 channels, taps in pairs at x + offsets. */
-AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_even_3_n128_127(const int16_t *x, int32_t pixel,
-    const int32_t *offsets, int32_t pairs,
-    const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
+AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_even_3_n128_127(
+    const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs, const int8_t *w,
+    const int32_t *table, int8_t *y, int32_t next, int32_t count)
 {
     avx2_acc a0 = avx2_load(table);
     avx2_acc b0 = avx2_load(table + 8);
@@ -204,9 +204,9 @@ AOT_MODEL_INLINE void avx2_depthwise_1_int8_raw_16_int8_even_3_n128_127(const in
 }
 
 /* 1 pixel x 8 channels: rows x runs x steps of 2 inputs. */
-AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_even_3_n128_127(const int16_t *x, int32_t pixel,
-    int32_t rows, int32_t row, int32_t runs, int32_t run,
-    int32_t steps, const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
+AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_even_3_n128_127(
+    const int16_t *x, int32_t pixel, int32_t rows, int32_t row, int32_t runs, int32_t run, int32_t steps,
+    const int8_t *w, const int32_t *table, int8_t *y, int32_t next, int32_t count)
 {
     avx2_acc a0 = avx2_load(table);
     for (int32_t i = 0; i < rows; i++, x += row) {

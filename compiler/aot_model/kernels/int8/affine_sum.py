@@ -110,3 +110,31 @@ def _offset(table: np.ndarray, ma: int, mb: int, shift: int, low: int, high: int
     below = np.where(table < high, ((table + 1) << shift) - 1 - value, room).min()
     offset = int((above + below) // 2)
     return offset if above <= below and abs(offset) <= room else None
+
+
+@dataclass(frozen=True)
+class RowSum:
+    """A function name(a, b, y, n, numbers ...): y[i] from a[i] and b[i], i < n, n > 0; y may be a or b."""
+
+    name: str
+    numbers: tuple[int, ...] = ()
+    helpers: tuple[str, ...] = ()
+    header: str = ""
+
+    def call(self, *arguments: str) -> str:
+        """The statement."""
+        return f"{self.name}({', '.join([*arguments, *(str(n) for n in self.numbers)])});\n"
+
+
+def dsp_sum(form: Affine) -> RowSum:
+    """With the DSP extension; the form's numbers are the function's last arguments, as on hosts."""
+    numbers = (form.ma, form.mb, form.offset, form.shift)
+    if (form.low, form.high) == (-128, 127):
+        return RowSum("dsp_sum", numbers, header="aot_model/int8_dsp.h")
+    return RowSum("dsp_sum_between", (*numbers, form.low, form.high), header="aot_model/int8_dsp.h")
+
+
+def avx2_sum(form: Affine) -> RowSum:
+    """With AVX2."""
+    return RowSum("avx2_sum", (form.ma, form.mb, form.offset, form.shift, form.low, form.high),
+                  header="aot_model/int8_avx2_rows.h")

@@ -14,6 +14,8 @@ tap of a dilated or grouped one.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,10 +25,9 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_c
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
-from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
+from aot_model.kernels.int8.host_tile import view
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
-from aot_model.kernels.int8.row_tail import tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2
 
@@ -35,89 +36,68 @@ def micro_kernel(pixels: int, blocks: int, end: Finish, weights: str, out: str,
                  dialect: InstructionSet) -> tuple[str, str]:
     """(name, text): `pixels` pixels x `blocks` blocks of end.block channels, all taps, finished and stored.
     """
-    vectors, lanes = dialect.registers(end.block), dialect.lanes
+    vectors, lanes, group = dialect.registers(end.block), dialect.lanes, dialect.group
     name = f"q8_conv_{pixels}x{blocks * end.block}_{weights}_{end.name.partition('_')[2]}"
-    held = "uvwz"
-    group = dialect.group
-    acc = [[[f"{'abcd'[v]}{p}{f'_{k}' if blocks > 1 else ''}"
-             for v in range(vectors)]
-            for p in range(pixels)]
-           for k in range(blocks)]
-    lines = []
-    for k in range(blocks):
-        entry = "table" if k == 0 else f"table + {k * end.words}"
-        for v in range(vectors):
-            start = f"q8_load({entry}{f' + {lanes * v}' if v else ''})"
-            first = acc[k][0][v]
-            rest = "".join(f", {acc[k][p][v]} = {first}" for p in range(1, pixels))
-            lines.append(f"    q8_acc {first} = {start}{rest};")
+    acc = [[[f"{'abcd'[v]}{p}{f'_{k}' if blocks > 1 else ''}" for v in range(vectors)]
+            for p in range(pixels)] for k in range(blocks)]  # fmt: skip
+
+    def at(pointer: str, *offsets: tuple[int, str]) -> str:
+        """pointer + count * unit + ..., without what is nothing."""
+        terms = [u if n == 1 and u else f"{n} * {u}" if u else str(n) for n, u in offsets if n]
+        return " + ".join([pointer, *terms])
+
+    def held(v: int, k: int) -> str:
+        return f"{'uvwz'[v]}{k} = q8_weights_{weights}({at('w', (k, 'stride'), (lanes * group * v, ''))})"
+
+    lines = [f"q8_acc {acc[k][0][v]} = q8_load({at('table', (k * end.words, ''), (lanes * v, ''))})"
+             + "".join(f", {acc[k][p][v]} = {acc[k][0][v]}" for p in range(1, pixels)) + ";"
+             for k in range(blocks) for v in range(vectors)]  # fmt: skip
     lines += [
-        "    for (int32_t i = 0; i < rows; i++, x += row) {",
-        "        for (int32_t j = 0; j < runs; j++) {",
-        f"            const {dialect.element} *at = x + j * run;",
-        f"            for (int32_t k = 0; k < steps; k++, at += {group}, w += {end.block * group}) {{",
+        "for (int32_t i = 0; i < rows; i++, x += row) {",
+        "for (int32_t j = 0; j < runs; j++) {",
+        f"const {dialect.element} *at = x + j * run;",
+        f"for (int32_t k = 0; k < steps; k++, at += {group}, w += {end.block * group}) {{",
     ]
-    inner = []
     for p in range(pixels):
-        inner.append(
-            f"const q8_inputs x{p} = q8_splat(at{f' + {p} * pixel' if p > 1 else ' + pixel' if p else ''});")
+        lines.append(f"const q8_inputs x{p} = q8_splat({at('at', (p, 'pixel'))});")
         if blocks == 1:
             if p == 0:
-                loads = [
-                    f"{held[v]}0 = q8_weights_{weights}(w{f' + {lanes * group * v}' if v else ''})"
-                    for v in range(vectors)
-                ]
-                inner.append(f"const q8_weights {', '.join(loads)};")
-            inner += [f"{a} = q8_dot({a}, {held[v]}0, x{p});" for v, a in enumerate(acc[0][p])]
-    if blocks > 1:
-        for k in range(blocks):
-            for v in range(vectors):
-                at = "w" + (f" + {k} * stride" if k else "") + (f" + {lanes * group * v}" if v else "")
-                inner.append(f"const q8_weights {held[v]}{k} = q8_weights_{weights}({at});")
-                for p, a in ((p, acc[k][p][v]) for p in range(pixels)):
-                    inner += [f"{a} = q8_dot({a}, {held[v]}{k}, x{p});"]
-    lines += ["                " + t for t in inner]
-    lines += ["            }", "        }", "    }"]
-    for k in range(blocks):
-        entry = "table" if k == 0 else f"table + {k * end.words}"
-        for p in range(pixels):
-            at = "y" + (f" + {k * end.block}" if k else "") + (f" + {p} * next"
-                                                               if p > 1 else " + next" if p else "")
-            lines.append(
-                f"    {end.name}({', '.join(dialect.parts.format(a) for a in acc[k][p])}, {entry}, {at}, "
-                "count);"
-            )
-    unused = ["pixel", "next"] if pixels == 1 else []
-    lines += [f"    (void){u};" for u in unused]
-    stride = ["int32_t stride"] if blocks > 1 else []
+                lines.append(f"const q8_weights {', '.join(held(v, 0) for v in range(vectors))};")
+            lines += [f"{a} = q8_dot({a}, {'uvwz'[v]}0, x{p});" for v, a in enumerate(acc[0][p])]
+    for k, v in product(range(blocks if blocks > 1 else 0), range(vectors)):
+        lines.append(f"const q8_weights {held(v, k)};")
+        lines += [f"{acc[k][p][v]} = q8_dot({acc[k][p][v]}, {'uvwz'[v]}{k}, x{p});" for p in range(pixels)]
+    lines += ["}", "}", "}"]
+    for k, p in product(range(blocks), range(pixels)):
+        sums = ", ".join(dialect.parts.format(a) for a in acc[k][p])
+        entry, y = at("table", (k * end.words, "")), at("y", (k * end.block, ""), (p, "next"))
+        lines.append(f"{end.name}({sums}, {entry}, {y}, count);")
+    lines += ["(void)pixel;", "(void)next;"] if pixels == 1 else []
     parameters = [
         f"const {dialect.element} *x", "int32_t pixel", "int32_t rows", "int32_t row", "int32_t runs",
-        "int32_t run", "int32_t steps", f"const {weights}_t *w", *stride, "const int32_t *table",
-        f"{out}_t *y", "int32_t next", "int32_t count",
-    ]
-    half = len(parameters) // 2
-    head = (f"AOT_MODEL_INLINE void {name}({', '.join(parameters[:half])},\n    "
-            f"{', '.join(parameters[half:])})")
-    comment = (f"/* {counted(pixels, 'pixel')} x {counted(blocks * end.block, 'channel')}: rows x runs x "
-               f"steps of {group} "
-               "inputs. */\n")
-    return name, f"{comment}{head}\n{{\n" + "\n".join(lines) + "\n}\n"
+        "int32_t run", "int32_t steps", f"const {weights}_t *w", *(["int32_t stride"] if blocks > 1 else []),
+        "const int32_t *table", f"{out}_t *y", "int32_t next", "int32_t count",
+    ]  # fmt: skip
+    size = f"{counted(pixels, 'pixel')} x {counted(blocks * end.block, 'channel')}"
+    return name, f"""\
+/* {size}: rows x runs x steps of {group} inputs. */
+AOT_MODEL_INLINE void {name}(
+    {', '.join(parameters)})
+{{
+{chr(10).join(lines)}
+}}
+"""
 
 
-def conv(
-    shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
-    dialect: InstructionSet = AVX2,
-) -> KernelCode:
+def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
+         quant: QuantSpec, tail: Tail | None = None,
+         dialect: InstructionSet = AVX2) -> KernelCode:  # fmt: skip
     """Convolution of any geometry; weights [out_c, kernel_h, kernel_w, in_c / groups], int8 or uint8.
 
     With a tail, it gets the requantised and clamped value. Layers that an int8 dot product cannot take
     (weights with a zero point) are computed by the set's base, or in plain C.
     """
-    s = along_rows(shape)
+    s = shape.along_row
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     if not dialect.weights_fit(w):
@@ -183,19 +163,9 @@ def conv(
         if done < per_out:
             sweep(group, done, per_out - done, 8 if per_out - done <= 8 and 8 in dialect.pixels else 16, 1)
     loops = Loops(shape, v, quant, dialect, sweeps, tail, quant.x_zero_point + flip)
-    body = loops.text()
-    finishes = [t for e in ends.values() for t in e.helpers]
-    tiles = tile_helpers(v, quant.x_dtype, dialect)
-    helpers = [*tiles, *finishes, *texts.values()]
-    return KernelCode(body=dialect.named(body),
-                      constants=(Packed("weights", np.concatenate(packed), 32, ANYTHING,
-                                        layout=f"for each block of channels: for each row of taps, for each "
-                                        f"{dialect.group} taps those of each channel"),
-                                 Packed("table", np.concatenate(entries), 32, admissible_entries(rq,
-                                                                                                 entries))),
-                      scratch=loops.scratch(),
-                      includes=frozenset({dialect.header}),
-                      helpers=tuple(dict.fromkeys(dialect.named(h) for h in (*helpers, *tail_helpers(tail)))),
-                      slack=loops.slack(),
-                      note=f"{dialect.name}, {loops.note}; requantisation: {rq.note}",
-                      )
+    finishes = [text for end in ends.values() for text in end.helpers]
+    layout = (f"for each block of channels: for each row of taps, for each {dialect.group} taps those of "
+              "each channel")
+    constants = (Packed("weights", np.concatenate(packed), 32, ANYTHING, layout=layout),
+                 Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)))
+    return loops.code(constants, finishes, texts, f"{loops.note}; requantisation: {rq.note}")

@@ -15,7 +15,7 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, residual
 from .dot_mve import LAYOUT, dot, pack
 from .patch_mve import patch_copier
-from .requantise_mve import HEADER, fold_zero_point, requantiser, supports
+from .requantise_mve import HEADER, requantiser, supports
 from .row_tail import tail_helpers, tail_loop
 from .spec import QuantSpec
 
@@ -43,7 +43,7 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
         raise ValueError(f"not for the Helium convolution: {shape}, {spec}")
     depth = shape.kernel_h * shape.kernel_w * shape.in_c
     matrix = np.asarray(weights, np.int8).reshape(shape.out_c, depth)
-    rq = requantiser(spec, shape.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
+    rq = requantiser(spec, matrix, bias)
     kernel = dot(depth, shape.out_c, rq, 2, 4)
     if shape.pointwise and tail is None:
         pixels = shape.batch * shape.out_h * shape.out_w

@@ -23,7 +23,7 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
 from .channel_rows_mve import channel_loop, finished_block, row_kernel, rows_to_tail, rows_twin, scalar_result
 from .conv_mve import INCLUDES
-from .requantise_mve import Requantiser, fold_zero_point, requantiser
+from .requantise_mve import Requantiser, requantiser
 from .row_tail import tail_helpers
 from .spec import QuantSpec
 
@@ -42,7 +42,7 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     if not applicable(s):
         raise ValueError(f"not for the 3x3 depthwise kernel: {s}")
     matrix = np.asarray(weights, np.int8).reshape(9, s.out_c).T
-    rq = requantiser(spec, s.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
+    rq = requantiser(spec, matrix, bias)
     columns, used, pair = _row_pair(s)
     name, text = _row_kernel(s, rq)
     total = pair + 2 * s.in_c * columns

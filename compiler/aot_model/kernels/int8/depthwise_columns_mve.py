@@ -27,7 +27,7 @@ from .channel_rows_mve import (
     scalar_result,
 )
 from .conv_mve import INCLUDES
-from .requantise_mve import Requantiser, fold_zero_point, requantiser
+from .requantise_mve import Requantiser, requantiser
 from .row_tail import tail_helpers
 from .spec import QuantSpec
 
@@ -112,7 +112,7 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     s = p.shape
     taps = s.kernel_h * s.kernel_w
     matrix = np.asarray(weights, np.int8).reshape(taps, s.out_c).T
-    rq = requantiser(spec, s.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
+    rq = requantiser(spec, matrix, bias)
     name, text = _row_kernel(p, rq)
     order = np.arange(s.out_c)
     if p.by_multiple:

@@ -16,9 +16,8 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Tail
 from aot_model.kernels.int8 import conv_host
 from aot_model.kernels.int8.host_finish import Finish, admissible_entries, finish, table
 from aot_model.kernels.int8.host_loops import Loops, Sweep
-from aot_model.kernels.int8.host_tile import along_rows, tile_helpers, view
+from aot_model.kernels.int8.host_tile import view
 from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
-from aot_model.kernels.int8.row_tail import tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.int8.vectors import AVX2
 
@@ -30,47 +29,40 @@ def micro_kernel(pixels: int, end: Finish, weights: str, out: str) -> tuple[str,
     """(name, text): `pixels` pixels x 16 channels, all taps, finished and stored."""
     name = f"q8_depthwise_{pixels}_{weights}_{end.name.partition('_')[2]}"
     places = [f" + {p} * pixel" if p > 1 else " + pixel" if p else "" for p in range(pixels)]
-    lines = []
-    for v, at in (("a", "table"), ("b", "table + 8")):
-        lines.append(
-            f"    q8_acc {v}0 = q8_load({at}){''.join(f', {v}{p} = {v}0' for p in range(1, pixels))};")
+    lines = [f"q8_acc {v}0 = q8_load({at}){''.join(f', {v}{p} = {v}0' for p in range(1, pixels))};"
+             for v, at in (("a", "table"), ("b", "table + 8"))]
     lines += [
-        f"    for (int32_t k = 0; k < pairs; k++, offsets += 2, w += {2 * BLOCK}) {{",
-        f"        const q8_weights u = q8_weights_{weights}(w), v = q8_weights_{weights}(w + {BLOCK});",
-        "        const int16_t *one = x + offsets[0], *other = x + offsets[1];",
+        f"for (int32_t k = 0; k < pairs; k++, offsets += 2, w += {2 * BLOCK}) {{",
+        f"const q8_weights u = q8_weights_{weights}(w), v = q8_weights_{weights}(w + {BLOCK});",
+        "const int16_t *one = x + offsets[0], *other = x + offsets[1];",
     ]
     for p, place in enumerate(places):
         lines += [
-            f"        const __m256i s{p} = q8_load(one{place}), t{p} = q8_load(other{place});",
-            f"        a{p} = q8_dot(a{p}, u, q8_low_channels(s{p}, t{p}));",
-            f"        b{p} = q8_dot(b{p}, v, q8_high_channels(s{p}, t{p}));",
+            f"const __m256i s{p} = q8_load(one{place}), t{p} = q8_load(other{place});",
+            f"a{p} = q8_dot(a{p}, u, q8_low_channels(s{p}, t{p}));",
+            f"b{p} = q8_dot(b{p}, v, q8_high_channels(s{p}, t{p}));",
         ]
-    lines.append("    }")
-    lines += [
-        f"    {end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);"
-        for p, place in enumerate(places)
-    ]
-    lines += ["    (void)pixel;", "    (void)next;"] if pixels == 1 else []
+    lines += ["}", *(f"{end.name}(a{p}, b{p}, table, y{place.replace('pixel', 'next')}, count);"
+                     for p, place in enumerate(places))]
+    lines += ["(void)pixel;", "(void)next;"] if pixels == 1 else []
     return name, f"""\
 /* {counted(pixels, 'pixel')} x {counted(BLOCK, 'channel')}, taps in pairs at x + offsets. */
-AOT_MODEL_INLINE void {name}(const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs,
-    const {weights}_t *w, const int32_t *table, {out}_t *y, int32_t next, int32_t count)
+AOT_MODEL_INLINE void {name}(
+    const int16_t *x, int32_t pixel, const int32_t *offsets, int32_t pairs, const {weights}_t *w,
+    const int32_t *table, {out}_t *y, int32_t next, int32_t count)
 {{
-""" + "\n".join(lines) + "\n}\n"
+{chr(10).join(lines)}
+}}
+"""
 
 
-def depthwise(
-    shape: ConvShape,
-    weights: npt.NDArray[np.integer],
-    bias: npt.NDArray[np.int32] | None,
-    quant: QuantSpec,
-    tail: Tail | None = None,
-) -> KernelCode:
+def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[np.int32] | None,
+              quant: QuantSpec, tail: Tail | None = None) -> KernelCode:  # fmt: skip
     """Depthwise convolution with any multiplier; weights [kernel_h, kernel_w, out_c].
 
     A single input channel is an ordinary convolution. With a tail, it gets the requantised and clamped value.
     """
-    s, oc = along_rows(shape), shape.out_c
+    s, oc = shape.along_row, shape.out_c
     taps = np.asarray(weights).reshape(s.kernel_h * s.kernel_w, oc)
     if s.in_c == 1:
         ordinary = taps.T.reshape(oc, s.kernel_h, s.kernel_w, 1)
@@ -118,23 +110,9 @@ def depthwise(
               first, BLOCK, call, fold) for first, n in ((0, whole), (whole, lanes_used - whole)) if n
     ]
     loops = Loops(shape, v, quant, AVX2, sweeps, tail, quant.x_zero_point)
-    body = loops.text()
-    tiles = tile_helpers(v, quant.x_dtype, AVX2)
-    helpers = [*tiles, *end.helpers, *texts.values()]
-    return KernelCode(
-        body=AVX2.named(body),
-        constants=(
-            Packed("weights",
-                   np.concatenate(packed),
-                   32,
-                   ANYTHING,
-                   layout=f"for each {BLOCK} channels: for each two taps those of each channel"),
-            Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)),
-            Packed("offsets", offsets, 4),
-        ),
-        scratch=loops.scratch(),
-        includes=frozenset({AVX2.header}),
-        helpers=(*dict.fromkeys(AVX2.named(h) for h in helpers), *tail_helpers(tail)),
-        slack=loops.slack(),
-        note=f"{AVX2.name}, 16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}",
-    )
+    layout = f"for each {BLOCK} channels: for each two taps those of each channel"
+    constants = (Packed("weights", np.concatenate(packed), 32, ANYTHING, layout=layout),
+                 Packed("table", np.concatenate(entries), 32, admissible_entries(rq, entries)),
+                 Packed("offsets", offsets, 4))
+    return loops.code(constants, end.helpers, texts,
+                      f"16 channels, taps in pairs, {loops.note}; requantisation: {rq.note}")

@@ -10,7 +10,7 @@ from .conv_mve import INCLUDES, conv
 from .conv_mve import applicable as conv_applicable
 from .dot_mve import LAYOUT, chunk_widths, dot, pack
 from .patch_mve import copy_statements
-from .requantise_mve import fold_zero_point, requantiser
+from .requantise_mve import requantiser
 from .row_tail import tail_helpers, tail_loop
 from .spec import QuantSpec
 
@@ -35,7 +35,7 @@ def fully_connected(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | No
     matrix = np.asarray(weights, np.int8).reshape(shape.out_c, shape.in_c)
     if shape.batch * shape.out_h * shape.out_w != 1:
         return conv(shape, matrix.reshape(shape.out_c, 1, 1, shape.in_c), bias, spec, tail)
-    rq = requantiser(spec, shape.out_c, fold_zero_point(matrix, bias, spec.x_zero_point))
+    rq = requantiser(spec, matrix, bias)
     block = 4 if 1 <= shape.out_c % 8 <= 4 else 8
     kernel = dot(shape.in_c, shape.out_c, rq, 1, block)
     body, scratch, slack, x = "", [], None, "x"

@@ -4,15 +4,15 @@ pixels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
-from aot_model.kernels.base import ConvShape, Scratch, Tail
-from aot_model.kernels.int8.host_tile import TileView, split, tile_call
+from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8.host_tile import TileView, split, tile_call, tile_helpers
 from aot_model.kernels.int8.instructions import InstructionSet
-from aot_model.kernels.int8.row_tail import RowTail
+from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels
 
@@ -76,6 +76,24 @@ class Loops:
         """A tile's input is consumed before its outputs are written."""
         v = self.view
         return by_pixels(self.shape, self.tile_rows * v.out_w, through_images=v.batch < self.shape.batch)
+
+    def code(self, constants: tuple[Packed, ...], finishes: Iterable[str],
+             micro_kernels: Mapping[str, str], how: str) -> KernelCode:  # fmt: skip
+        """The kernel. finishes: functions that micro-kernels call; micro_kernels: their texts, each there
+        once a sweep has called it. how: they compute.
+        """
+        d, body = self.dialect, self.text()
+        tiles = tile_helpers(self.view, self.quant.x_dtype, d)
+        every = [*tiles, *finishes, *micro_kernels.values(), *tail_helpers(self.tail)]
+        return KernelCode(
+            body=d.named(body),
+            constants=constants,
+            scratch=self.scratch(),
+            includes=frozenset({d.header}),
+            helpers=tuple(dict.fromkeys(d.named(h) for h in every)),
+            slack=self.slack(),
+            note=f"{d.name}, {how}",
+        )
 
     @property
     def note(self) -> str:
@@ -141,8 +159,7 @@ class Loops:
         all.
         """
         s, v = self.shape, self.view
-        row = "0" if s.out_h == 1 else f"pixel / {s.out_w} % {s.out_h}" if s.batch > 1 else ("pixel / "
-                                                                                             f"{s.out_w}")
+        row = "0" if s.out_h == 1 else f"pixel / {s.out_w}" + (f" % {s.out_h}" if s.batch > 1 else "")
         at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row,
               "0" if s.out_w == 1 else f"pixel % {s.out_w}")
         if isinstance(tail, RowTail):
@@ -156,9 +173,8 @@ class Loops:
             c.line(store)
             return
         if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
-            with c.loop("row", height, needed=height != "1"), c.loop("column",
-                                                                     str(v.out_w),
-                                                                     needed=v.out_w > 1):
+            columns = c.loop("column", str(v.out_w), needed=v.out_w > 1)
+            with c.loop("row", height, needed=height != "1"), columns:
                 row, column = "row" if height != "1" else "0", "column" if v.out_w > 1 else "0"
                 self._store(c, total(product(row, v.out_w), column),
                             tail.store("value", (n, total(top, row), column, "c"), 1))

@@ -68,29 +68,6 @@ class TileView:
         return -(-self.out_h // tiles)
 
 
-def along_rows(shape: ConvShape) -> ConvShape:
-    """A single column as a single row, whose pixels are computed in blocks; any other shape as it is."""
-    s = shape
-    if (s.in_w, s.out_w, s.kernel_w, s.pad_left) != (1, 1, 1, 0) or s.in_h == 1:
-        return s
-    n, h, w, c = s.strides
-    return replace(s,
-                   in_h=1,
-                   out_h=1,
-                   kernel_h=1,
-                   stride_h=1,
-                   dilation_h=1,
-                   pad_top=0,
-                   in_w=s.in_h,
-                   out_w=s.out_h,
-                   kernel_w=s.kernel_h,
-                   stride_w=s.stride_h,
-                   dilation_w=s.dilation_h,
-                   pad_left=s.pad_top,
-                   x_strides=(n, w, h, c),
-                   )
-
-
 def view(shape: ConvShape, pixels: int, repeat: int = 1) -> TileView:
     """The view of a convolution; a pointwise one becomes rows of a length that blocks of `pixels` pixels
     divide well.
@@ -131,13 +108,8 @@ def _rows_of_pixels(v: TileView, pixels: int) -> TileView:
     widths = [d for d in range(1, count + 1) if count % d == 0 and d * v.pixel * 2 <= TILE_BYTES] or [1]
     width = min(widths, key=lambda d: (cost(d), d))
     height = count // width
-    return replace(v,
-                   batch=batch,
-                   in_h=height,
-                   in_w=width,
-                   out_h=height,
-                   out_w=width,
-                   strides=(n, width * w, w, c))
+    return replace(v, batch=batch, in_h=height, in_w=width, out_h=height, out_w=width,
+                   strides=(n, width * w, w, c))  # fmt: skip
 
 
 def split(width: int, pixels: int) -> list[tuple[int, int]]:
@@ -168,45 +140,39 @@ def tile_helpers(v: TileView, x_dtype: str, dialect: InstructionSet) -> list[str
     element = dialect.element
     flip = f"{dialect.flips[x_dtype]:+d}".replace("+", " + ").replace(
         "-", " - ") if x_dtype in dialect.flips else ""
-    dense = v.strides[3] == 1 and v.repeat == 1
-    if dense:
+    if v.strides[3] == 1 and v.repeat == 1:
         name, parameters = "q8_tile", "int32_t run, int32_t runs, int32_t step"
-        copy = f"""\
-            for (int32_t i = 0; i < runs; i++, from += step, to += run) {{
+        comment, size = "`runs` runs of `run` elements", "run * runs"
+        copy = f"""for (int32_t i = 0; i < runs; i++, from += step, to += run) {{
                 q8_widen_{x_dtype}(to, from, run);
-            }}
-"""
-        comment = "`runs` runs of `run` elements"
-        size = "run * runs"
+            }}"""
     else:
-        name, parameters = "q8_tile_strided", ("int32_t width, int32_t step, int32_t channels, int32_t "
-                                               "apart, int32_t repeat")
-        copy = f"""\
-            for (int32_t i = 0; i < width; i++, from += step) {{
+        name = "q8_tile_strided"
+        parameters = "int32_t width, int32_t step, int32_t channels, int32_t apart, int32_t repeat"
+        comment, size = "`width` pixels, each channel `repeat` times", "width * channels * repeat"
+        copy = f"""for (int32_t i = 0; i < width; i++, from += step) {{
                 for (int32_t c = 0; c < channels; c++) {{
                     to = q8_fill(to, ({element})(from[c * apart]{flip}), repeat);
                 }}
-            }}
-"""
-        comment = "`width` pixels, each channel `repeat` times"
-        size = "width * channels * repeat"
-    text = f"""\
-/* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left elements of
- * padding, {comment}, and right elements of padding. */
-AOT_MODEL_FUNCTION void {name}_{x_dtype}({element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
-                        int32_t left, {parameters}, int32_t right, {element} zero)
+            }}"""
+    return [f"""\
+/* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left
+ * elements of padding, {comment}, and right elements of padding. */
+AOT_MODEL_FUNCTION void {name}_{x_dtype}(
+    {element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
+    int32_t left, {parameters}, int32_t right, {element} zero)
 {{
     AOT_MODEL_BARRIER;
     for (int32_t row = first; row < first + rows; row++) {{
         if (row >= 0 && row < height) {{
             const {x_dtype}_t *from = x + row * pitch;
             to = q8_fill(to, zero, left);
-{copy}            to = q8_fill(to, zero, right);
+            {copy}
+            to = q8_fill(to, zero, right);
         }} else {{
             to = q8_fill(to, zero, left + {size} + right);
         }}
     }}
     AOT_MODEL_BARRIER;
 }}
-"""  # noqa: E501
-    return [text]
+"""]

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .requantise import fold_zero_point
 from .spec import QuantSpec, Rounding
 
 HEADER = "aot_model/int8_mve.h"
@@ -185,15 +186,16 @@ def supports(spec: QuantSpec) -> bool:
     return kinds == ("int8", "int8", 0) and in_range and alike and bool(np.all(np.abs(spec.shift) <= 31))
 
 
-def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray) -> Requantiser:
-    """The sequence for `channels` outputs. bias: int32[channels], the input zero point folded in.
+def requantiser(spec: QuantSpec, weights: np.ndarray, bias: np.ndarray | None) -> Requantiser:
+    """The sequence for the outputs of weights [channels, taps].
 
     Raises:
         ValueError: a type, rounding or range that these kernels do not have.
     """
     if not supports(spec):
         raise ValueError(f"not for the Helium kernels: {spec}")
-    multiplier, shift = spec.channels(channels)
+    start = fold_zero_point(weights, bias, spec)[1].astype(np.int32)  # wraps, as the accumulators do
+    multiplier, shift = spec.channels(len(weights))
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     live = multiplier != 0
     if np.any(live):  # 0 may be shifted at will
@@ -202,12 +204,5 @@ def requantiser(spec: QuantSpec, channels: int, bias: np.ndarray) -> Requantiser
         ties = "up"
     else:
         ties = "away" if np.all(right > 0) else "mixed"
-    return Requantiser(bias, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties,
+    return Requantiser(start, multiplier, left, right, spec.out_zero_point, spec.act_min, spec.act_max, ties,
                        spec.rounding)
-
-
-def fold_zero_point(weights: np.ndarray, bias: np.ndarray | None, x_zero_point: int) -> np.ndarray:
-    """bias - zero_point * sum of weights [channels, taps], int32[channels]; wraps, as the accumulators do."""
-    start = np.zeros(len(weights), np.int64) if bias is None else bias.astype(np.int64)
-    folded: np.ndarray = (start - x_zero_point * weights.astype(np.int64).sum(axis=1)).astype(np.int32)
-    return folded

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from aot_model.c.helpers import named_by_text
-from aot_model.kernels.int8.affine_sum import Affine
+from aot_model.kernels.int8.affine_sum import Affine, RowSum
 
 from .mve import asm_lines
 from .requantise_mve import HEADER
-
-
-@dataclass(frozen=True)
-class RowSum:
-    """A function name(a, b, y, n, numbers ...): y[i] from a[i] and b[i], i < n, n > 0; y may be a or b."""
-
-    name: str
-    numbers: tuple[int, ...] = ()
-    helpers: tuple[str, ...] = ()
-    header: str = ""
-
-    def call(self, *arguments: str) -> str:
-        """The statement."""
-        return f"{self.name}({', '.join([*arguments, *(str(n) for n in self.numbers)])});\n"
 
 
 def row_kernel(form: Affine) -> RowSum:
