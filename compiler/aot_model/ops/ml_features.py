@@ -18,7 +18,7 @@ from aot_model.ops.elementwise import Where, op
 from aot_model.ops.ml_scores import as_float
 from aot_model.ops.movement import Concat, Gather
 from aot_model.ops.normalisation import reduction
-from aot_model.ops.registry import Build, operator, required
+from aot_model.ops.registry import Build, operator, ranked, required
 from aot_model.ops.views import ReshapeTo
 
 
@@ -104,6 +104,8 @@ class Imputer(Operator):
         values = self.imputed_value_floats if x.dtype.is_float else self.imputed_value_int64s
         if not values:
             raise OperatorError(f"has no value to impute for {x.type}")
+        if len(values) > 1:
+            ranked(x, 1, 2)  # of more axes, ONNX Runtime takes another for that of the features
         _check_length(values, x, "imputed_value")
         return [x.type]
 
