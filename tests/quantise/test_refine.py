@@ -27,7 +27,7 @@ from aot_model.quantise.rounding import closest, encoded, rounded_by_outputs
 from aot_model.quantise.runtime import FloatModel
 from aot_model.quantise.score import noise, top1, usual
 from aot_model.quantise.sensitivity import Sensitivity
-from aot_model.quantise.session import disagree
+from aot_model.quantise.session import Job, disagree, quantise
 from aot_model.quantise.weights import weight_plan
 from aot_model.quantise.work import more_with_16_bits, work_of
 
@@ -245,3 +245,16 @@ def test_two_compilers_must_agree() -> None:
     found = HostCompiler.find("gcc").second() if shutil.which("gcc") else None
     assert found is None or found._machine == HostCompiler.find("gcc")._machine
     assert HostCompiler.find("gcc", "-O2").second() is None, "flags are of one compiler"
+
+
+def test_scales_that_are_powers_of_two(tmp_path: Path) -> None:
+    """All of them, of tensors, weights and biases, in every plan; close to the float model all the same."""
+    file, samples = saved(tmp_path, tiny())
+    result = quantise(Job(file, samples, metric="noise", method="mse", powers=True), tmp_path)
+    assert result.rows[result.chosen].score.snr > 20 and len(result.rows) > 1
+    models = [row.candidate.model("") for row in result.rows]
+    for model in (onnx.load_from_string(result.model), *models):
+        constants = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+        kinds = ("QuantizeLinear", "DequantizeLinear")
+        scales = [constants[n.input[1]] for n in model.graph.node if n.op_type in kinds]
+        assert len(scales) > 5 and all((np.frexp(s)[0] == 0.5).all() for s in scales)

@@ -63,6 +63,7 @@ def job(arguments: argparse.Namespace) -> Job:
         arguments.target,
         Budget(arguments.max_ram, arguments.max_flash, arguments.max_cycles),
         arguments.max_drop,
+        arguments.scales == "power-of-two",
         arguments.wide,
     )
 

@@ -56,6 +56,12 @@ def declare_quantisation(command: argparse.ArgumentParser) -> None:
         "all are of 8; with --mixed costs are measured instead)",
     )
     command.add_argument(
+        "--scales",
+        choices=("any", "power-of-two"),
+        default="any",
+        help="of tensors and constants (default: any); a plan that is given has its own",
+    )
+    command.add_argument(
         "--mixed",
         action="store_true",
         help="let layers have int16 activations or int4 weights where that pays; implied by budgets",

@@ -61,11 +61,11 @@ class Candidate:
 class Calibration:
     """The float model and the samples; plans of them."""
 
-    def __init__(self, model: onnx.ModelProto, samples: Samples, path: Path) -> None:
+    def __init__(self, model: onnx.ModelProto, samples: Samples, path: Path, powers: bool = False) -> None:
         self.where = str(path)
         self.samples = samples
         network = Network(model)
-        self.plain = self._observed(network, choose(network))
+        self.plain = self._observed(network, choose(network, powers))
         self._equal: Prepared | None = None
 
     def _observed(
@@ -136,7 +136,7 @@ def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = N
             found = METHODS[method](source.together(names), high - low)
         else:  # room for numbers that calibration did not see costs one bit of many
             found = 2 * min(s.low for s in seen), 2 * max(s.high for s in seen)
-        plan = fitted(kind, *found)
+        plan = fitted(kind, *found, choice.powers)
         result.update(dict.fromkeys(names, plan))
     return {name: result[name] for name in choice.tensors if name in result}
 

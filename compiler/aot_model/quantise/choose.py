@@ -116,13 +116,17 @@ class Choice:
     """Tensor -> representative of those that must be of one type: operands and results of sums."""
     origins: dict[str, str] = field(default_factory=dict)
     """Elementwise result -> the tensor that it is a function of."""
+    powers: bool = False
+    """Whether scales are powers of two."""
     ends: frozenset[str] = frozenset()
     """Tensors that only the model's user reads, through what keeps the order of elements at most."""
 
 
-def choose(network: Network) -> Choice:
-    """What to quantise of a float model."""
-    return _Chooser(network).run()
+def choose(network: Network, powers: bool = False) -> Choice:
+    """What to quantise of a float model; powers: with scales that are powers of two."""
+    found = _Chooser(network).run()
+    found.powers = powers
+    return found
 
 
 class _Chooser:

@@ -173,7 +173,8 @@ def mixed(calibration: Calibration, base: Candidate, changes: tuple[Change, ...]
     """The plan of a base with changes: ranges by the same method, biases corrected again where they were."""
     if not changes:
         return base
-    source = base.source
+    source, choice = base.source, base.source.choice
+    network, powers = source.network, choice.powers
     kinds = {c.name: c.type for c in changes if c.kind == "tensors"}
     wider = tensor_plans(source, base.method, kinds)
     tensors: dict[str, TensorPlan] = {
@@ -186,11 +187,11 @@ def mixed(calibration: Calibration, base: Candidate, changes: tuple[Change, ...]
             weights[c.name] = (
                 WeightPlan(FLOAT)
                 if c.type == FLOAT
-                else weight_plan(source.network.constants[c.name], source.choice.weights[c.name], c.type)
+                else weight_plan(network.constants[c.name], choice.weights[c.name], c.type, powers)
             )
     for layer in source.choice.layers:
         if weights[layer.weight].type != FLOAT:
-            weights[layer.weight] = roomy(source.network, layer, weights[layer.weight], tensors)
+            weights[layer.weight] = roomy(network, layer, weights[layer.weight], tensors, powers)
     bias = dict(base.plan.bias)
     if bias or any(c.type == "int4" for c in changes):
         bias = corrections(source.network, source.choice, weights, calibration.samples, calibration.where)

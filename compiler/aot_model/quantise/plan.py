@@ -176,18 +176,23 @@ def _weight(name: str, entry: Mapping[str, Any]) -> WeightPlan:
     return WeightPlan(kind, axis, _positive(name, entry["scale"]), str(entry.get("rounding", "")))
 
 
-def fitted(kind: str, low: float, high: float) -> TensorPlan:
-    """The integers for a range of real numbers; 0 is one of them. int16 is symmetric, which kernels need."""
+def fitted(kind: str, low: float, high: float, powers: bool = False) -> TensorPlan:
+    """The integers for a range of real numbers; 0 is one of them. int16 is symmetric, which kernels need.
+
+    powers: with a scale that is a power of two."""
     low, high = min(low, 0.0), max(high, 0.0)
     least, most = LIMITS[kind]
     if kind == "int16":
-        return TensorPlan(kind, rounded(max(-low, high, 1e-12) / most))
-    scale = rounded(max(high - low, 1e-12) / (most - least))
+        return TensorPlan(kind, rounded(max(-low, high, 1e-12) / most, powers))
+    scale = rounded(max(high - low, 1e-12) / (most - least), powers)
     return TensorPlan(kind, scale, int(np.clip(np.rint(least - low / scale), least, most)))
 
 
-def rounded(value: float) -> float:
-    """As float32 with 16 bits: sums that machines round differently shall not become other models."""
+def rounded(value: float, powers: bool = False) -> float:
+    """As float32 with 16 bits: sums that machines round differently shall not become other models. Or the
+    power of two that is not less."""
+    if powers:
+        return float(2.0 ** max(np.ceil(np.log2(rounded(value))), -126.0))
     number = np.asarray(value, np.float32)
     bits = number.view(np.uint32)
     up = np.asarray((int(bits) + 0xFF) & ~0xFF, np.uint32)  # never less: the range must stay inside

@@ -92,5 +92,9 @@ class Sensitivity:
     def _candidates(self, names: Sequence[str]) -> list[TensorPlan]:
         seen = self.source.together(names)
         low, high = LIMITS["int8"]
-        found = [fitted("int8", *method(seen, high - low)) for method in METHODS.values()]
-        return found + [fitted("int8", seen.low * a, seen.high * b) for a, b in DRAWN_IN]
+        ranges = [method(seen, high - low) for method in METHODS.values()]
+        ranges += [(seen.low * a, seen.high * b) for a, b in DRAWN_IN]
+        powers = self.source.choice.powers
+        if powers:  # half of one that is just not enough cuts the least
+            ranges += [(a / 2, b / 2) for a, b in ranges]
+        return [fitted("int8", a, b, powers) for a, b in ranges]

@@ -53,6 +53,8 @@ class Job:
     budget: Budget = field(default_factory=Budget)
     max_drop: float | None = None
     """More worse by the metric than the float model is an error."""
+    powers: bool = False
+    """Whether scales are powers of two."""
     wide: float = 0.25
     """What tensors of 16 bits may cost where they help, as a share of the network's work. Not with `mixed`,
     where costs are known."""
@@ -158,7 +160,7 @@ class _Session:
 
     def run(self) -> Result:
         simulated = 0
-        calibration = Calibration(self.ready, self.samples, self.job.model)
+        calibration = Calibration(self.ready, self.samples, self.job.model, self.job.powers)
         self._doubt_labels()
         if self.job.plan is not None:
             rows = [self._row(without_data(self.ready, Plan.read(self.job.plan)))]

@@ -12,7 +12,7 @@ from aot_model.quantise.plan import LIMITS, TensorPlan, WeightPlan, rounded
 SHARES = np.linspace(1.0, 0.5, 41)
 
 
-def weight_plan(data: np.ndarray, weight: Weight, kind: str = "int8") -> WeightPlan:
+def weight_plan(data: np.ndarray, weight: Weight, kind: str = "int8", powers: bool = False) -> WeightPlan:
     """Symmetric, by channel of the weight's axis. With 4 bits the largest numbers are cut where that loses
     less."""
     most = LIMITS[kind][1]
@@ -27,18 +27,23 @@ def weight_plan(data: np.ndarray, weight: Weight, kind: str = "int8") -> WeightP
             s = (scale * share)[:, np.newaxis]
             errors.append(np.square(np.minimum(np.rint(rows / s), most) * s - rows).sum(axis=1))
         scale = scale * SHARES[np.argmin(errors, axis=0)]
-    return WeightPlan(kind, axis, tuple(rounded(float(s)) for s in scale))
+    return WeightPlan(kind, axis, tuple(rounded(float(s), powers) for s in scale))
 
 
 def weight_plans(network: Network, choice: Choice, tensors: dict[str, TensorPlan]) -> dict[str, WeightPlan]:
     """All constants in 8 bits, with steps so large that biases fit the accumulators."""
-    plans = {name: weight_plan(network.constants[name], w) for name, w in choice.weights.items()}
+    plans = {
+        name: weight_plan(network.constants[name], w, powers=choice.powers)
+        for name, w in choice.weights.items()
+    }
     for layer in choice.layers:
-        plans[layer.weight] = roomy(network, layer, plans[layer.weight], tensors)
+        plans[layer.weight] = roomy(network, layer, plans[layer.weight], tensors, choice.powers)
     return plans
 
 
-def roomy(network: Network, layer: Layer, plan: WeightPlan, tensors: dict[str, TensorPlan]) -> WeightPlan:
+def roomy(
+    network: Network, layer: Layer, plan: WeightPlan, tensors: dict[str, TensorPlan], powers: bool = False
+) -> WeightPlan:
     """Scales that leave room for a bias: a channel of zeros with a bias would need steps without end."""
     x = tensors.get(layer.input)
     if layer.bias is None or x is None or plan.axis is None:
@@ -47,9 +52,8 @@ def roomy(network: Network, layer: Layer, plan: WeightPlan, tensors: dict[str, T
     if bias.size != len(plan.scale):
         return plan
     least = bias / (x.scale * 2.0**30)
-    return WeightPlan(
-        plan.type, plan.axis, tuple(rounded(max(s, float(b))) for s, b in zip(plan.scale, least, strict=True))
-    )
+    scales = tuple(rounded(max(s, float(b)), powers) for s, b in zip(plan.scale, least, strict=True))
+    return WeightPlan(plan.type, plan.axis, scales)
 
 
 def error_of(data: np.ndarray, plan: WeightPlan) -> float:
