@@ -153,3 +153,19 @@ def test_how_packages_are_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setattr("sys.prefix", str(tmp_path) if virtual else sys.base_prefix)
     assert how_to_install(["numpy", "onnx"]) == said.format(python=sys.executable, tree=ROOT)
+
+
+@pytest.mark.parametrize(("typed", "completed"), [
+    ("aot-model exp", ["export", "explain"]),
+    ("aot-model compile --max-", ["--max-ram", "--max-flash", "--max-drop"]),
+])  # fmt: skip
+def test_completion(tmp_path: Path, typed: str, completed: list[str]) -> None:
+    """As a shell asks for it after `eval "$(register-python-argcomplete aot-model)"`."""
+    pytest.importorskip("argcomplete")
+    said = tmp_path / "said"
+    asked = {
+        "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": str(said),
+        "COMP_LINE": typed, "COMP_POINT": str(len(typed))
+    }
+    subprocess.run([sys.executable, "-m", "aot_model"], env=os.environ | asked, check=True)
+    assert [word.strip() for word in said.read_text().splitlines()] == completed
