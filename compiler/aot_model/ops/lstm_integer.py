@@ -33,12 +33,6 @@ def function_text(name: str, op: SigmoidInt16) -> str:
     return f"static inline int16_t {name}(const uint16_t *table, int16_t x)\n{{\n{body}\n}}"
 
 
-_SATURATE = """static inline int16_t aot_model_saturate_int16(int32_t x)
-{
-    return (int16_t)dsp_ssat16(x);
-}"""
-
-
 def _wide_gates(inputs: int, units: int, outputs: int) -> str:
     """All gates of a cell of int16, whose sums have 64 bits."""
     return f"""for (int32_t k = 0; k < 4; k++) {{
@@ -161,8 +155,7 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
                          dtype=np.int32)
     multiplier, shift = scales.cell_argument
     cell_activation = f"aot_model_tanh_int16_{multiplier}_{shift}"
-    helpers: tuple[str, ...] = (_SATURATE,
-                                function_text("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)),
+    helpers: tuple[str, ...] = (function_text("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)),
                                 function_text("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
     if (multiplier, shift) != (3, 0):
         helpers = (*helpers, function_text(cell_activation, SigmoidInt16(True, multiplier, shift)))
