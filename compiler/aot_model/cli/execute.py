@@ -13,7 +13,8 @@ import numpy as np
 from aot_model.cli.build import request, tell_notes
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.frontends.vectors import Vectors, load_vectors
-from aot_model.host.comparison import Comparison, Tolerance, compare
+from aot_model.host.comparison import Comparison, Tolerance, compare, share_of
+from aot_model.ir.program import Access, Role
 from aot_model.ir.strings import decoded, encoded, is_text
 
 if TYPE_CHECKING:
@@ -199,14 +200,21 @@ def verify(arguments: argparse.Namespace) -> int:
         vectors = vectors_for(program.view, arguments.vectors)
         inputs = [[array[k] for array in vectors.inputs] for k in range(vectors.count)]
         results = consecutive(program, inputs, carry_over=arguments.sequence)
-    rows = output_rows(program.view, results, vectors,
-                       Tolerance(arguments.atol, arguments.rtol, arguments.max_lsb))
+    rows = output_rows(program.view, results, vectors, tolerance_of(arguments, program.view))
     print(outputs_table(rows, vectors.count))
     if any(row.differing for row in rows):
         raise fail("E602",
                    "the outputs differ from the vectors by more than the tolerance",
                    where=str(arguments.model))
     return 0
+
+
+def tolerance_of(arguments: argparse.Namespace, view: ModelView) -> Tolerance:
+    """What the options say, and the types that a model computes in."""
+    computed = {b.type.dtype for call in view.program.calls()
+                for access in (Access.READ, Access.WRITE) for b in call.buffers(access)
+                if b.role is not Role.CONSTANT}
+    return Tolerance(arguments.atol, arguments.rtol, arguments.max_lsb, share_of(computed))
 
 
 def vectors_for(view: ModelView, path: Path) -> Vectors:

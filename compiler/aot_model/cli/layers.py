@@ -17,7 +17,7 @@ from aot_model.cli import execute
 from aot_model.cli.build import request
 from aot_model.cli.execute import built, consecutive, output_rows, outputs_table, vectors_for
 from aot_model.errors import fail
-from aot_model.host.comparison import Comparison, Tolerance
+from aot_model.host.comparison import Comparison
 from aot_model.ir.types import TensorType
 from aot_model.layers.measure import Layer, Measured
 from aot_model.layers.reference import FileNode
@@ -39,10 +39,9 @@ def verify_layers(arguments: argparse.Namespace) -> int:
     from aot_model.layers.choice import open_reference
     from aot_model.layers.measure import measure
 
-    tolerance = Tolerance(arguments.atol, arguments.rtol, arguments.max_lsb)
     with scratch_folder() as folder:
         program, compiled = built(arguments, Path(folder), replace(request(arguments).library, trace=True))
-        view = program.view
+        view, tolerance = program.view, execute.tolerance_of(arguments, program.view)
         types = [p.buffer.type for p in view.inputs]
         vectors = None if arguments.vectors is None else vectors_for(view, arguments.vectors)
         if vectors is not None:

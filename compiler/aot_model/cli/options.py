@@ -143,7 +143,8 @@ def add_estimate(command: argparse.ArgumentParser) -> None:
 
 
 def add_tolerances(command: argparse.ArgumentParser, atol: float | None, rtol: float) -> None:
-    said = "1e-4 of the output's range" if atol is None else f"{atol:g}"
+    said = f"{atol:g}" if atol is not None else (
+        "1e-4 of the output's range; 2^-10 or 2^-7 of it where float16 or bfloat16 is computed")
     command.add_argument("--atol",
                          type=values.tolerance,
                          default=atol,

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from aot_model.ir.strings import decoded
+from aot_model.ir.types import DType
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Floats: |got - want| <= atol + rtol * |want|; integers: |got - want| <= max_lsb. atol None: 1e-4 of the
-    largest |want|.
+    """Floats: |got - want| <= atol + rtol * |want|; integers: |got - want| <= max_lsb. atol None: `share` of
+    the largest |want|.
     """
 
     atol: float | None = None
     rtol: float = 1e-3
     max_lsb: int = 0
+    share: float = 1e-4
+
+
+def share_of(dtypes: Iterable[DType]) -> float:
+    """The share of its range that a result may be off which is computed in such types: runtimes round numbers
+    of half precision at different places, and are a step of them apart.
+    """
+    return max((STEPS.get(dtype, 0.0) for dtype in dtypes), default=0.0) or Tolerance.share
+
+
+STEPS = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}
+"""From 1 to the next number."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,7 @@ def compare(name: str, type_: str, got: np.ndarray, want: np.ndarray, tolerance:
     a, b = got.astype(np.float64), want.astype(np.float64)
     finite = np.isfinite(b)
     extent = float(np.max(np.abs(b[finite]), initial=0.0))
-    allowed = (1e-4 * extent if tolerance.atol is None else
+    allowed = (tolerance.share * extent if tolerance.atol is None else
                tolerance.atol) + tolerance.rtol * np.abs(np.where(finite, b, 0.0))
     with np.errstate(invalid="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
