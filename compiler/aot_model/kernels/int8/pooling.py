@@ -16,27 +16,13 @@ from aot_model.kernels.overlap import by_pixels
 _LANES = 255
 
 
-def pool(
-    kind: Literal["average", "max"],
-    shape: ConvShape,
-    act_min: int,
-    act_max: int,
-    dtype: str = "int8",
-    dsp: bool = False,
-    tail: Tail | None = None,
-) -> KernelCode:
+def pool(kind: Literal["average", "max"], shape: ConvShape, act_min: int, act_max: int, dtype: str = "int8",
+         dsp: bool = False, tail: Tail | None = None) -> KernelCode:  # fmt: skip
     """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c."""
     s = shape
     if s.x_strides is not None or s.dilation_h != 1 or s.dilation_w != 1:
         raise ValueError("pooling: dense input without dilation")
-    cast = f"{dtype}_t"
-    inside = (
-        s.pad_top <= 0
-        and s.pad_left <= 0
-        and (s.out_h - 1) * s.stride_h + s.kernel_h - s.pad_top <= s.in_h
-        and (s.out_w - 1) * s.stride_w + s.kernel_w - s.pad_left <= s.in_w
-    )
-    size = s.kernel_h * s.kernel_w
+    cast, size, inside = f"{dtype}_t", s.kernel_h * s.kernel_w, s.inside
     four = dsp and s.in_c % 4 == 0 and (kind == "max" or size <= _LANES)
     step = 4 if four else 1
     lo, hi = (-128, 127) if dtype == "int8" else (0, 255)
@@ -45,70 +31,45 @@ def pool(
     def finish(value: str, channel: str) -> list[str]:
         lines = [f"int32_t v = {value};"]
         if kind == "average":
-            half = str(size // 2) if inside else "count / 2"
-            count = str(size) if inside else "count"
+            half, count = (str(size // 2), str(size)) if inside else ("count / 2", "count")
             lines.append(f"v = (v > 0 ? v + {half} : v - {half}) / {count};")
-        if low > lo:
-            lines.append(f"v = v < {low} ? {low} : v;")
-        if high < hi:
-            lines.append(f"v = v > {high} ? {high} : v;")
-        if tail is not None:
-            index = ("n" if s.batch > 1 else "0", "row", "column", channel)
-            return [*lines, f"const {cast} pooled = ({cast})v;", *tail.store("pooled", index, 1).splitlines()]
-        return [*lines, f"out[{channel}] = ({cast})v;"]
+        lines += [f"v = v < {low} ? {low} : v;"] if low > lo else []
+        lines += [f"v = v > {high} ? {high} : v;"] if high < hi else []
+        if tail is None:
+            return [*lines, f"out[{channel}] = ({cast})v;"]
+        index = ("n" if s.batch > 1 else "0", "row", "column", channel)
+        return [*lines, f"const {cast} pooled = ({cast})v;", tail.store("pooled", index, 1).rstrip()]
 
-    row_loop = "for (int32_t i = 0; i < height; i++, from += FAR) {"
-    if inside:
-        row_loop = row_loop.replace("height", str(s.kernel_h))
-    row_loop = row_loop.replace("FAR", str(s.in_w * s.in_c))
-    width = str(s.kernel_w) if inside else "width"
-    column_loop = f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{"
+    def walk(*body: str) -> list[str]:
+        """Over the elements of a window, at `at`."""
+        height, width = (str(s.kernel_h), str(s.kernel_w)) if inside else ("height", "width")
+        return [f"for (int32_t i = 0; i < {height}; i++, from += {s.in_w * s.in_c}) {{",
+                f"const {cast} *at = from;",
+                f"for (int32_t j = 0; j < {width}; j++, at += {s.in_c}) {{", *body, "}", "}"]
 
-    def walk(body: list[str]) -> list[str]:
-        return [
-            row_loop, f"const {cast} *at = from;", f"{column_loop}", *body,
-            "}", "}"
-        ]
-
+    word = ("uint32_t bytes;", "memcpy(&bytes, at, sizeof bytes);")
     if four and kind == "average":
-        add = f"dsp_{'s' if dtype == 'int8' else 'u'}xtab16"
-        half_cast = "int16_t" if dtype == "int8" else "uint16_t"
-        work = [
-            "uint32_t even = 0, odd = 0;",
-            *walk(
-                [
-                    "uint32_t bytes;",
-                    "memcpy(&bytes, at, sizeof bytes);",
-                    f"even = {add}(even, bytes);",
-                    f"odd = {add}(odd, bytes >> 8 | bytes << 24);",
-                ]
-            ),
-            f"const int32_t sum[4] = {{({half_cast})(even & 0xffffu), ({half_cast})(odd & 0xffffu), "
-            f"({half_cast})(even >> 16), ({half_cast})(odd >> 16)}};",
-            "for (int32_t k = 0; k < 4; k++) {",
-            *finish("sum[k]", "c + k"),
-            "}",
-        ]
+        add, half = ("dsp_sxtab16", "int16_t") if dtype == "int8" else ("dsp_uxtab16", "uint16_t")
+        lanes = (f"({half})({pair}{shift})" for shift in (" & 0xffffu", " >> 16") for pair in ("even", "odd"))
+        work = ["uint32_t even = 0, odd = 0;",
+                *walk(*word, f"even = {add}(even, bytes);", f"odd = {add}(odd, bytes >> 8 | bytes << 24);"),
+                f"const int32_t sum[4] = {{{', '.join(lanes)}}};",
+                "for (int32_t k = 0; k < 4; k++) {", *finish("sum[k]", "c + k"), "}"]
     elif four:
-        greater = f"dsp_max_{dtype}"
-        work = [
-            "uint32_t most;", "memcpy(&most, from, sizeof most);", *walk(
-                ["uint32_t bytes;", "memcpy(&bytes, at, sizeof bytes);", f"most = {greater}(most, bytes);"]),
-            "for (int32_t k = 0; k < 4; k++, most >>= 8) {",
-            *finish(f"({cast})(most & 0xffu)", "c + k"), "}",
-        ]
+        work = ["uint32_t most;", "memcpy(&most, from, sizeof most);",
+                *walk(*word, f"most = dsp_max_{dtype}(most, bytes);"),
+                "for (int32_t k = 0; k < 4; k++, most >>= 8) {",
+                *finish(f"({cast})(most & 0xffu)", "c + k"), "}"]
     elif kind == "average":
-        work = ["int32_t sum = 0;", *walk(["sum += *at;"]), *finish("sum", "c")]
+        work = ["int32_t sum = 0;", *walk("sum += *at;"), *finish("sum", "c")]
     else:
-        work = ["int32_t most = *from;", *walk(["most = *at > most ? *at : most;"]), *finish("most", "c")]
+        work = ["int32_t most = *from;", *walk("most = *at > most ? *at : most;"), *finish("most", "c")]
 
-    place = [
-        f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - {s.pad_left};"
-    ]
-    image = "x" if s.batch == 1 else f"x + n * {s.strides[0]}"
-    if inside:
-        start = f"{image} + (top * {s.in_w} + left) * {s.in_c}"
-    else:
+    place = [f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - "
+             f"{s.pad_left};"]
+    image, first = "x" if s.batch == 1 else f"x + n * {s.strides[0]}", ("top", "left")
+    if not inside:
+        first = ("first_row", "first_column")
         place += [
             "const int32_t first_row = top > 0 ? top : 0, first_column = left > 0 ? left : 0;",
             f"const int32_t last_row = top + {s.kernel_h} < {s.in_h} ? top + {s.kernel_h} : {s.in_h};",
@@ -116,25 +77,16 @@ def pool(
             "const int32_t height = last_row - first_row, width = last_column - first_column;",
             *(["const int32_t count = height * width;"] if kind == "average" else []),
         ]
-        start = f"{image} + (first_row * {s.in_w} + first_column) * {s.in_c}"
-    out = f"y + (row * {s.out_w} + column) * {s.in_c}"
-    if s.batch > 1:
-        out = f"y + ((n * {s.out_h} + row) * {s.out_w} + column) * {s.in_c}"
-    pixel = [
-        *place,
-        *([] if tail is not None else [f"{cast} *out = {out};"]),
-        f"for (int32_t c = 0; c < {s.in_c}; c += {step}) {{",
-        f"const {cast} *from = {start} + c;",
-        *work,
-        "}",
-    ]
+    row = "row" if s.batch == 1 else f"(n * {s.out_h} + row)"
+    out = f"{cast} *out = y + ({row} * {s.out_w} + column) * {s.in_c};"
     lines = [
         f"for (int32_t row = 0; row < {s.out_h}; row++) {{",
         f"for (int32_t column = 0; column < {s.out_w}; column++) {{",
-        *pixel,
-        "}",
-        "}",
-    ]
+        *place, *([] if tail is not None else [out]),
+        f"for (int32_t c = 0; c < {s.in_c}; c += {step}) {{",
+        f"const {cast} *from = {image} + ({first[0]} * {s.in_w} + {first[1]}) * {s.in_c} + c;", *work,
+        "}", "}", "}",
+    ]  # fmt: skip
     if s.batch > 1:
         lines = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *lines, "}"]
     return KernelCode(

@@ -38,34 +38,16 @@ def average_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None
         ValueError: a geometry that is not `applicable`.
     """
     count = min(shape.kernel_h, shape.in_h) * min(shape.kernel_w, shape.in_w)
-    lanes = 8 if count <= 255 else 4
-    if lanes == 8:
-        kind, more = "int16x8_t", "vaddq_s16(sum, vldrbq_z_s16(from, p))"
+    lanes, bits = (8, 16) if count <= 255 else (4, 32)
+    if bits == 16:
+        scaled = "vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift)"
         divide = """\
 const int32_t shift = n > 1 ? 31 - __builtin_clz((uint32_t)(n - 1)) : -1;
 const uint16_t inverse = n > 1 ? (uint16_t)(((1u << (16 + shift)) + (uint32_t)n - 1u) / (uint32_t)n) : 0u;
 """
-        mean = """\
-uint16x8_t mean = vaddq_n_u16(vreinterpretq_u16_s16(vabsq_s16(sum)), (uint16_t)(n / 2));
-if (n > 1) {
-    mean = vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift);
-}
-int16x8_t value = vreinterpretq_s16_u16(mean);
-value = vnegq_m_s16(value, value, vcmpltq_n_s16(sum, 0));
-"""
-        bits = "16"
     else:
-        kind, more = "int32x4_t", "vaddq_s32(sum, vldrbq_z_s32(from, p))"
+        scaled = "vmulhq_u32(mean, vdupq_n_u32(inverse))"
         divide = "const uint32_t inverse = n > 1 ? 0xFFFFFFFFu / (uint32_t)n + 1u : 0u;\n"
-        mean = """\
-uint32x4_t mean = vaddq_n_u32(vreinterpretq_u32_s32(vabsq_s32(sum)), (uint32_t)(n / 2));
-if (n > 1) {
-    mean = vmulhq_u32(mean, vdupq_n_u32(inverse));
-}
-int32x4_t value = vreinterpretq_s32_u32(mean);
-value = vnegq_m_s32(value, value, vcmpltq_n_s32(sum, 0));
-"""
-        bits = "32"
     clamp = "".join(
         f"value = v{op}q_s{bits}(value, vdupq_n_s{bits}({limit}));\n"
         for op, limit, needed in (("max", act_min, act_min > -128), ("min", act_max, act_max < 127))
@@ -74,14 +56,21 @@ value = vnegq_m_s32(value, value, vcmpltq_n_s32(sum, 0));
     vector = f"""\
 {divide}for (int32_t c = 0; c < {shape.in_c}; c += {lanes}) {{
     const mve_pred16_t p = vctp{bits}q((uint32_t)({shape.in_c} - c));
-    {kind} sum = vdupq_n_s{bits}(0);
+    int{bits}x{lanes}_t sum = vdupq_n_s{bits}(0);
     for (int32_t r = 0; r < rows; r++) {{
         const int8_t *from = x + r * {shape.in_w * shape.in_c} + c;
         for (int32_t k = 0; k < columns; k++, from += {shape.in_c}) {{
-            sum = {more};
+            sum = vaddq_s{bits}(sum, vldrbq_z_s{bits}(from, p));
         }}
     }}
-{mean + clamp}    vstrbq_p_s{bits}(y + c, value, p);
+    uint{bits}x{lanes}_t mean = vreinterpretq_u{bits}_s{bits}(vabsq_s{bits}(sum));
+    mean = vaddq_n_u{bits}(mean, (uint{bits}_t)(n / 2));
+    if (n > 1) {{
+        mean = {scaled};
+    }}
+    int{bits}x{lanes}_t value = vreinterpretq_s{bits}_u{bits}(mean);
+    value = vnegq_m_s{bits}(value, value, vcmpltq_n_s{bits}(sum, 0));
+{clamp}    vstrbq_p_s{bits}(y + c, value, p);
 }}
 """
     scalar = f"""\
@@ -150,27 +139,26 @@ AOT_MODEL_OPAQUE static void {name}(const int8_t *x, int32_t rows, int32_t colum
 {window}}}
 """
     to = "row" if tail is not None else f"out + (oy * {s.out_w} + ox) * {s.out_c}"
-    inner = f"""\
-const int32_t ix = ox * {s.stride_w} - {s.pad_left};
-const int32_t left = ix < 0 ? 0 : ix;
-const int32_t right = ix + {s.kernel_w} > {s.in_w} ? {s.in_w} : ix + {s.kernel_w};
-{name}(image + (top * {s.in_w} + left) * {s.in_c}, bottom - top, right - left, {to});
+    out = f"int8_t *out = y + n * {s.out_h * s.out_w * s.out_c};\n" if tail is None else ""
+    after = tail_loop(s.out_c, "row", ("n", "oy", "ox"), tail) if tail is not None else ""
+    body = f"""\
+for (int32_t n = 0; n < {s.batch}; n++) {{
+    const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
+    {out}for (int32_t oy = 0; oy < {s.out_h}; oy++) {{
+        const int32_t iy = oy * {s.stride_h} - {s.pad_top};
+        const int32_t top = iy < 0 ? 0 : iy;
+        const int32_t bottom = iy + {s.kernel_h} > {s.in_h} ? {s.in_h} : iy + {s.kernel_h};
+        for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
+            const int32_t ix = ox * {s.stride_w} - {s.pad_left};
+            const int32_t left = ix < 0 ? 0 : ix;
+            const int32_t right = ix + {s.kernel_w} > {s.in_w} ? {s.in_w} : ix + {s.kernel_w};
+            {name}(image + (top * {s.in_w} + left) * {s.in_c}, bottom - top, right - left, {to});
+{after}}}
+    }}
+}}
 """
-    if tail is not None:
-        inner += tail_loop(s.out_c, "row", ("n", "oy", "ox"), tail)
-    line = f"""\
-const int32_t iy = oy * {s.stride_h} - {s.pad_top};
-const int32_t top = iy < 0 ? 0 : iy;
-const int32_t bottom = iy + {s.kernel_h} > {s.in_h} ? {s.in_h} : iy + {s.kernel_h};
-for (int32_t ox = 0; ox < {s.out_w}; ox++) {{
-{inner}}}
-"""
-    body = f"const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};\n"
-    if tail is None:
-        body += f"int8_t *out = y + n * {s.out_h * s.out_w * s.out_c};\n"
-    body += f"for (int32_t oy = 0; oy < {s.out_h}; oy++) {{\n{line}}}\n"
     return KernelCode(
-        body=f"for (int32_t n = 0; n < {s.batch}; n++) {{\n{body}}}\n",
+        body=body,
         scratch=(Scratch("row", s.out_c),) if tail is not None else (),
         includes=INCLUDES,
         helpers=(text, *tail_helpers(tail)),
