@@ -197,7 +197,7 @@ class Bench:
             if (found := best_of(several, self.path, self.held)) is not None:
                 print(f"  NNCF: {found.stem}", file=sys.stderr)
                 yield "NNCF's best of 8", answers(found, self.test), None
-        for name, wide in (("ours, 8 bits alone", 0.0), ("ours", 0.15), ("ours, --wide 30%", 0.3)):
+        for name, wide in (("ours, 8 bits alone", 0.0), ("ours", 0.25)):
             files = [self.folder / f"{part}.npz" for part in ("calibration", "held")]
             job = Job(self.path, files[0], holdout=str(files[1]), wide=wide)
             result = quantise(job, self.folder)

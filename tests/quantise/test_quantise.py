@@ -27,6 +27,7 @@ from aot_model.quantise.prepare import prepared, read_float
 from aot_model.quantise.ranges import METHODS, Seen, _error
 from aot_model.quantise.score import Score
 from aot_model.quantise.session import Job, quantise
+from aot_model.quantise.statistics import doubts_of_training, spreads
 from aot_model.quantise.weights import weight_plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
@@ -222,6 +223,33 @@ def test_odd_data_are_told(tmp_path: Path) -> None:
     np.savez(tmp_path / "zeros.npz", in_0=np.zeros_like(given))
     with pytest.raises(CompileError, match="ranges cannot be learnt"):
         quantise(Job(file, tmp_path / "zeros.npz"), tmp_path)
+
+
+def test_batch_normalisations_know_the_scale(tmp_path: Path) -> None:
+    """Without labels and other data: data / 3 and noise are told of, by what normalisations learnt."""
+    b = Builder(5)
+    x = b.normalised(b.conv("x", 12, 3), 12)
+    b("Identity", b.normalised(b.conv(b("Relu", x), 8, 12), 8), output="y")
+    model = b.model({"x": (1, 3, 12, 12)}, {"y": (1, 8, 12, 12)})
+    rng = np.random.default_rng(2)
+    good = np.cumsum(rng.normal(0.1, 0.3, (40, 1, 3, 12, 12)), axis=4).astype(np.float32)
+    tensors = {t.name: t for t in model.graph.initializer}
+    for node in [n for n in model.graph.node if n.op_type == "BatchNormalization"]:  # as training would
+        probe = onnx.ModelProto()
+        probe.CopyFrom(model)
+        del probe.graph.output[:]
+        probe.graph.output.append(onnx.helper.make_empty_tensor_value_info(node.input[0]))
+        seen = run(probe, {"in_0": good})[:, 0]
+        both = seen.mean(axis=(0, 2, 3)), seen.var(axis=(0, 2, 3))
+        for name, value in zip(node.input[3:], both, strict=True):
+            tensors[name].CopyFrom(onnx.numpy_helper.from_array(value.astype(np.float32), name))
+
+    def said(data: Array) -> list[str]:
+        return doubts_of_training(model, Samples({"x": data.astype(np.float32)}, None, (), ""), "")
+
+    assert spreads(model, Samples({"x": good}, None, (), ""), "") == pytest.approx([1, 1], rel=0.1)
+    assert not said(good) and not said(good[:10] * 1.1) and not said(good[:4] / 9), "four say nothing"
+    assert said(good / 3) and "0.2" in said(good / 5)[0] and said(rng.normal(0, 9, good.shape)) and said(good * 255)
 
 
 def test_ranges() -> None:
