@@ -70,10 +70,10 @@ class Walk:
                 at.append(self._pixel(text, p))
                 # past the last pixel the block repeats it, unless it is always full
                 if exact and p + 1 < self.pixels:
-                    self._advance(text)
+                    next_pixel(text, self.shape, self.rows, self.cols)
                 else:
                     with text.block(f"if (left > {p + 1})"):
-                        self._advance(text)
+                        next_pixel(text, self.shape, self.rows, self.cols)
             body(Pixels(at, None if exact else "left"))
 
     def _pixel(self, text: CText, p: int) -> tuple[str, str]:
@@ -88,22 +88,22 @@ class Walk:
         text.line(f"const float *const x{p} = in;")
         return y, x
 
-    def _advance(self, text: CText) -> None:
-        """To the next pixel of the rectangle."""
-        _, h, w, _ = self.shape.strides
-        rows, cols = self.rows, self.cols
-        down, right = rows.axis.in_step * h, cols.axis.in_step * w
-        if not cols.repeated:
+
+def next_pixel(text: CText, shape: ConvShape, rows: Segments, cols: Segments) -> None:
+    """To the next pixel of a rectangle: its place in the output, (oy, ox), and `in`, where its taps begin."""
+    _, h, w, _ = shape.strides
+    down, right = rows.axis.in_step * h, cols.axis.in_step * w
+    if not cols.repeated:
+        text.line(f"oy += {rows.axis.out_step};")
+        text.line(f"in += {down};")
+        return
+    text.line(f"ox += {cols.axis.out_step};")
+    text.line(f"in += {right};")
+    if rows.repeated:
+        with text.block("if (ox == ox_end)"):
+            text.line(f"ox = {cols.out};")
             text.line(f"oy += {rows.axis.out_step};")
-            text.line(f"in += {down};")
-            return
-        text.line(f"ox += {cols.axis.out_step};")
-        text.line(f"in += {right};")
-        if rows.repeated:
-            with text.block("if (ox == ox_end)"):
-                text.line(f"ox = {cols.out};")
-                text.line(f"oy += {rows.axis.out_step};")
-                text.line(f"in += {down} - {product(cols.count, right)};")
+            text.line(f"in += {down} - {product(cols.count, right)};")
 
 
 def times(a: str, b: str) -> str:

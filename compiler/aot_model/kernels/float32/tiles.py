@@ -16,7 +16,7 @@ from aot_model.c.words import counted
 from aot_model.kernels.base import Depth, KernelCode, Packed, Scratch
 from aot_model.kernels.float32.block import Block, channel_vectors
 from aot_model.kernels.float32.direct import DirectConvolution
-from aot_model.kernels.float32.pixels import times
+from aot_model.kernels.float32.pixels import next_pixel, times
 from aot_model.kernels.float32.planes import each_plane, image_of, number_of, segments_of
 from aot_model.kernels.float32.sums_fpv4 import POINTERS, Sums
 
@@ -226,7 +226,7 @@ class TiledConvolution(DirectConvolution):
                     if axis.repeated:
                         text.line(f"{name}[{p}] = {value};")
                 with text.block(f"if (left > {total(p, '1')})"):
-                    self._next(text)
+                    next_pixel(text, self.shape, self._rows, self._cols)
             if self.staged:
                 self._stage(text, size)
             self._channel_blocks(text, tiling, tiling.pixels, size)
@@ -282,23 +282,6 @@ class TiledConvolution(DirectConvolution):
                 total(product(planes.tap, self.plane_size), begin),
                 product(_less(str(self.cols.taps), cols.taps), self.in_c),
                 product(_less(str(self.rows.taps), rows.taps), self.cols.taps * self.in_c))
-
-    def _next(self, text: CText) -> None:
-        """To the next pixel of the rectangle."""
-        _, h, w, _ = self.shape.strides
-        rows, cols = self._rows, self._cols
-        down, right = self.rows.in_step * h, self.cols.in_step * w
-        if not cols.repeated:
-            text.line(f"oy += {self.rows.out_step};")
-            text.line(f"in += {down};")
-            return
-        text.line(f"ox += {self.cols.out_step};")
-        text.line(f"in += {right};")
-        if rows.repeated:
-            with text.block("if (ox == ox_end)"):
-                text.line(f"ox = {cols.out};")
-                text.line(f"oy += {self.rows.out_step};")
-                text.line(f"in += {down} - {product(cols.count, right)};")
 
     def _channel_blocks(self, text: CText, tiling: Tiling, pixels: int, size: str | None) -> None:
         for channels in self._channels(text, Block(tiling.pixels, tiling.channels)):
