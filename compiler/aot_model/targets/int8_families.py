@@ -105,7 +105,7 @@ OUTSIDE = replace(PLAIN, accumulators=False, int8_weights=True)
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
     "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
-    _always, sum_row=affine_sum.avx2_sum, dialects=("v8", "v16"),
+    _always, sum_row=affine_sum.avx2_sum, dialects=("v8", "v16"), accumulators=True,
 )  # fmt: skip
 AVX512_VNNI = replace(HOST,
                       name=vectors.VNNI.name,
@@ -115,8 +115,7 @@ NEON_SDOT = replace(PLAIN,
                     name=vectors.SDOT.name,
                     conv=partial(conv_host.conv, dialect=vectors.SDOT),
                     dialects=("neon",),
-                    dot="sdot",
-                    accumulators=False)
+                    dot="sdot")
 def _dsp_for(family: Family, reading: Reading) -> Family:
     apart = reading.overlaps and reading.memory is not None
     return replace(family, conv=partial(conv_dsp.conv, reading=reading),

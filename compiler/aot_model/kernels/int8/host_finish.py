@@ -6,6 +6,7 @@ A table has one entry per block of 16 or 8 channels, int32 words:
                      affine:        multiplier [n], c [n]
                      ties:          multiplier [n], offset [n], shift [n]
                      raw:           {multiplier, shift} [n]
+                     accumulators:  nothing
 """
 
 from __future__ import annotations
@@ -38,13 +39,15 @@ class Finish:
 def finish(block: int, rq: RequantisePlan, quant: QuantSpec, dialect: InstructionSet) -> Finish:
     """The function for blocks of `block` channels; text is shared by layers whose ranges are alike."""
     out = quant.out_dtype
+    if rq.accumulators:
+        return _accumulators(block, out, dialect.finishing)
     low, high = (quant.out_range[i] if v is None else v for i, v in enumerate((rq.clamp_low, rq.clamp_high)))
     shift = int(rq.shift[0]) if rq.form == "affine" else 0
     name = f"q8_{rq.form}{shift if shift else ''}_{block}_{out}"
     if (low, high) != quant.out_range:
         name += f"_{low}_{high}".replace("-", "n")
     s = dialect.finishing
-    parts = "abcd"[: s.registers(block)]
+    parts = _parts(block, s)
     at = {v: s.lanes * i for i, v in enumerate(parts)}
     extra: tuple[str, ...] = ()
     if rq.form == "raw":
@@ -52,10 +55,8 @@ def finish(block: int, rq: RequantisePlan, quant: QuantSpec, dialect: Instructio
         name += f"_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
         extra = (text,)
         words = 3 * block
-        save = f"q8_sums16(sums, {', '.join(parts)});" if block == 16 else "q8_save(sums, a);"
         body = f"""\
-    int32_t sums[{block}];
-    {save}
+{_sums(block, parts)}
     for (int32_t i = 0; i < count; i++) {{
         y[i] = ({out}_t){rule}(sums[i], table + {block} + 2 * i);
     }}
@@ -79,13 +80,39 @@ def finish(block: int, rq: RequantisePlan, quant: QuantSpec, dialect: Instructio
         if rq.narrow:
             packed = f"q8_add_{block}({packed}, table + {2 * block})"
         body = f"    q8_store(y, q8_bytes{block}_{out}({packed}, {low}, {high}), count);\n"
-    arguments = ", ".join(f"q8_acc {v}" for v in parts)
-    comment = (f"/* {counted(block, 'channel')}: requantisation, clamp to [{low}, {high}], store of the "
-               "first `count`. "
-               "*/\n")
-    text = (f"{comment}AOT_MODEL_INLINE void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t "
+    what = f"requantisation, clamp to [{low}, {high}], store of the"
+    return Finish(block, s.named(name), (*extra, s.named(_function(block, name, out, what, body, s))), words)
+
+
+def _accumulators(block: int, out: str, s: InstructionSet) -> Finish:
+    """The sums as they are."""
+    name = f"q8_sums_{block}_{out}"
+    body = f"""\
+{_sums(block, _parts(block, s))}
+    (void)table;
+    for (int32_t i = 0; i < count; i++) {{
+        y[i] = sums[i];
+    }}
+"""
+    return Finish(block, s.named(name), (s.named(_function(block, name, out, "the", body, s)),), block)
+
+
+def _parts(block: int, s: InstructionSet) -> str:
+    """Names of the registers of a block."""
+    return "abcd"[: s.registers(block)]
+
+
+def _sums(block: int, parts: str) -> str:
+    """The accumulators in memory, in the order of their channels."""
+    save = f"q8_sums16(sums, {', '.join(parts)});" if block == 16 else "q8_save(sums, a);"
+    return f"    int32_t sums[{block}];\n    {save}"
+
+
+def _function(block: int, name: str, out: str, what: str, body: str, s: InstructionSet) -> str:
+    arguments = ", ".join(f"q8_acc {v}" for v in _parts(block, s))
+    return (f"/* {counted(block, 'channel')}: {what} first `count`. */\n"
+            f"AOT_MODEL_INLINE void {name}({arguments}, const int32_t *table, {out}_t *y, int32_t "
             f"count)\n{{\n{body}}}\n")
-    return Finish(block, s.named(name), (*extra, s.named(text)), words)
 
 
 def table(block: int, rq: RequantisePlan, start: Int64, channels: Int64,
@@ -100,6 +127,8 @@ def table(block: int, rq: RequantisePlan, start: Int64, channels: Int64,
         return (found & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
     parts = [of(start, lane)]
+    if rq.accumulators:
+        return parts[0]
     if rq.form == "raw":
         parts.append(np.stack([of(rq.multiplier, channels), of(rq.shift, channels)], axis=1).reshape(-1))
         return np.concatenate(parts)
@@ -119,7 +148,7 @@ def admissible_entries(rq: RequantisePlan, entries: Sequence[np.ndarray]) -> Ran
     """Of the entries of a layer: only the plain rule shifts in C; what the vector instructions do is defined
     for all numbers.
     """
-    if rq.form != "raw":
+    if rq.form != "raw" or rq.accumulators:
         return ANYTHING
     begins = np.cumsum([0, *(e.size for e in entries)]).tolist()
     return tuple(

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
@@ -67,9 +69,9 @@ class Loops:
         size = (v.needed(self.tile_rows) * v.pitch + OVERRUN) * d.element_bytes
         found = [Scratch("tile", size, 32, d.element)]
         if self.tail is not None:
-            found.append(
-                Scratch("results", self.tile_rows * v.out_w * self.shape.out_c, 4,
-                        f"{self.quant.out_dtype}_t"))
+            out = self.quant.out_dtype
+            size = self.tile_rows * v.out_w * self.shape.out_c * np.dtype(out).itemsize
+            found.append(Scratch("results", size, 4, f"{out}_t"))
         return tuple(found)
 
     def slack(self) -> int | None:

@@ -102,6 +102,8 @@ class RequantisePlan:
     clamp_low: int | None
     clamp_high: int | None
     """Clamps that act beyond the saturation to the output type."""
+    accumulators: bool = False
+    """No requantisation: the accumulators themselves are the results."""
 
     @property
     def note(self) -> str:
@@ -225,7 +227,7 @@ def plan(quant: QuantSpec,
     count = lo.size
     m, s = quant.channels(count)
     if quant.rounding is None:
-        return RequantisePlan("raw", m, np.zeros_like(m), s, np.zeros_like(m), None, None)
+        return RequantisePlan("raw", m, np.zeros_like(m), s, np.zeros_like(m), None, None, True)
     aligned = np.zeros(count, np.int64) if align is None else align
     fixed = lo == hi  # filters of zeros: the accumulator may as well be zero
     extreme = np.where(fixed, 0, np.maximum(np.abs(lo), np.abs(hi))) << np.maximum(s, 0)
