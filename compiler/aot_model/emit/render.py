@@ -107,7 +107,10 @@ def _no_mixed_dot(view: ModelView) -> str:
     conditions = [condition for t in view.target.lineage() for condition, _ in t.c_checks]
     if any("__ARM_FEATURE_DSP" in c or "__ARM_FEATURE_MVE" in c for c in conditions):
         return ""
-    return (KEEP_VNNI if "aot_model/int8_vnni.h" in view.includes else "") + NO_MIXED_DOT
+    target = view.target
+    # without such a kernel, too: another model of the target may follow in the same unit
+    vnni = target.has_option("dot") and target.option("dot") == "vnni"
+    return (KEEP_VNNI if vnni or "aot_model/int8_vnni.h" in view.includes else "") + NO_MIXED_DOT
 
 
 def _parameter_checks(view: ModelView) -> list[str]:
