@@ -52,8 +52,10 @@ def _wide_gates(inputs: int, units: int, outputs: int) -> str:
 }}"""
 
 
-def _narrow_gates(inputs: int, units: int, outputs: int, small: bool) -> str:
-    """All gates of a cell of int8, four units at a time. small: no sum overflows when it is scaled."""
+def _narrow_gates(inputs: int, units: int, outputs: int, small: bool, together: bool) -> str:
+    """All gates of a cell of int8, four units at a time. small: no sum overflows when it is
+    scaled. together: vectors of sums are scaled where they are made.
+    """
     scale = """    const aot_model_scaling scale_x = aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]);
     const aot_model_scaling scale_h = aot_model_scaling_of(factors[8 + 2 * k], factors[9 + 2 * k]);
 """ if small else ""
@@ -64,19 +66,19 @@ def _narrow_gates(inputs: int, units: int, outputs: int, small: bool) -> str:
     gate = f"(int16_t)dsp_ssat16(dsp_ssat16({x}) + dsp_ssat16({h}))"
     whole = units - units % 4
     rows = f"xt, w + unit * {inputs}, {inputs}", f"ht, r + unit * {outputs}, {outputs}"
-    four = f"""    for (int32_t unit = k * {units}; unit < k * {units} + {whole}; unit += 4) {{
+    four = f"""    for (int32_t j = 0; j < {whole}; j += 4) {{
         int32_t sums_x[4];
         int32_t sums_h[4];
-        aot_model_four_rows_int8({rows[0]}, sums_x);
-        aot_model_four_rows_int8({rows[1]}, sums_h);
+        aot_model_four_rows_int8(xt, w + (k * {units} + j) * {inputs}, {inputs}, sums_x);
+        aot_model_four_rows_int8(ht, r + (k * {units} + j) * {outputs}, {outputs}, sums_h);
         for (int32_t i = 0; i < 4; i++) {{
-            const int32_t from_x = sums_x[i] + bias_x[unit + i];
-            const int32_t from_h = sums_h[i] + bias_h[unit + i];
-            gates[unit + i] = {gate};
+            const int32_t from_x = sums_x[i] + bias_x[k * {units} + j + i];
+            const int32_t from_h = sums_h[i] + bias_h[k * {units} + j + i];
+            gates[k * {units} + j + i] = {gate};
         }}
     }}
 """
-    if small:
+    if small and together:
         four = f"""    for (int32_t unit = k * {units}; unit < k * {units} + {whole}; unit += 4) {{
         aot_model_four_gates({rows[0]}, {rows[1]}, bias_x + unit,
             bias_h + unit, scale_x, scale_h, gates + unit);
@@ -178,7 +180,8 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     if small:
         shifts = (-30, 0)
         room_x, room_h = (_room(wide, 30, n) for n in (inputs, outputs))
-    gates = _wide_gates(inputs, units, outputs) if wide else _narrow_gates(inputs, units, outputs, small)
+    gates = _wide_gates(inputs, units, outputs) if wide else _narrow_gates(
+        inputs, units, outputs, small, site.target.dialect() == "mve")
     cells = f"""for (int32_t j = 0; j < {units}; j++) {{
     const int16_t take = aot_model_logistic_int16(table, gates[j]);
     const int16_t forget = aot_model_logistic_int16(table, gates[{units} + j]);
