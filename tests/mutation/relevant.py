@@ -19,7 +19,7 @@ def mutated_files(package: Path) -> list[str]:
 _NEAR: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes/test_after_passes.py", "tests/passes/test_passes.py"),
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
-    "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_hooks.py",),
+    "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic": ("tests/test_fixed_point.py",),
     "ops": ("tests/operators/test_refusals.py tests/operators/test_defaults.py",),
 }

@@ -1,11 +1,11 @@
-"""The hooks of a target, one by one: what they may do, and what is said when they fail or return nonsense."""
+"""The hooks of a target that write code, one by one: what they may do, and what is said when they fail or
+return nonsense.
+"""
 
 from __future__ import annotations
 
-import json
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,55 +13,23 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from vector_unit import UNIT, compiled, elementwise, install, lower, outputs, unit
+from vector_unit import W, X, Y, compiled, elementwise, install, outputs, pair, raising, refused, unit
 
 from aot_model.c.function import CFunction
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
 from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
-from aot_model.ir.graph import Graph
-from aot_model.ir.pattern import constant as any_constant
-from aot_model.ir.pattern import op, value
-from aot_model.ir.program import Buffer, Overlap, Program, Role
-from aot_model.ir.values import Value, constant
+from aot_model.ir.program import Overlap
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.base import Packed, Scratch
 from aot_model.partition.lower import RegionSite
-from aot_model.partition.offload import Blob, Claim, Source
 from aot_model.partition.region import Region
 from aot_model.pipeline import write
 from graphs import weights
 from onnx_models import model, tensor
 
 node = helper.make_node
-W = np.zeros(4, np.float32)
-X = np.asarray([[1, 2, 3, 4], [0, -1, 2, -3]], np.float32)
-Y = np.asarray([[2, 2, 2, 2], [3, 3, 3, 3]], np.float32)
-
-
-def pair(*kinds: str) -> onnx.ModelProto:
-    """x, y -> operators one after the other, each with y as its second operand."""
-    nodes, last = [], "x"
-    for k, kind in enumerate(kinds):
-        out = "z" if k == len(kinds) - 1 else f"t{k}"
-        nodes.append(
-            node(kind, [last, "y"] if kind in ("Add", "Sub", "Mul") else [last], [out],
-                 name=f"{kind.lower()}{k}"))
-        last = out
-    return model(nodes, [tensor("x", [2, 4]), tensor("y", [2, 4])], [tensor("z", [2, 4])])
-
-
-def refused(proto: onnx.ModelProto, folder: Path, target: str = "unit,c") -> str:
-    """What is said, which is E502 and names the target."""
-    with pytest.raises(CompileError) as error:
-        compiled(proto, folder, target)
-    (problem,) = error.value.problems
-    assert problem.code == "E502" and "target 'unit'" in problem.message
-    return str(problem)
-
-
-# --- lower --------------------------------------------------------------------------------------------------
 
 
 DRIVER = """#include "driver.h"
@@ -231,152 +199,6 @@ def test_a_target_without_a_way_to_lower(tmp_path: Path, monkeypatch: pytest.Mon
     assert "neither lower nor compile_region" in refused(pair("Add"), tmp_path)
 
 
-# --- patterns -----------------------------------------------------------------------------------------------
-
-
-def raising(*arguments: object) -> Any:
-    raise ValueError("out of order")
-
-
-@pytest.mark.parametrize(
-    ("claim", "said"),
-    [
-        (Claim("add", op("Add", where=raising)), "pattern 'add' failed: ValueError: out of order"),
-        (Claim("add", op("Add"), raising), "check of pattern 'add' failed: ValueError: out of order"),
-        (Claim("add", op("Add"), lambda match, target: 7),
-         "check of pattern 'add': returned a int, not a str"),  # type: ignore[arg-type, return-value]
-        (Claim("add", op("Add"), lambda match, target: match.value("nowhere")),
-         "check of pattern 'add' failed: KeyError: 'nowhere'"),  # type: ignore[arg-type, return-value]
-    ])  # fmt: skip
-def test_wrong_patterns(claim: Claim, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, unit(patterns=(claim,)))
-    assert said in refused(pair("Add"), tmp_path)
-
-
-def softmax(region: Region, build: RegionSite) -> None:
-    x, y = region.graph.inputs[0], region.graph.outputs[0]
-    build.call("softmax", "    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] + 100.0f;\n    }",
-               [Argument("x", x), written("y", y)])
-
-
-@pytest.mark.parametrize("accept", [True, False])
-def test_operators_are_kept_whole_for_a_target(accept: bool, tmp_path: Path,
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
-    """A softmax is one node for the target that asks for it, and what it always was when the target does not
-    take it.
-    """
-    claim = Claim("softmax", op("Softmax"), lambda match, target: None if accept else "not today")
-    install(monkeypatch, unit(patterns=(claim,), keep=frozenset({"Softmax"}), lower=softmax))
-    result = compiled(pair("Softmax"), tmp_path, "unit,c")
-    assert [(a.operator, a.pattern) for a in result.assignments] == [("Softmax", "softmax" if accept else "")]
-    e = np.exp(X - X.max(1, keepdims=True))
-    np.testing.assert_allclose(outputs(result, tmp_path, X, Y)[0],
-                               X + 100 if accept else e / e.sum(1, keepdims=True),
-                               rtol=1e-5)
-
-
-# --- passes -------------------------------------------------------------------------------------------------
-
-
-def test_passes_see_what_their_target_lowers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-
-    def note(phase: str) -> Any:
-        def see(graph: Graph) -> bool:
-            seen.append(f"{phase} {graph.name} {[n.kind for n in graph.nodes]}")
-            return False
-
-        return see
-
-    def program_pass(program: Program) -> None:
-        seen.append(f"program {[c.op for c in program.calls()]}")
-
-    hooks = {p: (note(p),) for p in ("before-partition", "after-partition")}
-    install(
-        monkeypatch,
-        replace(UNIT,
-                graph_passes=hooks,
-                program_passes={"after-lowering": (program_pass,), "after-planning": (program_pass,)}))
-    compiled(pair("Add", "Tanh", "Mul"), tmp_path, "unit,c")
-    assert seen == [
-        "before-partition test ['Add', 'Tanh', 'Mul']", "after-partition unit_0 ['Add']",
-        "after-partition unit_1 ['Mul']", *["program ['unit:add', 'Tanh', 'unit:mul']"] * 2
-    ]
-
-
-def test_a_pass_before_the_partition_makes_what_patterns_take(tmp_path: Path,
-                                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    """Subtraction becomes addition of the negative, which the unit has."""
-    from aot_model.ir.graph import Node
-    from aot_model.ops.elementwise import op as operator_named
-
-    def negate(graph: Graph) -> bool:
-        nodes = []
-        for n in graph.nodes:
-            if n.kind == "Sub" and n.inputs[1] is not None:
-                negative = Value(f"{n.name}.negative", n.inputs[1].type)
-                nodes.append(Node(operator_named("Neg"), [n.inputs[1]], [negative], n.name))
-                n = Node(operator_named("Add"), [n.inputs[0], negative], n.outputs, n.name)
-            nodes.append(n)
-        graph.nodes = nodes
-        return True
-
-    install(monkeypatch,
-            replace(unit(patterns=(elementwise("Add"),)), graph_passes={"before-partition": (negate,)}))
-    result = compiled(pair("Sub"), tmp_path, "unit,c")
-    assert [a.pattern for a in result.assignments] == ["", "add"]
-    np.testing.assert_array_equal(outputs(result, tmp_path, X, Y)[0], X - Y)
-
-
-def test_a_pass_that_breaks_the_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(graph: Graph) -> bool:
-        graph.nodes.reverse()
-        return True
-
-    for phase in ("before-partition", "after-partition"):
-        install(monkeypatch, replace(UNIT, graph_passes={phase: (broken,)}))
-        said = refused(pair("Add", "Relu"), tmp_path)
-        assert f"pass 'broken' ({phase})" in said and "read before it is written" in said
-
-
-def test_a_pass_that_changes_the_border_of_a_region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def drop(graph: Graph) -> bool:
-        graph.outputs.pop()
-        return True
-
-    install(monkeypatch, replace(UNIT, graph_passes={"after-partition": (drop,)}))
-    assert "changes the inputs or outputs of region unit_0" in refused(pair("Add", "Relu"), tmp_path)
-
-
-def no_arguments(program: Program) -> None:
-    for call in program.calls():
-        call.arguments = ()
-
-
-def no_calls(program: Program) -> None:
-    program.body.clear()
-
-
-def another_buffer(program: Program) -> None:
-    call = next(program.calls())
-    call.arguments = (Buffer("new", call.arguments[0].type, Role.WORKSPACE), *call.arguments[1:])
-
-
-@pytest.mark.parametrize(("hook", "phase", "said"),
-                         [(no_arguments, "after-lowering", "'add' takes 3 arguments, not 0"),
-                          (no_calls, "after-lowering", "output 'z' is never written"),
-                          (another_buffer, "after-planning", "'add' has 'new', which the plan does not know"),
-                          (raising, "after-planning", "out of order")])  # fmt: skip
-def test_wrong_program_passes(hook: Any, phase: str, said: str, tmp_path: Path,
-                              monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, replace(UNIT, program_passes={phase: (hook,)}))
-    message = refused(pair("Add"), tmp_path)
-    assert said in message and f"pass '{hook.__name__}' ({phase})" in message
-
-
-# --- emit ---------------------------------------------------------------------------------------------------
-
-
 def test_a_target_writes_its_functions_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its text shows that it ran: subtractions are multiplications."""
 
@@ -399,175 +221,3 @@ def test_a_target_writes_its_functions_itself(tmp_path: Path, monkeypatch: pytes
 def test_wrong_texts(hook: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, unit(emit=hook))
     assert said in refused(pair("Add"), tmp_path)
-
-
-# --- compile_region -----------------------------------------------------------------------------------------
-
-
-def as_source(region: Region) -> Source:
-    text = f"""static void {region.name}_all(const float *x, const float *y, float *z, uint8_t *scratch)
-{{
-    memcpy(scratch, x, 32);
-    for (int k = 0; k < 8; ++k) {{
-        z[k] = x[k] + y[k];
-    }}
-}}"""
-    return Source(text, f"{region.name}_all", includes=("string.h",), scratch=32, align=8)
-
-
-def test_a_region_as_c_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, unit(lower=None, compile_region=as_source, patterns=(elementwise("Add"),)))
-    result = compiled(pair("Add", "Tanh", "Add"), tmp_path, "unit,c")
-    np.testing.assert_allclose(outputs(result, tmp_path, X, Y)[0], np.tanh(X + Y) + Y, rtol=1e-5)
-    assert result.view.workspace_size == 64, "the scratch is planned beside the value between the regions"
-
-
-INTERPRETER = """#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-static inline int32_t interpret(const uint8_t *blob, uint32_t size, const void *const *inputs, void *const *outputs, uint8_t *scratch)
-{
-    const float *const x = (const float *)inputs[0], *const y = (const float *)inputs[1];
-    float *const z = (float *)outputs[0];
-    float factor;
-    if (size != 4u || scratch == NULL || ((uintptr_t)blob & 15u) != 0u) { return 9; }
-    memcpy(&factor, blob, 4);
-    for (int k = 0; k < 8; ++k) { z[k] = x[k] + factor * y[k]; }
-    return 0;
-}
-"""  # noqa: E501
-
-
-@pytest.mark.parametrize("params", ["linked", "external"])
-def test_a_region_as_bytes_and_their_interpreter(params: str, tmp_path: Path,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    def serialise(region: Region) -> Blob:
-        return Blob(np.float32(3).tobytes(), "interpret", "interpreter.h", scratch=16)
-
-    install(monkeypatch, unit(lower=None, compile_region=serialise, patterns=(elementwise("Add"),)))
-    result = compiled(pair("Add"), tmp_path, "unit,c", library=Options(params=params))
-    if params == "external":
-        # what is interpreted is program: no file may replace it
-        assert np.float32(3).tobytes() not in result.binaries["m.params"]
-        assert "0, 0, 64, 64" in result.texts["m.c"]
-        return
-    np.testing.assert_array_equal(
-        outputs(result, tmp_path, X, Y, texts={"interpreter.h": INTERPRETER})[0], X + 3 * Y)
-
-
-@pytest.mark.parametrize(("hook", "said"), [
-    (lambda region: None, "compile_region of region unit_0 (add0): returned None"),
-    (lambda region: b"", "returned a bytes, not a Source or a Blob"),
-    (raising, "compile_region of region unit_0 (add0) failed: ValueError: out of order"),
-    (lambda region: Blob(b"1", "inter pret", "i.h"), "'inter pret' is not a C identifier"),
-    (lambda region: Source("", "f"), "text does not define 'f'"),
-    (lambda region: Blob(b"", "interpret", "i.h"), "the blob is empty"),
-    (lambda region: Blob(b"1", "interpret", "i.h", scratch=-1), "-1 is not a number of bytes"),
-    (lambda region: Source("void f(void);", "f", align=3), "3 is not an alignment"),
-])  # fmt: skip
-def test_wrong_artifacts(hook: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, unit(lower=None, compile_region=hook, patterns=(elementwise("Add"),)))
-    assert said in refused(pair("Add"), tmp_path)
-
-
-# --- constants ----------------------------------------------------------------------------------------------
-
-
-def biased() -> onnx.ModelProto:
-    return model([node("Add", ["x", "b"], ["z"], name="add")], [tensor("x", [2, 4])], [tensor("z", [2, 4])],
-                 {"b": Y})
-
-
-BIASED = (Claim("add", op("Add", value("x"), any_constant("b"))),)
-
-
-def test_constants_are_packed_and_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two rows of equal numbers become two numbers."""
-
-    def pack(region: Region) -> Mapping[Value, Value | None]:
-        (old,) = region.constant_values()
-        assert old.data is not None
-        return {old: constant("packed_bias", old.data[:, 0].astype(np.float64))}
-
-    def add_rows(region: Region, build: RegionSite) -> None:
-        m = region.matches[0]
-        b = build.constant(m.value("b"))
-        body = "    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] + (float)b[k / 4];\n    }"
-        build.call("add_rows", body,
-                   [Argument("x", m.value("x")),
-                    Argument("b", b),
-                    written("y", m.result.outputs[0])])
-
-    install(monkeypatch, unit(patterns=BIASED, lower=add_rows, update_constants=pack))
-    result = compiled(biased(), tmp_path, "unit,c")
-    assert "double m_c_packed_bias[2]" in result.texts["m.c"] and result.view.constant_bytes == 16
-    np.testing.assert_array_equal(outputs(result, tmp_path, X)[0], X + Y)
-
-
-@pytest.mark.parametrize(("hook", "said"), [
-    (raising, "update_constants of region unit_0 failed: ValueError: out of order"),
-    (lambda region: 5, "update_constants of region unit_0 failed: TypeError"),
-    (lambda region: {region.graph.inputs[0]: None}, "replaces 'x', which is not a constant of the region"),
-    (lambda region: {region.constant_values()[0]: region.graph.inputs[0]},
-     "for 'b', which is not a constant"),
-    (lambda region: {region.constant_values()[0]: None}, "constant 'b' was taken over by update_constants"),
-])  # fmt: skip
-def test_wrong_constants(hook: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def uses(region: Region, build: RegionSite) -> None:
-        build.call("f", "",
-                   [Argument("b", region.matches[0].value("b")),
-                    written("y", region.graph.outputs[0])])
-
-    install(monkeypatch, unit(patterns=BIASED, lower=uses, update_constants=hook))
-    assert said in refused(biased(), tmp_path)
-
-
-def test_external_parameters_are_those_that_the_target_packed(tmp_path: Path,
-                                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    def packed(region: Region, build: RegionSite) -> None:
-        m = region.matches[0]
-        data = m.value("b").data
-        assert data is not None
-        body = "    for (int k = 0; k < 8; ++k) {\n        y[k] = x[k] + b[7 - k];\n    }"
-        build.call("add",
-                   body, [
-                       Argument("x", m.value("x")),
-                       Argument("b", Packed("b",
-                                            data.reshape(-1)[::-1], 64)),
-                       written("y", m.result.outputs[0])
-                   ],
-                   fails=False)
-
-    install(monkeypatch, unit(patterns=BIASED, lower=packed))
-    result = compiled(biased(), tmp_path, "unit,c", library=Options(params="external"))
-    assert Y.reshape(-1)[::-1].tobytes() in result.binaries["m.params"]
-    assert json.loads(result.texts["m.json"])["parameters"]["align"] == 64
-
-
-def test_scratch_is_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lower_aligned(region: Region, build: RegionSite) -> None:
-        m = region.matches[0]
-        body = ("    if (((uintptr_t)s & 127u) != 0u) {\n        return 5;\n    }\n    memcpy(s, x, 32);\n   "
-                " memcpy(y, s, 32);\n    return 0;")
-        build.call("copy",
-                   body, [
-                       Argument("x", region.graph.inputs[0]),
-                       Argument("s", Scratch("s", 32, 128, "uint8_t")),
-                       written("y", m.result.outputs[0])
-                   ],
-                   includes=["string.h"],
-                   fails=True)
-
-    install(monkeypatch, unit(patterns=(elementwise("Relu"),), lower=lower_aligned))
-    np.testing.assert_array_equal(outputs(compiled(pair("Relu"), tmp_path, "unit,c"), tmp_path, X, Y)[0], X)
-
-
-def test_lower_of_the_unit_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A target derives from another and takes its hooks."""
-    from aot_model.kernels.target import Target
-
-    install(monkeypatch, UNIT, Target("unit2", "the next generation", UNIT))
-    assert lower is not None
-    result = compiled(pair("Add"), tmp_path, "unit2,elements=8,c")
-    assert result.assignments[0].target == "unit2"
-    np.testing.assert_array_equal(outputs(result, tmp_path, X, Y)[0], X + Y)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
+from aot_model.errors import CompileError
 from aot_model.host.program import SANITIZE, build
 from aot_model.ir.graph import Graph
 from aot_model.ir.pattern import constant, op, value
@@ -24,8 +26,11 @@ from aot_model.partition.region import Match, Region
 from aot_model.pipeline import Compiled, Request, compile_model
 from aot_model.targets import registry
 from aot_model.targets.builtin import BUILTIN
-from onnx_models import save
+from onnx_models import model, save, tensor
 
+W = np.zeros(4, np.float32)
+X = np.asarray([[1, 2, 3, 4], [0, -1, 2, -3]], np.float32)
+Y = np.asarray([[2, 2, 2, 2], [3, 3, 3, 3]], np.float32)
 _BODIES = {
     "Add": "a[i] + b[i]", "Sub": "a[i] - b[i]", "Mul": "a[i] * b[i]", "Relu": "a[i] > 0.0f ? a[i] : 0.0f"
 }
@@ -118,3 +123,30 @@ def outputs(result: Compiled,
 def split(graph: Graph, *targets: Target) -> Partition:
     """The partition of a graph; what is left of it is in its nodes."""
     return partition(graph, targets)
+
+
+
+
+def pair(*kinds: str) -> onnx.ModelProto:
+    """x, y -> operators one after the other, each with y as its second operand."""
+    nodes, last = [], "x"
+    for k, kind in enumerate(kinds):
+        out = "z" if k == len(kinds) - 1 else f"t{k}"
+        nodes.append(
+            helper.make_node(kind, [last, "y"] if kind in ("Add", "Sub", "Mul") else [last], [out],
+                 name=f"{kind.lower()}{k}"))
+        last = out
+    return model(nodes, [tensor("x", [2, 4]), tensor("y", [2, 4])], [tensor("z", [2, 4])])
+
+
+def refused(proto: onnx.ModelProto, folder: Path, target: str = "unit,c") -> str:
+    """What is said, which is E502 and names the target."""
+    with pytest.raises(CompileError) as error:
+        compiled(proto, folder, target)
+    (problem,) = error.value.problems
+    assert problem.code == "E502" and "target 'unit'" in problem.message
+    return str(problem)
+
+
+def raising(*arguments: object) -> Any:
+    raise ValueError("out of order")

@@ -8,6 +8,7 @@ follows in the tail.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,27 @@ def _placed(x: np.ndarray, op: Convolution | ConvolutionTranspose, small: Ints,
     other = tuple(p * s + k * d - b
                   for p, s, k, d, b in zip(small, op.strides, taps, op.dilations, op.pads, strict=False))
     return (small, other) if all(0 <= p < n for p, n in zip(other, x.shape[1:-1], strict=True)) else None
+
+
+def _sum_of_taps(op: Convolution | ConvolutionTranspose, at: At, inputs: Inputs, index: Index,
+                 met: Callable[[int, Expr], tuple[Expr, Expr]]) -> Expr:  # fmt: skip
+    """Over taps and channels of a group. met(axis, tap): which element of x the tap meets there, and whether
+    it meets one at all (before the ends of x are looked at).
+    """
+    x, w = required(inputs, 0), required(inputs, 1)
+    taps = tuple(fresh("k", w.shape[1 + k]) for k in range(x.type.rank - 2))
+    channel = fresh("c", w.shape[-1])
+    inside: Expr = const(True, DType.BOOL)
+    place: list[Expr] = [index[0]]
+    for k, tap in enumerate(taps):
+        p, hit = met(k, tap)
+        within = logical_and(less(const(-1), p), less(p, x.shape[1 + k]))
+        inside = logical_and(inside, logical_and(hit, within))
+        place.append(p)
+    group = floordiv(index[-1], w.shape[0] // op.group)
+    place.append(add(mul(group, w.shape[-1]), channel))
+    term = product(at(x, tuple(place)), op.x_zero_point, at(w, (index[-1], *taps, channel)), op.w_zero_point)
+    return reduce("add", (*taps, channel), select(inside, term, const(0, term.dtype)))
 
 
 def _correlation(op: Convolution | ConvolutionTranspose, arrays: Arrays, shape: Ints,
@@ -91,21 +113,11 @@ class Convolution(Operator):
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, w = required(inputs, 0), required(inputs, 1)
-        d = x.type.rank - 2
-        taps = tuple(fresh("k", w.shape[1 + k]) for k in range(d))
-        channel = fresh("c", w.shape[-1])
-        inside: Expr = const(True, DType.BOOL)
-        place: list[Expr] = [index[0]]
-        for k in range(d):
-            p = add(add(mul(index[1 + k], self.strides[k]), mul(taps[k], self.dilations[k])), -self.pads[k])
-            inside = logical_and(inside, logical_and(less(const(-1), p), less(p, x.shape[1 + k])))
-            place.append(p)
-        group = floordiv(index[-1], w.shape[0] // self.group)
-        place.append(add(mul(group, w.shape[-1]), channel))
-        term = product(at(x, tuple(place)), self.x_zero_point, at(w, (index[-1], *taps, channel)),
-                       self.w_zero_point)
-        return reduce("add", (*taps, channel), select(inside, term, const(0, term.dtype)))
+        def met(k: int, tap: Expr) -> tuple[Expr, Expr]:
+            p = add(add(mul(index[1 + k], self.strides[k]), mul(tap, self.dilations[k])), -self.pads[k])
+            return p, const(True, DType.BOOL)
+
+        return _sum_of_taps(self, at, inputs, index, met)
 
     def reads_strided(self, inputs: Inputs, index: int, strides: Ints) -> bool:
         """Only few channels: where they are many, one transposing copy is cheaper than strided reads for
@@ -192,25 +204,13 @@ class ConvolutionTranspose(Operator):
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, w = required(inputs, 0), required(inputs, 1)
-        d = x.type.rank - 2
-        taps = tuple(fresh("k", w.shape[1 + k]) for k in range(d))
-        channel = fresh("c", w.shape[-1])
-        inside: Expr = const(True, DType.BOOL)
-        place: list[Expr] = [index[0]]
-        for k in range(d):
-            reach = add(sub(index[1 + k], mul(taps[k], self.dilations[k])), self.pads[k])
-            p = floordiv(reach, self.strides[k])
+        def met(k: int, tap: Expr) -> tuple[Expr, Expr]:
+            reach = add(sub(index[1 + k], mul(tap, self.dilations[k])), self.pads[k])
             hit = call("eq", mod(reach, self.strides[k]), const(0),
                        dtype=DType.BOOL) if self.strides[k] > 1 else const(True, DType.BOOL)
-            inside = logical_and(inside,
-                                 logical_and(hit, logical_and(less(const(-1), p), less(p, x.shape[1 + k]))))
-            place.append(p)
-        group = floordiv(index[-1], w.shape[0] // self.group)
-        place.append(add(mul(group, w.shape[-1]), channel))
-        term = product(at(x, tuple(place)), self.x_zero_point, at(w, (index[-1], *taps, channel)),
-                       self.w_zero_point)
-        return reduce("add", (*taps, channel), select(inside, term, const(0, term.dtype)))
+            return floordiv(reach, self.strides[k]), hit
+
+        return _sum_of_taps(self, at, inputs, index, met)
 
     def lower(self, site: Site) -> None:
         site.emit_kernel()
