@@ -243,7 +243,8 @@ def test_convolutions_look_at_each_pixel_only_where_it_may_lie_outside(stride: i
     shape = ConvShape(1, h, w, 3, out_h, out_w, 4, kh, kw, stride, stride, pad_top=top, pad_left=left)
     quant = QuantSpec.accumulators(0, "int8", 0)
     body = conv_dsp.conv(shape, np.ones((4, kh, kw, 3), np.int8), None, quant).body
-    test = re.search(r"const int32_t y0 = (.*?), x0 = (.*?);.*?if \((column .*?)\) \{", body, re.DOTALL)
+    test = re.search(r"const int32_t y0 = (.*?);\nconst int32_t x0 = (.*?);.*?if \((column .*?)\) \{", body,
+                     re.DOTALL)
     assert test is not None
     for row, column in product(range(out_h), range(out_w)):
         places = {"row": row, "column": column}
