@@ -8,10 +8,13 @@ What only we accept is run under sanitizers and compared with nothing.
 from __future__ import annotations
 
 import fnmatch
-import os
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import cache
+from multiprocessing import get_context
 
 import numpy as np
 from oracles import ONNX_RUNTIME, Expected, expected
@@ -38,7 +41,8 @@ def near(row: Row) -> Iterator[Row]:
                           row.kind, row.number, replace(row.sample, inputs=inputs))
 
 
-def forms(pattern: str = "*") -> list[Row]:
+@cache
+def forms(pattern: str = "*") -> tuple[Row, ...]:
     """One of each operator, its attributes and the types of its inputs."""
     found: dict[str, Row] = {}
     for row in registry_rows():
@@ -51,29 +55,53 @@ def forms(pattern: str = "*") -> list[Row]:
                 text = repr((label_of(row.kind), sorted(map(repr, form.sample.attributes.items())), shapes,
                              sorted(form.sample.constants)))
                 found.setdefault(text, form)
-    return list(found.values())
+    return tuple(found.values())
 
 
-def oracles_of(row: Row) -> Expected:
+def oracles_of(pattern: str, number: int) -> Expected:
     """An operator's own reference need not refuse what does not fit."""
     try:
-        return expected(row)
+        with np.errstate(all="ignore"):
+            return expected(forms(pattern)[number])
     except (ValueError, IndexError):
         return Expected({}, {})
 
 
-def wrong(rows: Sequence[Row]) -> tuple[list[str], int]:
-    """What is wrong, and how many were compared with an oracle."""
+class Oracles:
+    """They are asked in a process of their own: ONNX Runtime ends it for some of what does not fit."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._start()
+
+    def _start(self) -> None:
+        self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_find_modules,
+                                         initargs=(sys.path,))
+
+    def __call__(self, number: int) -> Expected:
+        try:
+            return self._pool.submit(oracles_of, self.pattern, number).result()
+        except BrokenProcessPool:
+            self._start()
+            return Expected({}, {})
+
+
+def _find_modules(path: list[str]) -> None:
+    sys.path[:] = path
+
+
+def wrong(numbers: Sequence[int], pattern: str = "*") -> tuple[list[str], int]:
+    """What is wrong with these of the forms, and how many were compared with an oracle."""
+    oracles, rows = Oracles(pattern), [forms(pattern)[k] for k in numbers]
     outcomes = run_cases([row.case for row in rows], "c", flags=("-O0",))
     compared, found = 0, []
-    for row, outcome in zip(rows, outcomes, strict=True):
+    for number, row, outcome in zip(numbers, rows, outcomes, strict=True):
         if outcome.status == "refused":
             continue
         if outcome.status != "ok":
             found.append(f"{row.label} {row.sample.attributes}: {outcome.status}: {outcome.message}")
             continue
-        with np.errstate(all="ignore"):
-            known = oracles_of(row)
+        known = oracles(number)
         if ONNX_RUNTIME in known.outputs:
             known = replace(known, outputs={ONNX_RUNTIME: known.outputs[ONNX_RUNTIME]})
         if not any((oracle, label_of(row.kind)) not in ERRS for oracle in known.outputs):
@@ -84,11 +112,14 @@ def wrong(rows: Sequence[Row]) -> tuple[list[str], int]:
     return found, compared
 
 
+def main() -> None:
+    pattern = sys.argv[1] if sys.argv[1:] else "*"
+    count, step, total = len(forms(pattern)), 480, 0
+    for start in range(0, count, step):
+        problems, compared = wrong(range(start, min(start + step, count)), pattern)
+        total += compared
+        print(f"{min(start + step, count)} of {count}, {total} compared", *problems, sep="\n", flush=True)
+
+
 if __name__ == "__main__":
-    every = forms(*sys.argv[1:2])
-    step = int(os.environ.get("STEP", "480"))
-    total = 0
-    for start in range(0, len(every), step):
-        problems, count = wrong(every[start:start + step])
-        total += count
-        print(f"{start + step} of {len(every)}, {total} compared", *problems, sep="\n", flush=True)
+    main()
