@@ -29,12 +29,14 @@ AOT_MODEL_INLINE float aot_model_exp_parts(float x, int32_t *n)
 /* For results that are no normal numbers: NaN, too large, too small. */
 AOT_MODEL_FUNCTION float aot_model_exp_beyond(float x)
 {
-    float y = x;
+    float y;
     if (x > 89.0f) {
         y = INFINITY;
     } else if (x < -104.0f) {
         y = 0.0f;
-    } else if (!isnan(x)) {
+    } else if (isnan(x)) {
+        y = x;
+    } else {
         int32_t n;
         y = aot_model_exp_parts(x, &n);
         y = ldexpf(y, n);

@@ -1,4 +1,4 @@
-/* Pooling and sums of int8 and uint8 with AVX2, 16 channels at a time: pooling_host.py, sum_host.py. Part of aot-model.
+/* Pooling and sums of int8 and uint8 with AVX2, 16 channels at a time: pooling_host.py, affine_sum.py. Part of aot-model.
  *
  * The mean is a division of floats: for n < 2^16 elements |sum| + n / 2 < 2^24 is exact, and the quotient of whole numbers
  * differs from the next whole number by at least 1 / n, more than a rounding of a quotient of at most 256 can bridge. */
