@@ -345,6 +345,20 @@ def test_normalisations_are_folded_and_versions_converted(tmp_path: Path) -> Non
         assert np.abs(run(ready, fresh) - run(model, fresh)).max() < 1e-5
 
 
+def test_constants_that_are_inputs_too(tmp_path: Path) -> None:
+    """As old exporters wrote them: they are folded all the same, and none is asked of the user."""
+    model = mobile(13)
+    for t in model.graph.initializer:
+        model.graph.input.append(onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims))
+    model.ir_version = 3
+    file, _ = saved(tmp_path, model, 1)
+    ready = prepared(read_float(file, {}, {})[0], tmp_path, "")
+    assert [i.name for i in ready.graph.input] == ["x"]
+    assert "BatchNormalization" not in {n.op_type for n in ready.graph.node}
+    fresh = data(model, 2)
+    assert np.abs(run(ready, fresh) - run(mobile(13), fresh)).max() < 1e-5
+
+
 def test_metric_of_the_user(tmp_path: Path) -> None:
     file, samples = saved(tmp_path, tiny())
     plan = tmp_path / "plan.json"

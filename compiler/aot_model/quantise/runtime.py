@@ -14,6 +14,9 @@ from onnx import helper
 from aot_model.errors import fail
 from aot_model.quantise.data import Samples
 
+LEAST_WITHOUT_INPUTS = 4
+"""Version of the file format in which a constant needs not be an input."""
+
 
 def _onnxruntime() -> Any:
     try:
@@ -54,8 +57,18 @@ def simplified(model: onnx.ModelProto, folder: Path, where: str) -> onnx.ModelPr
     path = folder / "simplified.onnx"
     options = _options("ORT_ENABLE_BASIC")
     options.optimized_model_filepath = str(path)
+    fixed = onnx.ModelProto()
+    fixed.CopyFrom(model)
+    constants = {t.name for t in model.graph.initializer}
+    inputs = [i for i in model.graph.input if i.name not in constants]
+    if len(inputs) < len(
+        model.graph.input
+    ):  # a constant that is an input too would be kept as it is, or lost
+        del fixed.graph.input[:]
+        fixed.graph.input.extend(inputs)
+        fixed.ir_version = max(fixed.ir_version, LEAST_WITHOUT_INPUTS)
     # A product with a bias would become a Gemm between two Reshapes.
-    _session(model.SerializeToString(), options, where, ["MatMulAddFusion"])
+    _session(fixed.SerializeToString(), options, where, ["MatMulAddFusion"])
     result = onnx.load(str(path))
     used = {n.domain for n in result.graph.node}
     for entry in [e for e in result.opset_import if e.domain not in used and e.domain not in ("", "ai.onnx")]:
