@@ -189,7 +189,7 @@ def _gather(s: ConvShape, x: Elements, mve: bool) -> tuple[str, str]:
         for (int32_t c = 0; c < {s.in_c}; c++) {{
             *to++ = (int16_t)(inside ? {x.narrowed(f"x[{at} + c]")} : {outside});
         }}
-""" if not mve or s.in_c < 4 else f"""\
+""" if not mve or s.in_c == 1 else f"""\
         if (inside) {{
             aot_model_take_{x.dtype}(to, x + {at}, {x.shift}, {s.in_c});
         }} else {{
