@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from aot_model.c.expr import CWriter
+from aot_model.c.integer_vectors import HEADER, vector_loops
 from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import flatten, floordiv, mod, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
@@ -35,10 +36,11 @@ def loop_nest(name: str,
               index: tuple[Expr, ...],
               position: Expr,
               element: Expr,
-              note: str = "") -> LoopNest:
+              note: str = "",
+              dialect: str = "scalar") -> LoopNest:
     """The function that does out[position] = element for all values of the index variables.
 
-    position: where in `out` (elements) the element at `index` goes.
+    dialect: the vectors of the target. position: where in `out` (elements) the element at `index` goes.
     """
     loops = [v for v in index if isinstance(v, Var)]
     element, position = flatten(element), position
@@ -55,6 +57,10 @@ def loop_nest(name: str,
     (text,) = writer.compute(element)
     writer.line(f"y[{writer.text(position)}] = {text};")
     writer.close_loops(len(loops))
+    vectors = vector_loops(loops, position, element, out.dtype, names) if dialect == "mve" else None
+    if vectors is not None:
+        writer.lines[:] = ["#if AOT_MODEL_INTEGER_VECTORS", *vectors, "#else", *writer.lines, "#endif"]
+        headers.add(HEADER)
     params = (*(read_parameter(names[v], v) for v in reads), Param("y", out.dtype, Access.WRITE))
     function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers | headers), note=note)
     turns = math.prod(v.extent for v in loops)

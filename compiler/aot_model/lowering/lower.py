@@ -330,7 +330,8 @@ class Lowering:
             return None
         if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
             return None
-        nest = loop_nest(node.kind.lower(), out, index, dense_position(index, out.shape), element)
+        nest = loop_nest(node.kind.lower(), out, index, dense_position(index, out.shape), element,
+                         dialect=self.target.dialect())
         self._call(node, nest, out)
         return None
 
@@ -366,7 +367,8 @@ class Lowering:
                 position: Expr = const(begin * strides[axis])
                 for i, stride in zip(index, strides, strict=True):
                     position = add(position, mul(i, stride))
-                nest = loop_nest("concat", out, index, position, self.at(value, index))
+                nest = loop_nest("concat", out, index, position, self.at(value, index),
+                                 dialect=self.target.dialect())
                 self._call(node, nest, out)
             begin += value.shape[axis]
 

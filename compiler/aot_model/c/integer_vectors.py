@@ -1,0 +1,248 @@
+"""Loops over integer expressions in Helium: four neighbouring elements at a time, in intrinsics.
+
+The innermost loop of a nest becomes one over vectors of int32 where everything that changes along it is
+arithmetic of at most 32 bits, read from neighbouring elements or looked up; the last vector is predicated.
+The numbers are those of the plain loop, which stands beside it for other instruction sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot_model.c.expr import SUMMAND, CWriter
+from aot_model.c.literal import literal
+from aot_model.c.rescale import product, saturated
+from aot_model.ir.bounds import bounds, only_asking
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
+from aot_model.ir.nibbles import is_packed
+from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+
+HEADER = "aot_model/integer_vectors.h"
+LANES = 4
+_NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
+_BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
+_LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
+
+
+def _holds(dtype: DType, low: float | None, high: float | None) -> bool:
+    return low is not None and high is not None and dtype.limits[0] <= low and high <= dtype.limits[1]
+
+
+class _Plain(Exception):
+    """Something that has no vector form here."""
+
+
+def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
+                 names: dict[Value, str]) -> list[str] | None:
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop."""
+    if not loops or loops[-1].extent < LANES or to not in _NARROW:
+        return None
+    writer = _Writer(loops[-1], names)
+    try:
+        return writer.nest(loops, position, element, to)
+    except _Plain:
+        return None
+
+
+class _Writer:
+
+    def __init__(self, along: Var, names: dict[Value, str]) -> None:
+        self.along = along
+        self.names = names
+        self.lines: list[str] = []
+        self.indent = 1
+        self.known: dict[Expr, str] = {}
+        self.count = 0
+        self.partial = along.extent % LANES != 0
+        self.scalar = CWriter(lambda c, text: f"{names[c.value]}[{text}]", 0)
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.indent + text)
+
+    def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
+        if self.stride(position) != 1:
+            raise _Plain
+        for v in loops:
+            step = f"{v.name} += {LANES}" if v is self.along else f"{v.name}++"
+            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {step}) {{")
+            self.indent += 1
+        if self.partial:
+            n = self.along
+            self.line(f"const mve_pred16_t inside = vctp32q((uint32_t)({n.extent} - {n.name}));")
+        while isinstance(element, Call) and element.op == "cast" and to.bits == element.dtype.bits and (
+                element.args[0].dtype is DType.INT32):
+            element = element.args[0]  # the store takes the low bits
+        value = self.vector(element)
+        width, own = {8: "b", 16: "h", 32: "w"}[to.bits], f"int{to.bits}_t"
+        y = f"y + {self.scalar.text(position, SUMMAND)}"
+        y = y if to.c_type == own else f"({own} *)({y})"
+        predicate = ("_p", ", inside") if self.partial else ("", "")
+        self.line(f"vstr{width}q{predicate[0]}_s32({y}, {value}{predicate[1]});")
+        for _ in loops:
+            self.indent -= 1
+            self.line("}")
+        return self.lines
+
+    def uniform(self, x: Expr) -> bool:
+        return not any(n is self.along for n in walk(x))
+
+    def stride(self, position: Expr) -> int | None:
+        """By how much a position moves from one of four elements to the next; None where that changes."""
+        if position is self.along:
+            return 1
+        if self.uniform(position):
+            return 0
+        if not isinstance(position, Call):
+            return None
+        if position.op in ("idiv", "imod"):  # four elements begin at a multiple of four
+            size = position.args[1]
+            whole = isinstance(size, Const) and int(size.value) % LANES == 0
+            return int(position.op == "imod") if whole and position.args[0] is self.along else None
+        if position.op != "isum":
+            return None
+        total = 0
+        for atom, factor in zip(position.args[:-1:2], position.args[1::2], strict=False):
+            moves = self.stride(atom)
+            if moves is None:
+                return None
+            assert isinstance(factor, Const)
+            total += moves * int(factor.value)
+        return total
+
+    def vector(self, x: Expr) -> str:
+        """The name of four values of an expression."""
+        if x not in self.known:
+            text = self.text(x)
+            name = f"v{self.count}"
+            self.count += 1
+            self.line(f"const int32x4_t {name} = {text};")
+            self.known[x] = name
+        return self.known[x]
+
+    def one(self, x: Expr) -> str:
+        """C of a value that is the same for all four."""
+        if x.dtype not in _NARROW or any(isinstance(n, Reduce) for n in walk(x)):
+            raise _Plain
+        text = self.scalar.text(x)
+        return text if isinstance(x, Const) or x.dtype is DType.INT32 else f"(int32_t)({text})"
+
+    def text(self, x: Expr) -> str:
+        if isinstance(x, Reduce):
+            return self.fold(x)
+        if self.uniform(x):
+            return f"vdupq_n_s32({self.one(x)})"
+        if x is self.along:
+            return f"vaddq_n_s32(vreinterpretq_s32_u32(vidupq_n_u32(0u, 1)), {self.along.name})"
+        if isinstance(x, Cell):
+            return self.load(x)
+        if not isinstance(x, Call) or x.dtype not in _NARROW:
+            raise _Plain
+        return self.fixed_point(x) or self.operation(x)
+
+    def fold(self, x: Reduce) -> str:
+        if x.dtype not in _NARROW or x.op not in ("add", "min", "max") or (x.op == "add"
+                                                                           and x.dtype is not DType.INT32):
+            raise _Plain
+        start = {"add": 0, "min": int(x.dtype.limits[1]), "max": int(x.dtype.limits[0])}[x.op]
+        name, outer = f"v{self.count}", dict(self.known)
+        self.count += 1
+        self.line(f"int32x4_t {name} = vdupq_n_s32({literal(start, DType.INT32)});")
+        for v in x.over:
+            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {v.name}++) {{")
+            self.indent += 1
+        function = _LIMITS.get(x.op, "vaddq_s32")
+        self.line(f"{name} = {function}({name}, {self.vector(x.body)});")
+        for _ in x.over:
+            self.indent -= 1
+            self.line("}")
+        self.known = outer
+        return name
+
+    def load(self, x: Cell) -> str:
+        dtype, name = x.value.dtype, self.names[x.value]
+        if dtype not in _NARROW or is_packed(x.value):
+            raise _Plain
+        letter, sign = {8: "b", 16: "h", 32: "w"}[dtype.bits], "u" if dtype.c_type.startswith("u") else "s"
+        z, inside = ("_z", ", inside") if self.partial else ("", "")
+        if self.stride(x.position) == 1:
+            if any(isinstance(n, Cell) for n in walk(x.position)):
+                raise _Plain
+            at = self.scalar.text(x.position, SUMMAND)
+            text = f"vldr{letter}q{z}_{sign}32({name} + {at}{inside})"
+        else:
+            shifted = "" if letter == "b" else "shifted_"
+            at = f"vreinterpretq_u32_s32({self.vector(x.position)})"
+            text = f"vldr{letter}q_gather_{shifted}offset{z}_{sign}32({name}, {at}{inside})"
+        return f"vreinterpretq_s32_u32({text})" if sign == "u" else text
+
+    def fixed_point(self, x: Call) -> str | None:
+        clamped = saturated(x)
+        if clamped is not None:
+            limits = DType[clamped[0].upper()].limits
+            inner = self.vector(clamped[1])
+            return f"vminq_s32(vmaxq_s32({inner}, vdupq_n_s32({limits[0]})), vdupq_n_s32({limits[1]}))"
+        form = product(x)
+        if form is None or form.offset % (1 << 32) or form.shift - 32 > 31:
+            return None
+        upper = f"vmulhq_s32({self.vector(form.x)}, vdupq_n_s32({form.multiplier}))"
+        word = f"vaddq_n_s32({upper}, {form.offset >> 32})"
+        return f"vshrq_n_s32({word}, {form.shift - 32})" if form.shift > 32 else word
+
+    def operation(self, x: Call) -> str:
+        a = x.args[0]
+        if x.op == "cast":
+            if a.dtype not in _NARROW:
+                raise _Plain
+            if not _holds(x.dtype, *a.dtype.limits):
+                clamped = saturated(a) if isinstance(a, Call) else None
+                if clamped is None or not _holds(x.dtype, *DType[clamped[0].upper()].limits):
+                    with only_asking():
+                        found = bounds(a)
+                    if not _holds(x.dtype, *found):
+                        raise _Plain
+                    bounds(a)  # the code relies on it
+            return self.vector(a)
+        if x.op == "isum":
+            return self.sum(x)
+        if x.op in _LIMITS:
+            return f"{_LIMITS[x.op]}({self.vector(a)}, {self.vector(x.args[1])})"
+        if x.dtype is not DType.INT32 or a.dtype is not DType.INT32:
+            raise _Plain
+        if x.op in _BINARY:
+            b = x.args[1]
+            if self.uniform(a) and x.op != "sub":
+                a, b = b, a
+            if self.uniform(b):
+                return f"{_BINARY[x.op]}_n_s32({self.vector(a)}, {self.one(b)})"
+            return f"{_BINARY[x.op]}_s32({self.vector(a)}, {self.vector(b)})"
+        if x.op == "neg":
+            return f"vnegq_s32({self.vector(a)})"
+        if x.op == "sar" and isinstance(x.args[1], Const) and 0 < int(x.args[1].value) < 32:
+            return f"vshrq_n_s32({self.vector(a)}, {int(x.args[1].value)})"
+        if x.op == "bitand":
+            return f"vandq_s32({self.vector(a)}, {self.vector(x.args[1])})"
+        if x.op == "leading_zeros":
+            return f"vclzq_s32({self.vector(a)})"
+        if x.op == "rounding_shift":
+            return f"aot_model_four_rounded({self.vector(a)}, {self.vector(x.args[1])})"
+        if x.op == "high_multiply":
+            return f"vqrdmulhq_s32({self.vector(a)}, {self.vector(x.args[1])})"
+        if x.op == "requantise" and isinstance(x.args[2], Const) and -31 <= int(x.args[2].value) <= 30:
+            shift = int(x.args[2].value)
+            left = f"vshlq_n_s32({self.vector(a)}, {shift})" if shift > 0 else self.vector(a)
+            upper = f"vqrdmulhq_s32({left}, {self.vector(x.args[1])})"
+            return f"aot_model_four_shifted({upper}, {-shift})" if shift < 0 else upper
+        raise _Plain
+
+    def sum(self, x: Call) -> str:
+        """Of an index: atoms by factors and a constant."""
+        base = x.args[-1]
+        assert isinstance(base, Const)
+        total = ""
+        for atom, factor in zip(x.args[:-1:2], x.args[1::2], strict=False):
+            assert isinstance(factor, Const)
+            c, v = int(factor.value), self.vector(atom)
+            term = v if c == 1 else f"vmulq_n_s32({v}, {c})"
+            total = f"vaddq_s32({total}, {term})" if total else term
+        return f"vaddq_n_s32({total}, {int(base.value)})" if int(base.value) else total

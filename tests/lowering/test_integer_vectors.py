@@ -1,0 +1,136 @@
+"""Loops over integers in Helium against the plain loops beside them: one program in QEMU that runs both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aot_model.installation import include_dir
+from aot_model.ir.expr import Expr, Index, call, cast, const, load, reduce, select, var
+from aot_model.ir.index import add, dense_position, floordiv, index_variables, mod
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.lowering.loops import LoopNest, loop_nest
+from qemu import BOARDS, available, build_and_run
+
+I8, U8, I16, U16, I32 = DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32
+
+
+def tensor(name: str, dtype: DType, *shape: int) -> Value:
+    return Value(name, TensorType(dtype, shape))
+
+
+def nest(number: int, to: DType, shape: tuple[int, ...], element: Callable[[Index], Expr]) -> LoopNest:
+    out, index = tensor("y", to, *shape), index_variables(shape)
+    return loop_nest(f"f{number}", out, index, dense_position(index, shape), element(index), dialect="mve")
+
+
+def clamped(x: Expr, to: DType) -> Expr:
+    low, high = (int(v) for v in to.limits)
+    return cast(call("min", call("max", x, const(low)), const(high)), to)
+
+
+def nests() -> list[LoopNest]:
+    """Every operation, type, way of reading and rest of a vector."""
+    found: list[LoopNest] = []
+
+    def take(to: DType, shape: tuple[int, ...], element: Callable[[Index], Expr]) -> None:
+        found.append(nest(len(found), to, shape, element))
+
+    def at(dtype: DType, name: str, *index: Expr, shape: tuple[int, ...]) -> Expr:
+        return cast(load(tensor(name, dtype, *shape), tuple(index)), I32)
+
+    for extent in (4, 5, 7, 16, 33):
+        for dtype in (I8, U8, I16, U16, I32):
+            shape = (3, extent)
+            take(dtype, shape, lambda i, d=dtype, s=shape: load(tensor("a", d, *s), tuple(i)))
+    def operand(kind: int, i: Index) -> Expr:
+        """Along both axes, one value for a row, or the same row again."""
+        if kind == 0:
+            return at(I32, "a", *i, shape=(2, 9))
+        return at(I16, "b", i[0], shape=(2,)) if kind == 1 else at(I16, "b", i[1], shape=(9,))
+
+    for op in ("add", "sub", "mul", "min", "max", "bitand", "high_multiply"):
+        for kinds in ((0, 1), (1, 0), (0, 2), (2, 0)):
+            take(I32, (2, 9), lambda i, o=op, k=kinds: call(o, *(operand(n, i) for n in k)))
+    for op in ("neg", "leading_zeros"):
+        take(I32, (11,), lambda i, o=op: call(o, at(I32, "a", *i, shape=(11,))))
+    for bits in (1, 8, 31):
+        take(I32, (8,), lambda i, n=bits: call("sar", at(I32, "a", *i, shape=(8,)), const(n)))
+        take(I32, (8,), lambda i, n=bits: call("rounding_shift", at(I32, "a", *i, shape=(8,)), const(n)))
+    take(I32, (3, 8), lambda i: call("rounding_shift", at(I32, "a", *i, shape=(3, 8)), call(
+        "bitand", at(U8, "b", i[1], shape=(8,)), const(31))))
+    for shift in (-20, -1, 0, 3):
+        take(U8, (2, 10), lambda i, n=shift: clamped(call("add", call(
+            "requantise", at(I32, "a", *i, shape=(2, 10)), const(1503238553), const(n)), const(-7)), U8))
+    for to in (I8, U8, I16):  # a form of one product
+        take(to, (3, 12), lambda i, t=to: clamped(call("add", call("requantise", call(
+            "mul", call("sub", at(I8, "a", *i, shape=(3, 12)), const(4)), at(I8, "b", i[1], shape=(12,))),
+            const(1319688538), const(-7)), const(3)), t))
+    table = tensor("t", I16, 256)
+    take(I16, (13,), lambda i: load(table, (add(at(I8, "a", *i, shape=(13,)), 128),)))
+    take(I8, (6, 10), lambda i: load(tensor("a", I8, 10, 6), (i[1], i[0])))  # a transposed copy
+    take(I8, (6, 16), lambda i: load(tensor("a", I8, 2, 6, 8), (floordiv(i[1], 8), i[0], mod(i[1], 8))))
+    take(I8, (6, 18), lambda i: load(tensor("a", I8, 3, 6, 6), (floordiv(i[1], 6), i[0], mod(i[1], 6))))
+    for op, dtype in (("add", I32), ("max", I8), ("min", U16)):
+        r = var("r", 5)
+        take(dtype, (3, 10), lambda i, o=op, d=dtype, r=r: reduce(
+            o, (r,), cast(load(tensor("a", d if d is not I32 else I8, 3, 5, 10), (i[0], r, i[1])), d)))
+    take(I8, (9,), lambda i: cast(call("mul", at(I16, "a", *i, shape=(9,)), const(77)), I8))  # low bits
+    take(I8, (12,), lambda i: select(call("lt", at(I8, "a", *i, shape=(12,)), const(3), dtype=DType.BOOL),
+                                     load(tensor("a", I8, 12), tuple(i)), const(1, I8)))  # stays plain
+    return found
+
+
+def program(found: list[LoopNest]) -> str:
+    rng, text, calls = np.random.default_rng(3), "", ""
+    headers = {h for one in found for h in one.function.includes}
+    for k, one in enumerate(found):
+        body = one.function.body
+        parts = re.fullmatch(r"#if AOT_MODEL_INTEGER_VECTORS\n(.*)\n#else\n(.*)\n#endif", body, re.DOTALL)
+        if parts is None:
+            continue
+        params, arguments = [], []
+        for p, value in zip(one.function.params, (*one.reads, None), strict=True):
+            if value is None:
+                params.append(f"{p.dtype.c_type} *{p.name}")
+                continue
+            low, high = (int(v) for v in p.dtype.limits)
+            data = rng.integers(low, high, value.type.elements, endpoint=True)
+            data[::3] = rng.integers(-9 if low < 0 else 0, 9, len(data[::3]))
+            numbers = ", ".join("(-2147483647 - 1)" if v == -2**31 else str(v) for v in data)
+            text += f"static const {p.dtype.c_type} d{k}_{p.name}[] = {{{numbers}}};\n"
+            params.append(f"const {p.dtype.c_type} *{p.name}")
+            arguments.append(f"d{k}_{p.name}")
+        for suffix, part in zip("vp", parts.groups(), strict=True):
+            text += f"static void f{k}{suffix}({', '.join(params)})\n{{\n{part}\n}}\n"
+        out = one.function.params[-1].dtype
+        text += f"static {out.c_type} y{k}v[256], y{k}p[256];\n"
+        given = "".join(f"{a}, " for a in arguments)
+        calls += (f"    f{k}v({given}y{k}v);\n    f{k}p({given}y{k}p);\n"
+                  f"    if (memcmp(y{k}v, y{k}p, sizeof y{k}v) != 0) {{\n"
+                  f"        printf(\"%d \", {k});\n        wrong = 1;\n    }}\n")
+    names = "".join(f'#include "{h}"\n' if "/" in h else f"#include <{h}>\n" for h in sorted(headers))
+    return (f"#include <stdbool.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n{names}"
+            f"{text}\nint main(void)\n{{\n    int wrong = 0;\n{calls}    return wrong;\n}}\n")
+
+
+def test_what_has_vectors() -> None:
+    plain = [k for k, one in enumerate(nests()) if "vstr" not in one.function.body]
+    assert len(plain) == 2 and plain[1] == len(nests()) - 1  # columns of six, and a choice
+    one = nest(0, I8, (12,), lambda i: load(tensor("a", I8, 12), tuple(i)))
+    index = index_variables((12,))
+    scalar = loop_nest("f", tensor("y", I8, 12), index, dense_position(index, (12,)),
+                       load(tensor("a", I8, 12), tuple(index)))
+    assert "vstr" in one.function.body and "vstr" not in scalar.function.body
+
+
+@pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
+def test_the_same_numbers(tmp_path: Path) -> None:
+    (tmp_path / "program.c").write_text(program(nests()))
+    build_and_run(BOARDS["m55"], ["program.c"], tmp_path, ["-O2", "-std=c99", "-Wall", "-Wextra", "-Werror",
+                                                            f"-I{include_dir()}"])
