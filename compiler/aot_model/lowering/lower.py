@@ -396,6 +396,5 @@ class Lowering:
         index = index_variables(value.shape)
         element = load(value, index) if value.data is not None else self.at(value, index)
         nest = loop_nest("copy", value, index, dense_position(index, value.shape), element)
-        self.add(
-            Call(nest.function, (*(self.read_buffer(v) for v in nest.reads), buffer), (), value.name,
-                 "Identity"))
+        buffers = (*(self.read_buffer(v) for v in nest.reads), buffer)
+        self.add(Call(nest.function, buffers, (), value.name, "Identity"))
