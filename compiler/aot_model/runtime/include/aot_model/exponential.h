@@ -34,7 +34,7 @@ AOT_MODEL_FUNCTION float aot_model_exp_beyond(float x)
         y = INFINITY;
     } else if (x < -104.0f) {
         y = 0.0f;
-    } else if (isnan(x)) {
+    } else if (isnan(x) != 0) {
         y = x;
     } else {
         int32_t n;
