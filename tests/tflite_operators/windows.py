@@ -25,6 +25,15 @@ def _transposed(padding: int, shape: tuple[int, ...]) -> OpCase:
                })
 
 
+def _unequal(rows: int, columns: int) -> OpCase:
+    """A transposed convolution with another input than one whose convolution gives its output."""
+    w = draw(4, 5, 4, 3)
+    return one(f"TRANSPOSE_CONV-{rows}-{columns}", "TRANSPOSE_CONV",
+               [ints("s", [2, 10, 9, 4]), floats("w", *w.shape, data=w), draw(2, rows, columns, 3)],
+               [floats("y", 2, 10, 9, 4)], "TransposeConvOptions",
+               {"Padding": 0, "StrideH": 2, "StrideW": 3}, oracle="tflm")  # LiteRT 2.3 refuses it
+
+
 def _window(reducer: int, x: np.ndarray, begin: float) -> OpCase:
     type_ = FLOAT32 if x.dtype == np.float32 else INT32
     y = T("y", (2, 2, 2, 3), type_, scale=())
@@ -41,6 +50,7 @@ CASES: list[OpCase] = [
         oracle="litert-all"),  # its reference kernel leaves the last neighbour out
     _transposed(0, (1, 6, 4, 10, 4)),
     _transposed(1, (1, 6, 6, 10, 4)),
+    *(_unequal(*extents) for extents in ((5, 3), (6, 5), (4, 2))),
     one("BITCAST-int32", "BITCAST", [draw(3, 4)], [T("y", (3, 4), INT32, scale=())], "BitcastOptions"),
     one("BITCAST-float32", "BITCAST", [whole(1 << 27, 1 << 28, 5)], [floats("y", 5)], "BitcastOptions"),
     one("RIGHT_SHIFT", "RIGHT_SHIFT", [_whole, np.asarray([[0, 1, 5, 31, 40], [3, -1, 2, 9, 32]], np.int32)],

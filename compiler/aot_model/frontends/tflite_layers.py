@@ -221,7 +221,8 @@ def transpose_conv(n: Conversion) -> Value:
     begins, ends, extra = [], [], []
     for k in range(2):
         extent, wanted, taps = x.shape[1 + k], shape[1 + k], w.shape[1 + k]
-        total = max((extent - 1) * strides[k] + taps - wanted, 0) if same else 0
+        # as if the result were convolved: the input may have other extents than that gives
+        total = max((-(-wanted // strides[k]) - 1) * strides[k] + taps - wanted, 0) if same else 0
         begin = total // 2
         begins.append(begin)
         end = (extent - 1) * strides[k] + taps - begin - wanted

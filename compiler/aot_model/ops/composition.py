@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +19,33 @@ from aot_model.ops.normalisation import Softmax, scalar
 from aot_model.ops.registry import OPERATORS, Build, axis_of
 from aot_model.ops.views import ReshapeTo
 
+Expand = Callable[[Any, Build, Inputs], list[Value]]
+
 
 class Composition(Operator):
     """An operator whose meaning is an expansion; the types of its results follow from it."""
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [v.type for v in self.expand(Build([], "shape"), inputs)]
+
+
+def in_single_precision(expand: Expand) -> Expand:
+    """An expansion that computes floats of 16 bits in float32, as ONNX Runtime does where it has kernels of
+    float32 alone; results are rounded.
+    """
+
+    @wraps(expand)
+    def widened(self: Any, build: Build, inputs: Inputs) -> list[Value]:
+        half = next((v.dtype for v in inputs if v is not None and v.dtype in HALVES), None)
+        if half is None:
+            return expand(self, build, inputs)
+        wide = [build(Cast(DType.FLOAT32), v) if v is not None and v.dtype in HALVES else v for v in inputs]
+        return [build(Cast(half), v) if v.dtype is DType.FLOAT32 else v for v in expand(self, build, wide)]
+
+    return widened
+
+
+HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 
 def present(inputs: Inputs, k: int) -> Value | None:

@@ -14,7 +14,7 @@ import numpy as np
 from aot_model.ir.operator import Arrays, Inputs, OperatorError, Sample
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.ops.composition import Algebra, Composition, present
+from aot_model.ops.composition import Algebra, Composition, in_single_precision, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import scalar
 from aot_model.ops.registry import Build, operator, ranked, required
@@ -156,6 +156,7 @@ class Attention(Composition):
     scale: float = 0.0
     unidirectional: int = 0
 
+    @in_single_precision
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         if self.do_rotary or self.past_present_share_buffer or present(inputs, 6) is not None:
             raise _refuse("rotation, or a buffer that past and present share, in Attention")
@@ -184,6 +185,7 @@ class Attention(Composition):
             Sample((x, w, b, longer, past), two, weights, 2),
             Sample((x, w, b, keys, None, drawn(5, 1, 2, 3, 3)), {**two, "mask_filter_value": -5.0}, weights),
             Sample((x, drawn(6, 4, 20), drawn(7, 20)), {**two, "qkv_hidden_sizes": (8, 8, 4)}, weights),
+            Sample((*(v.astype(np.float16) for v in (x, w, b)), keys), {**two, "unidirectional": 1}, weights),
         ]
 
 
@@ -218,6 +220,7 @@ class MultiHeadAttention(Composition):
     scale: float = 0.0
     unidirectional: int = 0
 
+    @in_single_precision
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         query, key, value, bias = (present(inputs, k) for k in range(4))
         if present(inputs, 8) is not None or present(inputs, 9) is not None:
@@ -244,6 +247,7 @@ class MultiHeadAttention(Composition):
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         """With a mask of the keys at the most: ONNX Runtime refuses packed tensors on a CPU."""
+        kind = np.asarray(arrays[0]).dtype
         query, key, value, bias, mask, added, *past = (None if v is None else np.asarray(v, np.float64)
                                                        for v in (*arrays, *[None] * 8)[:8])
         assert query is not None
@@ -268,7 +272,7 @@ class MultiHeadAttention(Composition):
         powers = np.exp(scores - scores.max(-1, keepdims=True))
         y = (powers / powers.sum(-1, keepdims=True)) @ v
         return [
-            x.astype(np.float32)
+            x.astype(kind)
             for x in (y.transpose(0, 2, 1, 3).reshape(*y.shape[:1], y.shape[2], -1), k, v)
         ]
 
@@ -291,6 +295,7 @@ class MultiHeadAttention(Composition):
             Sample((drawn(7, 2, 3, 2, 3, 4),), two),
             Sample((drawn(7, 2, 3, 2, 3, 4), None, None, bias), two, frozenset({3})),
             Sample((q, drawn(8, 2, 5, 2, 2, 4)), {**two, "scale": 0.4}),
+            Sample((*(v.astype(np.float16) for v in (q, k, v, bias)), keys), two, frozenset({3}), 3),
         ]
 
 
