@@ -64,6 +64,9 @@ def nests() -> list[LoopNest]:
         take(I32, (8,), lambda i, n=bits: call("rounding_shift", at(I32, "a", *i, shape=(8,)), const(n)))
     take(I32, (3, 8), lambda i: call("rounding_shift", at(I32, "a", *i, shape=(3, 8)), call(
         "bitand", at(U8, "b", i[1], shape=(8,)), const(31))))
+    take(I32, (3, 24), lambda i: call("softmax_ratio", *(
+        call("bitand", at(I32, name, *i, shape=(3, 24)), const(2**31 - 1)) for name in "ab"), call(
+            "max", at(I32, "c", *i, shape=(3, 24)), const(1 << 19)), const(35)))
     for shift in (-20, -1, 0, 3):
         take(U8, (2, 10), lambda i, n=shift: clamped(call("add", call(
             "requantise", at(I32, "a", *i, shape=(2, 10)), const(1503238553), const(n)), const(-7)), U8))
