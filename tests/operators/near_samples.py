@@ -27,6 +27,12 @@ from batch import run_cases
 
 ELEMENTS = 5_000
 
+ERRS_NEARBY = {
+    "com.microsoft.QLinearAdd": "ties that are none in float32, in its loop for one number beside a tensor",
+    "com.microsoft.QLinearSoftmax": "0 for the whole probability of an axis of one element",
+}
+"""What ONNX Runtime gives for some of these shapes, though not for the samples themselves."""
+
 
 def near(row: Row) -> Iterator[Row]:
     """The row with the shape of one input changed, its numbers repeated or cut."""
@@ -104,6 +110,8 @@ def wrong(numbers: Sequence[int], pattern: str = "*") -> tuple[list[str], int]:
         known = oracles(number)
         if ONNX_RUNTIME in known.outputs:
             known = replace(known, outputs={ONNX_RUNTIME: known.outputs[ONNX_RUNTIME]})
+        if label_of(row.kind) in ERRS_NEARBY:
+            continue
         if not any((oracle, label_of(row.kind)) not in ERRS for oracle in known.outputs):
             continue
         compared += 1

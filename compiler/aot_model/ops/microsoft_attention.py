@@ -52,6 +52,8 @@ class Masking:
     filter_value: float
     queries: int
     keys: int
+    past: int
+    """How many of the keys are from before the first query."""
 
     def blocked(self, visible: Value) -> Value:
         """0 where the mask (integers) is positive, else the filter's value."""
@@ -88,9 +90,9 @@ class Masking:
             "E202")
 
     def causal(self) -> Value:
-        """The lowest number for keys after a query."""
-        past = self.keys - self.queries
-        after = np.arange(self.keys)[None, :] > np.arange(self.queries)[:, None] + past
+        """The lowest number for keys after a query. The last query sees all, however many keys there are."""
+        after = np.arange(self.keys)[None, :] > np.arange(self.queries)[:, None] + self.past
+        after[-1:] = False
         return self.a.build.constant(np.where(after, np.float32(LOWEST), np.float32(0)))
 
 
@@ -128,7 +130,8 @@ class Projected:
                 raise OperatorError(f"a past {past.type} is not supported", "E202")
             parts = [a.reshape(a.cut(past, 0, k, k + 1), *past.shape[1:]) for k in (0, 1)]
             key, value = prolonged(a, parts[0], key), prolonged(a, parts[1], value)
-        masking = Masking(a, self.mask_filter_value, query.shape[2], key.shape[2])
+        masking = Masking(a, self.mask_filter_value, query.shape[2], key.shape[2],
+                          key.shape[2] - query.shape[2])
         added = [masking.of(mask, query.shape[0]), masking.causal() if self.unidirectional else None, bias]
         result = [joined(a, attention(a, query, key, value, self.scale, added))]
         if key.shape == value.shape:
@@ -234,10 +237,13 @@ class MultiHeadAttention(Composition):
             query = a.add(query, parts[0])
             if key.type.rank == 3:
                 key, value = a.add(key, parts[1]), a.add(value, parts[2])
+        if key.type.rank != value.type.rank:
+            raise OperatorError(f"keys {key.type} and values {value.type} do not fit each other")
         query = heads(a, query, n)
         key, value = (v if v.type.rank == 4 else heads(a, v, n) for v in (key, value))
+        new = key.shape[2]
         key, value = prolonged(a, present(inputs, 6), key), prolonged(a, present(inputs, 7), value)
-        masking = Masking(a, self.mask_filter_value, query.shape[2], key.shape[2])
+        masking = Masking(a, self.mask_filter_value, query.shape[2], key.shape[2], key.shape[2] - new)
         added = [
             masking.of(present(inputs, 4), query.shape[0]),
             masking.causal() if self.unidirectional else None,
@@ -267,8 +273,10 @@ class MultiHeadAttention(Composition):
         scores = scores if mask is None else scores + np.where(mask > 0, 0, self.mask_filter_value)[:, None,
                                                                                                     None, :]
         if self.unidirectional:
-            scores = np.where(np.tri(scores.shape[2], scores.shape[3], scores.shape[3] - scores.shape[2]),
-                              scores, -np.inf)
+            before = 0 if past[0] is None else past[0].shape[2]
+            seen = np.tri(scores.shape[2], scores.shape[3], before)
+            seen[-1] = 1
+            scores = np.where(seen, scores, -np.inf)
         powers = np.exp(scores - scores.max(-1, keepdims=True))
         y = (powers / powers.sum(-1, keepdims=True)) @ v
         return [
@@ -289,6 +297,7 @@ class MultiHeadAttention(Composition):
             Sample((q, k, v, None, None, drawn(9, 1, 2, 3, 5)), {**two, "scale": 0.3}),
             Sample((*same, None, None, None, *past), two, outputs=3),
             Sample((*same, None, None, None), {**two, "unidirectional": 1}),
+            Sample((q, k, v), {**two, "unidirectional": 1}),
             Sample((q, k, drawn(3, 2, 5, 4)), two),
             Sample((q, drawn(2, 2, 2, 5, 4), drawn(3, 2, 2, 5, 4)), two),
             Sample((*same, None, None, drawn(9, 2, 2, 3, 5), *past), {**two, "unidirectional": 1}, outputs=3),
@@ -344,6 +353,10 @@ class RotaryEmbedding(Composition):
         flat = ranked(x, 3, 4).type.rank == 3
         count = self.num_heads or (x.shape[-1] // (2 * cosine.shape[-1]) if flat else 0)
         y = heads(a, x, count) if flat else x
+        turned = 2 * cosine.shape[-1]
+        if turned not in (self.rotary_embedding_dim, y.shape[3]):
+            raise OperatorError(f"caches turn {turned} of the {y.shape[3]} elements of {x.type}, which "
+                                "rotary_embedding_dim does not say")
         if positions.type.elements == 1 and positions.type.rank == 1:
             steps = build.constant(np.arange(y.shape[2], dtype=np.int64).reshape(1, -1))
             positions = a.add(steps, positions)
