@@ -133,7 +133,7 @@ class _Writer:
         if self.uniform(x):
             return f"vdupq_n_s32({self.one(x)})"
         if x is self.along:
-            return f"vaddq_n_s32(vreinterpretq_s32_u32(vidupq_n_u32(0u, 1)), {self.along.name})"
+            return f"vaddq_n_s32(vreinterpretq_s32_u32(aot_model_lanes_u32()), {self.along.name})"
         if isinstance(x, Cell):
             return self.load(x)
         if not isinstance(x, Call) or x.dtype not in _NARROW:

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/lanes_mve.h"
 
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__)
 #include <arm_mve.h>
@@ -166,7 +167,7 @@ AOT_MODEL_INLINE int32x4_t aot_model_finish_constants(const aot_model_finish *f,
     if (f->width == 0) {
         return vdupq_n_s32(rows[k]);
     }
-    const uint32x4_t at = vmulq_n_u32(vidupq_n_u32(0u, 1), (uint32_t)f->width);
+    const uint32x4_t at = vmulq_n_u32(aot_model_lanes_u32(), (uint32_t)f->width);
     return columns == 4 ? vldrwq_gather_shifted_offset_s32(rows + k, at)
                         : vldrwq_gather_shifted_offset_z_s32(rows + k, at, vctp32q((uint32_t)columns));
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/lanes_mve.h"
 
 /* Helium micro-kernels as inline assembly; their portable twins elsewhere, and where r7 may be a frame pointer, which
  * the assembly takes: without optimisation, and with clang, unless -DAOT_MODEL_MVE=1 comes with -fomit-frame-pointer. */
@@ -220,7 +221,7 @@ AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, c
 {
     AOT_MODEL_BARRIER;
 #if AOT_MODEL_MVE
-    const uint16x8_t lanes = vidupq_n_u16(0u, 1);
+    const uint16x8_t lanes = aot_model_lanes_u16();
     int8_t outside[16];
     vstrbq_s8(outside, vdupq_n_s8(s->fill));
     if (s->channels >= 8) { /* eight channels of a column at a time; the last ones cover some once more */
