@@ -140,7 +140,7 @@ def test_the_same_numbers(tmp_path: Path) -> None:
 
 
 def test_no_intrinsic_counts_a_register_up() -> None:
-    """GCC 12 takes the register of vidupq for the constant that it began with (lanes_mve.h): wrong numbers at -O1."""
+    """GCC 12 takes the register of vidupq for the constant that it began with (lanes_mve.h)."""
     folder = include_dir().parent.parent
     texts = [p for p in folder.rglob("*") if p.suffix in (".py", ".h", ".j2") and p.name != "lanes_mve.h"]
     assert len(texts) > 100
