@@ -43,12 +43,14 @@ class Product:
 def product(x: Call) -> Product | None:
     """The form of a requantisation by constants, also with a constant that is added, if there is one."""
     added = 0
+    if x.dtype is not DType.INT32:
+        return None
     if x.op == "add":
         inner, zero_point = x.args
         if not isinstance(inner, Call) or not isinstance(zero_point, Const):
             return None
         x, added = inner, int(zero_point.value)
-    if x.op not in RULES or x.dtype is not DType.INT32 or x.args[0].dtype is not DType.INT32:
+    if x.op not in RULES or x.args[0].dtype is not DType.INT32:
         return None
     acc, multiplier, shift = x.args
     if not isinstance(multiplier, Const) or not isinstance(shift, Const):
