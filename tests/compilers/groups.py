@@ -153,7 +153,7 @@ def _samples() -> list[Candidate]:
 
     def tolerance(row: Row, want: np.ndarray) -> Tolerance:
         near = TOLERANCE.get(str(want.dtype), 2e-5)
-        return Tolerance(near, near) if want.dtype.kind in "fVc" else Tolerance(
+        return Tolerance(near, max(near, row.sample.tolerance)) if want.dtype.kind in "fVc" else Tolerance(
             0.0, row.sample.tolerance, integers=row.sample.tolerance > 0)
 
     return [(row.case, partial(oracles, row), partial(tolerance, row)) for row in _rows()]

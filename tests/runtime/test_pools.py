@@ -233,8 +233,8 @@ def test_pools_of_constants_that_are_too_small(request_: Request) -> None:
     with pytest.raises(
             CompileError,
             match=
-            r"no constant pool has room for:\n(  .*: \d+ bytes\n)+  a: \d+ of 64 bytes free\n  b: \d+ of 200 "
-            r"bytes free"
+            r"no constant pool has room for: \[E401\]\n(  .*: \d+ bytes\n)+  a: \d+ of 64 bytes free\n"
+            r"  b: \d+ of 200 bytes free"
     ) as error:
         compile_model(replace(request_, library=Options(constant_pools=(Pool("a", 64), Pool("b", 200)))))
     assert error.value.problems[0].code == "E401"

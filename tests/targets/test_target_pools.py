@@ -52,7 +52,8 @@ def test_no_pool_is_open_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     install(monkeypatch, UNIT)
     with pytest.raises(
             CompileError,
-            match=r"no pool is open to all targets that touch '.*' \(.*\)\n  a: open to c\n  b: open to unit"
+            match=r"no pool is open to all targets that touch '.*' \(.*\) \[E401\]\n"
+            r"  a: open to c\n  b: open to unit"
     ) as error:
         compiled(mixed(), tmp_path, "unit,c", pools=(Pool("a", targets=("c",)), Pool("b", targets=("unit",))))
     assert error.value.problems[0].code == "E401"
