@@ -52,6 +52,7 @@ def definitions(text: str) -> Iterator[CDefinition]:
     text = _NOISE.sub(" ", text)
     text = re.sub(r"(?m)^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", text)
     text = re.sub(r"extern\s+\{", "", text)
+    text = re.sub(r"(?m)^[A-Z][A-Z0-9_]*\([^\n]*\)$", "", text)  # functions that a macro writes
     start, at = 0, 0
     while (at := text.find("{", at)) >= 0:
         head, end = text[start:at], _close(text, at)
