@@ -153,3 +153,14 @@ def test_a_fault_in_every_column_is_told_apart() -> None:
         for k in range(3)
     ]
     assert results.everywhere(cells) == {("unit", "all")}
+
+
+def test_quantised_numbers_may_be_a_step_off_where_floats_are_wide() -> None:
+    """By one, not by two, of a byte or two, and only there."""
+    want = (np.asarray([3, 4], np.uint8), np.asarray([3, 4], np.int64))
+    expectation = Expectation("case", (want,), (Tolerance(), Tolerance()))
+    near, far = np.asarray([3, 5], np.uint8), np.asarray([3, 6], np.uint8)
+    assert not expectation.difference((near, want[1]), wide_floats=True)
+    assert expectation.difference((near, want[1]))
+    assert expectation.difference((far, want[1]), wide_floats=True)
+    assert expectation.difference((want[0], want[1] + 1), wide_floats=True)

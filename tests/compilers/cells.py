@@ -112,7 +112,7 @@ def _differences(column: Column, program: Program) -> dict[str, str]:
         return {} if done.returncode == 0 else {"": "\n".join(lines[:5])}
     if done.returncode:
         raise Failure("crash", f"status {done.returncode}: {said}")
-    return program.differences((folder / "out.bin").read_bytes(), column.big_endian)
+    return program.differences((folder / "out.bin").read_bytes(), column.big_endian, column.wide_floats)
 
 
 def _build(column: Column, program: Program) -> str:

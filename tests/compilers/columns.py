@@ -38,6 +38,11 @@ class Column:
         return bool(self.runner) or self.board is not None
 
     @property
+    def wide_floats(self) -> bool:
+        """x87 computes in 80 bits: a tie behind a quotient may fall to the other side (docs/compilers.md)."""
+        return "-m32" in self.flags
+
+    @property
     def compiler(self) -> str:
         return self.name.partition(" ")[0]
 

@@ -35,7 +35,7 @@ class Program:
         """What is in in.bin."""
         return b"".join(_ordered(a, big_endian) for arrays in self.inputs for a in arrays)
 
-    def differences(self, data: bytes, big_endian: bool) -> dict[str, str]:
+    def differences(self, data: bytes, big_endian: bool, wide_floats: bool = False) -> dict[str, str]:
         """By case: what is wrong in out.bin."""
         wanted = sum(
             int(np.prod(shape, dtype=np.int64)) * _size(label)
@@ -46,7 +46,8 @@ class Program:
         if big_endian:
             data = self._little(data)
         outcomes = split(self.items, data)
-        found = {e.name: e.difference(o.outputs) for e, o in zip(self.expected, outcomes, strict=True)}
+        found = {e.name: e.difference(o.outputs, wide_floats)
+                 for e, o in zip(self.expected, outcomes, strict=True)}
         return {name: text for name, text in found.items() if text}
 
     def alone(self, number: int, folder: Path) -> Program:

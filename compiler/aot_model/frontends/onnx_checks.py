@@ -6,7 +6,6 @@ these checks find everything of their kind at once and cost one walk over the pr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
@@ -15,7 +14,7 @@ import onnx.defs
 from aot_model.c.names import printable
 from aot_model.errors import CompileError, Problem
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.types import DType
+from aot_model.ir.types import DType, elements_beside
 from aot_model.ir.values import Value
 
 MAX_BYTES = 2**31 - 1
@@ -91,7 +90,7 @@ def shape_problem(shape: Sequence[int], element_bytes: int) -> str | None:
         return f"has {len(shape)} dimensions, more than {MAX_RANK}"
     if any(d < 0 for d in shape):
         return f"has the shape {list(shape)}"
-    if math.prod(shape) * element_bytes > MAX_BYTES:
+    if elements_beside(shape) * element_bytes > MAX_BYTES:
         return f"of shape {list(shape)} is larger than 2 GB"
     return None
 

@@ -20,7 +20,7 @@ from aot_model.frontends.tflite_tensors import Tensor
 from aot_model.frontends.tflite_variables import Key, Variables
 from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Operator, OperatorError
-from aot_model.ir.types import DType, Quantisation
+from aot_model.ir.types import DType, Quantisation, elements_beside
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
 from aot_model.ops.movement import Transpose
@@ -77,7 +77,7 @@ class FoldingBuild(Build):
 
     def many(self, op: Operator, *inputs: Value | None, outputs: Sequence[str] = ()) -> list[Value]:
         results = super().many(op, *inputs, outputs=outputs)
-        if any(v.type.nbytes > MAX_BYTES for v in results):
+        if any(elements_beside(v.shape) * v.dtype.size > MAX_BYTES for v in results):
             raise OperatorError(f"result {results[0].type} is larger than 2 GB", "E202")
         node = self.nodes[-1]
         data = folded(node)

@@ -5,14 +5,13 @@ interpreter that nobody resized.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from aot_model.frontends.model import Bindings
 from aot_model.frontends.tflite_tensors import MAX_BYTES, Tensor, short
-from aot_model.ir.types import Quantisation, TensorType
+from aot_model.ir.types import Quantisation, TensorType, elements_beside
 from aot_model.ir.values import Value, constant
 
 
@@ -38,7 +37,7 @@ class TfliteInputs:
             self._problem("E302", tensor.fault, hint="quantise the model again")
             return None
         shape = tuple(self._extent(tensor, label, axis) for axis in range(len(tensor.shape)))
-        if math.prod(shape) * tensor.dtype.size > MAX_BYTES:
+        if elements_beside(shape) * tensor.dtype.size > MAX_BYTES:
             self._problem("E202", f"input '{short(label)}' of shape {list(shape)} is larger than 2 GB")
             return None
         value = Value(label, TensorType(tensor.dtype, shape), quantisation=_quantisation(tensor))

@@ -19,7 +19,7 @@ import tflite
 from flatbuffers.table import Table
 
 from aot_model.frontends.tflite_sparse import dense, sparsity
-from aot_model.ir.types import DType, Quantisation
+from aot_model.ir.types import DType, Quantisation, elements_beside
 
 MAX_RANK = 8
 MAX_BYTES = 2**31 - 1
@@ -131,7 +131,7 @@ class TensorReader:
         signature = vector(t, "ShapeSignature", MAX_RANK, len(self.data))
         if any(d < 0 for d in shape):
             raise ValueError(f"tensor {index} ('{short(name)}') has shape {shape}")
-        if dtype is not None and math.prod(shape) * dtype.size > MAX_BYTES:
+        if dtype is not None and elements_beside(shape) * dtype.size > MAX_BYTES:
             raise ValueError(f"tensor {index} ('{short(name)}') of shape {shape} is larger than 2 GB")
         data = self._data(t, index, name, kind, dtype, shape)
         quantisation, fault = self._quantisation(t.Quantization(), index, name, dtype, shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -143,6 +144,13 @@ class Quantisation:
     scale: tuple[float, ...]
     zero_point: tuple[int, ...]
     axis: int | None = None
+
+
+def elements_beside(shape: Sequence[int]) -> int:
+    """Elements of a tensor if each axis without any had one: limits of sizes must not miss the other axes of
+    an empty tensor, along which there are tables.
+    """
+    return math.prod(max(d, 1) for d in shape)
 
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:

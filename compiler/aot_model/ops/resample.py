@@ -241,7 +241,7 @@ class Resize(Operator):
 
     def _taps(self, x: Array, n: int, scale: float) -> tuple[Array, Array]:
         """Positions [out, taps], clamped, and weights."""
-        shrink = min(scale, 1.0) if self.antialias else 1.0
+        shrink = min(scale, 1.0) if self.antialias and x.size else 1.0
         reach = 1 if self.mode == "linear" else 2
         start = math.floor(-reach / shrink) + 1
         base = np.ceil(x) - 1
