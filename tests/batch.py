@@ -105,7 +105,7 @@ def run_cases(cases: Sequence[Case],
     unlike: a case whose C is that for this other target is not run, its status is "same". jobs: 1 for this
     process alone. make: what makes the C of a case instead of generate().
     """
-    with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, _workers(jobs) as pool:
+    with tempfile.TemporaryDirectory(prefix="aot-model-batch-") as folder, workers(jobs) as pool:
         arguments = ([Path(folder)] * len(cases), range(len(cases)), cases, [target] * len(cases),
                      [unlike] * len(cases))
         results: list[Generated | Outcome] = list(pool.map(make or generate, *arguments, chunksize=8))
@@ -128,7 +128,7 @@ class _Here:
     map = staticmethod(lambda function, *items, chunksize=1: map(function, *items))
 
 
-def _workers(jobs: int) -> AbstractContextManager[Any]:
+def workers(jobs: int) -> AbstractContextManager[Any]:
     return nullcontext(_Here()) if jobs == 1 else ProcessPoolExecutor(jobs)
 
 

@@ -27,11 +27,17 @@ from batch import run_cases
 
 ELEMENTS = 5_000
 
-ERRS_NEARBY = {
-    "com.microsoft.QLinearAdd": "ties that are none in float32, in its loop for one number beside a tensor",
-    "com.microsoft.QLinearSoftmax": "0 for the whole probability of an axis of one element",
-}
-"""What ONNX Runtime gives for some of these shapes, though not for the samples themselves."""
+
+def _one_number_beside_a_row(row: Row) -> bool:
+    """Of the two tensors of QLinearAdd, along their last axis."""
+    ends = [np.shape(row.sample.inputs[k])[-1:] or (1,) for k in (0, 3)]
+    return ends[0] != ends[1]
+
+
+ROUNDS_ELSEWHERE = {"com.microsoft.QLinearAdd": _one_number_beside_a_row}
+"""Forms for which ONNX Runtime has a loop of its own that adds one factor times the number to each result's
+zero point first: what is no tie in float32 then is one for everybody else, so results may be one step apart.
+"""
 
 
 def near(row: Row) -> Iterator[Row]:
@@ -110,14 +116,17 @@ def wrong(numbers: Sequence[int], pattern: str = "*") -> tuple[list[str], int]:
         known = oracles(number)
         if ONNX_RUNTIME in known.outputs:
             known = replace(known, outputs={ONNX_RUNTIME: known.outputs[ONNX_RUNTIME]})
-        if label_of(row.kind) in ERRS_NEARBY:
-            continue
         if not any((oracle, label_of(row.kind)) not in ERRS for oracle in known.outputs):
             continue
         compared += 1
-        problem = verdict(row, outcome, known)
+        problem = verdict(row, outcome, known, 1 if _rounds_elsewhere(row) else 0)
         found += [f"{row.label} {row.sample.attributes}: {problem}"] if problem else []
     return found, compared
+
+
+def _rounds_elsewhere(row: Row) -> bool:
+    label = label_of(row.kind)
+    return label in ROUNDS_ELSEWHERE and ROUNDS_ELSEWHERE[label](row)
 
 
 def main() -> None:

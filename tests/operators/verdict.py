@@ -30,8 +30,8 @@ ERRS: dict[tuple[str, str], str] = {
 """(oracle, operator) and how that oracle errs there: it is asked only where nobody else computes the row."""
 
 
-def verdict(row: Row, outcome: Outcome, expected: Expected) -> str:
-    """What is wrong; empty when nothing is."""
+def verdict(row: Row, outcome: Outcome, expected: Expected, steps: int = 0) -> str:
+    """What is wrong; empty when nothing is. steps: how far from an oracle integers may be."""
     if outcome.status == "same":
         return ""
     if outcome.status != "ok":
@@ -47,6 +47,6 @@ def verdict(row: Row, outcome: Outcome, expected: Expected) -> str:
         return f"no oracle computes {row.label}: give {row.kind.__name__} a reference(){reasons}"
     problems = [
         f"{oracle}: {text}" for oracle, outputs in asked.items()
-        if (text := difference(outcome.outputs, outputs, row.sample.tolerance if oracle == OWN else 0))
+        if (text := difference(outcome.outputs, outputs, row.sample.tolerance if oracle == OWN else steps))
     ]
     return "\n".join(problems)

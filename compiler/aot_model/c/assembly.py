@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_LONGEST = 4095
+"""Characters that every compiler of C99 takes in a string."""
 
-def assembly_function(guard: str, name: str, comment: str, parameters: Iterable[str], lines: Iterable[str],
-                      twin: str, result: str = "void ") -> str:
-    """guard: opens the part of the text that uses the assembly, which finds its arguments where the procedure
-    call standard says. twin: the statements of the same function.
+
+def naked_function(name: str, parameters: Iterable[str], lines: Iterable[str], result: str = "void ") -> str:
+    """A function that is these lines of assembly. It is one statement however long it is, for neither what
+    .rept repeats nor an IT block may be parted; compilers that know assembly only warn of long strings.
     """
     unused = ", ".join(f"__attribute__((unused)) {p}" for p in parameters)
-    code = "\n".join(f'"{line}\\n"' for line in lines)
-    return f"""/* {comment} */
-{guard}
+    lines = list(lines)
+    code = "\n".join(f'        "{line}\\n"' for line in lines)
+    text = f"""\
 __attribute__((naked, noinline, used)) static {result}{name}(
     {unused})
 {{
@@ -21,7 +23,25 @@ __attribute__((naked, noinline, used)) static {result}{name}(
 {code}
     );
 }}
-#else
+"""
+    if sum(len(line) + 1 for line in lines) <= _LONGEST:
+        return text
+    return f"""\
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverlength-strings" /* instructions: no string of the program */
+{text}#pragma GCC diagnostic pop
+"""
+
+
+def assembly_function(guard: str, name: str, comment: str, parameters: Iterable[str], lines: Iterable[str],
+                      twin: str, result: str = "void ") -> str:
+    """guard: opens the part of the text that uses the assembly, which finds its arguments where the procedure
+    call standard says. twin: the statements of the same function.
+    """
+    parameters = list(parameters)
+    return f"""/* {comment} */
+{guard}
+{naked_function(name, parameters, lines, result)}#else
 AOT_MODEL_OPAQUE static {result}{name}(
     {', '.join(parameters)})
 {{

@@ -18,9 +18,12 @@ from aot_model.ops.lstm_steps import LstmLayer, LstmScales, results_of, states_o
 from aot_model.ops.quantised_tables import SigmoidInt16, sigmoid_table
 from aot_model.ops.requantise import Rescale
 
+_NO_VECTORS = "#if !AOT_MODEL_ROWS_MVE"
 
-def function_text(name: str, op: SigmoidInt16) -> str:
-    """A static function of the activation."""
+
+def function_text(name: str, op: SigmoidInt16, condition: str = "") -> str:
+    """A static function of the activation; condition: the line of the preprocessor under which it is there.
+    """
     x = Value("x", TensorType(DType.INT16, ()))
 
     def at(value: Value, index: Index) -> Expr:
@@ -30,7 +33,8 @@ def function_text(name: str, op: SigmoidInt16) -> str:
     writer = CWriter(lambda cell, position: f"table[{position}]")
     (text,) = writer.compute(flatten(op.express(access, [x], ())))
     body = "\n".join([*writer.lines, f"    return {text};"])
-    return f"static inline int16_t {name}(const uint16_t *table, int16_t x)\n{{\n{body}\n}}"
+    text = f"static inline int16_t {name}(const uint16_t *table, int16_t x)\n{{\n{body}\n}}"
+    return f"{condition}\n{text}\n#endif" if condition else text
 
 
 def _wide_gates(inputs: int, units: int, outputs: int) -> str:
@@ -156,11 +160,16 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
                           for s in (scales.x, scales.h)],
                          dtype=np.int32)
     multiplier, shift = scales.cell_argument
-    cell_activation = f"aot_model_tanh_int16_{multiplier}_{shift}"
-    helpers: tuple[str, ...] = (function_text("aot_model_logistic_int16", SigmoidInt16(False, 3, 0)),
-                                function_text("aot_model_tanh_int16_3_0", SigmoidInt16(True, 3, 0)))
-    if (multiplier, shift) != (3, 0):
-        helpers = (*helpers, function_text(cell_activation, SigmoidInt16(True, multiplier, shift)))
+    to_the_right = all(-30 <= by.shift <= 0 for by in (scales.forget, scales.input, scales.output))
+    vectors = site.target.dialect() == "mve" and to_the_right
+    # Under a condition they have other names, for layers of both kinds may be in one file.
+    end, condition = ("_plain", _NO_VECTORS) if vectors else ("", "")
+    logistic, gate_activation, cell_activation = (
+        f"aot_model_{name}{end}"
+        for name in ("logistic_int16", "tanh_int16_3_0", f"tanh_int16_{multiplier}_{shift}"))
+    activations = {logistic: SigmoidInt16(False, 3, 0), gate_activation: SigmoidInt16(True, 3, 0),
+                   cell_activation: SigmoidInt16(True, multiplier, shift)}
+    helpers = tuple(function_text(name, activation, condition) for name, activation in activations.items())
     low, high = site.node.outputs[1].dtype.limits
 
     def product(a: str, c: str, by: Rescale) -> str:
@@ -183,10 +192,10 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     gates = _wide_gates(inputs, units, outputs) if wide else _narrow_gates(
         inputs, units, outputs, small, site.target.dialect() == "mve")
     cells = f"""for (int32_t j = 0; j < {units}; j++) {{
-    const int16_t take = aot_model_logistic_int16(table, gates[j]);
-    const int16_t forget = aot_model_logistic_int16(table, gates[{units} + j]);
-    const int16_t candidate = aot_model_tanh_int16_3_0(table, gates[{2 * units} + j]);
-    const int16_t give = aot_model_logistic_int16(table, gates[{3 * units} + j]);
+    const int16_t take = {logistic}(table, gates[j]);
+    const int16_t forget = {logistic}(table, gates[{units} + j]);
+    const int16_t candidate = {gate_activation}(table, gates[{2 * units} + j]);
+    const int16_t give = {logistic}(table, gates[{3 * units} + j]);
     int32_t cell = aot_model_saturate_int16({product("forget", "ct[j]", scales.forget)})
         + aot_model_saturate_int16({product("take", "candidate", scales.input)});
     cell = aot_model_saturate_int16(cell);
@@ -195,10 +204,9 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     const int32_t hidden = {product("give", f"{cell_activation}(table, (int16_t)cell)", scales.output)}{zero};
     ht[j] = ({site.node.outputs[1].dtype.c_type})aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high});
 }}"""  # noqa: E501
-    to_the_right = all(-30 <= by.shift <= 0 for by in (scales.forget, scales.input, scales.output))
-    if site.target.dialect() == "mve" and to_the_right:
-        vectors = _four_cells(scales, units, (int(low), int(high)))
-        cells = f"#if AOT_MODEL_ROWS_MVE\n{vectors}\n#else\n{cells}\n#endif"
+    if vectors:
+        four = _four_cells(scales, units, (int(low), int(high)))
+        cells = f"#if AOT_MODEL_ROWS_MVE\n{four}\n#else\n{cells}\n#endif"
     step = f"{gates}\n{cells}"
     body = step_loops(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
     constants: list[tuple[str, np.ndarray, Ranges | None]] = [

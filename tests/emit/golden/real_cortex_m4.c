@@ -57,25 +57,12 @@ static const float real_c_depthwise_weights[72];
 /* dense_weights: float32[36]; for each block of channels: bias; for each tap those of the block */
 static const float real_c_dense_weights[36];
 
-static inline float f32_product(float a, float b)
-{
-#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
-    float product; /* that no compiler makes part of a multiply-add */
-    __asm__("vmul.f32 %0, %1, %2" : "=t"(product) : "t"(a), "t"(b));
-    return product;
-#else
-    return a * b;
-#endif
-}
-
 /* Sums of 2 x 8 (pixels x channels): weights w = start of each channel, then those of each tap; products
  * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
 #if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
 __attribute__((naked, noinline, used)) static void f32_sums_2x8_by_2_any(
-    __attribute__((unused)) float *sums,
-    __attribute__((unused)) const float *w,
-    __attribute__((unused)) const float *const *x,
-    __attribute__((unused)) const int32_t *taps)
+    __attribute__((unused)) float *sums, __attribute__((unused)) const float *w,
+    __attribute__((unused)) const float *const *x, __attribute__((unused)) const int32_t *taps)
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
@@ -241,7 +228,7 @@ AOT_MODEL_OPAQUE static void f32_sums_2x8_by_2_any(
             for (int32_t i = 0; i < taps[2]; i++, w += 8) {
                 for (int32_t p = 0; p < 2; p++) {
                     for (int32_t v = 0; v < 8; v++) {
-                        const float product = f32_product(w[v], at[p][i]);
+                        const float product = w[v] * at[p][i];
                         sums[p * 8 + v] += product;
                     }
                 }
@@ -263,10 +250,8 @@ AOT_MODEL_OPAQUE static void f32_sums_2x8_by_2_any(
  * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
 #if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
 __attribute__((naked, noinline, used)) static void f32_sums_1x8_by_4_any(
-    __attribute__((unused)) float *sums,
-    __attribute__((unused)) const float *w,
-    __attribute__((unused)) const float *const *x,
-    __attribute__((unused)) const int32_t *taps)
+    __attribute__((unused)) float *sums, __attribute__((unused)) const float *w,
+    __attribute__((unused)) const float *const *x, __attribute__((unused)) const int32_t *taps)
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
@@ -435,7 +420,7 @@ AOT_MODEL_OPAQUE static void f32_sums_1x8_by_4_any(
             for (int32_t i = 0; i < taps[2]; i++, w += 8) {
                 for (int32_t p = 0; p < 1; p++) {
                     for (int32_t v = 0; v < 8; v++) {
-                        const float product = f32_product(w[v], at[p][i]);
+                        const float product = w[v] * at[p][i];
                         sums[p * 8 + v] += product;
                     }
                 }
@@ -453,6 +438,17 @@ AOT_MODEL_OPAQUE static void f32_sums_1x8_by_4_any(
 }
 #endif
 
+static inline float f32_product(float a, float b)
+{
+#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+    float product; /* that no compiler makes part of a multiply-add */
+    __asm__("vmul.f32 %0, %1, %2" : "=t"(product) : "t"(a), "t"(b));
+    return product;
+#else
+    return a * b;
+#endif
+}
+
 static inline float f32_max(float a, float b)
 {
     return a > b ? a : b;
@@ -462,10 +458,8 @@ static inline float f32_max(float a, float b)
  * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
 #if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
 __attribute__((naked, noinline, used)) static void f32_sums_1x4_by_4(
-    __attribute__((unused)) float *sums,
-    __attribute__((unused)) const float *w,
-    __attribute__((unused)) const float *const *x,
-    __attribute__((unused)) const int32_t *taps)
+    __attribute__((unused)) float *sums, __attribute__((unused)) const float *w,
+    __attribute__((unused)) const float *const *x, __attribute__((unused)) const int32_t *taps)
 {
     __asm__ volatile(
         "push {r4-r11, lr}\n"
@@ -572,7 +566,7 @@ AOT_MODEL_OPAQUE static void f32_sums_1x4_by_4(
             for (int32_t i = 0; i < taps[2]; i++, w += 4) {
                 for (int32_t p = 0; p < 1; p++) {
                     for (int32_t v = 0; v < 4; v++) {
-                        const float product = f32_product(w[v], at[p][i]);
+                        const float product = w[v] * at[p][i];
                         sums[p * 4 + v] += product;
                     }
                 }

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from aot_model.c.assembly import naked_function
+
 REGISTERS = 32
 _TEMPORARIES = 2
 POINTERS = ("r4", "r5", "r6", "r7", "r8", "r12")
@@ -175,22 +177,13 @@ class Sums:
 
     def text(self) -> str:
         """The function: assembly, and C for other compilers."""
-        lines = "\n".join(f'        "{line}\\n"' for line in self.assembly)
         arguments = ("float *sums", "const float *w", "const float *const *x", "const int32_t *taps")
-        unused = ",\n    ".join(f"__attribute__((unused)) {a}" for a in arguments)
         p, v = self.pixels, self.channels
         return f"""\
 /* Sums of {p} x {v} (pixels x channels): weights w = start of each channel, then those of each tap; products
  * and sums are rounded one by one. taps = {', '.join(TAPS)}. */
 {FPV4}
-__attribute__((naked, noinline, used)) static void {self.name}(
-    {unused})
-{{
-    __asm__ volatile(
-{lines}
-    );
-}}
-#else
+{naked_function(self.name, arguments, self.assembly)}#else
 AOT_MODEL_OPAQUE static void {self.name}(
     {', '.join(arguments)})
 {{
@@ -207,7 +200,7 @@ AOT_MODEL_OPAQUE static void {self.name}(
             for (int32_t i = 0; i < taps[2]; i++, w += {v}) {{
                 for (int32_t p = 0; p < {p}; p++) {{
                     for (int32_t v = 0; v < {v}; v++) {{
-                        const float product = f32_product(w[v], at[p][i]);
+                        const float product = w[v] * at[p][i];
                         sums[p * {v} + v] += product;
                     }}
                 }}

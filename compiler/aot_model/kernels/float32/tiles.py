@@ -175,7 +175,7 @@ class TiledConvolution(DirectConvolution):
         body = str(text)
         widths = dict.fromkeys(channel_vectors(self.out_c, 1, tiling.channels))
         functions = [self.sums(n, v) for n in tiling.sizes for v in widths]
-        helpers = self.dialect.helpers(body + "f32_product(")
+        helpers = self.dialect.helpers(body)
         packed = Block(tiling.pixels, tiling.channels)
         over, residual = self.slack(packed, tiling.begins, reread=not self.staged)
         few = f", of the last {counted(tiling.few, 'pixel')}" if tiling.few else ""
