@@ -24,7 +24,7 @@ from aot_model.targets.registry import parse_target
 STEPS, SIZE = 6, 32
 
 
-def constants() -> int:
+def constants(zero_points: bool = True) -> int:
     """Bytes of STEPS products with one matrix, each with a zero point and a multiplier of its own."""
     load_all()
     rng = np.random.default_rng(4)
@@ -34,7 +34,7 @@ def constants() -> int:
     matrix = rng.integers(-127, 128, (SIZE, SIZE)).astype(np.int8)
     shift = build.constant(np.full(SIZE, -9, np.int32))
     for step in range(STEPS):
-        sums = build(MatMul(x_zero_point=step), y, build.constant(matrix.copy()))
+        sums = build(MatMul(x_zero_point=step if zero_points else 3), y, build.constant(matrix.copy()))
         m = build.constant(np.full(SIZE, 2**30 + step, np.int32))
         y = build(Requantise(step, -128, 127, DType.INT8, "double"), sums, m, shift)
     y.name = "y"
@@ -49,3 +49,8 @@ def test_weights_of_a_loop_that_was_unrolled_are_there_once(monkeypatch: pytest.
     each = constants()
     assert each > STEPS * SIZE * SIZE
     assert once < SIZE * SIZE + STEPS * (4 * SIZE + 16) + 64, "the starts of the sums are what a step adds"
+
+
+def test_starts_of_a_loop_that_was_unrolled_are_there_once() -> None:
+    """Where steps differ in the multiplier alone, as products of one input with scales of results do."""
+    assert constants(zero_points=False) <= SIZE * SIZE + 4 * SIZE + 16 * STEPS

@@ -16,6 +16,7 @@ from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Pad
+from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
 from aot_model.passes.dead_channels import dead_channels
 from aot_model.passes.explain import reasons
@@ -26,6 +27,7 @@ from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.manager import ORDER
 from aot_model.passes.move_transposes import move_transposes
+from aot_model.passes.share_tables import share_tables
 from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.weight_only import keep_integers
 from graphs import graph, value, weights
@@ -89,7 +91,17 @@ def negated(times: int) -> Graph:
     return made
 
 
+def tables_of_steps() -> Graph:
+    """Of no curve: parabolas."""
+    made = Graph("tables", [value(f"x{k}", 2, dtype=DType.INT8) for k in range(20)])
+    build = Build(made.nodes, "tables")
+    made.outputs = [build(lookup(DType.INT8, [x * x // 160 - k for x in range(-128, 128)]), v)
+                    for k, v in enumerate(made.inputs)]  # fmt: skip
+    return made
+
+
 CASES = {
+    "tables of no curve": Case(share_tables, tables_of_steps(), "Lookup 'tables': no multiplier and offset"),
     "unsigned weights": Case(signed_weights, unsigned_weights(), "its weights less 100 are not all from"),
     "long function": Case(fuse_tables, negated(40), "by 40 operators, more than 32"),
     "pads with ones": Case(fold_pads, padded_with_ones(), "it pads with 1.0, which is not 0"),

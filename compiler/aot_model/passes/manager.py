@@ -26,6 +26,7 @@ from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.move_transposes import move_transposes
+from aot_model.passes.share_tables import share_tables
 from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.widen import widen
 
@@ -56,6 +57,7 @@ ORDER: tuple[tuple[str, GraphPass], ...] = (
     ("fuse_affine", fuse_affine),
     ("signed_weights", signed_weights),
     ("fuse_tables", fuse_tables),
+    ("share_tables", share_tables),
     ("dead_channels", dead_channels),
     ("prune", prune),
 )

@@ -200,12 +200,15 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     out, size = stored(rq, quant.out_dtype)
     kernel, text = row_kernel(rq, joined, quant, expanded, shared, apart, common)
     layout = "for each four inputs, two rows and two inputs in a word"
-    around = f"start values of the sums; {'' if common else layout + '; '}numbers of the requantisation"
+    parts = ["start values of the sums", *([] if common else [layout])]
+    around = "; ".join([*parts, *([] if common and shared else ["numbers of the requantisation"])])
     packed = [Packed("weights", stream, admissible=ANYTHING,
                      layout=f"for each four rows: {layout if common else around}")]  # fmt: skip
     if common:
-        packed.append(Packed("starts", np.concatenate([table, *own]), admissible=ANYTHING,
+        packed.append(Packed("starts", np.concatenate(own), admissible=ANYTHING,
                              layout=f"for each four rows: {around}"))  # fmt: skip
+    if common and shared:
+        packed.append(Packed("numbers", table, admissible=ANYTHING, layout="of all rows' requantisation"))
     lines, scratch, source = [], [], "x"
     if expanded:
         widen, source = f"dsp_widen_{quant.x_dtype}", "wide"
@@ -222,8 +225,8 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
 
     def call(y: str, begin: int, end: int) -> str:
         """Groups of rows from the first to before the second."""
-        starts = f", starts + {table.size + begin * own[0].size}" if common else ""
-        table_at = "" if not shared else ", starts" if common else ", weights"
+        starts = f", starts + {begin * own[0].size}" if common else ""
+        table_at = "" if not shared else ", numbers" if common else ", weights"
         return (f"{kernel}({source}, weights + {base + begin * group}, {y}, {taps // 4}u, "
                 f"weights + {base + end * group}{starts}{table_at});")
 
