@@ -193,3 +193,29 @@ def test_dark_and_on_a_phone(opened: Any) -> None:
     brightness = [sum(map(int, c[4:-1].split(","))) for c in (ground, ink)]
     dark = opened.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     assert (brightness[0] < brightness[1]) == dark and abs(brightness[0] - brightness[1]) > 400
+
+
+def test_names_in_the_picture_of_memory_fit_and_differ(browser: Any, tmp_path: Path) -> None:
+    """Names as torch writes them, with a front and an ending that all share: labels lie in their rectangles,
+    and tell which is which."""
+    nodes, last = [], "x"
+    for k, kind in enumerate(["Relu", "Neg", "Softmax", "Sigmoid", "Tanh", "Exp", "ReduceSum", "Abs"] * 2):
+        name = f"/network/encoder/layers.{k // 8}/self_attention/{kind}"
+        more = {"axis": 3} if kind == "Softmax" else {"keepdims": 1} if kind == "ReduceSum" else {}
+        nodes.append(helper.make_node(kind, [last], [f"{name}_output_0"], name=name, **more))
+        last = nodes[-1].output[0]
+    nodes.append(helper.make_node("Neg", [last], ["y"], name="last"))
+    whole = model(nodes, [tensor("x", (1, 3, 8, 8))], [tensor("y", (1, 1, 1, 1))], {})
+    path = save(whole, tmp_path / "m.onnx")
+    assert main(["report", str(path), "--target", "c", "-o", str(tmp_path / "m.html")]) == 0
+    window = browser.new_page(viewport={"width": 1300, "height": 800})
+    window.goto((tmp_path / "m.html").as_uri())
+    held = window.locator("#memory a.held:has(text)")
+    assert held.count() >= 2
+    for k in range(held.count()):
+        box, text = (held.nth(k).locator(part).bounding_box() for part in ("rect", "text"))
+        assert _inside(text, box), held.nth(k).text_content()
+        named = held.nth(k).get_attribute("aria-label").split(":")[0].split()[1]
+        kind = named.split("/")[-1].removesuffix("_output_0")[:4]
+        assert kind in held.nth(k).locator("text").text_content()
+    window.close()

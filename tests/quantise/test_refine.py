@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,6 +17,7 @@ from test_quantise import _calibration, decibels, run
 
 from aot_model.errors import CompileError
 from aot_model.host.compiler import HostCompiler
+from aot_model.quantise import refine
 from aot_model.quantise.automatic import Automatic, Simulation
 from aot_model.quantise.candidates import Calibration, Candidate, tensor_plans
 from aot_model.quantise.correct import corrections
@@ -166,6 +168,23 @@ def test_16_bits_where_they_pay(transformer: tuple[Calibration, Candidate, Sensi
     )
     assert wide.plan.method == one or (first is not None and first.plan.method == one), "what fits"
     assert widened(calibration, base, sensitivity, lambda c: 9999 * (1 + (c is not base)), 0.2) is None
+
+
+def test_faint_noise_counts_beside_what_is_left(
+    transformer: tuple[Calibration, Candidate, Sensitivity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tensors that cost next to nothing are worth little gains, once the loudest are of 16 bits."""
+    _, candidate, _ = transformer
+    kinds = list(dict.fromkeys(candidate.source.choice.kinds.values()))[:4]
+    noises = dict(zip(kinds, (1.0, 0.006, 0.004, 0.0009), strict=True))
+
+    class Known:
+        def noises(self, plan: Plan) -> dict[str, float]:
+            return noises
+
+    monkeypatch.setattr(refine, "more_with_16_bits", lambda source, names: 1.0)
+    known: Any = Known()
+    assert [kind for kind, _ in refine._cheap(candidate, known)] == kinds[:3]
 
 
 def test_ranges_behind_functions(tmp_path: Path) -> None:

@@ -207,6 +207,10 @@ def _compare(pairs: Sequence[Pair], a: Side, b: Side, vector: Sequence[Array], x
 def _by(p: Pair, array: Array) -> Array:
     """The factors in a shape that broadcasts; 1 where the tensor was not equalised."""
     axis = p.axis if array.ndim != 2 else 1
+    if p.divided is not None and p.divided.ndim > 1:
+        fits = p.divided.ndim == array.ndim and all(
+            n in (1, m) for n, m in zip(p.divided.shape, array.shape, strict=True))
+        return p.divided if fits else np.ones(())
     if p.divided is None or not array.ndim or array.shape[axis] % p.divided.size:
         return np.ones(())
     shape = [1] * array.ndim

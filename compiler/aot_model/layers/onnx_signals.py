@@ -89,11 +89,11 @@ def of_onnx(proto: onnx.ModelProto, fixed: Sequence[str] = ()) -> Signals:
     return replace(whole, divided=_divided(proto))
 
 
-def _divided(proto: onnx.ModelProto) -> dict[str, tuple[float, ...]]:
+def _divided(proto: onnx.ModelProto) -> dict[str, np.ndarray]:
     """What `aot-model quantise` wrote of its equalisation; nothing where that is damaged."""
     text = next((p.value for p in proto.metadata_props if p.key == EQUALISED), "{}")
     try:
-        return {str(name): tuple(map(float, factors)) for name, factors in json.loads(text).items()}
+        return {str(name): np.asarray(factors, np.float64) for name, factors in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError):
         return {}
 

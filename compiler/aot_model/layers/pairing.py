@@ -119,7 +119,7 @@ class Layout:
         return min(fits, key=lambda f: float(np.nansum((a.astype(np.float64) - f.to_a(b))**2)), default=None)
 
 
-def equalised(nodes: Sequence[FileNode], divided: Mapping[str, tuple[float, ...]]) -> dict[Key, Array]:
+def equalised(nodes: Sequence[FileNode], divided: Mapping[str, Array]) -> dict[Key, Array]:
     """By tensor of the float model: the factors, which go through what leaves channels alone."""
     readers: dict[Key, list[FileNode]] = {}
     for node in nodes:

@@ -97,8 +97,9 @@ class Signals:
     of: Mapping[Key, Signal]
     inputs: tuple[Key, ...]
     outputs: tuple[Key, ...]
-    divided: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """By name of a tensor of the float model: what equalisation divided its channels by."""
+    divided: Mapping[str, Array] = field(default_factory=dict)
+    """By name of a tensor of the float model: what equalisation divided its channels by; of more than one
+    axis: in a shape that broadcasts."""
 
 
 def of_tflite(path: Path) -> Signals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot_model.page.memory import Held, Lane
+from aot_model.page.shorter import Shorter
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 960, 340, 78, 22, 14, 30
 TEXT_ROOM = 8
@@ -13,7 +14,7 @@ TEXT_ROOM = 8
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A buffer; text: its name where there is room for it."""
+    """A buffer; text: its name, or what tells it from others, where there is room for it."""
 
     held: Held
     x: float
@@ -48,11 +49,11 @@ def chart(lane: Lane) -> Chart:
         return round(base - address * up, 2)
 
     rectangles = []
+    names = Shorter(h.buffer.name for h in lane.held)
     for one in sorted(lane.held, key=lambda h: (h.window, h.what == "scratch", -h.size, h.number)):
         x, width = round(LEFT + one.first * across, 2), round((one.last - one.first + 1) * across, 2)
         room = int(width / TEXT_ROOM)
-        text = (one.buffer.name if len(one.buffer.name) <= room else one.buffer.name[:room - 1]
-                + "…") if one.size * up > 14 and room > 3 else ""
+        text = names.of(one.buffer.name, room) if one.size * up > 14 and room > 3 else ""
         rectangles.append(
             Rectangle(one, x, y(one.offset + one.size), width, round(max(one.size * up, 0.8), 2), text))
     curve = "".join(f"{'M' if k == 0 else 'L'}{LEFT + k * across:.1f} {y(used)}H{LEFT + (k + 1) * across:.1f}"

@@ -26,7 +26,7 @@ SMALL = 4096
 not tie."""
 
 
-CHANNELS_LAST = ("LayerNormalization", "MatMul")
+CHANNELS_LAST = ("LayerNormalization", "MatMul", "Gemm")
 
 
 @dataclass
@@ -71,8 +71,10 @@ class Calibration:
     def _observed(
         self, network: Network, choice: Choice, done: tuple[tuple[str, tuple[float, ...]], ...] = ()
     ) -> Prepared:
-        wanted = list(dict.fromkeys([*choice.tensors, *(p.tensor for p in pairs(network, choice))]))
-        last = {n for n in wanted if n in network.producer and network.producer[n].op_type in CHANNELS_LAST}
+        several = pairs(network, choice)
+        wanted = list(dict.fromkeys([*choice.tensors, *(p.tensor for p in several)]))
+        last = {layer.before for layer in choice.layers if layer.kind in CHANNELS_LAST}
+        last |= {n for n in wanted if n in network.producer and network.producer[n].op_type in CHANNELS_LAST}
         float_model = FloatModel(network.model, wanted, self.where)
         seen = observe(float_model, self.samples, last) if wanted else {}
         return Prepared(network, choice, seen, done, functions(network, choice))
@@ -81,8 +83,7 @@ class Calibration:
         """The model with channels equalised; None where nothing can be."""
         if self._equal is None:
             several = pairs(self.plain.network, self.plain.choice)
-            found = [(p.tensor, factors(self.plain.network, p, self.plain.seen[p.tensor])) for p in several]
-            chosen = tuple((name, f) for name, f in found if f is not None and min(f) < 0.8)
+            chosen = tuple(factors(self.plain.network, several, self.plain.seen).items())
             if not chosen:
                 return None
             scaled = equalised(self.plain.network, several, dict(chosen))

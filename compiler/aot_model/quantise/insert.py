@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from aot_model.errors import CompileError, Problem, fail
 from aot_model.layers.signals import EQUALISED
 from aot_model.quantise.choose import Choice, Layer
+from aot_model.quantise.equalise import divided, pairs
 from aot_model.quantise.network import Network
 from aot_model.quantise.plan import FLOAT, LIMITS, Plan, TensorPlan, WeightPlan
 from aot_model.quantise.prepare import WIDE, has_wide_types
@@ -63,7 +64,7 @@ def inserted(network: Network, choice: Choice, plan: Plan, where: str) -> onnx.M
     model.doc_string = ""
     del model.metadata_props[:]
     if plan.equalisation:  # what `compare` must know: these tensors are not those of the float model
-        factors = {name: list(found) for name, found in plan.equalisation}
+        factors = divided(pairs(network, choice), dict(plan.equalisation))
         model.metadata_props.add(key=EQUALISED, value=json.dumps(factors))
     return model
 

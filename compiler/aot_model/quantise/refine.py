@@ -21,7 +21,9 @@ LITTLE_RAM = 1024
 """... or by so many bytes."""
 MOST_TRIED = 12
 LEAST_NOISE = 0.01
-"""A tensor with a smaller share of the noise is not worth it."""
+"""A tensor with a smaller share of the noise that those before it leave is not worth it,"""
+FAINT = 0.001
+"""... nor one with a smaller share of all noise."""
 
 
 def learned(calibration: Calibration, candidate: Candidate) -> Candidate:
@@ -103,6 +105,10 @@ def _cheap(candidate: Candidate, sensitivity: Sensitivity) -> list[tuple[str, fl
     for group, one in sensitivity.noises(candidate.plan).items():
         noise[source.choice.kinds[group]] = noise.get(source.choice.kinds[group], 0.0) + one
     cost = {kind: more_with_16_bits(source, kinds[kind]) for kind in noise}
-    least = LEAST_NOISE * sum(noise.values())
-    order = sorted(noise, key=lambda k: -noise[k] / max(cost[k], 1.0))
-    return [(kind, cost[kind]) for kind in order if noise[kind] >= least]
+    found, left = [], sum(noise.values())
+    faint = FAINT * left
+    for kind in sorted(noise, key=lambda k: -noise[k] / max(cost[k], 1.0)):
+        if noise[kind] >= max(LEAST_NOISE * left, faint):
+            found.append((kind, cost[kind]))
+            left -= noise[kind]
+    return found
