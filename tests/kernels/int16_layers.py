@@ -12,6 +12,7 @@ from aot_model.ir.types import DType
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
+from aot_model.ops.quantised_tables import Lookup, Table
 from aot_model.ops.requantise import Requantise
 
 RULES = ("wide", "single", "even", "double")
@@ -96,6 +97,34 @@ def integer_convolutions() -> list[Layer]:
                                     (long, )), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide"))))
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
+    return layers + _blocks_of_rows(draw)
+
+
+def _blocks_of_rows(draw: Draw) -> list[Layer]:
+    """Rows that are read in a loop, ends of rows of all lengths, every type of results, tails, one pixel."""
+    layers = []
+    table = Step(Lookup(Table(tuple(int(v) for v in np.arange(-128, 128)**2 // 100 - 90), DType.INT8, -128)))
+    sizes = ((96, 4, (1, 2)), (97, 5, (3, 1)), (200, 9, (2, 2)), (131, 3, (1, 1)), (108, 8, (3, 1)),
+             (4, 6, (1, 3)), (9, 13, (1, 1)), (11, 2, (5, 1)))  # fmt: skip
+    for turn, (ins, outs, size) in enumerate(sizes):
+        to = (np.int16, np.int8, np.uint16, np.uint8)[turn % 4]
+        x, w = draw.tensor(np.int16, 1, *size, ins), draw.tensor(np.int8, outs, 1, 1, ins)
+        steps = requantised(draw, ins, 1 << 21, outs, to, turn, ("wide", "double", "single")[turn % 3])
+        more = (table, ) if to is np.int8 else ()
+        layers.append(
+            Layer(f"rows {turn} {list(x.shape)} to {outs} {to.__name__}", x,
+                  (Step(Convolution(), (w, )), *steps, *more)))
+    windows = (((5, 5), (2, 2, 2, 2), (1, 1)), ((2, 3), (0, 0, 0, 0), (1, 1)), ((3, 3), (1, 0, 1, 2), (2, 1)),
+               ((1, 4), (0, 3, 0, 0), (1, 2)), ((7, 1), (3, 0, 3, 0), (1, 1)), ((3, 3), (2, 2, 2, 2), (1, 1)))
+    for turn, (kernel, pads, strides) in enumerate(windows):
+        to, channels = (np.int16, np.int8, np.uint16, np.uint8)[turn % 4], (4, 9, 5, 16, 3, 1)[turn]
+        x, w = draw.tensor(np.int16, 2, 8, 7, channels), draw.tensor(np.int8, channels, *kernel, 1)
+        rule = ("double", "single", "wide")[turn % 3]
+        steps = requantised(draw, kernel[0] * kernel[1], 1 << 21, channels, to, turn + 1, rule)
+        node = Convolution(group=channels, pads=pads, strides=strides, dilations=(1 + turn // 5,) * 2)
+        layers.append(
+            Layer(f"depthwise rows {turn} {list(w.shape)} {to.__name__} {rule}", x,
+                  (Step(node, (w, )), *steps, *((table, ) if to is np.int8 else ()))))
     return layers
 
 

@@ -19,10 +19,12 @@ from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
+from aot_model.kernels.int16 import depthwise_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
 from aot_model.kernels.int16.depthwise import depthwise
 from aot_model.kernels.int16.dots import INT32, Dots
 from aot_model.kernels.int16.finish import Finish, Rule, finish
+from aot_model.kernels.int16.finish_mve import Ending
 from aot_model.kernels.int16.matmul import Operands, matmul
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
@@ -198,13 +200,16 @@ def _emit(site: Site, layer: Layer, shape: ConvShape, name: str, place: Place | 
     _add(site, code, tail, shape, name, place is None)
 
 
-def _depthwise(site: Site, layer: Layer, shape: ConvShape) -> None:
+def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> None:
     out = site.node.outputs[0]
     finish, own = _end(site, layer)
     result, taps = site.result.dtype, layer.weights.reshape(-1, shape.kernel_h, shape.kernel_w)
-    weights = taps.transpose(1, 2, 0).astype(np.int16)
-    code = depthwise(shape, weights, layer.dots.most, finish, own, out.dtype.c_type,
-                     (result.c_type, result.size))
+    weights, ending = taps.transpose(1, 2, 0), Ending.of(finish) if family.mve else None
+    if ending is not None and depthwise_mve.applicable(shape, weights, layer.dots.most, ending):
+        code = depthwise_mve.depthwise(shape, weights, ending, own)
+    else:
+        code = depthwise(shape, weights.astype(np.int16), layer.dots.most, finish, own, out.dtype.c_type,
+                         (result.c_type, result.size))
     _add(site, code, own, shape, f"integer_depthwise_{shape.kernel_h}x{shape.kernel_w}")
 
 
@@ -216,7 +221,7 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         x, w, out = site.input(0), site.input(1), site.node.outputs[0]
         shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
         if op.group > 1:
-            _depthwise(site, layer, shape)
+            _depthwise(family, site, layer, shape)
             return
         _emit(site, layer, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
 

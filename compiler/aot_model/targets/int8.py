@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from functools import partial
 from textwrap import indent
 
 import numpy as np
 
-from aot_model.c.expr import SUMMAND
 from aot_model.cycles.rules import memory_named
 from aot_model.ir.expr import Const, Expr, Leaf, leaf
 from aot_model.ir.graph import Node
-from aot_model.ir.index import substitute
 from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.strided import dense
-from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.float32.vector_text import position_text
 from aot_model.kernels.int8 import conv_c, nibbles, winograd, winograd_dsp
-from aot_model.kernels.int8.affine_sum import Affine, RowSum
 from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
@@ -36,10 +31,10 @@ from aot_model.kernels.transposed import phases
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.pool import Pool
-from aot_model.ops.quantised import QuantisedSum
 from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates, unflatten_leaf
 from aot_model.targets.int8_families import PLAIN, Family, Writer
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
+from aot_model.targets.row_tails import by_rows
 
 OVERLAPS = {"cortex-m4": True, "cortex-m7": False, "cortex-m33": False}
 """Cores, and whether a load begins while the one before it is under way."""
@@ -94,9 +89,9 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
           wish: int | None = None) -> None:
     """whole: the call computes all of the result, in the order of its pixels."""
     tail = _tail(site, part, place)
-    if family.sum_row is not None and part.after:
-        tail = sum_tail(family.sum_row, tail, site.chain.nodes[part.after:],
-                        site.chain.nodes[part.after - 1].outputs[0])
+    if part.after:
+        tail = by_rows(family, tail, site.chain.nodes[part.after:],
+                       site.chain.nodes[part.after - 1].outputs[0])
     w = site.node.input(1)
     kind = w.dtype if w is not None and w.dtype in NIBBLES else None
     weights = weights if kind is None else weights.astype(kind.compute.numpy)
@@ -129,46 +124,6 @@ def _with_nibbles(family: Family, site: Site, part: Integer, code: KernelCode, s
             "optimize") else nibbles.ROOM["balanced"]
     matrix = weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
     return nibbles.staged(code, room) or conv_c.conv(shape, matrix, *plain, nibbles=True)
-
-
-@dataclass(frozen=True)
-class SumTail(FusedTail):
-    """The sum with one other tensor, a row at a time."""
-
-    row_sum: RowSum = field(default_factory=lambda: RowSum(""))
-
-    @property
-    def row_helpers(self) -> tuple[str, ...]:
-        """Texts of the functions that store_row's statement calls."""
-        return self.row_sum.helpers
-
-    def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
-        """`count` results from a pixel's first channel on; see kernels/int8/row_tail.py."""
-        at = position_text(substitute(self.position, self.mapping("acc", index)), SUMMAND)
-        (other,) = self.names.values()
-        where = "" if at == "0" else f" + {at}"
-        self.headers.update({self.row_sum.header} - {""})
-        return self.row_sum.call(source, f"{other}{where}", f"y{where}", str(count))
-
-
-def sum_tail(row_kernel: Callable[[Affine], RowSum], tail: FusedTail, nodes: tuple[Node, ...],
-             before: Value) -> FusedTail:
-    """The tail as a SumTail where it is one QuantisedSum of the kernel's result and a tensor of the same
-    place.
-    """
-    if len(nodes) != 1 or not isinstance(nodes[0].op, QuantisedSum) or len(tail.names) != 1:
-        return tail
-    node, op = nodes[0], nodes[0].op
-    (other,) = tail.names
-    if op.function != "add" or {v.dtype for v in (*node.inputs, *node.outputs) if v is not None
-                                } != {DType.INT8}:
-        return tail
-    if not tail.reads_in_place(other) or other.type.elements != node.outputs[0].type.elements:
-        return tail
-    form = op.affine(DType.INT8, swapped=node.inputs[0] is not before)
-    if form is None:
-        return tail
-    return SumTail(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row_sum=row_kernel(form))
 
 
 def _part(site: Site) -> Integer:

@@ -27,6 +27,7 @@ from aot_model.kernels.int8 import (
     pooling,
     pooling_host,
     pooling_mve,
+    requantise_mve,
     sum_mve,
     vectors,
 )
@@ -56,6 +57,8 @@ class Family:
     row_fits: Fits = lambda shape, quant: True
     sum_row: Callable[[Affine], RowSum] | None = None
     """The sum with another tensor, for tails that take rows."""
+    lookup_row: RowSum | None = None
+    """A table of 256 bytes at int8 results, name(results, table, y, n), for such tails."""
     dialects: tuple[str, ...] | None = None
     """Vector dialects of the target with which the family may be used; None: any."""
     winograd: bool = False
@@ -146,6 +149,7 @@ HELIUM = Family("Helium",
                 fully_connected_mve.fully_connected,
                 fully_connected_mve.applicable,
                 sum_row=sum_mve.row_kernel,
+                lookup_row=RowSum("aot_mve_lookup", header=requantise_mve.HEADER),
                 reading=_helium_for,
                 int8_weights=True,
                 )

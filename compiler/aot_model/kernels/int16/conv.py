@@ -14,10 +14,12 @@ import numpy.typing as npt
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
-from aot_model.kernels.int16 import block_mve
+from aot_model.kernels.int8.requantise_mve import HEADER as MVE
+from aot_model.kernels.int16 import block_mve, dot_mve
 from aot_model.kernels.int16.block_mve import put_four
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
+from aot_model.kernels.int16.finish_mve import Ending
 from aot_model.kernels.overlap import by_pixels, residual
 
 
@@ -61,10 +63,18 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     same_size = s.out_h == s.in_h and s.out_w == s.in_w
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
     direct = x.dtype == "int16" and pointwise and s.pad_top == s.pad_left == 0
+    ending = Ending.of(finish) if dots.mve else None
     constants = [Packed("weights", dots.packed(weights, columns), admissible=ANYTHING)]
     helpers: list[str] = []
     scratch: list[Scratch] = []
-    if finish is not None:
+    if ending is not None:
+        kernel, text = dot_mve.dot(taps, s.out_c, 8 * weights.dtype.itemsize, pixels, ending)
+        helpers.append(text)
+        constants = [Packed("weights", dot_mve.pack(weights, ending), admissible=ANYTHING,
+                            layout=dot_mve.LAYOUT)]
+        if tail is not None:
+            scratch.append(Scratch("row", pixels * s.out_c * ending.finish.to.size, 4, ending.pointer[:-2]))
+    elif finish is not None:
         constants += finish.table()
     elif start is not None:
         constants.append(Packed("start", start.astype(np.int32), admissible=ANYTHING))
@@ -114,12 +124,29 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
             lines += ["{", f"    const int32_t c = {whole};", *("    " + t for t in rest), "}"]
         return lines
 
+    def all_channels(p: int) -> list[str]:
+        if ending is None:
+            return [f"const {dots.w_type} *w = weights;", *channels(p)]
+        cast = "" if ending.finish.to.c_type + " *" == ending.pointer else f"({ending.pointer})"
+        to = [f"row + {i * s.out_c}" if tail is not None else f"{cast}(y + (pixel + {i}) * {s.out_c})"
+              for i in range(p)]  # fmt: skip
+        rows = [f"from{i}" for i in range(p)] + [f"from{p - 1}"] * (pixels - p)
+        lines = [f"{kernel}({', '.join([*rows, 'weights', str(s.out_c), *to, *to[-1:] * (pixels - p)])});"]
+        for i in range(p if tail is not None else 0):
+            assert tail is not None
+            own = ending.finish.to.c_type
+            lines += [
+                f"for (int32_t c = 0; c < {s.out_c}; c++) {{",
+                f"    const {own} v = ({own})row[{f'{i * s.out_c} + ' if i else ''}c];",
+                *tail.store("v", ("0", "0", f"pixel + {i}" if i else "pixel", "c"), 1).splitlines(), "}"
+            ]
+        return lines
+
     def group(p: int) -> list[str]:
-        w = f"const {dots.w_type} *w = weights;"
         if direct:
             return [
-                *(f"const int16_t *const from{i} = x + (pixel + {i}) * {taps};" for i in range(p)), w,
-                *channels(p)
+                *(f"const int16_t *const from{i} = x + (pixel + {i}) * {taps};" for i in range(p)),
+                *all_channels(p)
             ]
         rows = s.out_h * s.out_w
         n = "" if s.batch == 1 else f" + place / {rows} * {s.strides[0]}"
@@ -139,12 +166,11 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
             "    }",
             "}",
             *(f"const int16_t *const from{i} = patch + {i * taps};" for i in range(p)),
-            w,
-            *channels(p),
+            *all_channels(p),
         ]
 
     whole = count - count % pixels
-    lines = block_mve.declared(finish) if dots.mve else []
+    lines = block_mve.declared(finish) if dots.mve and ending is None else []
     lines += [
         f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{",
         *("    " + t for t in group(pixels)), "}"
@@ -156,7 +182,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         "\n".join(lines) + "\n",
         tuple(constants),
         tuple(scratch),
-        frozenset({HEADER, *([block_mve.HEADER] if dots.mve else [])}),
+        frozenset({HEADER, *([block_mve.HEADER] if dots.mve else []), *([MVE] if ending else [])}),
         tuple(helpers),
         slack,
         residual=residual(pixels, s, result[1]),
@@ -197,6 +223,8 @@ def _gather(s: ConvShape, x: Elements, mve: bool) -> tuple[str, str]:
         }}
         to += {s.in_c};
 """
+    if mve and s.dilation_w == 1:
+        return name, _clipped_gather(s, x, name, outside)
     text = f"""/* {s.kernel_w} x {s.in_c} taps at (row, column); outside of the image: the zero point. */
 AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, int16_t *to)
 {{
@@ -206,3 +234,29 @@ AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t c
 }}
 """
     return name, text
+
+
+def _clipped_gather(s: ConvShape, x: Elements, name: str, outside: int) -> str:
+    """The same of neighbouring taps: what lies left of the image, in it, and right of it."""
+    _, sy, sx, _ = s.strides
+    run, width = s.kernel_w * s.in_c, s.kernel_w
+    return f"""/* {width} x {s.in_c} taps at (row, column); outside of the image: the zero point. */
+AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, int16_t *to)
+{{
+    if (row < 0 || row >= {s.in_h}) {{
+        aot_model_fill_int16(to, {outside}, {run});
+    }} else if (column >= 0 && column <= {s.in_w - width}) {{
+        aot_model_take_{x.dtype}(to, x + (row * {sy} + column * {sx}), {x.shift}, {run});
+    }} else {{
+        const int32_t left = column >= 0 ? 0 : column < -{width} ? {width} : -column;
+        const int32_t inside = {s.in_w} - column;
+        const int32_t end = inside < left ? left : inside > {width} ? {width} : inside;
+        aot_model_fill_int16(to, {outside}, left * {s.in_c});
+        if (end > left) {{
+            const {x.dtype}_t *const from = x + (row * {sy} + (column + left) * {sx});
+            aot_model_take_{x.dtype}(to + left * {s.in_c}, from, {x.shift}, (end - left) * {s.in_c});
+        }}
+        aot_model_fill_int16(to + end * {s.in_c}, {outside}, ({width} - end) * {s.in_c});
+    }}
+}}
+"""

@@ -75,6 +75,8 @@ TABLE: dict[str, Instruction] = {
                         lambda a, b: _saturated(32, a * b >> 31)),
     "vqdmulh.s32 r": _row("vqdmulh.s32 {d}, {0}, {1}", (WORDS, CORE),
                           lambda a, b: _saturated(32, a * b >> 31)),
+    "vmulh.s32": _row("vmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a * b >> 32),
+    "vrmulh.s32": _row("vrmulh.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: (a * b + (1 << 31)) >> 32),
     "vshl.s32": _row("vshl.s32 {d}, {0}, {1}", (WORDS, _LEFT), lambda a, b: a << b),
     "vrshl.s32": _row("vrshl.s32 {d}, {0}, {1}", (WORDS, _RIGHT), lambda a, b: _rounded(a, -b)),
     "vadd.i32": _row("vadd.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a + b),

@@ -151,6 +151,18 @@ AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
 AOT_MODEL_INT16_1X4(aot_model_one_by_four_int8, int8_t, "vldrb.s16", "8", "l")
 AOT_MODEL_INT16_1X4(aot_model_one_by_four_int16, int16_t, "vldrh.u16", "16", "r")
 
+/* For the twins of micro-kernels: what becomes of a sum that has its start and its left shift. */
+AOT_MODEL_INLINE int32_t aot_model_finished(int32_t whole, int32_t multiplier, int32_t right, int32_t away, int32_t zero,
+                                            int32_t low, int32_t high)
+{
+    int64_t v = ((int64_t)whole * multiplier + (away != 0 ? (int64_t)1 << 31 : 0)) >> 32;
+    if (right > 0) {
+        v = (v - (away != 0 && v < 0 ? 1 : 0) + ((int64_t)1 << (right - 1))) >> right;
+    }
+    v += zero;
+    return (int32_t)(v < low ? low : (v > high ? high : v));
+}
+
 enum { AOT_MODEL_UP, AOT_MODEL_AWAY, AOT_MODEL_EVEN };
 
 /* A requantisation as kernels/int16/finish.py states it; `width` words of constants for each channel. */

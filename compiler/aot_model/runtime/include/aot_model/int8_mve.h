@@ -110,6 +110,31 @@ static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
 #endif
 }
 
+/* y[i] = table[from[i] + 128], i < n; y may be from. */
+AOT_MODEL_MVE_LOOP void aot_mve_lookup(const int8_t *from, const int8_t *table, int8_t *y, int32_t n)
+{
+    AOT_MODEL_BARRIER;
+#if AOT_MODEL_MVE
+    __asm__ volatile(
+        "wlstp.8 lr, %[n], 2f\n\t"
+        "1:\n\t"
+        "vldrb.8 q0, [%[from]], #16\n\t"
+        "vadd.i8 q0, q0, %[middle]\n\t"
+        "vldrb.u8 q1, [%[table], q0]\n\t"
+        "vstrb.8 q1, [%[y]], #16\n\t"
+        "letp lr, 1b\n\t"
+        "2:\n\t"
+        : [from] "+r"(from), [y] "+r"(y)
+        : [n] "r"(n), [table] "r"(table), [middle] "r"(128)
+        : "lr", "q0", "q1", "memory");
+#else
+    for (int32_t i = 0; i < n; i++) {
+        y[i] = table[from[i] + 128];
+    }
+#endif
+    AOT_MODEL_BARRIER;
+}
+
 typedef void aot_mve_dot_kernel(const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels, int8_t *y0,
                                 int8_t *y1);
 

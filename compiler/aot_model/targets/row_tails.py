@@ -1,0 +1,72 @@
+"""Tails that finish the bytes of a pixel at once: the sum with another tensor, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+
+from aot_model.c.expr import SUMMAND
+from aot_model.ir.graph import Node
+from aot_model.ir.index import substitute
+from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+from aot_model.kernels.float32.vector_text import position_text
+from aot_model.kernels.int8.affine_sum import Affine, RowSum
+from aot_model.kernels.tail import FusedTail
+from aot_model.ops.quantised import QuantisedSum
+from aot_model.ops.quantised_tables import Lookup
+from aot_model.targets.int8_families import Family
+
+
+@dataclass(frozen=True)
+class ByRows(FusedTail):
+    """A tail whose work a function does, a row at a time; it reads one more tensor."""
+
+    row: RowSum = field(default_factory=lambda: RowSum(""))
+    in_place: bool = True
+    """Whether that tensor is read where the result goes, or from its beginning."""
+
+    @property
+    def row_helpers(self) -> tuple[str, ...]:
+        """Texts of the functions that store_row's statement calls."""
+        return self.row.helpers
+
+    def store_row(self, source: str, index: tuple[str, str, str, str], count: int | str) -> str:
+        """`count` results from a pixel's first channel on; see kernels/int8/row_tail.py."""
+        at = position_text(substitute(self.position, self.mapping("acc", index)), SUMMAND)
+        (other,) = self.names.values()
+        where = "" if at == "0" else f" + {at}"
+        self.headers.update({self.row.header} - {""})
+        return self.row.call(source, f"{other}{where if self.in_place else ''}", f"y{where}", str(count))
+
+
+def by_rows(family: Family, tail: FusedTail, nodes: tuple[Node, ...], before: Value) -> FusedTail:
+    """The tail as one by rows where the family has a function for all of its nodes; before: what they read
+    of the kernel.
+    """
+    if len(nodes) != 1 or len(tail.names) != 1:
+        return tail
+    node = nodes[0]
+    if {v.dtype for v in (*node.inputs, *node.outputs) if v is not None} != {DType.INT8}:
+        return tail
+    if isinstance(node.op, QuantisedSum) and family.sum_row is not None:
+        return _sum(family.sum_row, tail, node, node.op, before)
+    if isinstance(node.op, Lookup) and family.lookup_row is not None:
+        return _by(tail, family.lookup_row, in_place=False)
+    return tail
+
+
+def _sum(row_kernel: Callable[[Affine], RowSum], tail: FusedTail, node: Node, op: QuantisedSum,
+         before: Value) -> FusedTail:
+    """The sum of the kernel's result and a tensor of the same place."""
+    (other,) = tail.names
+    if op.function != "add" or not tail.reads_in_place(other):
+        return tail
+    if other.type.elements != node.outputs[0].type.elements:
+        return tail
+    form = op.affine(DType.INT8, swapped=node.inputs[0] is not before)
+    return tail if form is None else _by(tail, row_kernel(form), in_place=True)
+
+
+def _by(tail: FusedTail, row: RowSum, in_place: bool) -> ByRows:
+    return ByRows(**{f.name: getattr(tail, f.name) for f in fields(tail)}, row=row, in_place=in_place)
