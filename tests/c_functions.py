@@ -11,7 +11,7 @@ from functools import cache
 
 from aot_model.installation import include_dir
 
-OPAQUE = ("AOT_MODEL_OPAQUE", "AOT_MODEL_FUNCTION", "AOT_MODEL_NOINLINE", "noipa", "naked")
+OPAQUE = ("AOT_MODEL_OPAQUE", "AOT_MODEL_FUNCTION", "AOT_MODEL_NOINLINE", "noipa", "AOT_MODEL_NAKED")
 """What makes that a compiler looks neither into a function from its callers nor the other way round."""
 BARRIER = "AOT_MODEL_BARRIER"
 INLINED = ("AOT_MODEL_INLINE", "always_inline")

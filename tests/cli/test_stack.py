@@ -79,7 +79,7 @@ def test_files_that_are_not_there(tmp_path: Path, capsys: Captured) -> None:
 
 def test_functions_in_assembler() -> None:
     source = '''
-__attribute__((naked, noinline, used)) static void one(
+AOT_MODEL_NAKED static void one(
     __attribute__((unused)) const uint32_t *columns)
 {
     __asm__ volatile(

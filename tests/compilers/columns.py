@@ -19,6 +19,17 @@ MACHINES = {
 }
 """Levels of x86-64, and what /proc/cpuinfo has where they run."""
 
+OF_BUILDS = (("-Og", "-g3"), ("-O2", "-fstack-protector-all"), ("-O2", "-finstrument-functions"),
+             ("-O2", "-funsigned-char", "-fshort-enums"), ("-O2", "-frounding-math"),
+             ("-O2", "-fsingle-precision-constant"), ("-O2", "-ftrapv"), ("-O2", "-fPIC"))
+OF_GCC = (("-Ofast",), ("-O2", "-funsafe-math-optimizations"), ("-O2", "-fpack-struct"))
+HOOKS = ("-Wl,--defsym,__cyg_profile_func_enter=_init", "-Wl,--defsym,__cyg_profile_func_exit=_init")
+"""What instrumented functions call, as an empty function of the start-up code."""
+OF_FIRMWARE = (("-Ofast",), ("-O2", "-fstack-protector-all"), ("-O2", "-finstrument-functions", *HOOKS),
+               ("-O2", "-fno-omit-frame-pointer"), ("-O2", "-mno-unaligned-access"),
+               ("-O2", "-mslow-flash-data"), ("-O2", "-ffixed-r9"), ("-Og", "-g3"))
+"""What the builds of real projects add: another language, code that compilers put into functions."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -65,6 +76,9 @@ def _x86() -> Iterator[Column]:
                 vectors = ("v8", "v16")
             yield Column(f"{compiler} {' '.join(flags)}", (compiler,), flags,
                          ("c", *(f"host,vector={v}" for v in vectors)))
+    for compiler in ("gcc-12", "clang-19"):
+        for flags in (*OF_BUILDS, *(OF_GCC if compiler == "gcc-12" else ())):
+            yield Column(f"{compiler} {' '.join(flags)}", (compiler,), flags, ("c", "host,vector=v4"))
 
 
 CROSSED = {
@@ -94,8 +108,11 @@ def _crossed() -> Iterator[Column]:
 
 def _firmware() -> Iterator[Column]:
     for core, board in qemu.BOARDS.items():
-        for flags in [*((level,) for level in LEVELS), ("-O2", "-flto")]:
-            yield Column(f"arm-none-eabi-gcc-{core} {' '.join(flags)}", (qemu.COMPILER,),
+        for flags in (*((level,) for level in LEVELS), ("-O2", "-flto"), *OF_FIRMWARE):
+            if "-mslow-flash-data" in flags and core == "m0":
+                continue  # the compiler has it from ARMv7-M on
+            name = " ".join(f for f in flags if not f.startswith("-Wl"))
+            yield Column(f"arm-none-eabi-gcc-{core} {name}", (qemu.COMPILER,),
                          (*board.flags, "-mthumb", *flags), ("c", f"cortex-{core}"),
                          board=core)
 

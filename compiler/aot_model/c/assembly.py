@@ -16,7 +16,7 @@ def naked_function(name: str, parameters: Iterable[str], lines: Iterable[str], r
     lines = list(lines)
     code = "\n".join(f'        "{line}\\n"' for line in lines)
     text = f"""\
-__attribute__((naked, noinline, used)) static {result}{name}(
+AOT_MODEL_NAKED static {result}{name}(
     {unused})
 {{
     __asm__ volatile(

@@ -200,7 +200,8 @@ def with_library(functions: Mapping[str, Function], needs: Mapping[str, int]) ->
 def naked_functions(source: str) -> dict[str, int]:
     """Bytes that functions in assembler push, by name."""
     found = {}
-    for name, body in re.findall(r"__attribute__\(\(naked\b.*?(\w+)\(\n(.*?)\n}", source, re.DOTALL):
+    for name, body in re.findall(r"^AOT_MODEL_NAKED\b.*?(\w+)\(\n(.*?)\n}", source,
+                                 re.DOTALL | re.MULTILINE):
         pushed = sum(_registers(registers) * 4 for registers in re.findall(r'"push \{(.*?)\}', body))
         pushed += sum(
             _registers(registers) * (8 if "d" in registers else 4)

@@ -42,6 +42,7 @@
 #endif
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include "aot_model/scalar.h"
 
 /* ---- constants: 60 bytes; their values are at the end of this file ---- */

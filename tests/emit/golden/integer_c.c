@@ -62,6 +62,7 @@
 #endif
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <math.h>
 #include "aot_model/int8_dsp.h"
 #include "aot_model/scalar.h"

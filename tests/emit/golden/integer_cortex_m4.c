@@ -58,6 +58,7 @@
 #endif
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <math.h>
 #include "aot_model/int8_dsp.h"
 #include "aot_model/scalar.h"
@@ -92,7 +93,7 @@ static const int32_t integer_c_dense_requantisation[8];
  * values, weights and requantisation; pixels 0 and 1 go to y0 and y0 + next, 2 and 3 to y2 and y2 + next
  * (bytes). */
 #if AOT_MODEL_DSP
-__attribute__((naked, noinline, used)) static void dot4x2_j_raw(
+AOT_MODEL_NAKED static void dot4x2_j_raw(
     __attribute__((unused)) const uint32_t *columns, __attribute__((unused)) const int32_t *stream,
     __attribute__((unused)) int32_t *y0, __attribute__((unused)) int32_t *y2,
     __attribute__((unused)) uint32_t next, __attribute__((unused)) uint32_t half_taps,
@@ -219,7 +220,7 @@ AOT_MODEL_OPAQUE static void dot4x2_j_raw(
 
 /* Four runs of 4 * quads bytes to int16 [k/2][4][2], the bytes of a word in order 0, 2, 1, 3. */
 #if AOT_MODEL_DSP
-__attribute__((naked, noinline, used)) static uint32_t *expand4_int8(
+AOT_MODEL_NAKED static uint32_t *expand4_int8(
     __attribute__((unused)) uint32_t *columns, __attribute__((unused)) const int8_t *p0,
     __attribute__((unused)) const int8_t *p1, __attribute__((unused)) const int8_t *p2,
     __attribute__((unused)) const int8_t *p3, __attribute__((unused)) uint32_t quads)
@@ -289,7 +290,7 @@ static int32_t requantise_even_3_n128_127(int32_t acc, const int32_t *constants)
 /* 3x3 depthwise, one channel: 4 lines of 4 outputs; constants = bias, weights (one word per line),
  * requantisation; y is stepped by 4 per line and by 1 within a line. */
 #if AOT_MODEL_DSP
-__attribute__((naked, noinline, used)) static void depthwise3x3_4x4_l8_s11_y4_1_raw(
+AOT_MODEL_NAKED static void depthwise3x3_4x4_l8_s11_y4_1_raw(
     __attribute__((unused)) const int16_t *plane, __attribute__((unused)) int32_t *y,
     __attribute__((unused)) const int32_t *constants)
 {
@@ -373,7 +374,7 @@ AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(
 
 /* All groups of four output rows; stream = per group start values, weights, requantisation. */
 #if AOT_MODEL_DSP
-__attribute__((naked, noinline, used)) static void rows4_ij_raw(
+AOT_MODEL_NAKED static void rows4_ij_raw(
     __attribute__((unused)) const int8_t *x, __attribute__((unused)) const int32_t *stream,
     __attribute__((unused)) int32_t *y, __attribute__((unused)) uint32_t quads,
     __attribute__((unused)) const int32_t *end)

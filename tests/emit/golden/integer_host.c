@@ -46,6 +46,7 @@
 #error "integer.c and integer.h are of different builds: make both again, or copy both"
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <math.h>
 #include "aot_model/int8_avx2.h"
 #include "aot_model/scalar.h"

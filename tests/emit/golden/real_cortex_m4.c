@@ -43,6 +43,7 @@
 #endif
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <math.h>
 #include "aot_model/scalar.h"
 
@@ -60,7 +61,7 @@ static const float real_c_dense_weights[36];
 /* Sums of 2 x 8 (pixels x channels): weights w = start of each channel, then those of each tap; products
  * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
 #if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
-__attribute__((naked, noinline, used)) static void f32_sums_2x8_by_2_any(
+AOT_MODEL_NAKED static void f32_sums_2x8_by_2_any(
     __attribute__((unused)) float *sums, __attribute__((unused)) const float *w,
     __attribute__((unused)) const float *const *x, __attribute__((unused)) const int32_t *taps)
 {
@@ -249,7 +250,7 @@ AOT_MODEL_OPAQUE static void f32_sums_2x8_by_2_any(
 /* Sums of 1 x 8 (pixels x channels): weights w = start of each channel, then those of each tap; products
  * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
 #if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
-__attribute__((naked, noinline, used)) static void f32_sums_1x8_by_4_any(
+AOT_MODEL_NAKED static void f32_sums_1x8_by_4_any(
     __attribute__((unused)) float *sums, __attribute__((unused)) const float *w,
     __attribute__((unused)) const float *const *x, __attribute__((unused)) const int32_t *taps)
 {
@@ -457,7 +458,7 @@ static inline float f32_max(float a, float b)
 /* Sums of 1 x 4 (pixels x channels): weights w = start of each channel, then those of each tap; products
  * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
 #if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
-__attribute__((naked, noinline, used)) static void f32_sums_1x4_by_4(
+AOT_MODEL_NAKED static void f32_sums_1x4_by_4(
     __attribute__((unused)) float *sums, __attribute__((unused)) const float *w,
     __attribute__((unused)) const float *const *x, __attribute__((unused)) const int32_t *taps)
 {

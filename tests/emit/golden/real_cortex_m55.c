@@ -40,6 +40,7 @@
 #error "real.c was made for cortex-m55: compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <arm_mve.h>
 #include <math.h>
 #include "aot_model/scalar.h"

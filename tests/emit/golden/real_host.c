@@ -41,6 +41,7 @@
 #error "real.c was made for host: compile with -mavx2 -mfma, or -march=native on a processor that has it; or pass --target host,vector=v4 (any processor), host,vector=neon (AArch64)"
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <immintrin.h>
 #include <math.h>
 #include "aot_model/scalar.h"

@@ -39,6 +39,7 @@
 #endif
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <string.h>
 #include "aot_model/rational.h"
 

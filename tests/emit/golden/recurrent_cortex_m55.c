@@ -36,6 +36,7 @@
 #error "recurrent.c was made for cortex-m55: compile with -mcpu of a core with the DSP extension, or pass --target cortex-m3"
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <arm_mve.h>
 #include <string.h>
 #include "aot_model/rational.h"

@@ -33,6 +33,7 @@
 #error "recurrent.c and recurrent.h are of different builds: make both again, or copy both"
 #endif
 
+#include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <string.h>
 #include "aot_model/rational.h"
 

@@ -36,6 +36,33 @@
 #define AOT_MODEL_FUNCTION static inline
 #endif
 
+/* A function that is assembly from its first instruction to its last: the arguments are in the registers of the procedure
+ * call standard. Compilers put code of their own in front of it where they watch stacks, count or trace calls, and take
+ * registers for it that hold arguments; what each of them has against that is asked for. */
+#if defined(__has_attribute)
+#if __has_attribute(no_stack_protector)
+#define AOT_MODEL_NO_STACK_PROTECTOR , no_stack_protector
+#endif
+#if __has_attribute(no_profile_instrument_function)
+#define AOT_MODEL_NO_PROFILE , no_profile_instrument_function
+#endif
+#if __has_attribute(no_sanitize_coverage)
+#define AOT_MODEL_NO_COVERAGE , no_sanitize_coverage
+#endif
+#endif
+#ifndef AOT_MODEL_NO_STACK_PROTECTOR
+#define AOT_MODEL_NO_STACK_PROTECTOR
+#endif
+#ifndef AOT_MODEL_NO_PROFILE
+#define AOT_MODEL_NO_PROFILE
+#endif
+#ifndef AOT_MODEL_NO_COVERAGE
+#define AOT_MODEL_NO_COVERAGE
+#endif
+#define AOT_MODEL_NAKED                                       \
+    __attribute__((naked, noinline, used, no_instrument_function \
+                   AOT_MODEL_NO_STACK_PROTECTOR AOT_MODEL_NO_PROFILE AOT_MODEL_NO_COVERAGE))
+
 /* A function that is part of those that call it. */
 #if defined(__GNUC__) || defined(__clang__)
 #define AOT_MODEL_INLINE static inline __attribute__((always_inline, unused))

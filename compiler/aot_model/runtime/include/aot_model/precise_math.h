@@ -1,0 +1,37 @@
+/* Floats as C and IEEE 754 have them, in a file that is compiled with -ffast-math, -Ofast or parts of them. Part of aot-model.
+ *
+ * Generated C rounds where the model rounds and tells numbers from NaN and infinity. Compilers that may take a quotient for
+ * a product, or think that there is no NaN, give other integers and other answers without a word. This header is the first
+ * that a generated file reads and takes these permissions back for that file; where a compiler cannot do that, it says
+ * so. docs/compilers.md, fast math. */
+#ifndef AOT_MODEL_PRECISE_MATH_H
+#define AOT_MODEL_PRECISE_MATH_H
+
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0
+#define AOT_MODEL_FINITE_MATH 1
+#elif defined(__FAST_MATH__)
+#define AOT_MODEL_FINITE_MATH 1
+#else
+#define AOT_MODEL_FINITE_MATH 0
+#endif
+
+#if defined(__clang__)
+#if AOT_MODEL_FINITE_MATH /* its pragmas do not reach conditional expressions */
+#error "generated C needs NaN and infinity: compile this file with -fno-fast-math behind the other options"
+#elif !defined(__apple_build_version__) && __clang_major__ >= 14
+#pragma clang fp reassociate(off)
+#if __clang_major__ >= 18
+#pragma clang fp reciprocal(off)
+#endif
+#endif
+#elif defined(__GNUC__)
+#if AOT_MODEL_FINITE_MATH || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) \
+    || defined(__NO_SIGNED_ZEROS__)
+#pragma GCC optimize("no-fast-math,no-unsafe-math-optimizations,no-finite-math-only,no-associative-math," \
+    "no-reciprocal-math,signed-zeros,trapping-math")
+#endif
+#elif AOT_MODEL_FINITE_MATH
+#error "generated C needs NaN and infinity: compile this file without the options for fast mathematics"
+#endif
+
+#endif
