@@ -295,9 +295,59 @@ def test_two_lines_of_depthwise_outputs(tmp_path: Path) -> None:
 
 
 @needs_qemu
+def test_three_by_three_in_strips(tmp_path: Path) -> None:
+    """Planes that are too large for scratch memory: strips of lines, the last of which begins earlier, unless
+    a tail may see each output only once; both strides, both lengths of a block, weights in registers.
+    """
+    rng = np.random.default_rng(33)
+    cases = []
+    for at, kind in enumerate(KINDS * 2):
+        stride, lines, columns = 1 + at % 2, 9 + at, 5 + at * 3 % 4
+        edges = (lines * stride, columns * stride, 3, lines, columns, 3)
+        shape = ConvShape(1, *edges, 3, 3, stride, stride, 1, 1, 1, 1, 3)
+        quant = quantisation(rng, 3, 9, kind)
+        w, bias, x = some_weights(rng, (3, 3, 3)), some_bias(rng, 3), some_input(rng, shape, quant)
+        tail = TableTail(shape, quant.out_range[0]) if at % 3 == 2 else None
+        kernel = depthwise_dsp.depthwise(shape, w, bias, quant, tail, 130, at % 4 < 2, 1 if at % 3 else None)
+        assert "strip" in kernel.body and "depthwise3x3_" in kernel.body
+        cases.append(finished(kernel, x, arithmetic.depthwise(x, w, bias, shape, quant), quant, tail))
+    run_board(cases, tmp_path, "m4")
+
+
+@needs_qemu
 @pytest.mark.parametrize("core", ["m0", "m3", "m7"])
 def test_other_cores(core: str, tmp_path: Path) -> None:
     run_board(plain_cases(9) + dsp_cases(9), tmp_path, core)
+
+
+def large_multipliers(rng: np.random.Generator, most: int) -> list[Case]:
+    """Depthwise layers with multipliers of up to 2^most, of 3x3 and of other kernels, one for all channels or
+    one for each.
+    """
+    cases = []
+    for at, kind in enumerate(("relu", "signed", "tensor", "spread", "unsigned", "extreme") * 2):
+        size = (3, 3) if at % 2 else (1, 5)
+        shape = ConvShape(1, 8, 9 + at, 5, 8, 9 + at, 5, *size, 1, 1, 1, 1, size[0] // 2, size[1] // 2, 5)
+        quant = quantisation(rng, 5, 9, kind)
+        first = np.arange(quant.shift.size) == 0
+        quant = replace(quant, shift=np.where(first, most, quant.shift).astype(np.int32))
+        w = rng.integers(-2, 3, (*size, 5)).astype(np.int8)
+        w[size[0] // 2, size[1] // 2, 0] = 127  # from one end to the other
+        bias, x = rng.integers(-20, 20, 5).astype(np.int32), some_input(rng, shape, quant)
+        kernel = depthwise_dsp.depthwise(shape, w, bias, quant, None, 6144, at % 3 > 0, 1 if at % 4 else None)
+        cases.append(finished(kernel, x, arithmetic.depthwise(x, w, bias, shape, quant), quant, None))
+    assert sum("raw" not in case.code.note for case in cases) >= 6, [case.code.note for case in cases]
+    return cases
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_multipliers_of_a_half_and_more(most: int, tmp_path: Path) -> None:
+    run_host(large_multipliers(np.random.default_rng(most), most), tmp_path)
+
+
+@needs_qemu
+def test_multipliers_of_a_half_and_more_on_a_core(tmp_path: Path) -> None:
+    run_board(large_multipliers(np.random.default_rng(9), 2), tmp_path, "m4")
 
 
 @pytest.mark.parametrize("kind", ["relu", "signed", "spread", "tensor"])

@@ -57,18 +57,63 @@ def random_cases(seed: int, count: int) -> list[Case]:
         cases.append(finished(code, x, arithmetic.conv(x, weights, bias, shape, quant), quant, tail))
     assert sum("dot2x4" in case.code.body for case in cases) > count // 4
     assert sum("staged" in case.code.body for case in cases) > count // 4
+    assert all(any(f"left == {left}" in case.code.body for case in cases) for left in (1, 2))
     return cases
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies for small layers too."""
+    """Copies and kernels for one pixel for small layers too."""
+    monkeypatch.setattr(products_dsp, "LEAST_SINGLE", 0)
+    monkeypatch.setattr(products_dsp, "LEAST_SHARE", 0)
     monkeypatch.setattr(products_dsp, "LEAST_SAVING", -1e9)
     monkeypatch.setattr(Reading, "waits", lambda self, nbytes: self.memory is SLOW)
 
 
 def test_host(tmp_path: Path, eager: None) -> None:
     run_host(random_cases(0, 21), tmp_path)
+
+
+def odd_pixels(seed: int) -> list[Case]:
+    """One pixel behind the last four, or alone: every form of requantisation, with and without a tail, of
+    channels in pairs, odd or fewer than two.
+    """
+    rng = np.random.default_rng(seed)
+    cases = []
+    for turn, kind in enumerate(KINDS * 3):
+        ins, outs, pixels = int(rng.integers(1, 40)), (1, 2, 5, 8, 11)[turn % 5], (9, 5, 13, 1)[turn % 4]
+        wide = int(turn % 3 == 0)
+        shape = ConvShape(1 + turn % 2, 1, pixels, ins, 1, pixels, outs, 1, 1 + 2 * wide, pad_left=wide)
+        weights = some_weights(rng, (outs, 1, shape.kernel_w, ins))
+        quant = quantisation(rng, outs, weights[0].size, kind)
+        bias, x = some_bias(rng, outs), some_input(rng, shape, quant)
+        tail = TableTail(shape, quant.out_range[0]) if turn % 4 == 3 else None
+        code = conv_dsp.conv(shape, weights, bias, quant, tail, Reading(None, turn % 3 > 0))
+        cases.append(finished(code, x, arithmetic.conv(x, weights, bias, shape, quant), quant, tail))
+    assert sum("dot1x2" in case.code.body for case in cases) > len(cases) // 3
+    return cases
+
+
+def test_one_pixel_behind_the_last_four(tmp_path: Path, eager: None) -> None:
+    run_host(odd_pixels(1), tmp_path)
+
+
+@needs_qemu
+def test_one_pixel_behind_the_last_four_on_a_core(tmp_path: Path, eager: None) -> None:
+    run_board(odd_pixels(2), tmp_path, "m4")
+
+
+def test_one_pixel_has_a_kernel_where_it_is_worth_its_code() -> None:
+    def code_of(edge: int, channels: int, compact: bool = False) -> str:
+        shape, weights = layer(edge, channels, channels)
+        quant = quantisation(np.random.default_rng(1), channels, channels, "relu")
+        return conv_dsp.conv(shape, weights, None, quant, None, Reading(compact=compact)).body
+
+    assert "dot1x2" in code_of(3, 128)
+    assert "dot1x2" not in code_of(3, 128, compact=True)  # code is to be small
+    assert "dot1x2" not in code_of(3, 16)  # too few channels
+    assert "dot1x2" not in code_of(9, 128)  # one pixel in 81
+    assert "dot1x2" not in code_of(4, 128)  # none is left
 
 
 @needs_qemu

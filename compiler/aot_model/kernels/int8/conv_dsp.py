@@ -32,7 +32,7 @@ from aot_model.kernels.int8.patch_dsp import (
     patch_layout,
     run_helper,
 )
-from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, products
+from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, products, worth_single
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.row_tail import RowTail
 from aot_model.kernels.int8.spec import QuantSpec
@@ -65,7 +65,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     scratch = body.scratch(stream.pairs.size)
     taken = sum(piece.nbytes for piece in scratch)
     times = shape.batch * -(-shape.out_h * shape.out_w // PIXELS)
-    made = products(stream, oc, quant.out_dtype, times, reading, taken)
+    single = not reading.compact and worth_single(body.batch, body.pixels, stream)
+    made = products(stream, oc, quant.out_dtype, times, reading, taken, single)
     helpers = [*made.helpers, expand_helper(quant.x_dtype)[1]]
     helpers += [run_helper(shape, quant)[1]] if body.assemble else []
     return KernelCode(
@@ -110,9 +111,14 @@ class _Body:
         return s.out_h * s.out_w * (s.batch if self.flat else 1)
 
     @property
+    def left(self) -> int:
+        """Pixels behind the last four."""
+        return self.pixels % PIXELS
+
+    @property
     def partial(self) -> bool:
         """Whether fewer than four pixels are left at the end."""
-        return self.pixels % PIXELS != 0
+        return self.left != 0
 
     @property
     def image(self) -> str:
@@ -128,6 +134,7 @@ class _Body:
 
     def lines(self, spans: tuple[Span, ...]) -> list[str]:
         s = self.shape
+        fewer = any(one.fewer(self.left) for one in spans)
         column, left = ["0", "1", "2", "3"], []
         if self.partial:
             left = ["/* fewer than four are left: the last ones are computed twice */",
@@ -135,6 +142,12 @@ class _Body:
             if self.separate:
                 left.append("const int32_t valid = left < 4 ? left : 4;")
                 column = ["0", "(valid > 1 ? 1 : 0)", *(f"(valid > {k} ? {k} : valid - 1)" for k in (2, 3))]
+            elif fewer and self.left == 1:
+                left = [left[1], "const int32_t step = left > 1; /* a last one is read four times */"]
+                column = ["0", "step", "2 * step", "3 * step"]
+            elif fewer:
+                left = [left[1], "const int32_t second = left > 2 ? 2 : 0; /* a last two are read twice */"]
+                column = ["0", "1", "second", "second + 1"]
             else:
                 left += ["const int32_t step = left > 1 ? 1 : 0;",
                          "const int32_t second = left >= 4 ? 2 : left > 1 ? left - 2 : 0;"]
@@ -262,13 +275,24 @@ class _Body:
     def _multiply(self, spans: tuple[Span, ...]) -> list[str]:
         half, oc = self.patch.length // 2, self.shape.out_c
         out = "out" if self.batch > 1 and self.tail is None else "y"
+        fewer = any(one.fewer(self.left) for one in spans)
+
+        def calls(y: str, second: str, step: str) -> list[str]:
+            four = [line for one in spans for line in one.calls(y, second, step, half)]
+            if not fewer:
+                return four
+            if not self.separate:  # what is stored beyond the last pixel goes where its copies go
+                step, second = step if self.left == 2 else "0u", "0"
+            few = [line for one in spans for line in one.calls(y, second, step, half, self.left)]
+            return [f"if (left == {self.left}) {{", *few, "} else {", *four, "}"]
+
         if not self.separate:
-            second, step = ("second", f"(uint32_t)step * {oc}u") if self.partial else ("2", f"{oc}u")
+            whole = fewer or not self.partial
+            second, step = ("2", f"{oc}u") if whole else ("second", f"(uint32_t)step * {oc}u")
             return [f"{self.quant.out_dtype}_t *to_y = {out} + pixel * {oc};",
-                    *(line for one in spans for line in one.calls("to_y", f"{second} * {oc}", step, half))]
+                    *calls("to_y", f"{second} * {oc}", step)]
         slots = oc + oc % 2
-        step = f"{slots * stored(self.rq, self.quant.out_dtype)[1]}u"
-        lines = [line for one in spans for line in one.calls("results", str(2 * slots), step, half)]
+        lines = calls("results", str(2 * slots), f"{slots * stored(self.rq, self.quant.out_dtype)[1]}u")
         lines.append(f"for (int32_t p = 0; p < {'valid' if self.partial else '4'}; p++) {{")
         where = ("n" if self.batch > 1 else "0", "0", "pixel + p")
         if isinstance(self.tail, RowTail) and self.rq.form != "raw":

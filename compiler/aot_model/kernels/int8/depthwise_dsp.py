@@ -18,7 +18,7 @@ from aot_model.kernels.int8.depthwise_lines_dsp import Lines, packed_lines
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, requantise_words, stored, wrapped
 from aot_model.kernels.int8.plane import PLANE_BYTES, PlaneLoops, plane_of
-from aot_model.kernels.int8.requantise import bounds, fold_zero_point, plan
+from aot_model.kernels.int8.requantise import bounds, fold_zero_point, lifted_plan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 PAIRED = 3_000
@@ -39,14 +39,14 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     """
     oc = shape.out_c
     w, b = fold_zero_point(weights.reshape(-1, oc).T, bias, quant)
-    rq = plan(quant, *bounds(w, b, quant))
+    rq = lifted_plan(quant, *bounds(w, b, quant))
     plane = plane_of(shape, plane_bytes, once=tail is not None)
     u, v = plane.u, plane.v
     grid = w.reshape(oc, shape.kernel_h, shape.kernel_w)
     if plane.transposed:
         grid = grid.transpose(0, 2, 1)
     register = (u.kernel == v.kernel == 3 and u.dilation == v.dilation == 1 and v.stride <= 2
-                and reaches(plane, 1) and plane.strips == 1)
+                and reaches(plane, 1))
     rule, results = Rule.of(rq, quant, oc), tail is not None or rq.form == "raw"
     loops = PlaneLoops(shape, quant, plane, tail, results, stored(rq, quant.out_dtype), rule,
                        dsp=True)

@@ -40,6 +40,7 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
         rq.form,
         str(int(rq.shift[0])) if rq.uniform_shift else "v", "s8" if out_dtype == "int8" else "u8"
     ]
+    parts += [f"l{rq.lift}"] if rq.lift else []
     parts += [
         f"{n}{v}".replace("-", "n") for n, v in (("lo", rq.clamp_low), ("hi", rq.clamp_high)) if v is not None
     ]
@@ -68,7 +69,8 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
     for a in accs:
         lines: Schedule = []
         if rq.form == "affine":
-            products.append([op("smmlar", a, a, m, c)])
+            lift: Schedule = [op("lsl", a, a, rq.lift)] if rq.lift else []
+            products.append([*lift, op("smmlar", a, a, m, c)])
         else:
             products.append([
                 op("asr", a, a, align - 1) if align else op("lsl", a, a, 1),

@@ -17,13 +17,17 @@ import numpy.typing as npt
 
 from aot_model.cycles.rules import Memory
 from aot_model.kernels.base import Scratch
-from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel
+from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel, single_kernel
 from aot_model.kernels.int8.quads_dsp import applicable, interleaved, quad_kernel
 
 COPY = 3
 """Cycles of a word that is copied, beside those that it waits for."""
 LEAST_SAVING = 2_000
 """Estimated cycles of a layer that are worth the code of a copy."""
+SINGLE_SAVING = 8
+"""Instructions for a word of the stream that a kernel for one pixel takes less than that for four."""
+LEAST_SINGLE, LEAST_SHARE = 20_000, 1 / 16
+"""Instructions of a layer that are worth the code of that kernel, and their share of the fours of pixels."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,14 @@ class Reading:
 UNKNOWN = Reading()
 
 
+def worth_single(batch: int, pixels: int, stream: PairStream) -> bool:
+    """Whether one of `pixels` of an image is left behind the last four, and a kernel for it is worth its
+    code.
+    """
+    saved = batch * stream.words.size * SINGLE_SAVING
+    return pixels % 4 == 1 and saved >= LEAST_SINGLE and 4 / pixels >= LEAST_SHARE
+
+
 @dataclass(frozen=True)
 class Span:
     """Neighbouring channels of one micro-kernel, with their words of the stream."""
@@ -70,18 +82,28 @@ class Span:
     first: int
     last: int
     channel: int
+    single: str = ""
+    """The kernel for one pixel alone."""
 
-    def calls(self, y: str, second: str, step: str, half: int) -> list[str]:
+    def fewer(self, pixels: int) -> bool:
+        """Whether so many pixels take less than four."""
+        return (pixels == 1 and self.single != "") or (self.fours and pixels in (1, 2))
+
+    def calls(self, y: str, second: str, step: str, half: int, pixels: int = 4) -> list[str]:
         """Of four pixels: y is where the first one is stored, `second` elements on the third; `step` bytes
-        are between neighbours.
+        are between neighbours. pixels: that are wanted, 4 or fewer; others may be computed, too.
         """
         at = y if not self.channel else f"{y} + {self.channel}"
         stream = self.source if not self.first else f"{self.source} + {self.first}"
         ends = f"{half}u, {self.source} + {self.last});"
-        if self.fours:
-            return [f"{self.kernel}(columns, {stream}, {at}, {step}, {ends}",
-                    f"{self.kernel}(columns + 2, {stream}, {at} + {second}, {step}, {ends}"]
-        return [f"{self.kernel}(columns, {stream}, {at}, {at} + {second}, {step}, {ends}"]
+        if pixels == 1 and self.single:
+            return [f"{self.single}(columns, {stream}, {at}, {ends}"]
+        if not self.fours:
+            return [f"{self.kernel}(columns, {stream}, {at}, {at} + {second}, {step}, {ends}"]
+        two = [f"{self.kernel}(columns, {stream}, {at}, {step}, {ends}"]
+        if not self.fewer(pixels):
+            two.append(f"{self.kernel}(columns + 2, {stream}, {at} + {second}, {step}, {ends}")
+        return two
 
 
 @dataclass(frozen=True)
@@ -100,9 +122,10 @@ class Products:
 
 
 def products(stream: PairStream, channels: int, out_dtype: str, times: int, reading: Reading,
-             taken: int) -> Products:
+             taken: int, single: bool = False) -> Products:  # fmt: skip
     """times: how often the stream is read, taken: bytes of scratch memory without copies. A stream for
-    `channels`, the last pair of which may begin one channel earlier where they are odd.
+    `channels`, the last pair of which may begin one channel earlier where they are odd. single: one pixel is
+    left behind the last four.
     """
     fours = reading.overlaps and applicable(stream)
     pairs, size = len(stream.pairs), stream.pair_words
@@ -126,12 +149,16 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     if 2 * by_fours < pairs:
         kernel, text = pair_kernel(stream, out_dtype, reading.overlaps)
         helpers.append(text)
+        alone = ""
+        if single:
+            alone, text = single_kernel(stream, out_dtype)
+            helpers.append(text)
         odd = channels % 2 and int(stream.pairs[-1, 0]) == channels - 2
         cuts = sorted({2 * by_fours * size, end, (pairs - 1 if odd else pairs) * size, pairs * size})
         for first, last in pairwise(cuts):
             if first >= 2 * by_fours * size:
                 source, channel = "staged" if last <= end else "weights", int(stream.pairs[first // size, 0])
-                found.append(Span(kernel, False, source, first, last, channel))
+                found.append(Span(kernel, False, source, first, last, channel, alone))
     layout = stream.layout
     if by_fours:
         layout = (f"for each four channels a, b, c, d of the first {4 * by_fours}: four start values of the "

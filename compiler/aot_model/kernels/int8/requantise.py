@@ -104,6 +104,8 @@ class RequantisePlan:
     """Clamps that act beyond the saturation to the output type."""
     accumulators: bool = False
     """No requantisation: the accumulators themselves are the results."""
+    lift: int = 0
+    """affine: how far the accumulator is shifted left before the multiplication."""
 
     @property
     def note(self) -> str:
@@ -212,13 +214,26 @@ def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live
     return multiplier, moved, offset
 
 
+def lifted_plan(quant: QuantSpec, lo: Int64, hi: Int64) -> RequantisePlan:
+    """`plan`; where a multiplier of 1/2 or more would leave the rule as it stands, with a shift before it,
+    which is one instruction more.
+    """
+    found = plan(quant, lo, hi)
+    lift = int(quant.shift.max()) + 1
+    if found.form != "raw" or quant.rounding is None or not 0 < lift <= 8:
+        return found
+    return plan(quant, lo, hi, lift=lift)
+
+
 def plan(quant: QuantSpec,
          lo: Int64,
          hi: Int64,
          align: Int64 | None = None,
-         rounded: bool = True) -> RequantisePlan:
+         rounded: bool = True,
+         lift: int = 0) -> RequantisePlan:
     """Cheapest form for accumulators in [lo, hi] (per channel); align: the accumulator comes shifted left by
-    so much.
+    so much. lift: the kernel shifts it left itself, so that channels whose multiplier is up to 2^lift have
+    the affine form, too.
 
     rounded: the set's multiplication gives rounded high words, and shifts of channels may differ (SMMLAR,
     ASR); else it cuts them off, and one shift is for all, best none, when the offset is added to int16
@@ -228,7 +243,7 @@ def plan(quant: QuantSpec,
     m, s = quant.channels(count)
     if quant.rounding is None:
         return RequantisePlan("raw", m, np.zeros_like(m), s, np.zeros_like(m), None, None, True)
-    aligned = np.zeros(count, np.int64) if align is None else align
+    aligned = np.full(count, lift, np.int64) + (0 if align is None else align)
     fixed = lo == hi  # filters of zeros: the accumulator may as well be zero
     extreme = np.where(fixed, 0, np.maximum(np.abs(lo), np.abs(hi))) << np.maximum(s, 0)
     zero = np.zeros(count, np.int64)
@@ -248,7 +263,7 @@ def plan(quant: QuantSpec,
     value = np.clip(least, quant.act_min, quant.act_max)
     constant = value == np.clip(most, quant.act_min, quant.act_max)  # e.g. filters of zeros
     live = ~constant
-    if bool((live & ((extreme >= 1 << 30) | (s >= 0) | (s < -24))).any()):
+    if bool((live & ((extreme >= 1 << 30) | (s >= lift) | (s < -24))).any()):
         return raw
     right = np.where(live, -s - 1, int((-s - 1)[live].min(initial=24)) % 24)
     largest = int(right[live].max(initial=15))
@@ -263,9 +278,9 @@ def plan(quant: QuantSpec,
         multiplier, moved, offset = found
         offset = np.where(live, offset, value << (target + aligned))
         if int(np.abs(offset).max()) < (_NARROW_OFFSET if not rounded and not target.any() else 1 << 31):
-            return RequantisePlan("affine", multiplier, offset, target, np.where(live, moved, to_zero),
-                                  clamp_low, clamp_high)
-    if quant.rounding != "double":
+            return RequantisePlan("affine", multiplier, offset, target + lift,
+                                  np.where(live, moved, to_zero), clamp_low, clamp_high, lift=lift)
+    if quant.rounding != "double" or lift:
         return raw
     r = right + 1
     offset = (np.int64(1) << (r - 1)) + (np.where(constant, value, quant.out_zero_point) << r)

@@ -150,11 +150,27 @@ AOT_MODEL_INLINE int32_t aot_model_quantise_rint(float x, int32_t zero, int32_t 
 /* The same with ties away from zero. */
 AOT_MODEL_INLINE int32_t aot_model_quantise_round(float x, int32_t zero, int32_t low, int32_t high)
 {
+#if defined(__ARM_FEATURE_SAT) && defined(__thumb2__) && defined(__GNUC__) && defined(__ARM_FP) && (__ARM_FP & 4) &&   \
+    !defined(__ARM_FEATURE_MVE)
+    float converted = x + x;
+    int32_t halves;
+    __asm__("vcvt.s32.f32 %0, %0" : "+t"(converted)); /* saturates; of a NaN: 0 */
+    memcpy(&halves, &converted, sizeof halves);
+    __asm__("ssat %0, #24, %0" : "+r"(halves) : : "cc");
+    int32_t near = ((halves + 1 + (halves >> 31)) >> 1) + zero;
+    if (low == -128 && high == 127) {
+        __asm__("ssat %0, #8, %0" : "+r"(near) : : "cc");
+    } else {
+        near = (near < low) ? low : (near > high) ? high : near;
+    }
+    return (x != x) ? 0 : near;
+#else
     const float least = (float)(low - zero);
     const float most = (float)(high - zero);
     const float inside = (x >= least) ? ((x > most) ? most : x) : least; /* of a NaN: a number that can be converted */
     const int32_t halves = (int32_t)(inside + inside);
     return (x != x) ? 0 : ((halves + 1 + (halves >> 31)) >> 1) + zero;
+#endif
 }
 
 /* Requantisation of TensorFlow Lite Micro: doubling high multiply with ties up, then a rounding shift with ties away
