@@ -16,6 +16,16 @@ from aot_model.c.neutral import without_neutral
     ("v = row[(n * 32 + t) * 1];", "v = row[n * 32 + t];"),
     ("memcpy(to + x * 1, p + 0, (size_t)((to - x) * 1));", "memcpy(to + x, p, (size_t)(to - x));"),
     ("a * 1 * b + c * 1 / d;", "a * b + c / d;"),
+    ("y[(pixel) * 64 + c] = v;", "y[pixel * 64 + c] = v;"),
+    ("v = dsp_smmlar(v, (table + 1)[0], (table + 1)[1]);", "v = dsp_smmlar(v, table[1], table[2]);"),
+    ("v = (f(x));", "v = f(x);"),
+    ("v = o * (f(x)) + (g(y, z));", "v = o * f(x) + g(y, z);"),
+    ("v = x - -8;", "v = x + 8;"),
+    ("v = f(x) + -17;", "v = f(x) - 17;"),
+    ("for (int32_t i = 0; i < 9; i += 1) {", "for (int32_t i = 0; i < 9; i++) {"),
+    ("v = &x[(0 * 32 + t) * 20];", "v = &x[t * 20];"),
+    ("v = (t + 0 * 32) * 20;", "v = t * 20;"),
+    ("f(&h[0], x + 124 * 64, 2 * 3);", "f(h, x + 7936, 6);"),
 ])
 def test_shorter(code: str, expected: str) -> None:
     assert without_neutral(code) == expected
@@ -25,7 +35,10 @@ def test_shorter(code: str, expected: str) -> None:
     "y = x * 1.0f;", "y = x * 1u;", "y = x * 10;", "y = x + 0u;", "y = x + 0.0f;", "y = x + 0x10;",
     "return - 0;", "y = (int32_t) - 0;", "y = a + 0 * b;", "y = a - 0 % b;", "y = 1.5 + 0;",
     "y = b + (int8_t) * p;", "__attribute__((unused)) int x;", "y = (float) * p;", "*to++ = 1;",
-    "y = sizeof(x) + 0;", "y = f(a) + 0;",
+    "y = sizeof(x) + 0;", "y = f(a) + 0;", "y = f(x + 1)[0];", "v = (f(x) + 1);",
+    "y = (int8_t)(x + 1)[0];", "y = x - -1.5f;",
+    "y = x - -8 * z;", "y = x - -2147483648;", "s += 1;", "y = &x[0] + 1;", "y = a * 2 * 3;", "y = 0 * x;",
+    "y = a - 2 * 3 * b;", "y = 70000 * 70000;", "y = a % 0 * 3;", "y = a * 0 + b;", "y = 0u * 3u;",
 ])
 def test_unchanged(code: str) -> None:
     assert without_neutral(code) == code

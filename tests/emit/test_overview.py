@@ -26,8 +26,8 @@ def test_all_steps_and_all_memory_are_on_top(tmp_path: Path) -> None:
 
 def test_a_layer_says_where_its_arguments_lie(tmp_path: Path) -> None:
     view = (compiled := compile_model(Request(save(small_cnn(), tmp_path / "cnn.onnx"), "cnn", "c"))).view
-    comments = " ".join(re.findall(r"/\*(.*?)\*/", compiled.texts["cnn.c"],
-                                   re.DOTALL)[1:]).replace("\n *", " ")
+    layers = compiled.texts["cnn.c"].split("---- the model ----")[0]
+    comments = " ".join(re.findall(r"/\*(.*?)\*/", layers, re.DOTALL)[1:]).replace("\n *", " ")
     for call, number in view.steps.items():
         (said,) = re.findall(rf"step {number}: .*?(?=step \d|$)", " ".join(comments.split()))
         for param, buffer in zip(call.function.params, call.arguments, strict=True):

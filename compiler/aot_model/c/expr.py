@@ -149,6 +149,8 @@ class CWriter:
         template = op.c_float if x.args[0].dtype.is_float else op.c_int
         if op.c_small is not None and _is_small(x):
             template = op.c_small
+        if x.op == "neg" and x.dtype.is_integer and _fits(x):
+            template = SCALAR_OPS["neg"].c_float
         if template is None:  # of an operator that has no schema, which would name its types
             raise OperatorError(f"{x.op} of {x.args[0].dtype.label} is not defined", "E202")
         dtype = x.args[0].dtype
@@ -331,7 +333,7 @@ def _want_as_observed(x: Expr) -> None:
 
 
 def _fits(x: Call) -> bool:
-    """Whether the result of add, sub or mul is one of its type, or of int where C computes in it."""
+    """Whether the result of add, sub, mul or neg is one of its type, or of int where C computes in it."""
     least, most = DType.INT32.limits if x.dtype.bits < 32 else x.dtype.limits
     with only_asking():
         low, high = _exact_bounds(x)
@@ -361,7 +363,10 @@ def _is_small(x: Call) -> bool:
 
 
 def _exact_bounds(x: Call) -> tuple[int | None, int | None]:
-    """Range of the mathematical result of add, sub or mul, before any wrap."""
+    """Range of the mathematical result of add, sub, mul or neg, before any wrap."""
+    if x.op == "neg":
+        low, high = bounds(x.args[0])
+        return None if high is None else -high, None if low is None else -low
     (a, b), (c, d) = bounds(x.args[0]), bounds(x.args[1])
     if a is None or b is None or c is None or d is None:
         return None, None

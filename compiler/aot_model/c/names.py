@@ -124,3 +124,8 @@ def bytes_literal(data: bytes) -> str:
     """A C string literal. Octal escapes: a hexadecimal one would swallow digits behind it."""
     return '"' + "".join(f"\\{b:03o}" if chr(b) in '"\\?' or not 32 <= b < 127 else chr(b)
                          for b in data) + '"'
+
+
+def snake_case(kind: str) -> str:
+    """The name of an operator as part of a C identifier: ReduceMax is reduce_max."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()

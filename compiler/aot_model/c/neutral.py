@@ -1,4 +1,5 @@
-"""Products with 1 and sums with 0, which numbers of a shape leave in the text of a kernel, are not written.
+"""What numbers of a shape leave in the text of a kernel is not written: products with 1 and 0, sums with 0,
+products of two numbers, signs behind signs, steps of 1 as `+= 1`, offsets of a pointer before its index.
 
 Only where the value, its type and the order of the operators stay: `* 1` behind an operand, `+ 0` and `- 0`
 behind one and before what binds less. Arithmetic converts small types to int with and without them; floats
@@ -14,13 +15,28 @@ _LESS = r"(?= *[)\],;]| [-+<>=!?:&|])"
 _WORD = (r"(?!(?:return|case|sizeof|unsigned|void|char|short|int|long|float|double)\b|\w*_t\b)"
          r"[A-Za-z_]\w*")
 """A variable: no keyword and no type."""
+_FIRST = r"(?:(?<=[(\[])|(?<=[=,] )|(?<=return ))"
+"""Where a sum begins."""
 _RULES = tuple((re.compile(pattern), to) for pattern, to in (
     (rf"(?<=[\w)\]]) \* 1(?:{_LESS}|(?= [*/%] )|$)", ""),
     (rf"\b({_WORD}(?:\[\w+\])?|(?<![\w.])\d+) [-+] 0{_LESS}", r"\1"),
     (rf"(?<=[-+*=(\[,] )\(({_WORD}|\d+)\)(?= [-+*/%]|[;,)\]])", r"\1"),
+    (rf"(?<=[(\[])\(({_WORD}|\d+)\)(?= [-+*/%] )", r"\1"),
+    (rf"(?<=[-+*=] )\(({_WORD}\([^()]*\))\)(?=;| [-+*/] )", r"\1"),
     (r"(?<=\[)\(([^()\[\]]*)\)(?=\])", r"\1"),
+    (rf" - -(\d{{1,9}}){_LESS}", r" + \1"),
+    (rf" \+ -(\d{{1,9}}){_LESS}", r" - \1"),
+    (rf"(?<![\w.])({_WORD}) \+= 1(?=\))", r"\1++"),
+    (rf"{_FIRST}0 \* \d+{_LESS}", "0"),
+    (rf"{_FIRST}0 \+ (?=[\w(&*])", ""),
+    (rf"(?<= \+ )0 \* \d+{_LESS}", "0"),
+    (rf"(?:(?<=[(])|(?<=[=,] ))&({_WORD})\[0\](?=[;,)])", r"\1"),
     (r"(?<=_t\))\(\(([^(),]*)\)\)", r"(\1)"),
 ))
+
+
+_PRODUCT = re.compile(rf"(?:{_FIRST}|(?<= [-+] ))(\d{{1,4}}) \* (\d{{1,4}}){_LESS}")
+_INDEX = re.compile(rf"(?<![\w)\]])\(({_WORD}) \+ (\d+)\)\[(\d+)\]")
 
 
 def without_neutral(code: str) -> str:
@@ -30,4 +46,6 @@ def without_neutral(code: str) -> str:
         before = code
         for rule, to in _RULES:
             code = rule.sub(to, code)
+        code = _PRODUCT.sub(lambda m: str(int(m[1]) * int(m[2])), code)
+        code = _INDEX.sub(lambda m: f"{m[1]}[{int(m[2]) + int(m[3])}]", code)
     return code

@@ -75,7 +75,7 @@ def _steps(view: ModelView, steps: list[Step], depth: int) -> list[str]:
     lines: list[str] = []
     for step in steps:
         if isinstance(step, Call):
-            lines.append(f"{pad}/* {comment_text(step.layer)} */")
+            lines.append(f"{pad}/* step {view.steps[step]}: {comment_text(step.layer)} */")
             lines += [pad + line for line in _call(view, step)]
         elif isinstance(step, Once):
             ready = f"{view.name}_ready[{view.once.index(step)}]"

@@ -13,6 +13,7 @@ from aot_model.c.helpers import numbered
 from aot_model.c.layout import layout
 from aot_model.c.literal import int_literal
 from aot_model.c.names import comment_text, identifiers, string_literal
+from aot_model.c.single_turn import without_single_turns
 from aot_model.emit import body, parameters
 from aot_model.emit.constants import bulk_initialiser, bulk_members, initialiser
 from aot_model.emit.metadata import metadata_of
@@ -30,7 +31,8 @@ def environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("aot_model", "emit/templates"), undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    made.filters.update(c_string=string_literal,
+    made.filters.update(without_single_turns=without_single_turns,
+                        c_string=string_literal,
                         comment=comment_text,
                         negated=_negated,
                         initialiser=initialiser,
@@ -56,8 +58,8 @@ def _quantised(port: Port) -> str:
     q = port.quantisation
     if q is None or len(q.scale) != 1:
         return ""
-    return f", real = {q.scale[0]:.9g} * (q - {q.zero_point[0]})" if q.zero_point[
-        0] else f", real = {q.scale[0]:.9g} * q"
+    zero = q.zero_point[0]
+    return f", real = {q.scale[0]:.9g} * " + (f"(q {'-' if zero > 0 else '+'} {abs(zero)})" if zero else "q")
 
 
 def _run_parameters(view: ModelView) -> str:

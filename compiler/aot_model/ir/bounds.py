@@ -153,6 +153,32 @@ def _requantise_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     return int(ends[0]), int(ends[1])
 
 
+def _abs_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    low, high = bounds(args[0])
+    if low is None or high is None:
+        return None, None
+    return max(low, -high, 0), max(-low, high)
+
+
+def _neg_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    low, high = bounds(args[0])
+    return None if high is None else -high, None if low is None else -low
+
+
+def _sar_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    """Of a shift to the right by a constant, which keeps the order."""
+    (low, high), by = bounds(args[0]), args[1]
+    if not isinstance(by, Const):
+        return None, None
+    return None if low is None else low >> int(by.value), None if high is None else high >> int(by.value)
+
+
+def _bitand_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
+    """No larger than an operand without a sign bit."""
+    highs = [high for low, high in map(bounds, args) if low is not None and low >= 0 and high is not None]
+    return (0, min(highs)) if highs else (None, None)
+
+
 def _cast_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     return bounds(args[0]) if not args[0].dtype.is_float else (None, None)
 
@@ -168,6 +194,10 @@ _BOUNDS: dict[str, Callable[[tuple[Expr, ...]], tuple[int | None, int | None]]] 
     "min": _min_bounds,
     "max": _max_bounds,
     "select": _union_bounds,
+    "abs": _abs_bounds,
+    "neg": _neg_bounds,
+    "sar": _sar_bounds,
+    "bitand": _bitand_bounds,
     "cast": _cast_bounds,
     "requantise": _requantise_bounds,
     "quantise_rint": _limits_bounds,

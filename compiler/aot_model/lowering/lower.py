@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from aot_model.c.names import printable
+from aot_model.c.names import printable, snake_case
 from aot_model.errors import CompileError, Problem
 from aot_model.ir.admissible import ANYTHING, observed, wanted
 from aot_model.ir.expr import Cell, Const, Expr, Index, const, load
@@ -330,7 +330,7 @@ class Lowering:
             return None
         if isinstance(node.op, Reshaping) and out in self.buffers and self._is_alias(node, out):
             return None
-        nest = loop_nest(node.kind.lower(), out, index, dense_position(index, out.shape), element,
+        nest = loop_nest(snake_case(node.kind), out, index, dense_position(index, out.shape), element,
                          dialect=self.target.dialect())
         self._call(node, nest, out)
         return None

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from aot_model.c.names import snake_case
 from aot_model.c.text import CText, block
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Overlap
@@ -175,7 +176,7 @@ class _ArgExtreme(Operator):
                     text.line("best = v;")
                     text.line("place = n;")
             text.line(f"y[o * {inner} + j] = place;")
-        site.call(self.name.lower(), block(text), [Argument("x", x), written("y", site.node.outputs[0])])
+        site.call(snake_case(self.name), block(text), [Argument("x", x), written("y", site.node.outputs[0])])
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -278,7 +279,7 @@ class _Cumulative(Operator):
         # Only in place where elements are not passed in the order of memory.
         step = 1 if inner == 1 and not self.reverse else max(x.type.nbytes, 2)
         overlaps = () if x.is_const else (Overlap(0, 1, 0, step),)
-        site.call(self.name.lower(),
+        site.call(snake_case(self.name),
                   block(text), [Argument("x", x), written("y", site.node.outputs[0])],
                   overlaps=overlaps)
 

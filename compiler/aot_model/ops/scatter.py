@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from aot_model.c.names import snake_case
 from aot_model.c.text import CText, block
 from aot_model.ir.expr import Expr, Index, call, cast, const, select
 from aot_model.ir.index import sub
@@ -82,7 +83,7 @@ class _Scatter(Operator, ABC):
             [] if x.type.elements else ["(void)x;", "(void)y;"])
         for line in unused:
             text.line(line)
-        site.call(self.name.lower(),
+        site.call(snake_case(self.name),
                   block(text),
                   arguments,
                   includes=includes,

@@ -20,6 +20,7 @@
 #pragma GCC target("+noi8mm")
 #endif
 #endif
+
 #include "dense.h"
 
 #if DENSE_BUILD != 0x0000000000000000u
@@ -126,7 +127,7 @@ AOT_MODEL_OPAQUE int32_t dense_run(const dense_inputs *inputs, const dense_outpu
     if (inputs == NULL || outputs == NULL || inputs->features == NULL || outputs->scores == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
-    /* dense */
+    /* step 1: dense */
     dense_00_matmul(inputs->features, dense_c_dense_weights, outputs->scores);
     return AOT_MODEL_OK;
 }
@@ -136,52 +137,67 @@ AOT_MODEL_OPAQUE int32_t dense_run(const dense_inputs *inputs, const dense_outpu
 static const int32_t dense_input0_shape[] = { 1, 4 };
 
 static const aot_model_tensor dense_input_info[] = {
-    { "features", "features", dense_input0_shape,
-        NULL, NULL, 16u, 0, -1, 2, AOT_MODEL_FLOAT32 },
+    {
+        .name = "features",
+        .c_name = "features",
+        .shape = dense_input0_shape,
+        .bytes = 16u,
+        .quantised = 0,
+        .axis = -1,
+        .rank = 2,
+        .dtype = AOT_MODEL_FLOAT32,
+    },
 };
 
 static const int32_t dense_output0_shape[] = { 1, 3 };
 
 static const aot_model_tensor dense_output_info[] = {
-    { "scores", "scores", dense_output0_shape,
-        NULL, NULL, 12u, 0, -1, 2, AOT_MODEL_FLOAT32 },
+    {
+        .name = "scores",
+        .c_name = "scores",
+        .shape = dense_output0_shape,
+        .bytes = 12u,
+        .quantised = 0,
+        .axis = -1,
+        .rank = 2,
+        .dtype = AOT_MODEL_FLOAT32,
+    },
 };
 
+/* {name, operator, MACs, workspace in use, bytes of constants} */
 static const aot_model_layer dense_metadata_layers[] = {
     { "dense", "MatMul", UINT64_C(12), 0u, 60u },
 };
 
 static const aot_model_pool dense_metadata_pools[] = {
-    { "workspace", "workspace", 0u, 16u },
+    { .name = "workspace", .c_name = "workspace", .bytes = 0u, .align = 16u },
 };
 
 static const aot_model_metadata dense_metadata_facts = {
-    { 'A', 'O', 'T', 'M', 'O', 'D', 'E', 'L' },
-    AOT_MODEL_METADATA_VERSION,
-    0u | 0u,
-    sizeof(void *),
-    &dense_metadata_facts,
-    "dense",
-    "0.1.0",
-    "c",
-    "dense.onnx",
-    "0000000000000000000000000000000000000000000000000000000000000000",
-    dense_input_info,
-    dense_output_info,
-    dense_metadata_pools,
-    dense_metadata_layers,
-    NULL,
-    1,
-    1,
-    1,
-    0,
-    1u,
-    60u,
-    0u,
-    0u,
-    0u,
-    0u,
-    UINT64_C(12)
+    .magic = { 'A', 'O', 'T', 'M', 'O', 'D', 'E', 'L' },
+    .version = AOT_MODEL_METADATA_VERSION,
+    .pointer_bytes = sizeof(void *),
+    .self = &dense_metadata_facts,
+    .name = "dense",
+    .compiler = "0.1.0",
+    .target = "c",
+    .model_file = "dense.onnx",
+    .model_sha256 = "0000000000000000000000000000000000000000000000000000000000000000",
+    .inputs = dense_input_info,
+    .outputs = dense_output_info,
+    .pools = dense_metadata_pools,
+    .layers = dense_metadata_layers,
+    .structure = NULL,
+    .num_inputs = 1,
+    .num_outputs = 1,
+    .num_pools = 1,
+    .num_layers = 1u,
+    .constant_bytes = 60u,
+    .state_bytes = 0u,
+    .lower_bound = 0u,
+    .params_size = 0u,
+    .params_align = 0u,
+    .macs = UINT64_C(12),
 };
 
 const aot_model_metadata *dense_metadata(void)

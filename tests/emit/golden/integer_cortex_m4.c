@@ -519,12 +519,10 @@ static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights
             const int8_t *run2 = run_int8_4x4x3_k3_z3(x, tops[2] + ky, lefts[2], border + 18);
             const int8_t *run3 = run_int8_4x4x3_k3_z3(x, tops[3] + ky, lefts[3], border + 27);
             to = expand4_int8(to, run0, run1, run2, run3, 2u);
-            for (int32_t k = 0; k < 1; k++) {
-                rest[0 + ky + k] = run0[8 + k];
-                rest[4 + ky + k] = run1[8 + k];
-                rest[8 + ky + k] = run2[8 + k];
-                rest[12 + ky + k] = run3[8 + k];
-            }
+            rest[ky] = run0[8];
+            rest[4 + ky] = run1[8];
+            rest[8 + ky] = run2[8];
+            rest[12 + ky] = run3[8];
         }
         expand4_int8(to, rest, rest + 4, rest + 8, rest + 12, 1u);
         dot4x2_j_raw(columns, weights, results, results + 16, 32u, 14u, weights + 64);
@@ -566,7 +564,7 @@ static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int3
         for (int32_t u = 0; u < 4; u++) {
             for (int32_t j = 0; j < 4; j++) {
                 const int32_t v = requantise_even_3_n128_127(results[u * 4 + j], requantisation + 2 * c);
-                y[((0 * 4 + u) * 4 + j) * 8 + c] = (int8_t)v;
+                y[(u * 4 + j) * 8 + c] = (int8_t)v;
             }
         }
     }
@@ -601,34 +599,30 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
                 bytes += 1;
             }
         }
-        for (int32_t u = 0; u < 1; u++) {
-            const int16_t *from = plane + u * 6;
-            int32_t *line = results + u;
-            for (int32_t j = 0; j < 1; j += 1) {
-                const int32_t column = j;
-                const int16_t *at = from + column;
-                int32_t *to = line + column;
-                const int32_t *tap = taps;
-                int32_t sum0 = constants[0];
-                for (int32_t k = 0; k < 4; k++) {
-                    const int32_t x0 = dsp_pair_at(at);
-                    sum0 = dsp_smlad(x0, tap[0], sum0);
-                    const int32_t x2 = dsp_pair_at(at + 2);
-                    sum0 = dsp_smlad(x2, tap[1], sum0);
-                    at += 6;
-                    tap += 2;
-                }
-                {
-                    int32_t v = sum0;
-                    to[0] = (int32_t)v;
-                }
+        {
+            const int16_t *from = plane;
+            int32_t *line = results;
+            const int32_t column = 0;
+            const int16_t *at = from + column;
+            int32_t *to = line + column;
+            const int32_t *tap = taps;
+            int32_t sum0 = constants[0];
+            for (int32_t k = 0; k < 4; k++) {
+                const int32_t x0 = dsp_pair_at(at);
+                sum0 = dsp_smlad(x0, tap[0], sum0);
+                const int32_t x2 = dsp_pair_at(at + 2);
+                sum0 = dsp_smlad(x2, tap[1], sum0);
+                at += 6;
+                tap += 2;
+            }
+            {
+                int32_t v = sum0;
+                to[0] = (int32_t)v;
             }
         }
-        for (int32_t u = 0; u < 1; u++) {
-            for (int32_t j = 0; j < 1; j++) {
-                const int32_t v = requantise_even_3_n128_127(results[u + j], requantisation + 2 * c);
-                y[((0 + u) + j) * 8 + c] = (int8_t)v;
-            }
+        {
+            const int32_t v = requantise_even_3_n128_127(results[0], requantisation + 2 * c);
+            y[c] = (int8_t)v;
         }
     }
 }
@@ -667,21 +661,21 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
     if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
-    /* conv */
+    /* step 1: conv */
     integer_00_transpose(inputs->x, AT(int8_t, 424));
-    /* conv */
+    /* step 2: conv */
     integer_01_conv_3x3(AT(int8_t, 424), integer_c_conv_weights, integer_c_conv_requantisation,
         AT(uint32_t, 0), AT(int8_t, 480), AT(int8_t, 516), AT(int32_t, 224), AT(int8_t, 352));
-    /* depthwise */
+    /* step 3: depthwise */
     integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_conv_requantisation, AT(int16_t, 0),
         AT(int32_t, 96), AT(int8_t, 352));
-    /* pool */
+    /* step 4: pool */
     integer_03_depthwise_4x4(integer_c_pool_weights, integer_c_pool_requantisation, AT(int16_t, 0),
         AT(int32_t, 80), AT(int32_t, 48), AT(int8_t, 352));
-    /* dense */
+    /* step 5: dense */
     integer_04_fully_connected(AT(int8_t, 352), integer_c_dense_weights, integer_c_dense_requantisation,
         AT(int32_t, 0), AT(int8_t, 16));
-    /* y */
+    /* step 6: y */
     integer_05_identity(AT(int8_t, 16), outputs->y);
     return AOT_MODEL_OK;
 }

@@ -156,52 +156,52 @@ static void integer_01_conv_3x3(const int8_t *x, const int8_t *restrict weights,
                     const int32_t w1 = w[1];
                     const int32_t x0 = at0[0];
                     const int32_t x1 = at1[0];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                    sum10 += (x1 * w0);
-                    sum11 += (x1 * w1);
+                    sum00 += x0 * w0;
+                    sum01 += x0 * w1;
+                    sum10 += x1 * w0;
+                    sum11 += x1 * w1;
                 }
                 {
                     const int32_t w0 = w[2];
                     const int32_t w1 = w[3];
                     const int32_t x0 = at0[1];
                     const int32_t x1 = at1[1];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                    sum10 += (x1 * w0);
-                    sum11 += (x1 * w1);
+                    sum00 += x0 * w0;
+                    sum01 += x0 * w1;
+                    sum10 += x1 * w0;
+                    sum11 += x1 * w1;
                 }
                 {
                     const int32_t w0 = w[4];
                     const int32_t w1 = w[5];
                     const int32_t x0 = at0[2];
                     const int32_t x1 = at1[2];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                    sum10 += (x1 * w0);
-                    sum11 += (x1 * w1);
+                    sum00 += x0 * w0;
+                    sum01 += x0 * w1;
+                    sum10 += x1 * w0;
+                    sum11 += x1 * w1;
                 }
                 w += 6;
                 at0 += 3;
                 at1 += 3;
             }
             {
-                int32_t v = (int32_t)sum00;
+                int32_t v = sum00;
                 v = requantise_even_3_n128_127(v, table + 1);
-                y[(pixel) * 8 + c] = (int8_t)v;
+                y[pixel * 8 + c] = (int8_t)v;
             }
             {
-                int32_t v = (int32_t)sum01;
+                int32_t v = sum01;
                 v = requantise_even_3_n128_127(v, table + 4);
-                y[(pixel) * 8 + c + 1] = (int8_t)v;
+                y[pixel * 8 + c + 1] = (int8_t)v;
             }
             {
-                int32_t v = (int32_t)sum10;
+                int32_t v = sum10;
                 v = requantise_even_3_n128_127(v, table + 1);
                 y[(pixel + 1) * 8 + c] = (int8_t)v;
             }
             {
-                int32_t v = (int32_t)sum11;
+                int32_t v = sum11;
                 v = requantise_even_3_n128_127(v, table + 4);
                 y[(pixel + 1) * 8 + c + 1] = (int8_t)v;
             }
@@ -248,16 +248,16 @@ static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32
             int8_t *to = to_y + u * 32;
             for (int32_t j = 0; j < 4; j++, from += 1, to += 8) {
                 int32_t sum = constants[0];
-                sum += (from[0] * w0);
-                sum += (from[1] * w1);
-                sum += (from[2] * w2);
-                sum += (from[8] * w3);
-                sum += (from[9] * w4);
-                sum += (from[10] * w5);
-                sum += (from[16] * w6);
-                sum += (from[17] * w7);
-                sum += (from[18] * w8);
-                int32_t v = (int32_t)sum;
+                sum += from[0] * w0;
+                sum += from[1] * w1;
+                sum += from[2] * w2;
+                sum += from[8] * w3;
+                sum += from[9] * w4;
+                sum += from[10] * w5;
+                sum += from[16] * w6;
+                sum += from[17] * w7;
+                sum += from[18] * w8;
+                int32_t v = sum;
                 v = requantise_even_3_n128_127(v, constants + 1);
                 *to = (int8_t)v;
             }
@@ -305,28 +305,28 @@ static void integer_03_depthwise_4x4(const int8_t *restrict weights, const int32
         const int32_t w13 = taps[13];
         const int32_t w14 = taps[14];
         const int32_t w15 = taps[15];
-        for (int32_t u = 0; u < 1; u++) {
-            const int16_t *from = plane + u * 6;
-            int8_t *to = to_y + u * 8;
+        {
+            const int16_t *from = plane;
+            int8_t *to = to_y;
             for (int32_t j = 0; j < 1; j++, from += 1, to += 8) {
                 int32_t sum = constants[0];
-                sum += (from[0] * w0);
-                sum += (from[1] * w1);
-                sum += (from[2] * w2);
-                sum += (from[3] * w3);
-                sum += (from[6] * w4);
-                sum += (from[7] * w5);
-                sum += (from[8] * w6);
-                sum += (from[9] * w7);
-                sum += (from[12] * w8);
-                sum += (from[13] * w9);
-                sum += (from[14] * w10);
-                sum += (from[15] * w11);
-                sum += (from[18] * w12);
-                sum += (from[19] * w13);
-                sum += (from[20] * w14);
-                sum += (from[21] * w15);
-                int32_t v = (int32_t)sum;
+                sum += from[0] * w0;
+                sum += from[1] * w1;
+                sum += from[2] * w2;
+                sum += from[3] * w3;
+                sum += from[6] * w4;
+                sum += from[7] * w5;
+                sum += from[8] * w6;
+                sum += from[9] * w7;
+                sum += from[12] * w8;
+                sum += from[13] * w9;
+                sum += from[14] * w10;
+                sum += from[15] * w11;
+                sum += from[18] * w12;
+                sum += from[19] * w13;
+                sum += from[20] * w14;
+                sum += from[21] * w15;
+                int32_t v = sum;
                 v = requantise_even_3_n128_127(v, constants + 1);
                 *to = (int8_t)v;
             }
@@ -341,86 +341,84 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *r
     const int32_t *restrict requantisation, int8_t *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t pixel = 0; pixel < 1; pixel += 1) {
-        const int8_t *w = weights;
-        const int32_t *table = requantisation;
-        const int8_t *from0 = x + pixel * 8;
-        for (int32_t c = 0; c < 4; c += 2) {
-            int32_t sum00 = table[0];
-            int32_t sum01 = table[3];
-            const int8_t *at0 = from0;
-            for (const int8_t *end = at0 + 8; at0 != end;) {
-                {
-                    const int32_t w0 = w[0];
-                    const int32_t w1 = w[1];
-                    const int32_t x0 = at0[0];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                }
-                {
-                    const int32_t w0 = w[2];
-                    const int32_t w1 = w[3];
-                    const int32_t x0 = at0[1];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                }
-                {
-                    const int32_t w0 = w[4];
-                    const int32_t w1 = w[5];
-                    const int32_t x0 = at0[2];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                }
-                {
-                    const int32_t w0 = w[6];
-                    const int32_t w1 = w[7];
-                    const int32_t x0 = at0[3];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                }
-                {
-                    const int32_t w0 = w[8];
-                    const int32_t w1 = w[9];
-                    const int32_t x0 = at0[4];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                }
-                {
-                    const int32_t w0 = w[10];
-                    const int32_t w1 = w[11];
-                    const int32_t x0 = at0[5];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                }
-                {
-                    const int32_t w0 = w[12];
-                    const int32_t w1 = w[13];
-                    const int32_t x0 = at0[6];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                }
-                {
-                    const int32_t w0 = w[14];
-                    const int32_t w1 = w[15];
-                    const int32_t x0 = at0[7];
-                    sum00 += (x0 * w0);
-                    sum01 += (x0 * w1);
-                }
-                w += 16;
-                at0 += 8;
+    const int8_t *w = weights;
+    const int32_t *table = requantisation;
+    const int8_t *from0 = x;
+    for (int32_t c = 0; c < 4; c += 2) {
+        int32_t sum00 = table[0];
+        int32_t sum01 = table[3];
+        const int8_t *at0 = from0;
+        for (const int8_t *end = at0 + 8; at0 != end;) {
+            {
+                const int32_t w0 = w[0];
+                const int32_t w1 = w[1];
+                const int32_t x0 = at0[0];
+                sum00 += x0 * w0;
+                sum01 += x0 * w1;
             }
             {
-                int32_t v = (int32_t)sum00;
-                v = requantise_even_3_n128_127(v, table + 1);
-                y[(pixel) * 4 + c] = (int8_t)v;
+                const int32_t w0 = w[2];
+                const int32_t w1 = w[3];
+                const int32_t x0 = at0[1];
+                sum00 += x0 * w0;
+                sum01 += x0 * w1;
             }
             {
-                int32_t v = (int32_t)sum01;
-                v = requantise_even_3_n128_127(v, table + 4);
-                y[(pixel) * 4 + c + 1] = (int8_t)v;
+                const int32_t w0 = w[4];
+                const int32_t w1 = w[5];
+                const int32_t x0 = at0[2];
+                sum00 += x0 * w0;
+                sum01 += x0 * w1;
             }
-            table += 6;
+            {
+                const int32_t w0 = w[6];
+                const int32_t w1 = w[7];
+                const int32_t x0 = at0[3];
+                sum00 += x0 * w0;
+                sum01 += x0 * w1;
+            }
+            {
+                const int32_t w0 = w[8];
+                const int32_t w1 = w[9];
+                const int32_t x0 = at0[4];
+                sum00 += x0 * w0;
+                sum01 += x0 * w1;
+            }
+            {
+                const int32_t w0 = w[10];
+                const int32_t w1 = w[11];
+                const int32_t x0 = at0[5];
+                sum00 += x0 * w0;
+                sum01 += x0 * w1;
+            }
+            {
+                const int32_t w0 = w[12];
+                const int32_t w1 = w[13];
+                const int32_t x0 = at0[6];
+                sum00 += x0 * w0;
+                sum01 += x0 * w1;
+            }
+            {
+                const int32_t w0 = w[14];
+                const int32_t w1 = w[15];
+                const int32_t x0 = at0[7];
+                sum00 += x0 * w0;
+                sum01 += x0 * w1;
+            }
+            w += 16;
+            at0 += 8;
         }
+        {
+            int32_t v = sum00;
+            v = requantise_even_3_n128_127(v, table + 1);
+            y[c] = (int8_t)v;
+        }
+        {
+            int32_t v = sum01;
+            v = requantise_even_3_n128_127(v, table + 4);
+            y[c + 1] = (int8_t)v;
+        }
+        table += 6;
     }
 }
 
@@ -444,21 +442,21 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
     if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
-    /* conv */
+    /* step 1: conv */
     integer_00_transpose(inputs->x, AT(int8_t, 88));
-    /* conv */
+    /* step 2: conv */
     integer_01_conv_3x3(AT(int8_t, 88), integer_c_conv_weights, integer_c_conv_requantisation,
         AT(int8_t, 136), AT(int8_t, 168), AT(int8_t, 0));
-    /* depthwise */
+    /* step 3: depthwise */
     integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_depthwise_requantisation,
         AT(int16_t, 128), AT(int8_t, 0));
-    /* pool */
+    /* step 4: pool */
     integer_03_depthwise_4x4(integer_c_pool_weights, integer_c_pool_requantisation, AT(int16_t, 176),
         AT(int8_t, 0));
-    /* dense */
+    /* step 5: dense */
     integer_04_fully_connected(AT(int8_t, 0), integer_c_dense_weights, integer_c_dense_requantisation,
         AT(int8_t, 220));
-    /* y */
+    /* step 6: y */
     integer_05_identity(AT(int8_t, 220), outputs->y);
     return AOT_MODEL_OK;
 }

@@ -40,6 +40,7 @@
 #pragma GCC target("+noi8mm")
 #endif
 #endif
+
 #include "integer.h"
 
 #if INTEGER_BUILD != 0x0000000000000000u
@@ -312,21 +313,21 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
     if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
-    /* conv */
+    /* step 1: conv */
     integer_00_transpose(inputs->x, AT(int8_t, 280));
-    /* conv */
+    /* step 2: conv */
     integer_01_conv_3x3(AT(int8_t, 280), integer_c_conv_weights, integer_c_conv_table, AT(int16_t, 0),
         AT(int8_t, 640));
-    /* depthwise */
+    /* step 3: depthwise */
     integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_depthwise_table,
         integer_c_depthwise_offsets, AT(int16_t, 0), AT(int8_t, 640));
-    /* pool */
+    /* step 4: pool */
     integer_03_depthwise_4x4(AT(int8_t, 640), integer_c_pool_weights, integer_c_pool_table,
         integer_c_pool_offsets, AT(int16_t, 0), AT(int8_t, 320));
-    /* dense */
+    /* step 5: dense */
     integer_04_fully_connected(AT(int8_t, 320), integer_c_dense_weights, integer_c_dense_table,
         AT(int16_t, 0), AT(int8_t, 80));
-    /* y */
+    /* step 6: y */
     integer_05_identity(AT(int8_t, 80), outputs->y);
     return AOT_MODEL_OK;
 }

@@ -7,8 +7,8 @@
  *
  * Layers, in the order of the run; all numbers of steps in this file are those of this table:
  *
- *   step  function                MACs  layer
- *      1  00_reducemean                 mean
+ *   step  function                 MACs  layer
+ *      1  00_reduce_mean                 mean
  *
  * Memory (workspace: 40 bytes at a multiple of 16), and the steps in which it holds what:
  *
@@ -26,6 +26,7 @@
 #pragma GCC target("+noi8mm")
 #endif
 #endif
+
 #include "movement.h"
 
 #if MOVEMENT_BUILD != 0x0000000000000000u
@@ -56,7 +57,7 @@
 
 /* step 1: mean (ReduceMean): float32[1,2,4] -> float32[1,2]
  *   reads x at workspace + 0; writes y at workspace + 32 */
-static void movement_00_reducemean(const float *restrict x, float *restrict y)
+static void movement_00_reduce_mean(const float *restrict x, float *restrict y)
 {
     AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 2; i++) {
@@ -95,44 +96,43 @@ AOT_MODEL_OPAQUE int32_t movement_run(void *workspace)
     if (((uintptr_t)workspace & (MOVEMENT_WORKSPACE_ALIGN - 1u)) != 0u) {
         return AOT_MODEL_ERROR_ALIGNMENT;
     }
-    /* mean */
-    movement_00_reducemean(AT(float, 0), AT(float, 32));
+    /* step 1: mean */
+    movement_00_reduce_mean(AT(float, 0), AT(float, 32));
     return AOT_MODEL_OK;
 }
 
 /* ---- metadata ---- */
 
 static const aot_model_pool movement_metadata_pools[] = {
-    { "workspace", "workspace", 40u, 16u },
+    { .name = "workspace", .c_name = "workspace", .bytes = 40u, .align = 16u },
 };
 
 static const aot_model_metadata movement_metadata_facts = {
-    { 'A', 'O', 'T', 'M', 'O', 'D', 'E', 'L' },
-    AOT_MODEL_METADATA_VERSION,
-    AOT_MODEL_FLAG_CALLER_WORKSPACE | AOT_MODEL_FLAG_IO_IN_WORKSPACE,
-    sizeof(void *),
-    &movement_metadata_facts,
-    "movement",
-    "0.1.0",
-    "c",
-    "movement.onnx",
-    "0000000000000000000000000000000000000000000000000000000000000000",
-    NULL,
-    NULL,
-    movement_metadata_pools,
-    NULL,
-    NULL,
-    1,
-    1,
-    1,
-    0,
-    1u,
-    0u,
-    0u,
-    40u,
-    0u,
-    0u,
-    UINT64_C(0)
+    .magic = { 'A', 'O', 'T', 'M', 'O', 'D', 'E', 'L' },
+    .version = AOT_MODEL_METADATA_VERSION,
+    .flags = AOT_MODEL_FLAG_CALLER_WORKSPACE | AOT_MODEL_FLAG_IO_IN_WORKSPACE,
+    .pointer_bytes = sizeof(void *),
+    .self = &movement_metadata_facts,
+    .name = "movement",
+    .compiler = "0.1.0",
+    .target = "c",
+    .model_file = "movement.onnx",
+    .model_sha256 = "0000000000000000000000000000000000000000000000000000000000000000",
+    .inputs = NULL,
+    .outputs = NULL,
+    .pools = movement_metadata_pools,
+    .layers = NULL,
+    .structure = NULL,
+    .num_inputs = 1,
+    .num_outputs = 1,
+    .num_pools = 1,
+    .num_layers = 1u,
+    .constant_bytes = 0u,
+    .state_bytes = 0u,
+    .lower_bound = 40u,
+    .params_size = 0u,
+    .params_align = 0u,
+    .macs = UINT64_C(0),
 };
 
 const aot_model_metadata *movement_metadata(void)

@@ -279,13 +279,13 @@ AOT_MODEL_OPAQUE int32_t real_run(const real_inputs *inputs, const real_outputs 
     if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
-    /* conv */
+    /* step 1: conv */
     real_00_conv_3x3(inputs->x, real_c_conv_weights, AT(float, 256));
-    /* depthwise */
+    /* step 2: depthwise */
     real_01_depthwise_3x3(AT(float, 256), real_c_depthwise_weights, AT(float, 0));
-    /* pool */
+    /* step 3: pool */
     real_02_max_pool_4x4(AT(float, 0), AT(float, 512));
-    /* dense */
+    /* step 4: dense */
     real_03_matmul(AT(float, 512), real_c_dense_weights, outputs->y);
     return AOT_MODEL_OK;
 }

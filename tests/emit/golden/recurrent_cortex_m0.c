@@ -27,6 +27,7 @@
 #pragma GCC target("+noi8mm")
 #endif
 #endif
+
 #include "recurrent.h"
 
 #if RECURRENT_BUILD != 0x0000000000000000u
@@ -68,107 +69,105 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
     float *restrict zeros, float *restrict cell, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t n = 0; n < 1; n++) {
-        const float *h = zeros;
-        memset(zeros, 0, 4 * sizeof(*zeros));
-        float *const c = cell;
-        memset(c, 0, 4 * sizeof(*c));
-        for (int32_t s = 0; s < 5; s++) {
-            const int32_t t = s;
-            const float *const xt = x + t * 3 + n * 3;
-            float *const next = y + t * 4 + n * 4;
-            const float *w0k = w0;
-            for (int32_t p = 0; p < 1; p++) {
-                float a0_0 = b0[p * 16];
-                float a0_1 = b0[p * 16 + 1];
-                float a0_2 = b0[p * 16 + 2];
-                float a0_3 = b0[p * 16 + 3];
-                float a1_0 = b0[p * 16 + 4];
-                float a1_1 = b0[p * 16 + 5];
-                float a1_2 = b0[p * 16 + 6];
-                float a1_3 = b0[p * 16 + 7];
-                float a2_0 = b0[p * 16 + 8];
-                float a2_1 = b0[p * 16 + 9];
-                float a2_2 = b0[p * 16 + 10];
-                float a2_3 = b0[p * 16 + 11];
-                float a3_0 = b0[p * 16 + 12];
-                float a3_1 = b0[p * 16 + 13];
-                float a3_2 = b0[p * 16 + 14];
-                float a3_3 = b0[p * 16 + 15];
-                for (int32_t k = 0; k < 3; k++) {
-                    const float v = xt[k];
-                    a0_0 += w0k[0] * v;
-                    a0_1 += w0k[1] * v;
-                    a0_2 += w0k[2] * v;
-                    a0_3 += w0k[3] * v;
-                    a1_0 += w0k[4] * v;
-                    a1_1 += w0k[5] * v;
-                    a1_2 += w0k[6] * v;
-                    a1_3 += w0k[7] * v;
-                    a2_0 += w0k[8] * v;
-                    a2_1 += w0k[9] * v;
-                    a2_2 += w0k[10] * v;
-                    a2_3 += w0k[11] * v;
-                    a3_0 += w0k[12] * v;
-                    a3_1 += w0k[13] * v;
-                    a3_2 += w0k[14] * v;
-                    a3_3 += w0k[15] * v;
-                    w0k += 16;
-                }
-                for (int32_t k = 0; k < 4; k++) {
-                    const float v = h[k];
-                    a0_0 += w0k[0] * v;
-                    a0_1 += w0k[1] * v;
-                    a0_2 += w0k[2] * v;
-                    a0_3 += w0k[3] * v;
-                    a1_0 += w0k[4] * v;
-                    a1_1 += w0k[5] * v;
-                    a1_2 += w0k[6] * v;
-                    a1_3 += w0k[7] * v;
-                    a2_0 += w0k[8] * v;
-                    a2_1 += w0k[9] * v;
-                    a2_2 += w0k[10] * v;
-                    a2_3 += w0k[11] * v;
-                    a3_0 += w0k[12] * v;
-                    a3_1 += w0k[13] * v;
-                    a3_2 += w0k[14] * v;
-                    a3_3 += w0k[15] * v;
-                    w0k += 16;
-                }
-                float a[4][4];
-                a[0][0] = a0_0;
-                a[0][1] = a0_1;
-                a[0][2] = a0_2;
-                a[0][3] = a0_3;
-                a[1][0] = a1_0;
-                a[1][1] = a1_1;
-                a[1][2] = a1_2;
-                a[1][3] = a1_3;
-                a[2][0] = a2_0;
-                a[2][1] = a2_1;
-                a[2][2] = a2_2;
-                a[2][3] = a2_3;
-                a[3][0] = a3_0;
-                a[3][1] = a3_1;
-                a[3][2] = a3_2;
-                a[3][3] = a3_3;
-                for (int32_t j = 0; j < 4; j++) {
-                    const int32_t u = p * 4 + j;
-                    const float i_in = a[0][j];
-                    const float i = (aot_model_logistic_float32(i_in));
-                    const float f_in = a[2][j];
-                    const float f = (aot_model_logistic_float32(f_in));
-                    const float g_in = a[3][j];
-                    const float g = (aot_model_tanh_float32(g_in));
-                    const float cell_new = f * c[u] + i * g;
-                    const float o_in = a[1][j];
-                    const float o = (aot_model_logistic_float32(o_in));
-                    c[u] = cell_new;
-                    next[u] = o * (aot_model_tanh_float32(cell_new));
-                }
+    const float *h = zeros;
+    memset(zeros, 0, 4 * sizeof(*zeros));
+    float *const c = cell;
+    memset(c, 0, 4 * sizeof(*c));
+    for (int32_t s = 0; s < 5; s++) {
+        const int32_t t = s;
+        const float *const xt = x + t * 3;
+        float *const next = y + t * 4;
+        const float *w0k = w0;
+        {
+            float a0_0 = b0[0];
+            float a0_1 = b0[1];
+            float a0_2 = b0[2];
+            float a0_3 = b0[3];
+            float a1_0 = b0[4];
+            float a1_1 = b0[5];
+            float a1_2 = b0[6];
+            float a1_3 = b0[7];
+            float a2_0 = b0[8];
+            float a2_1 = b0[9];
+            float a2_2 = b0[10];
+            float a2_3 = b0[11];
+            float a3_0 = b0[12];
+            float a3_1 = b0[13];
+            float a3_2 = b0[14];
+            float a3_3 = b0[15];
+            for (int32_t k = 0; k < 3; k++) {
+                const float v = xt[k];
+                a0_0 += w0k[0] * v;
+                a0_1 += w0k[1] * v;
+                a0_2 += w0k[2] * v;
+                a0_3 += w0k[3] * v;
+                a1_0 += w0k[4] * v;
+                a1_1 += w0k[5] * v;
+                a1_2 += w0k[6] * v;
+                a1_3 += w0k[7] * v;
+                a2_0 += w0k[8] * v;
+                a2_1 += w0k[9] * v;
+                a2_2 += w0k[10] * v;
+                a2_3 += w0k[11] * v;
+                a3_0 += w0k[12] * v;
+                a3_1 += w0k[13] * v;
+                a3_2 += w0k[14] * v;
+                a3_3 += w0k[15] * v;
+                w0k += 16;
             }
-            h = next;
+            for (int32_t k = 0; k < 4; k++) {
+                const float v = h[k];
+                a0_0 += w0k[0] * v;
+                a0_1 += w0k[1] * v;
+                a0_2 += w0k[2] * v;
+                a0_3 += w0k[3] * v;
+                a1_0 += w0k[4] * v;
+                a1_1 += w0k[5] * v;
+                a1_2 += w0k[6] * v;
+                a1_3 += w0k[7] * v;
+                a2_0 += w0k[8] * v;
+                a2_1 += w0k[9] * v;
+                a2_2 += w0k[10] * v;
+                a2_3 += w0k[11] * v;
+                a3_0 += w0k[12] * v;
+                a3_1 += w0k[13] * v;
+                a3_2 += w0k[14] * v;
+                a3_3 += w0k[15] * v;
+                w0k += 16;
+            }
+            float a[4][4];
+            a[0][0] = a0_0;
+            a[0][1] = a0_1;
+            a[0][2] = a0_2;
+            a[0][3] = a0_3;
+            a[1][0] = a1_0;
+            a[1][1] = a1_1;
+            a[1][2] = a1_2;
+            a[1][3] = a1_3;
+            a[2][0] = a2_0;
+            a[2][1] = a2_1;
+            a[2][2] = a2_2;
+            a[2][3] = a2_3;
+            a[3][0] = a3_0;
+            a[3][1] = a3_1;
+            a[3][2] = a3_2;
+            a[3][3] = a3_3;
+            for (int32_t j = 0; j < 4; j++) {
+                const int32_t u = j;
+                const float i_in = a[0][j];
+                const float i = aot_model_logistic_float32(i_in);
+                const float f_in = a[2][j];
+                const float f = aot_model_logistic_float32(f_in);
+                const float g_in = a[3][j];
+                const float g = aot_model_tanh_float32(g_in);
+                const float cell_new = f * c[u] + i * g;
+                const float o_in = a[1][j];
+                const float o = aot_model_logistic_float32(o_in);
+                c[u] = cell_new;
+                next[u] = o * aot_model_tanh_float32(cell_new);
+            }
         }
+        h = next;
     }
 }
 
@@ -182,7 +181,7 @@ AOT_MODEL_OPAQUE int32_t recurrent_run(const recurrent_inputs *inputs, const rec
     if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
-    /* lstm */
+    /* step 1: lstm */
     recurrent_00_lstm(inputs->x, recurrent_c_lstm_w0, recurrent_c_lstm_b0, AT(float, 0), AT(float, 16),
         outputs->y);
     return AOT_MODEL_OK;

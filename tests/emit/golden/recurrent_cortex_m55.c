@@ -58,59 +58,57 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
     float *restrict zeros, float *restrict cell, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    for (int32_t n = 0; n < 1; n++) {
-        const float *h = zeros;
-        memset(zeros, 0, 4 * sizeof(*zeros));
-        float *const c = cell;
-        memset(c, 0, 4 * sizeof(*c));
-        for (int32_t s = 0; s < 5; s++) {
-            const int32_t t = s;
-            const float *const xt = x + t * 3 + n * 3;
-            float *const next = y + t * 4 + n * 4;
-            const float *w0k = w0;
-            for (int32_t p = 0; p < 1; p++) {
-                float32x4_t a0_0 = vldrwq_f32(b0 + p * 16);
-                float32x4_t a1_0 = vldrwq_f32(b0 + p * 16 + 4);
-                float32x4_t a2_0 = vldrwq_f32(b0 + p * 16 + 8);
-                float32x4_t a3_0 = vldrwq_f32(b0 + p * 16 + 12);
-                for (int32_t k = 0; k < 3; k++) {
-                    const float v = xt[k];
-                    a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
-                    a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
-                    a2_0 = vfmaq_n_f32(a2_0, vldrwq_f32(w0k + 8), v);
-                    a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
-                    w0k += 16;
-                }
-                for (int32_t k = 0; k < 4; k++) {
-                    const float v = h[k];
-                    a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
-                    a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
-                    a2_0 = vfmaq_n_f32(a2_0, vldrwq_f32(w0k + 8), v);
-                    a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
-                    w0k += 16;
-                }
-                float a[4][4];
-                vstrwq_f32(&a[0][0], a0_0);
-                vstrwq_f32(&a[1][0], a1_0);
-                vstrwq_f32(&a[2][0], a2_0);
-                vstrwq_f32(&a[3][0], a3_0);
-                for (int32_t j = 0; j < 4; j++) {
-                    const int32_t u = p * 4 + j;
-                    const float i_in = a[0][j];
-                    const float i = (aot_model_logistic_float32(i_in));
-                    const float f_in = a[2][j];
-                    const float f = (aot_model_logistic_float32(f_in));
-                    const float g_in = a[3][j];
-                    const float g = (aot_model_tanh_float32(g_in));
-                    const float cell_new = f * c[u] + i * g;
-                    const float o_in = a[1][j];
-                    const float o = (aot_model_logistic_float32(o_in));
-                    c[u] = cell_new;
-                    next[u] = o * (aot_model_tanh_float32(cell_new));
-                }
+    const float *h = zeros;
+    memset(zeros, 0, 4 * sizeof(*zeros));
+    float *const c = cell;
+    memset(c, 0, 4 * sizeof(*c));
+    for (int32_t s = 0; s < 5; s++) {
+        const int32_t t = s;
+        const float *const xt = x + t * 3;
+        float *const next = y + t * 4;
+        const float *w0k = w0;
+        {
+            float32x4_t a0_0 = vldrwq_f32(b0);
+            float32x4_t a1_0 = vldrwq_f32(b0 + 4);
+            float32x4_t a2_0 = vldrwq_f32(b0 + 8);
+            float32x4_t a3_0 = vldrwq_f32(b0 + 12);
+            for (int32_t k = 0; k < 3; k++) {
+                const float v = xt[k];
+                a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
+                a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
+                a2_0 = vfmaq_n_f32(a2_0, vldrwq_f32(w0k + 8), v);
+                a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
+                w0k += 16;
             }
-            h = next;
+            for (int32_t k = 0; k < 4; k++) {
+                const float v = h[k];
+                a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
+                a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
+                a2_0 = vfmaq_n_f32(a2_0, vldrwq_f32(w0k + 8), v);
+                a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
+                w0k += 16;
+            }
+            float a[4][4];
+            vstrwq_f32(&a[0][0], a0_0);
+            vstrwq_f32(&a[1][0], a1_0);
+            vstrwq_f32(&a[2][0], a2_0);
+            vstrwq_f32(&a[3][0], a3_0);
+            for (int32_t j = 0; j < 4; j++) {
+                const int32_t u = j;
+                const float i_in = a[0][j];
+                const float i = aot_model_logistic_float32(i_in);
+                const float f_in = a[2][j];
+                const float f = aot_model_logistic_float32(f_in);
+                const float g_in = a[3][j];
+                const float g = aot_model_tanh_float32(g_in);
+                const float cell_new = f * c[u] + i * g;
+                const float o_in = a[1][j];
+                const float o = aot_model_logistic_float32(o_in);
+                c[u] = cell_new;
+                next[u] = o * aot_model_tanh_float32(cell_new);
+            }
         }
+        h = next;
     }
 }
 
@@ -124,7 +122,7 @@ AOT_MODEL_OPAQUE int32_t recurrent_run(const recurrent_inputs *inputs, const rec
     if (inputs == NULL || outputs == NULL || inputs->x == NULL || outputs->y == NULL) {
         return AOT_MODEL_ERROR_NULL;
     }
-    /* lstm */
+    /* step 1: lstm */
     recurrent_00_lstm(inputs->x, recurrent_c_lstm_w0, recurrent_c_lstm_b0, AT(float, 0), AT(float, 16),
         outputs->y);
     return AOT_MODEL_OK;

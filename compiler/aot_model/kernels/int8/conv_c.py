@@ -93,7 +93,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         for k in range(unroll):
             lines += ["{", *(f"const int32_t w{j} = {weight(k, c, j)};" for j in range(c)),
                       *(f"const int32_t x{i} = at{i}[{k}];" for i in range(p)),
-                      *(f"sum{i}{j} += {sum_cast}(x{i} * w{j});" for i in range(p) for j in range(c)), "}"]
+                      *(f"sum{i}{j} += {rows.as_sum(f'x{i} * w{j}')};" for i in range(p) for j in range(c)),
+                      "}"]
         lines.append(f"w += {unroll if nibbles else unroll * c};")
         lines += [*(f"at{i} += {unroll};" for i in range(p)), "}"]
         for i in range(p):
@@ -102,8 +103,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
                 store = f"y[({pixel}) * {oc} + {channel}] = ({out})v;"
                 if tail is not None:
                     store = tail.store("v", ("0", "0", pixel, channel), 1).rstrip()
-                lines += ["{", f"int32_t v = (int32_t)sum{i}{j};", *rows.finish(f"table + {j * width + 1}"),
-                          store, "}"]
+                lines += ["{", f"int32_t v = {rows.as_int(f'sum{i}{j}')};",
+                          *rows.finish(f"table + {j * width + 1}"), store, "}"]
         return [*lines, f"table += {c * width};"]
 
     def group_lines(p: int) -> list[str]:

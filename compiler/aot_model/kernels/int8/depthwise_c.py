@@ -47,7 +47,7 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
     at = [(i * u.dilation * plane.length) + j * v.dilation for i in range(u.kernel) for j in range(v.kernel)]
     if written_out:
         declare = [f"const int32_t w{k} = taps[{k}]{zero};" for k in range(taps)]
-        accumulate = [f"sum += {sum_cast}(from[{offset}] * w{k});" for k, offset in enumerate(at)]
+        accumulate = [f"sum += {rows.as_sum(f'from[{offset}] * w{k}')};" for k, offset in enumerate(at)]
     else:
         declare = []
         accumulate = [
@@ -55,7 +55,7 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
             f"for (int32_t k = 0; k < {u.kernel}; k++) {{",
             f"const int16_t *at = from + k * {u.dilation * plane.length};",
             f"for (int32_t t = 0; t < {v.kernel}; t++, at += {v.dilation}) {{",
-            f"sum += {sum_cast}(*at * (*tap++{zero}));", "}", "}",
+            f"sum += {rows.as_sum(f'*at * (*tap++{zero})' if zero else '*at * *tap++')};", "}", "}",
         ]  # fmt: skip
     compute = [
         f"const {weights.dtype.name}_t *taps = weights + {taps} * {loops.channel};",
@@ -67,7 +67,7 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDAr
         f"for (int32_t j = 0; j < {v.size_out}; j++, from += {v.stride}, to += {y_v}) {{",
         f"{sum_type} sum = {sum_cast}constants[0];",
         *accumulate,
-        "int32_t v = (int32_t)sum;",
+        f"int32_t v = {rows.as_int('sum')};",
         *rows.finish("constants + 1"),
         f"*to = ({out})v;", "}", "}",
     ]  # fmt: skip

@@ -63,6 +63,14 @@ class Rows:
         """
         return ("int32_t", "") if self.room is not None else ("uint32_t", "(uint32_t)")
 
+    def as_sum(self, product: str) -> str:
+        """A product as it is added to a sum."""
+        return product if self.room is not None else f"(uint32_t)({product})"
+
+    def as_int(self, total: str) -> str:
+        """A finished sum as int32."""
+        return total if self.room is not None else f"(int32_t){total}"
+
     def helpers(self) -> tuple[str, ...]:
         """Functions that `finish` calls."""
         return tuple(t for t in (requantise_helper(self.quant)[1],) if t and self.rq.form == "raw")
