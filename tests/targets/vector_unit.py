@@ -150,3 +150,14 @@ def refused(proto: onnx.ModelProto, folder: Path, target: str = "unit,c") -> str
 
 def raising(*arguments: object) -> Any:
     raise ValueError("out of order")
+
+
+def on(*operators: str, name: str = "unit", **more: object):  # type: ignore[no-untyped-def]
+    """A target that takes these operators one by one."""
+    return unit(name, patterns=tuple(Claim(k.lower(), op(k)) for k in operators), **more)
+
+
+def reasons(g: Graph, *targets: object) -> dict[str, list[str]]:
+    return {
+        a.node: [why for _, pattern, why in a.refused if pattern] for a in partition(g, targets).assignments
+    }  # type: ignore[arg-type]
