@@ -3,7 +3,8 @@
 `for (int32_t i = 124; i < 125; i++) { … i … }` becomes its body with 124 for i. It stays a loop where the
 body might leave it, change the variable or take its address, and where the body has text that is no plain C
 (strings, assembly, directives). What the body declares keeps its braces, unless nothing follows in the block
-and no name was known there before.
+and no name was known there before. Where numbers alone would be compared or divided, the variable becomes a
+constant instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ _COMMENT = r"/\*.*?\*/"
 _PARTS = re.compile(rf'{_COMMENT}|"(?:[^"\\]|\\.)*"|[{{}}]', re.DOTALL)
 _OTHER = re.compile(r'["#]|\b(?:break|continue|goto|return|__asm__|asm)\b')
 _DECLARED = re.compile(r"(?:static |const )*[A-Za-z_]\w*(?: \*+|\s)(?:const |restrict )*(\w+)(?:\[| =|;|,)")
+_NUMBERS = re.compile(r"(?:[=(,?:\[]\s?|return |&& |\|\| )\d+u?(?: [-+*] \d+u?)* (?:[<>]=?|[!=]=|[/%]) \d")
+"""A comparison or a quotient of numbers."""
 _KEYWORDS = ("return", "else", "goto", "case")
 
 
@@ -46,6 +49,8 @@ def _turn(body: str, header: re.Match[str]) -> tuple[int, str, int] | None:
     number = first + ("u" if c_type == "uint32_t" else "")
     text = re.sub(rf"{_COMMENT}|(?<![\w.])(?<!->){name}\b",
                   lambda m: number if m[0] == name else m[0], inside, flags=re.DOTALL)
+    if len(_NUMBERS.findall(text)) > len(_NUMBERS.findall(inside)):
+        return header.start(), f"{{\nconst {c_type} {name} = {number};\n{inside.lstrip()}}}", close + 1
     if _needs_braces(body, header.start(), code, close):
         text = f"{{{text}}}"
     return header.start(), text.strip() if text[:1] != "{" else text, close + 1
