@@ -86,12 +86,6 @@ def _sum_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _and_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
-    """With a mask that is not negative: whatever the other is."""
-    masks = [int(a.value) for a in args if isinstance(a, Const) and int(a.value) >= 0]
-    return (0, min(masks)) if masks else (None, None)
-
-
 def _div_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
     n = args[1]
     assert isinstance(n, Const)
@@ -187,7 +181,6 @@ _BOUNDS: dict[str, Callable[[tuple[Expr, ...]], tuple[int | None, int | None]]] 
     "isum": _sum_bounds,
     "idiv": _div_bounds,
     "imod": _mod_bounds,
-    "bitand": _and_bounds,
     "add": _corner_bounds(lambda x, y: x + y),
     "sub": _corner_bounds(lambda x, y: x - y),
     "mul": _corner_bounds(lambda x, y: x * y),
