@@ -262,6 +262,10 @@ def _integers() -> list[OpCase]:
                            {"AlignCorners": False, "HalfPixelCenters": True}, [ints("s", [7, 9])])
     alpha = T("a", (1, 1, 3), INT8, (0.01,), (4,), np.asarray([-90, 30, 120], np.int8).reshape(1, 1, 3))
     found += quantised("PRELU", [(SMALL, 0.07, -5)], SMALL.shape, 0.08, 6, None, None, [alpha])
+    slopes = T("a", (1, 50), INT8, (0.02,), (0,), whole(-127, 127, 1, 50, dtype="int8"))  # to 2.54
+    for scale in (0.0004, 0.00003):
+        found += quantised("PRELU", [(WORDS, 0.0004, 0)], WORDS.shape, scale, 0, None, None, [slopes],
+                           tag=f"-to-{scale}")
     found += quantised("BATCH_MATMUL", [(SMALL[0], 0.07, -5),
                                         (whole(-128, 127, 4, 3, 6, dtype="int8"), 0.05, 9)], (4, 5, 6), 0.4,
                        1, "BatchMatMulOptions", {"AdjX": False, "AdjY": False})
@@ -269,6 +273,10 @@ def _integers() -> list[OpCase]:
 
 
 CASES += _integers()
+CASES += [one(f"{kind}-of-two-scales", kind, [EVERY > 0, T("a", EVERY.shape, INT8, (0.1,), (-5,)),
+                                              T("b", EVERY.shape, INT8, (0.02,), (9,))],
+              [T("y", EVERY.shape, INT8, (0.05,), (0,))], given=[EVERY, EVERY[::-1].copy()])
+          for kind in ("SELECT", "SELECT_V2")]
 
 
 def _svdf() -> OpCase:

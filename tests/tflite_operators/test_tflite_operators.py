@@ -24,6 +24,7 @@ from aot_model.frontends import tflite as _frontend  # noqa: F401  # registers t
 from aot_model.frontends.tflite_conversion import RULES
 from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
+from tflite_models import Op, T, build
 from tflite_reference import litert, tflm
 
 pytestmark = pytest.mark.xdist_group("tflite-operators")
@@ -98,3 +99,13 @@ def test_every_rule_of_the_frontend_has_a_case() -> None:
 
 def test_names_are_unique() -> None:
     assert len(set(NAMES)) == len(NAMES)
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("PRELU", "slopes of int16"), ("DIV", "division of int16")])
+def test_what_no_runtime_computes_is_refused(kind: str, reason: str) -> None:
+    """LiteRT takes slopes of int16 for bytes, and shifts quotients of int16 by more than 31 bits."""
+    tensors = [T(name, (4,), 7, (0.01,), (0,)) for name in "aby"]
+    words = np.arange(1, 5, dtype=np.int16)
+    model = build(tensors, [Op(kind, (0, 1), (2,))], [0, 1], [2])
+    (outcome,) = run_cases([Case(kind, model, (words, words))], "c")
+    assert outcome.status == "refused" and reason in outcome.message

@@ -52,6 +52,15 @@ CASES: list[OpCase] = [
     _transposed(1, (1, 6, 6, 10, 4)),
     *(_unequal(*extents) for extents in ((5, 3), (6, 5), (4, 2))),
     one("BITCAST-int32", "BITCAST", [draw(3, 4)], [T("y", (3, 4), INT32, scale=())], "BitcastOptions"),
+    *(one(f"BITCAST-{x.dtype}{list(x.shape)}-{to}", "BITCAST", [x], [T("y", shape, to, scale=())],
+          "BitcastOptions")
+      for x, shape, to in (
+          (draw(3, 4), (3, 4, 4), 3), (whole(-2**31, 2**31 - 1, 2, 5), (2, 5, 2), 7),
+          (whole(-2**62, 2**62, 4, dtype="int64"), (4, 2), INT32),
+          (whole(-99, 99, 6, dtype="int16"), (6, 2), 9), (whole(-9, 9, 4, dtype="int8"), (), INT32),
+          (whole(-128, 127, 3, 2, 4, dtype="int8"), (3, 2), INT32),
+          (whole(15000, 16000, 3, 2, dtype="int16"), (3,), FLOAT32),
+          (whole(-2**31, 2**31 - 1, 5, 2), (5,), 4))),
     one("BITCAST-float32", "BITCAST", [whole(1 << 27, 1 << 28, 5)], [floats("y", 5)], "BitcastOptions"),
     one("RIGHT_SHIFT", "RIGHT_SHIFT", [_whole, np.asarray([[0, 1, 5, 31, 40], [3, -1, 2, 9, 32]], np.int32)],
         [T("y", (2, 5), INT32, scale=())], "RightShiftOptions"),

@@ -68,7 +68,10 @@ def div(n: Conversion) -> Value:
     if not n.quantised(0):
         return _plain(n, "Div", "DivOptions")
     if n.x(0).dtype is DType.INT16:
-        raise OperatorError("division of int16 tensors is not supported", "E202")
+        # It shifts by more than 31 bits as soon as a small number is divided by a large one.
+        raise OperatorError(
+            "division of int16 tensors is not supported: LiteRT shifts by more bits than there are, so that "
+            "its results depend on the processor, and TensorFlow Lite Micro has none", "E202")
     factor = rescale(float(f32(n.scale(0)) / (f32(n.scale(1)) * f32(n.scale_out()))), n.zero_out())
     return n.build(
         QuantisedDiv(n.zero(0), n.zero(1), factor, *n.limits(activation(n, "DivOptions")), n.out_dtype()),
@@ -149,6 +152,10 @@ def prelu(n: Conversion) -> Value:
     x, alpha = n.x(0), n.x(1)
     if not n.quantised(0):
         return n.add("PRelu", x, alpha)
+    if alpha.dtype is DType.INT16:
+        raise OperatorError(
+            "slopes of int16 are not supported: TensorFlow Lite Micro has none, and LiteRT takes their bytes "
+            "for slopes of int8", "E302")
     y = n.scale_out()
     positive, negative = rescale(n.scale(0) / y, n.zero_out()), rescale(n.scale(0) * n.scale(1) / y)
     return n.build(QuantisedPRelu(n.zero(0), n.zero(1), positive, negative), x, alpha)
@@ -156,8 +163,7 @@ def prelu(n: Conversion) -> Value:
 
 @rule("SELECT", "SELECT_V2")
 def select(n: Conversion) -> Value:
-    if n.quantised(1) and not n.same_quantisation(1, 2):
-        raise OperatorError("inputs and output have different quantisation", "E302")
+    """Bytes are copied, whatever scales the file gives them."""
     condition = n.x(0)
     if n.operator.kind == "SELECT" and condition.type.rank == 1 and n.x(1).type.rank > 1:
         condition = n.reshape(condition, (condition.shape[0], *[1] * (n.x(1).type.rank - 1)))

@@ -12,11 +12,11 @@ from aot_model.frontends.tflite_movement import slices
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
-from aot_model.ops.conversion import BitCast
+from aot_model.ops.conversion import BitCast, Cast
 from aot_model.ops.convolution import ConvolutionTranspose
 from aot_model.ops.elementwise import BitShift
 from aot_model.ops.local_normalisation import LRN
-from aot_model.ops.movement import Pad
+from aot_model.ops.movement import Concat, Pad
 
 MAX_PLACES = 1024
 """Of a window that is reduced place by place."""
@@ -61,12 +61,43 @@ def conv_3d_transpose(n: Conversion) -> Value:
     return finish(n, n.build(node, x, n.transpose(w, (3, 0, 1, 2, 4))), options, 3, (1.0,))
 
 
+_UNSIGNED = {8: DType.UINT8, 16: DType.UINT16, 32: DType.UINT32, 64: DType.UINT64}
+
+
 @rule("BITCAST")
 def bitcast(n: Conversion) -> Value:
+    """Of another width: an element is a last axis of smaller ones, of which the first has the lowest bits."""
     x, to = n.x(), n.out_dtype()
-    if to.size != x.dtype.size:
-        raise OperatorError(f"bits of {x.type} as {to.label}, which is of another width", "E202")
-    return n.build(BitCast(to), x) if to is not x.dtype else x
+    if to is x.dtype:
+        return x
+    if to.bits == x.dtype.bits:
+        return n.build(BitCast(to), x)
+    narrow, wide = sorted((to, x.dtype), key=lambda t: t.bits)
+    if narrow.bits not in _UNSIGNED or wide.bits not in _UNSIGNED or DType.BOOL in (narrow, wide):
+        raise OperatorError(f"bits of {x.type} as {to.label}", "E202")
+    few, many, count = _UNSIGNED[narrow.bits], _UNSIGNED[wide.bits], wide.bits // narrow.bits
+    steps = [n.constant(k * narrow.bits, many) for k in range(count)]
+    bits = _bits(n, x, _UNSIGNED[x.dtype.bits])
+    if wide is x.dtype:
+        low = n.constant((1 << narrow.bits) - 1, many)
+        parts = [n.build(Cast(few), n.add("BitwiseAnd", n.build(BitShift("RIGHT"), bits, step), low))
+                 for step in steps]
+        pieces = [n.reshape(part, (*x.shape, 1)) for part in parts]
+        return _bits(n, n.build(Concat(x.type.rank), *pieces), to)
+    if x.shape[-1:] != (count,):
+        raise OperatorError(f"{count} elements of {x.type} are not one {to.label}")
+    total: Value | None = None
+    for k, step in enumerate(steps):
+        ranges = [(0, e, 1) for e in x.shape[:-1]]
+        piece = n.reshape(slices(n, bits, [*ranges, (k, k + 1, 1)]), x.shape[:-1])
+        shifted = n.build(BitShift("LEFT"), n.build(Cast(many), piece), step)
+        total = shifted if total is None else n.add("BitwiseOr", total, shifted)
+    assert total is not None
+    return _bits(n, total, to)
+
+
+def _bits(n: Conversion, x: Value, to: DType) -> Value:
+    return x if x.dtype is to else n.build(BitCast(to), x)
 
 
 @rule("RIGHT_SHIFT", "STABLEHLO_SHIFT_LEFT")
