@@ -21,8 +21,9 @@ MACHINES = {
 
 OF_BUILDS = (("-Og", "-g3"), ("-O2", "-fstack-protector-all"), ("-O2", "-finstrument-functions"),
              ("-O2", "-funsigned-char", "-fshort-enums"), ("-O2", "-frounding-math"),
-             ("-O2", "-fsingle-precision-constant"), ("-O2", "-ftrapv"), ("-O2", "-fPIC"))
-OF_GCC = (("-Ofast",), ("-O2", "-funsafe-math-optimizations"), ("-O2", "-fpack-struct"))
+             ("-O2", "-ftrapv"), ("-O2", "-fPIC"))
+OF_GCC = (("-Ofast",), ("-O2", "-funsafe-math-optimizations"), ("-O2", "-fpack-struct"),
+          ("-O2", "-fsingle-precision-constant"))
 HOOKS = ("-Wl,--defsym,__cyg_profile_func_enter=_init", "-Wl,--defsym,__cyg_profile_func_exit=_init")
 """What instrumented functions call, as an empty function of the start-up code."""
 OF_FIRMWARE = (("-Ofast",), ("-O2", "-fstack-protector-all"), ("-O2", "-finstrument-functions", *HOOKS),

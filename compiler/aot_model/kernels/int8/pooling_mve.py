@@ -43,7 +43,7 @@ def average_pool(shape: ConvShape, act_min: int, act_max: int, tail: Tail | None
         scaled = "vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift)"
         divide = """\
 const int32_t shift = n > 1 ? 31 - __builtin_clz((uint32_t)(n - 1)) : -1;
-const uint16_t inverse = n > 1 ? (uint16_t)(((1u << (16 + shift)) + (uint32_t)n - 1u) / (uint32_t)n) : 0u;
+const uint16_t inverse = (uint16_t)(n > 1 ? ((1u << (16 + shift)) + (uint32_t)n - 1u) / (uint32_t)n : 0u);
 """
     else:
         scaled = "vmulhq_u32(mean, vdupq_n_u32(inverse))"
