@@ -163,7 +163,8 @@ AOT_MODEL_INLINE int32_t aot_model_quantise_round(float x, int32_t zero, int32_t
     } else {
         near = (near < low) ? low : (near > high) ? high : near;
     }
-    return (x != x) ? 0 : near;
+    const bool is_zero = zero == 0 && low <= 0 && high >= 0; /* what became of a NaN */
+    return (!is_zero && x != x) ? 0 : near;
 #else
     const float least = (float)(low - zero);
     const float most = (float)(high - zero);
