@@ -15,15 +15,18 @@ from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import Inputs, Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
+from aot_model.ops.conversion import Cast
 from aot_model.ops.convolution import Convolution
 from aot_model.ops.elementwise import op
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
+from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import OPERATORS, Build, load_all, required
 from aot_model.ops.views import ReshapeTo
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import reasons
-from aot_model.passes.fold_constants import fold_constants, folded
+from aot_model.passes.fold_constants import compute, fold_constants
 from aot_model.passes.fold_pads import fold_pads
 from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.manager import ORDER, Observer, run_passes
@@ -42,7 +45,7 @@ def run(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
     """The outputs of a graph, node by node."""
     known: dict[Value, Value] = {v: constant(v.name, a) for v, a in zip(graph.inputs, inputs, strict=True)}
     for node in graph.nodes:
-        results = folded(
+        results = compute(
             Node(node.op, [None if v is None else known.get(v, v) for v in node.inputs], node.outputs,
                  node.name))
         assert results is not None, f"{node} cannot be computed"
@@ -82,7 +85,7 @@ def _step(data: st.DataObject, build: Build, values: list[Value]) -> Value:
     kind = data.draw(
         st.sampled_from([
             "transpose", "transpose", "relu", "add", "bias", "concat", "pad", "slice", "mean", "reshape",
-            "split"
+            "split", "quantise", "count"
         ]))
     axis = data.draw(st.integers(0, rank - 1)) if rank else 0
     if kind == "transpose":
@@ -110,6 +113,16 @@ def _step(data: st.DataObject, build: Build, values: list[Value]) -> Value:
         shape = [d for d in x.shape
                  if d != 1] if data.draw(st.booleans()) else [*x.shape[:axis], 1, *x.shape[axis:]]
         return build(ReshapeTo(tuple(shape)), x)
+    if kind == "quantise":
+        size = x.shape[axis] if data.draw(st.booleans()) else 1
+        each = [build.constant(np.abs(real(axis, size)) / 8 + 0.01), build.constant(np.zeros(size, np.int8))]
+        place = axis - data.draw(st.sampled_from([0, rank]))
+        return build(DequantizeLinear(place), build(QuantizeLinear(place), x, *each), *each)
+    if kind == "count":
+        step = [build.constant(np.float32(0.25)), build.constant(np.int8(3))]
+        axes = tuple(sorted(data.draw(st.sets(st.integers(0, rank - 1), min_size=1))))
+        sums = build(WideSum(axes, data.draw(st.booleans())), build(QuantizeLinear(), x, *step))
+        return build(Cast(), sums)
     if kind == "split" and x.shape[axis] % 2 == 0:
         return build.many(Split(axis, 2), x)[1]
     return build(op("Neg"), x)
@@ -137,6 +150,21 @@ def test_transposes_around_an_elementwise_chain_cancel() -> None:
     build = Build(graph.nodes, "n")
     a = build(op("Relu"), build(Transpose((0, 2, 3, 1)), x))
     graph.outputs = [build(Transpose((0, 3, 1, 2)), build(op("Mul"), a, build.constant(real(1, 3))))]
+    keeps_meaning(move_transposes, graph)
+    assert "Transpose" not in kinds(graph)
+
+
+def test_transposes_around_quantisation_cancel() -> None:
+    """Scales of an axis follow it."""
+    x = value("x", (2, 3, 4))
+    graph = Graph("g", [x])
+    build = Build(graph.nodes, "n")
+    each = [build.constant(np.abs(real(1, 3)) + 0.1), build.constant(np.asarray([3, 0, -7], np.int8))]
+    one = [build.constant(np.float32(0.1)), build.constant(np.int8(0))]
+    whole = build(QuantizeLinear(-1), build(Transpose((2, 0, 1)), x), *each)
+    y = build(QuantizeLinear(), build(DequantizeLinear(2), whole, *each), *one)
+    sums = build(WideSum((0,), False), y)
+    graph.outputs = [build(DequantizeLinear(), build(Transpose((1, 2, 0)), y), *one), build(Cast(), sums)]
     keeps_meaning(move_transposes, graph)
     assert "Transpose" not in kinds(graph)
 

@@ -116,6 +116,12 @@ class Operator:
         """
         return self.movement
 
+    def by_element(self, inputs: Inputs) -> bool:
+        """Whether output element (i, j, …) is made of element (i, j, …) of what is not constant, so that the
+        kernel that makes it may go on with it.
+        """
+        return self.elementwise
+
     def lower(self, site: Any) -> None:
         """Add the calls that compute the outputs to the program, at a Site of kernels/site.py."""
         raise NotImplementedError(f"{self.name}.lower")

@@ -103,6 +103,9 @@ class QuantizeLinear(Operator):
         shifted = call("add", whole, cast(z, whole.dtype))
         return cast(clamp(shifted, const(low, whole.dtype), const(high, whole.dtype)), self._to(inputs))
 
+    def by_element(self, inputs: Inputs) -> bool:
+        return all(v is None or v.is_const for v in inputs[1:])
+
     def only_moves(self) -> bool:
         return True
 

@@ -3,10 +3,9 @@
     T(T(x, p), q) = T(x, p∘q)            f(T(x, p), T(y, p)) = T(f(x, y), p)          T of extents 1 = reshape
 
 ONNX says channels first, kernels want channels last: every convolution comes with a transpose on either side.
-Pushing them through element-wise operators, reductions, concatenations, pads and slices makes them cancel, so
-that a network has at most one at its inputs and one at its outputs. A transpose that moves no data (all but
-one moved extents are 1) becomes a reshape. A reshape between a transpose and a matrix product with constant
-weights is absorbed by permuting the rows of the weights.
+Pushing them through element-wise operators, quantisation, reductions, concatenations, pads and slices makes
+them cancel, so that a network has at most one at its inputs and one at its outputs. A transpose that moves no
+data becomes a reshape. One before a reshape and a product with constant weights permutes their rows.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat, Pad, Slice, Split, Transpose
-from aot_model.ops.reduction import Reduction
-from aot_model.ops.registry import ints
+from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.reduction import Reduction, WideSum
+from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.resample import Resampling
 from aot_model.ops.views import ReshapeTo, Reshaping
 from aot_model.passes.explain import refuse
@@ -229,13 +229,44 @@ def _reduction(sweep: _Sweep, node: Node) -> list[Node] | None:
     assert isinstance(node.op, Reduction)
     axes = sorted(perm[a] for a in node.op.axes(node.inputs))
     axes_value = constant(f"{node.name}.axes", np.asarray(axes, dtype=np.int64))
-    if node.op.keepdims:
-        return _restored(node, node.op, [source, axes_value], perm)
+    return _without(node, node.op, [source, axes_value], axes, bool(node.op.keepdims), perm)
+
+
+def _without(node: Node, op: Operator, inputs: list[Value | None], axes: list[int], keeps: bool,
+             perm: Perm) -> list[Node] | None:
+    """What stands for a reduction of some axes; the others must keep their order where those are dropped."""
+    if keeps:
+        return _restored(node, op, inputs, perm)
     kept = [p for p in perm if p not in axes]
     if kept != sorted(kept):
         refuse(node, "the axes that it keeps are out of order")
         return None
-    return [Node(node.op, [source, axes_value], node.outputs, node.name)]
+    return [Node(op, inputs, node.outputs, node.name)]
+
+
+def _wide_sum(sweep: _Sweep, node: Node) -> list[Node] | None:
+    found = _source(sweep, node)
+    if found is None:
+        return None
+    source, perm = found
+    assert isinstance(node.op, WideSum)
+    axes = sorted(perm[a] for a in node.op.axes)
+    return _without(node, replace(node.op, axes=tuple(axes)), [source], axes, bool(node.op.keepdims), perm)
+
+
+def _quantisation(sweep: _Sweep, node: Node) -> list[Node] | None:
+    """Between floats and integers: scales belong to all elements, or to an axis that has another place."""
+    found = _source(sweep, node)
+    if found is None:
+        return None
+    (source, perm), op = found, node.op
+    assert isinstance(op, (QuantizeLinear, DequantizeLinear))
+    if any(v is not None and v.type.elements > 1 for v in node.inputs[1:]):
+        if op.block_size:
+            refuse(node, "its scales belong to blocks")
+            return None
+        op = replace(op, axis=perm[normal_axis(op.axis, len(perm))])
+    return _restored(node, op, [source, *node.inputs[1:]], perm)
 
 
 def _concat(sweep: _Sweep, node: Node) -> list[Node] | None:
@@ -360,6 +391,8 @@ def _multiplies_rows(reader: Node, rows: Value) -> bool:
 
 _RULES: tuple[tuple[type[Operator] | tuple[type[Operator], ...], Rule], ...] = (
     (Reduction, _reduction),
+    (WideSum, _wide_sum),
+    ((QuantizeLinear, DequantizeLinear), _quantisation),
     (Concat, _concat),
     ((Pad, Slice, Split), _axis_operator),
     (Resampling, _resampling),
