@@ -4,6 +4,7 @@
     pip install scikit-learn
     python -m venv nncf && nncf/bin/pip install nncf onnx onnxruntime     # it wants versions of its own
     python tests/bench/quantise_accuracy.py --nncf nncf/bin/python [--seeds 2] [--json FILE] [MODEL.onnx ...]
+    python tests/bench/quantise_accuracy.py --ours --mixed [MODEL.onnx ...]     # without peers; minutes more
 
 tests/bench/mobilenet_v2.onnx and the models given, which take an image of 8x8 pixels; then the network of
 examples/digits, trained anew with each seed (plain numpy), the seeds pooled. All get the same 150 images to
@@ -40,19 +41,21 @@ from onnxruntime.quantization import (
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from aot_model.host.compiler import HostCompiler
-from aot_model.quantise.candidates import Calibration
-from aot_model.quantise.cost import Cost, cost_of
+from aot_model.quantise.candidates import Calibration, Candidate
+from aot_model.quantise.cost import Budget, Cost, cost_of
 from aot_model.quantise.data import Samples
-from aot_model.quantise.mixed import Change, mixed
+from aot_model.quantise.mixed import Change, Search, mixed
 from aot_model.quantise.prepare import prepared, read_float
 from aot_model.quantise.refine import learned
-from aot_model.quantise.score import built
+from aot_model.quantise.score import Score, built, top1
+from aot_model.quantise.score import score as score_of
 from aot_model.quantise.session import Job, quantise
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "digits"))
 Array = np.ndarray
 CALIBRATION, HELD = 150, 300
+MOST_CYCLES = 1.3
 NNCF = """
 import itertools, sys
 import nncf, numpy, onnx
@@ -185,33 +188,72 @@ class Bench:
     def _given(self, images: Array) -> Array:
         return images.reshape(len(images), *self.port.shape)
 
-    def answers(self, python: Path | None) -> Iterator[tuple[str, Array, Cost | None]]:
+    def answers(
+        self, python: Path | None, others: bool, mixes: bool
+    ) -> Iterator[tuple[str, Array, Cost | None]]:
         """(tool, answers on the test set, cost of ours)."""
         yield "float", answers(self.path, self.test), None
-        several = grid(self.path, self.calibration, self.folder)
+        several = grid(self.path, self.calibration, self.folder) if others else {}
         if (found := best_of(several, self.path, self.held)) is not None:
             print(f"  onnxruntime: {found.stem}", file=sys.stderr)
             yield "onnxruntime's best of 12", answers(found, self.test), None
-        if python is not None:
+        if python is not None and others:
             several = nncf(self.path, self.calibration, self.folder, python)
             if (found := best_of(several, self.path, self.held)) is not None:
                 print(f"  NNCF: {found.stem}", file=sys.stderr)
                 yield "NNCF's best of 8", answers(found, self.test), None
+        cycles = None
         for name, wide in (("ours, 8 bits alone", 0.0), ("ours", 0.25)):
             files = [self.folder / f"{part}.npz" for part in ("calibration", "held")]
             job = Job(self.path, files[0], holdout=str(files[1]), wide=wide)
             result = quantise(job, self.folder)
             print(f"  {name}: {result.rows[result.chosen].candidate.plan.method}", file=sys.stderr)
-            yield name, *self._ours(result.model)
+            got, cost = self._ours(result.model)
+            cycles = cycles or cost.cycles
+            yield name, got, cost
+        if mixes and cycles is not None:
+            yield (
+                f"ours, --mixed, {MOST_CYCLES} x the cycles",
+                *self._ours(self._mixed(int(MOST_CYCLES * cycles))),
+            )
         yield "ours, weights of 4 bits", *self._ours(self._int4())
 
-    def _int4(self) -> bytes:
-        """All weights of layers in 4 bits, the rest as without 16 bits; rounding learnt."""
+    def _base(self, method: str) -> tuple[Calibration, Candidate]:
+        """A plan of 8 bits."""
         model, _ = read_float(self.path, {}, {})
         samples = Samples({self.port.name: self._given(self.calibration)}, None, (), "")
         calibration = Calibration(prepared(model, self.folder, ""), samples, self.path)
-        base = calibration.candidate("mse", True, True) or calibration.candidate("mse", False, True)
+        base = calibration.candidate(method, True, True) or calibration.candidate(method, False, True)
         assert base is not None
+        return calibration, base
+
+    def _mixed(self, most: int) -> bytes:
+        """The nearest to the float model of all that the search of `--mixed` scores and that takes at most so
+        many cycles; rounding learnt."""
+        calibration, base = self._base("minmax")
+        held = Samples({self.port.name: self._given(self.held)}, None, (), "")
+        wanted = [answers(self.path, self.held)]
+
+        def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
+            folder = Path(tempfile.mkdtemp(dir=self.folder))
+            file = folder / "model.onnx"
+            file.write_bytes(candidate.model("").SerializeToString())
+            got = built(file, folder, HostCompiler.find(), {}).outputs(
+                held, calibration.plain.network.outputs
+            )
+            score = score_of([got[0].reshape(wanted[0].shape)], wanted, None, top1)
+            return score, cost_of(file, folder, "cortex-m4", {}, held)
+
+        search = Search(calibration, base, evaluate, lambda text: None)
+        search.run(Budget(), 1.0, None)
+        fitting = [p for p in search.points if p.cost.cycles is not None and p.cost.cycles <= most]
+        best = max(fitting, key=lambda p: p.score.snr)
+        print(f"  mixed, of {len(search.points)}: {best.candidate.plan.method}", file=sys.stderr)
+        return bytes(learned(calibration, best.candidate).model("").SerializeToString())
+
+    def _int4(self) -> bytes:
+        """All weights of layers in 4 bits, the rest as without 16 bits; rounding learnt."""
+        calibration, base = self._base("mse")
         names = dict.fromkeys(layer.weight for layer in base.source.choice.layers)
         narrow = mixed(calibration, base, tuple(Change("weights", n, "int4") for n in names))
         return bytes(learned(calibration, narrow).model("").SerializeToString())
@@ -267,6 +309,8 @@ def main() -> None:
     arguments.add_argument("models", nargs="*", type=Path)
     arguments.add_argument("--seeds", type=int, default=2)
     arguments.add_argument("--nncf", type=Path, help="the Python that has NNCF")
+    arguments.add_argument("--ours", action="store_true", help="without the other tools")
+    arguments.add_argument("--mixed", action="store_true", help="mixed precision, too, which takes minutes")
     arguments.add_argument("--json", type=Path, help="write the rows")
     arguments.add_argument("--digits", type=Path, help=".npz of images and labels, instead of scikit-learn's")
     given = arguments.parse_args()
@@ -291,7 +335,10 @@ def main() -> None:
 
         def one(path: Path, a: Array, b: Array, test: Array) -> Answers:
             bench = Bench(path, a, b, test, Path(tempfile.mkdtemp(dir=scratch)))
-            return {name: (got, cost) for name, got, cost in bench.answers(given.nncf)}
+            return {
+                name: (got, cost)
+                for name, got, cost in bench.answers(given.nncf, not given.ours, given.mixed)
+            }
 
         for path in [HERE / "mobilenet_v2.onnx", *given.models]:
             start = CALIBRATION + HELD

@@ -22,7 +22,7 @@ from aot_model.quantise.plan import Plan
 from aot_model.quantise.prepare import prepared, read_float
 from aot_model.quantise.runtime import FloatModel
 from aot_model.quantise.score import Array, Built, Score, built, metric, score, snr, usual
-from aot_model.quantise.statistics import doubts_of_training
+from aot_model.quantise.statistics import doubts_of_biases, doubts_of_training
 
 POOR = 0.5
 """A float model that is right less often than so (in shares of the calibration's labels) was not trained on
@@ -127,6 +127,7 @@ class _Session:
         self.notes = [f"calibration: {text}" for text in doubts(whole)]
         self.samples, self.held = self._held_back(whole, model)
         odd = doubts_of_training(model, self.samples, self.where)
+        odd = odd or doubts_of_biases(ready, self.samples, self.where)
         self.notes += [f"calibration: {text}" for text in odd]
         self.float_model = FloatModel(model, [o.name for o in model.graph.output], self.where)
         self.reference = self.float_model.stacked(self.held)
