@@ -11,7 +11,11 @@ from aot_model.emit.files import depfile, write_bytes
 from aot_model.errors import fail
 from aot_model.host.program import scratch_folder
 from aot_model.quantise.cost import Budget
+from aot_model.quantise.score import Score
 from aot_model.quantise.session import Job, Result, quantise
+
+CLOSENESS = ("noise", "mse", "cosine")
+"""Metrics of outputs that are no classes."""
 
 
 def quantise_(arguments: argparse.Namespace) -> int:
@@ -73,33 +77,24 @@ def tables(result: Result) -> list[str]:
     if not result.rows or result.calibrated is None or result.library is None:
         return []
     best, metric = result.rows[result.chosen], result.metric
+    answers = metric not in CLOSENESS  # a largest element says nothing of pictures
+
+    def cells(found: Score) -> tuple[str, ...]:
+        changed = (f"{found.changed:.2%}",) if answers else ()
+        return _value(found.value, metric), *changed, f"{found.snr:.1f}"
+
+    head = (metric.rpartition(":")[2], *(("changed answers",) if answers else ()), "SNR (dB)")
     rows = [
-        (
-            r.candidate.plan.method or "the plan given",
-            _value(r.score.value, metric),
-            f"{r.score.changed:.2%}",
-            f"{r.score.snr:.1f}",
-            "chosen" if r is best else "",
-        )
+        (r.candidate.plan.method or "the plan given", *cells(r.score), "chosen" if r is best else "")
         for r in result.rows
     ]
-    head = ("ranges", metric.rpartition(":")[2], "changed answers", "SNR (dB)", "")
     whole = [
-        ("float", _value(result.float_value, metric), "", ""),
-        (
-            "integers, held back",
-            _value(best.score.value, metric),
-            f"{best.score.changed:.2%}",
-            f"{best.score.snr:.1f}",
-        ),
-        (
-            "integers, calibration",
-            _value(result.calibrated.value, metric),
-            f"{result.calibrated.changed:.2%}",
-            f"{result.calibrated.snr:.1f}",
-        ),
+        ("float", _value(result.float_value, metric), *[""] * (len(head) - 1)),
+        ("integers, held back", *cells(best.score)),
+        ("integers, calibration", *cells(result.calibrated)),
     ]
-    tried = [table(head, rows, right=(1, 2, 3)), ""] if len(rows) > 1 else []
+    right = tuple(range(1, len(head) + 1))
+    tried = [table(("ranges", *head, ""), rows, right=right), ""] if len(rows) > 1 else []
     if result.simulated:
         tried.insert(0, f"{result.simulated} plans simulated; of those that were built and run:\n")
     needs = f"RAM {result.library.ram:,} bytes, constants {result.library.flash:,} bytes"
@@ -107,11 +102,14 @@ def tables(result: Result) -> list[str]:
         f"built by {result.compilers[0]} alone: no second compiler is there to agree")  # fmt: skip
     return [
         *tried,
-        table(("model", *head[1:4]), whole, right=(1, 2, 3)),
+        table(("model", *head), whole, right=right),
         f"on {best.score.samples} held-back samples; {agree}",
         f"as built for this machine: {needs}",
     ]
 
 
 def _value(value: float, metric: str) -> str:
-    return f"{value + 0:.2%}" if metric in ("top1", "noise") else f"{value:.6g}"
+    """A metric as a person reads it: noise is as much as there is, though less of it is better."""
+    if metric == "noise":
+        return f"{max(-100 * value, 0.0):.2g}%"
+    return f"{value + 0:.2%}" if metric == "top1" else f"{value:.6g}"
