@@ -29,7 +29,7 @@ def _holds(dtype: DType, low: float | None, high: float | None) -> bool:
     return low is not None and high is not None and dtype.limits[0] <= low and high <= dtype.limits[1]
 
 
-class _Plain(Exception):
+class Plain(Exception):
     """Something that has no vector form here."""
 
 
@@ -38,14 +38,18 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     """C of the nest that stores y[position] = element, or None where it stays a plain loop."""
     if not loops or loops[-1].extent < LANES or to not in _NARROW:
         return None
-    writer = _Writer(loops[-1], names)
+    writer = LaneWriter(loops[-1], names)
     try:
         return writer.nest(loops, position, element, to)
-    except _Plain:
+    except Plain:
         return None
 
 
-class _Writer:
+class LaneWriter:
+    """Writes a nest; `text` says what its expressions are in vectors."""
+
+    kind = "s32"
+    ctype = "int32x4_t"
 
     def __init__(self, along: Var, names: dict[Value, str]) -> None:
         self.along = along
@@ -62,7 +66,7 @@ class _Writer:
 
     def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
         if self.stride(position) != 1:
-            raise _Plain
+            raise Plain
         for v in loops:
             step = f"{v.name} += {LANES}" if v is self.along else f"{v.name}++"
             self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {step}) {{")
@@ -74,11 +78,11 @@ class _Writer:
                 element.args[0].dtype is DType.INT32):
             element = element.args[0]  # the store takes the low bits
         value = self.vector(element)
-        width, own = {8: "b", 16: "h", 32: "w"}[to.bits], f"int{to.bits}_t"
+        width, own = {8: "b", 16: "h", 32: "w"}[to.bits], "float" if self.kind == "f32" else f"int{to.bits}_t"
         y = f"y + {self.scalar.text(position, SUMMAND)}"
         y = y if to.c_type == own else f"({own} *)({y})"
         predicate = ("_p", ", inside") if self.partial else ("", "")
-        self.line(f"vstr{width}q{predicate[0]}_s32({y}, {value}{predicate[1]});")
+        self.line(f"vstr{width}q{predicate[0]}_{self.kind}({y}, {value}{predicate[1]});")
         for _ in loops:
             self.indent -= 1
             self.line("}")
@@ -116,14 +120,14 @@ class _Writer:
             text = self.text(x)
             name = f"v{self.count}"
             self.count += 1
-            self.line(f"const int32x4_t {name} = {text};")
+            self.line(f"const {self.ctype} {name} = {text};")
             self.known[x] = name
         return self.known[x]
 
     def one(self, x: Expr) -> str:
         """C of a value that is the same for all four."""
         if x.dtype not in _NARROW or any(isinstance(n, Reduce) for n in walk(x)):
-            raise _Plain
+            raise Plain
         text = self.scalar.text(x)
         return text if isinstance(x, Const) or x.dtype is DType.INT32 else f"(int32_t)({text})"
 
@@ -137,13 +141,13 @@ class _Writer:
         if isinstance(x, Cell):
             return self.load(x)
         if not isinstance(x, Call) or x.dtype not in _NARROW:
-            raise _Plain
+            raise Plain
         return self.fixed_point(x) or self.operation(x)
 
     def fold(self, x: Reduce) -> str:
         if x.dtype not in _NARROW or x.op not in ("add", "min", "max") or (x.op == "add"
                                                                            and x.dtype is not DType.INT32):
-            raise _Plain
+            raise Plain
         start = {"add": 0, "min": int(x.dtype.limits[1]), "max": int(x.dtype.limits[0])}[x.op]
         name, outer = f"v{self.count}", dict(self.known)
         self.count += 1
@@ -162,12 +166,12 @@ class _Writer:
     def load(self, x: Cell) -> str:
         dtype, name = x.value.dtype, self.names[x.value]
         if dtype not in _NARROW or is_packed(x.value):
-            raise _Plain
+            raise Plain
         letter, sign = {8: "b", 16: "h", 32: "w"}[dtype.bits], "u" if dtype.c_type.startswith("u") else "s"
         z, inside = ("_z", ", inside") if self.partial else ("", "")
         if self.stride(x.position) == 1:
             if any(isinstance(n, Cell) for n in walk(x.position)):
-                raise _Plain
+                raise Plain
             at = self.scalar.text(x.position, SUMMAND)
             text = f"vldr{letter}q{z}_{sign}32({name} + {at}{inside})"
         else:
@@ -193,14 +197,14 @@ class _Writer:
         a = x.args[0]
         if x.op == "cast":
             if a.dtype not in _NARROW:
-                raise _Plain
+                raise Plain
             if not _holds(x.dtype, *a.dtype.limits):
                 clamped = saturated(a) if isinstance(a, Call) else None
                 if clamped is None or not _holds(x.dtype, *DType[clamped[0].upper()].limits):
                     with only_asking():
                         found = bounds(a)
                     if not _holds(x.dtype, *found):
-                        raise _Plain
+                        raise Plain
                     bounds(a)  # the code relies on it
             return self.vector(a)
         if x.op == "isum":
@@ -208,7 +212,7 @@ class _Writer:
         if x.op in _LIMITS:
             return f"{_LIMITS[x.op]}({self.vector(a)}, {self.vector(x.args[1])})"
         if x.dtype is not DType.INT32 or a.dtype is not DType.INT32:
-            raise _Plain
+            raise Plain
         if x.op in _BINARY:
             b = x.args[1]
             if self.uniform(a) and x.op != "sub":
@@ -237,7 +241,7 @@ class _Writer:
             left = f"vshlq_n_s32({self.vector(a)}, {shift})" if shift > 0 else self.vector(a)
             upper = f"vqrdmulhq_s32({left}, {self.vector(x.args[1])})"
             return f"aot_model_four_shifted({upper}, {-shift})" if shift < 0 else upper
-        raise _Plain
+        raise Plain
 
     def sum(self, x: Call) -> str:
         """Of an index: atoms by factors and a constant."""

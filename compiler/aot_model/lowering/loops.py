@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from aot_model.c import float_vectors, integer_vectors
 from aot_model.c.expr import CWriter
-from aot_model.c.integer_vectors import HEADER, vector_loops
 from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import flatten, floordiv, mod, substitute
 from aot_model.ir.nibbles import element_text, read_parameter
 from aot_model.ir.program import Access, Function, Overlap, Param
 from aot_model.ir.values import Value
 
+_VECTORS = (("INTEGER", integer_vectors.HEADER, integer_vectors.vector_loops),
+            ("FLOAT", float_vectors.HEADER, float_vectors.float_loops))  # fmt: skip
 INDEX_NAMES = ("i", "j", "k", "l", "m", "n")
 
 
@@ -57,10 +59,11 @@ def loop_nest(name: str,
     (text,) = writer.compute(element)
     writer.line(f"y[{writer.text(position)}] = {text};")
     writer.close_loops(len(loops))
-    vectors = vector_loops(loops, position, element, out.dtype, names) if dialect == "mve" else None
-    if vectors is not None:
-        writer.lines[:] = ["#if AOT_MODEL_INTEGER_VECTORS", *vectors, "#else", *writer.lines, "#endif"]
-        headers.add(HEADER)
+    for kind, header, vectors_of in _VECTORS if dialect == "mve" else ():
+        vectors = vectors_of(loops, position, element, out.dtype, names)
+        if vectors is not None:
+            writer.lines[:] = [f"#if AOT_MODEL_{kind}_VECTORS", *vectors, "#else", *writer.lines, "#endif"]
+            headers.add(header)
     params = (*(read_parameter(names[v], v) for v in reads), Param("y", out.dtype, Access.WRITE))
     function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers | headers), note=note)
     turns = math.prod(v.extent for v in loops)

@@ -1,0 +1,70 @@
+"""Loops over floats in Helium that compute exp, erf, tanh or the logistic function: four neighbouring
+elements at a time, in intrinsics and the functions of aot_model/float_vectors.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot_model.c.expr import SUMMAND
+from aot_model.c.integer_vectors import LANES, LaneWriter, Plain
+from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, walk
+from aot_model.ir.types import DType
+from aot_model.ir.values import Value
+
+HEADER = "aot_model/float_vectors.h"
+_FUNCTIONS = {
+    "exp": "aot_model_four_exp", "erf": "aot_model_four_erf", "rational_tanh": "aot_model_four_tanh",
+    "rational_logistic": "aot_model_four_logistic",
+}  # fmt: skip
+_BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
+_UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
+
+
+def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
+                names: dict[Value, str]) -> list[str] | None:
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one without
+    such a function does: compilers find vectors for it.
+    """
+    if not loops or loops[-1].extent < LANES or to is not DType.FLOAT32:
+        return None
+    changing = (n for n in walk(element) if isinstance(n, Call) and n.op in _FUNCTIONS)
+    if not any(v is loops[-1] for n in changing for v in walk(n)):
+        return None
+    try:
+        return _Writer(loops[-1], names).nest(loops, position, element, to)
+    except Plain:
+        return None
+
+
+class _Writer(LaneWriter):
+    kind = "f32"
+    ctype = "float32x4_t"
+
+    def text(self, x: Expr) -> str:
+        if x.dtype is not DType.FLOAT32 or any(isinstance(n, Reduce) for n in walk(x)):
+            raise Plain
+        if self.uniform(x):
+            return f"vdupq_n_f32({self.scalar.text(x)})"
+        if isinstance(x, Cell):
+            if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
+                raise Plain
+            z, inside = ("_z", ", inside") if self.partial else ("", "")
+            return f"vldrwq{z}_f32({self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}{inside})"
+        if not isinstance(x, Call):
+            raise Plain
+        a = x.args[0]
+        if x.op in _FUNCTIONS:
+            return f"{_FUNCTIONS[x.op]}({self.vector(a)})"
+        if x.op in _UNARY:
+            return f"{_UNARY[x.op]}({self.vector(a)})"
+        if x.op == "div":
+            return f"aot_model_four_quotients({self.vector(a)}, {self.vector(x.args[1])})"
+        if x.op not in _BINARY:
+            raise Plain
+        b = x.args[1]
+        if self.uniform(a) and x.op != "sub":
+            a, b = b, a
+        if self.uniform(b):
+            return f"{_BINARY[x.op]}_n_f32({self.vector(a)}, {self.scalar.text(b)})"
+        return f"{_BINARY[x.op]}_f32({self.vector(a)}, {self.vector(b)})"

@@ -1,0 +1,138 @@
+/* Functions of four floats in Helium, for loops over elements. The logistic function, tanh and quotients have the bits of the
+ * scalar ones (rational.h); exp and erf are those of exponential.h, each product and sum rounded. Subnormal numbers are 0 on
+ * the way, as in all arithmetic of Helium: results below 1e-35 may be.
+ * Part of aot-model. */
+#ifndef AOT_MODEL_FLOAT_VECTORS_H
+#define AOT_MODEL_FLOAT_VECTORS_H
+
+#include <stdint.h>
+
+#include "aot_model/attributes.h"
+#include "aot_model/exponential.h"
+
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && defined(__GNUC__)
+#include <arm_mve.h>
+#define AOT_MODEL_FLOAT_VECTORS 1
+
+/* There is no division of vectors: that of their lanes, where they lie. */
+AOT_MODEL_INLINE float32x4_t aot_model_four_quotients(float32x4_t a, float32x4_t b)
+{
+    register float32x4_t over __asm__("q0") = a;
+    register float32x4_t under __asm__("q1") = b;
+    __asm__("vdiv.f32 s0, s0, s4\n\t"
+            "vdiv.f32 s1, s1, s5\n\t"
+            "vdiv.f32 s2, s2, s6\n\t"
+            "vdiv.f32 s3, s3, s7"
+            : "+w"(over)
+            : "w"(under));
+    return over;
+}
+
+/* Within -limit and limit; a NaN stays one: comparisons by > and >= are false for it, those by < and <= are not. */
+AOT_MODEL_INLINE float32x4_t aot_model_four_limited(float32x4_t x, float limit)
+{
+    x = vpselq_f32(vdupq_n_f32(-limit), x, vcmpgtq_f32(vdupq_n_f32(-limit), x));
+    return vpselq_f32(vdupq_n_f32(limit), x, vcmpgtq_n_f32(x, limit));
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_tanh(float32x4_t x)
+{
+    float32x4_t square;
+    float32x4_t odd;
+    float32x4_t even;
+    x = aot_model_four_limited(x, 9.0f);
+    square = vmulq_f32(x, x);
+    odd = vfmasq_n_f32(vdupq_n_f32(-2.76076847742355e-16f), square, 2.00018790482477e-13f);
+    odd = vfmasq_n_f32(odd, square, -8.60467152213735e-11f);
+    odd = vfmasq_n_f32(odd, square, 5.12229709037114e-08f);
+    odd = vfmasq_n_f32(odd, square, 1.48572235717979e-05f);
+    odd = vfmasq_n_f32(odd, square, 6.37261928875436e-04f);
+    odd = vfmasq_n_f32(odd, square, 4.89352455891786e-03f);
+    even = vfmasq_n_f32(vdupq_n_f32(1.19825839466702e-06f), square, 1.18534705686654e-04f);
+    even = vfmasq_n_f32(even, square, 2.26843463243900e-03f);
+    even = vfmasq_n_f32(even, square, 4.89352518554385e-03f);
+    return aot_model_four_quotients(vmulq_f32(odd, x), even);
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_logistic(float32x4_t x)
+{
+    float32x4_t square;
+    float32x4_t odd;
+    float32x4_t even;
+    x = aot_model_four_limited(x, 18.0f);
+    square = vmulq_f32(x, x);
+    odd = vfmasq_n_f32(vdupq_n_f32(4.37031012579801e-11f), square, 1.15627324459942e-07f);
+    odd = vfmasq_n_f32(odd, square, 6.08574864600143e-05f);
+    odd = vfmasq_n_f32(odd, square, 8.51377133304701e-03f);
+    odd = vfmasq_n_f32(odd, square, 2.48287947061529e-01f);
+    even = vfmasq_n_f32(vdupq_n_f32(6.10247389755681e-13f), square, 5.76102136993427e-09f);
+    even = vfmasq_n_f32(even, square, 6.29106785017040e-06f);
+    even = vfmasq_n_f32(even, square, 1.70198817374094e-03f);
+    even = vfmasq_n_f32(even, square, 1.16817656904453e-01f);
+    even = vfmasq_n_f32(even, square, 9.93151921023180e-01f);
+    x = vaddq_n_f32(aot_model_four_quotients(vmulq_f32(odd, x), even), 0.5f);
+    return vpselq_f32(vdupq_n_f32(0.0f), x, vcmpgtq_f32(vdupq_n_f32(0.0f), x));
+}
+
+/* |x| <= 87. */
+AOT_MODEL_INLINE float32x4_t aot_model_four_exp_within(float32x4_t x)
+{
+    const int32x4_t above = vcvtq_s32_f32(vaddq_n_f32(vmulq_n_f32(x, 1.44269504f), 192.5f));
+    const float32x4_t whole = vsubq_n_f32(vcvtq_f32_s32(above), 192.0f);
+    const float32x4_t r = vsubq_f32(vsubq_f32(x, vmulq_n_f32(whole, 0.693145752f)), vmulq_n_f32(whole, 1.42860677e-6f));
+    const float32x4_t square = vmulq_f32(r, r);
+    const float32x4_t low = vaddq_n_f32(vmulq_n_f32(r, 0.16666521f), 0.49999994f);
+    const float32x4_t high = vaddq_n_f32(vmulq_n_f32(r, 0.008368662f), 0.041668255f);
+    const float32x4_t q = vaddq_f32(low, vmulq_f32(square, vaddq_f32(high, vmulq_n_f32(square, 0.0013821454f))));
+    const float32x4_t y = vaddq_n_f32(vaddq_f32(r, vmulq_f32(square, q)), 1.0f);
+    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(y), vshlq_n_s32(vsubq_n_s32(above, 192), 23)));
+}
+
+/* Lanes whose results are no normal numbers, one by one. */
+AOT_MODEL_FUNCTION float32x4_t aot_model_four_exp_beyond(float32x4_t x)
+{
+    float lanes[4];
+    vstrwq_f32(lanes, x);
+    for (int32_t k = 0; k < 4; k++) {
+        lanes[k] = aot_model_short_exp(lanes[k]);
+    }
+    return vldrwq_f32(lanes);
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_exp(float32x4_t x)
+{
+    if ((vcmpgeq_f32(vdupq_n_f32(87.0f), vabsq_f32(x)) & 0xffff) != 0xffff) {
+        return aot_model_four_exp_beyond(x);
+    }
+    return aot_model_four_exp_within(x);
+}
+
+AOT_MODEL_INLINE float32x4_t aot_model_four_erf(float32x4_t x)
+{
+    const float32x4_t any = vabsq_f32(x);
+    const float32x4_t square = vmulq_f32(x, x);
+    const float32x4_t size = vpselq_f32(vdupq_n_f32(4.0f), any, vcmpgtq_n_f32(any, 4.0f));
+    float32x4_t near;
+    float32x4_t far;
+    near = vaddq_n_f32(vmulq_n_f32(square, -0.0006003808f), 0.004995854f);
+    near = vaddq_n_f32(vmulq_f32(near, square), -0.02676858f);
+    near = vaddq_n_f32(vmulq_f32(near, square), 0.11281877f);
+    near = vaddq_n_f32(vmulq_f32(near, square), -0.376125f);
+    near = vaddq_n_f32(vmulq_f32(near, square), 0.12837915f);
+    near = vaddq_f32(x, vmulq_f32(x, near));
+    far = vaddq_n_f32(vmulq_n_f32(size, 0.00019593594f), -0.0030431906f);
+    far = vaddq_n_f32(vmulq_f32(far, size), 0.022226796f);
+    far = vaddq_n_f32(vmulq_f32(far, size), -0.10393135f);
+    far = vaddq_n_f32(vmulq_f32(far, size), -0.6371825f);
+    far = vaddq_n_f32(vmulq_f32(far, size), -1.1276755f);
+    far = vaddq_n_f32(vmulq_f32(far, size), -0.00019568691f);
+    far = vsubq_f32(vdupq_n_f32(1.0f), aot_model_four_exp_within(far));
+    far = vpselq_f32(vnegq_f32(far), far, vcmpltq_n_f32(x, 0.0f));
+    far = vpselq_f32(near, far, vcmpltq_n_f32(any, 0.92f));
+    return vpselq_f32(far, x, vcmpeqq_f32(x, x)); /* NaN */
+}
+#else
+#define AOT_MODEL_FLOAT_VECTORS 0
+#endif
+
+#endif

@@ -1,0 +1,195 @@
+"""Loops over floats in Helium: their functions against the scalar ones, and loops against the plain ones
+beside them, in QEMU at every optimisation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aot_model.installation import include_dir
+from aot_model.ir.expr import Expr, Index, call, cast, const, load, reduce, var
+from aot_model.ir.index import dense_position, index_variables
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value
+from aot_model.lowering.loops import LoopNest, loop_nest
+from qemu import BOARDS, available, build_and_run
+
+F32 = DType.FLOAT32
+OPTIMISED = ["-O0", "-O1", "-O2", "-O3", "-Os"]
+FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+FUNCTIONS = """
+#include <stdio.h>
+#include <string.h>
+#include "aot_model/float_vectors.h"
+#include "aot_model/rational.h"
+
+#if !AOT_MODEL_FLOAT_VECTORS
+#error "no vectors"
+#endif
+
+static uint32_t bits(float x)
+{
+    uint32_t b;
+    memcpy(&b, &x, sizeof b);
+    return b;
+}
+
+/* The same bits; any NaN for a NaN; where a subnormal number may have been 0 on the way, next to nothing. */
+static int unlike(float a, float b)
+{
+    if (isnan(b)) {
+        return !isnan(a);
+    }
+    if (fabsf(b) < 1e-35f) {
+        return !(fabsf(a) < 1e-35f);
+    }
+    return bits(a) != bits(b);
+}
+
+static int wrong;
+static void look(const char *name, float x, float a, float b)
+{
+    if (unlike(a, b)) {
+        wrong++;
+        printf("%s(%08lx): %08lx, not %08lx\\n", name, (unsigned long)bits(x), (unsigned long)bits(a), (unsigned long)bits(b));
+    }
+}
+
+#define TRY(name, vector, scalar)                                                                                                \\
+    vstrwq_f32(y, vector(vldrwq_f32(x)));                                                                                        \\
+    for (int32_t k = 0; k < 4; k++) {                                                                                            \\
+        look(name, x[k], y[k], scalar(x[k]));                                                                                    \\
+    }
+
+static void four(const float *x)
+{
+    float y[4];
+    TRY("exp", aot_model_four_exp, aot_model_short_exp)
+    TRY("erf", aot_model_four_erf, aot_model_short_erf)
+    TRY("tanh", aot_model_four_tanh, aot_model_tanh_float32)
+    TRY("logistic", aot_model_four_logistic, aot_model_logistic_float32)
+    vstrwq_f32(y, aot_model_four_quotients(vldrwq_f32(x), vdupq_n_f32(x[3])));
+    for (int32_t k = 0; k < 4; k++) {
+        look("quotient", x[k], y[k], x[k] / x[3]);
+    }
+}
+
+int main(void)
+{
+    static const float ends[] = {0.0f, 1.0f, 87.0f, 87.1f, 88.8f, 89.5f, 103.0f, 105.0f, 0.92f, 0.91999996f, 4.0f, 3.9999998f, 4.1f,
+        9.0f, 9.1f, 18.0f, 18.1f, 1e30f, 2e-38f, INFINITY, NAN, 0.5f, 0.25f, 1e-6f};
+    uint32_t state = 1u;
+    for (uint32_t k = 0; k + 4 <= sizeof ends / sizeof ends[0]; k++) {
+        float x[4] = {ends[k], ends[k + 1], -ends[k + 2], -ends[k + 3]};
+        four(x);
+        x[0] = -x[0];
+        x[1] = -x[1];
+        four(x);
+    }
+    for (int turn = 0; turn < 4000; turn++) {
+        float x[4];
+        for (int32_t k = 0; k < 4; k++) {
+            state = state * 1664525u + 1013904223u;
+            const uint32_t any = (state & 0x807fffffu) | ((114u + (state >> 24) % 22u) << 23); /* 2^-13 to 2^9 */
+            memcpy(&x[k], &any, sizeof any);
+        }
+        four(x);
+    }
+    return wrong != 0;
+}
+"""  # noqa: E501
+
+
+@pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
+@pytest.mark.parametrize("optimise", OPTIMISED)
+def test_functions_have_the_bits_of_the_scalar_ones(optimise: str, tmp_path: Path) -> None:
+    (tmp_path / "program.c").write_text(FUNCTIONS)
+    build_and_run(BOARDS["m55"], ["program.c"], tmp_path, [optimise, *FLAGS, f"-I{include_dir()}"])
+
+
+def nest(number: int, shape: tuple[int, ...], element: Callable[[Index], Expr]) -> LoopNest:
+    out, index = Value("y", TensorType(F32, shape)), index_variables(shape)
+    return loop_nest(f"f{number}", out, index, dense_position(index, shape), element(index), dialect="mve")
+
+
+def at(name: str, *index: Expr, shape: tuple[int, ...], dtype: DType = F32) -> Expr:
+    return load(Value(name, TensorType(dtype, shape)), tuple(index))
+
+
+def nests() -> list[LoopNest]:
+    """Rests of a vector, what is read along a row or is the same for it, every operation."""
+    found: list[LoopNest] = []
+
+    def take(shape: tuple[int, ...], element: Callable[[Index], Expr]) -> None:
+        found.append(nest(len(found), shape, element))
+
+    for extent in (4, 5, 6, 7, 8, 31):
+        for f in ("exp", "erf", "rational_tanh", "rational_logistic"):
+            take((3, extent), lambda i, f=f, s=(3, extent): call("mul", at("a", *i, shape=s), call(
+                f, at("a", *i, shape=s))))
+    for op in ("add", "sub", "mul", "div"):
+        for turn in range(4):
+            first, second = (((0, 1), (0, )), ((0, ), (0, 1)), ((0, 1), (1, )), ((1, ), (0, )))[turn]
+            sides = (("a", first), ("b", second))
+            take((3, 9), lambda i, o=op, s=sides: call("rational_logistic", call(o, *(
+                at(name, *(i[k] for k in axes), shape=tuple((3, 9)[k] for k in axes)) for name, axes in s))))
+    for op in ("neg", "abs"):
+        take((11, ), lambda i, o=op: call("exp", call(o, at("a", *i, shape=(11, )))))
+    take((5, ), lambda i: call("add", call("erf", at("a", *i, shape=(5, ))), const(1.0, F32)))
+    return found
+
+
+def plain() -> list[LoopNest]:
+    """What stays a plain loop."""
+    r = var("r", 5)
+    return [
+        nest(0, (3, 9), lambda i: call("mul", at("a", *i, shape=(3, 9)), at("b", i[1], shape=(9, )))),
+        nest(1, (3, ), lambda i: call("exp", at("a", *i, shape=(3, )))),
+        nest(2, (6, 10), lambda i: call("exp", at("a", i[1], i[0], shape=(10, 6)))),
+        nest(3, (3, 10),
+             lambda i: reduce("add", (r, ), call("exp", at("a", i[0], r, i[1], shape=(3, 5, 10))))),
+        nest(4, (3, 10),
+             lambda i: call("mul", at("a", *i, shape=(3, 10)), call("exp", at("b", i[0], shape=(3, ))))),
+        nest(5, (12, ), lambda i: call("exp", cast(at("a", *i, shape=(12, ), dtype=DType.INT8), F32))),
+        nest(6, (12, ), lambda i: call("max", call("exp", at("a", *i, shape=(12, ))), const(1.0, F32))),
+    ]  # fmt: skip
+
+
+def test_what_has_vectors() -> None:
+    assert all("aot_model_four_" in one.function.body for one in nests())
+    assert not any("vstr" in one.function.body for one in plain())
+
+
+@pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")
+@pytest.mark.parametrize("optimise", OPTIMISED)
+def test_the_same_numbers(optimise: str, tmp_path: Path) -> None:
+    rng, text, calls, found = np.random.default_rng(3), "", "", nests()
+    headers = {h for one in found for h in one.function.includes}
+    for k, one in enumerate(found):
+        parts = re.fullmatch(r"#if AOT_MODEL_FLOAT_VECTORS\n(.*)\n#else\n(.*)\n#endif", one.function.body,
+                             re.DOTALL)
+        assert parts is not None
+        params, arguments = [], []
+        for p, value in zip(one.function.params, (*one.reads, None), strict=True):
+            if value is not None:
+                data = rng.uniform(0.5, 3, value.type.elements) * rng.choice([-1, 1], value.type.elements)
+                numbers = ", ".join(f"{v:.6f}f" for v in data)
+                text += f"static const float d{k}_{p.name}[] = {{{numbers}}};\n"
+                arguments.append(f"d{k}_{p.name}, ")
+            params.append(f"{'' if value is None else 'const '}float *{p.name}")
+        for suffix, part in zip("vp", parts.groups(), strict=True):
+            text += f"static void f{k}{suffix}({', '.join(params)})\n{{\n{part}\n}}\n"
+        text += f"static float y{k}v[256], y{k}p[256];\n"
+        calls += (f"    f{k}v({''.join(arguments)}y{k}v);\n    f{k}p({''.join(arguments)}y{k}p);\n"
+                  f"    if (memcmp(y{k}v, y{k}p, sizeof y{k}v) != 0) {{\n"
+                  f"        printf(\"%d \", {k});\n        wrong = 1;\n    }}\n")
+    names = "".join(f'#include "{h}"\n' if "/" in h else f"#include <{h}>\n" for h in sorted(headers))
+    program = (f"#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n{names}"
+               f"{text}\nint main(void)\n{{\n    int wrong = 0;\n{calls}    return wrong;\n}}\n")
+    (tmp_path / "program.c").write_text(program)
+    build_and_run(BOARDS["m55"], ["program.c"], tmp_path, [optimise, *FLAGS, f"-I{include_dir()}"])
