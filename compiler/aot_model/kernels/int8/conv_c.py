@@ -99,7 +99,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         lines += [*(f"at{i} += {unroll};" for i in range(p)), "}"]
         for i in range(p):
             for j in range(c):
-                channel, pixel = f"c + {j}" if j else "c", f"pixel + {i}" if i else "pixel"
+                channel, pixel = f"c + {j}", f"pixel + {i}"
                 store = f"y[({pixel}) * {oc} + {channel}] = ({out})v;"
                 if tail is not None:
                     store = tail.store("v", ("0", "0", pixel, channel), 1).rstrip()
@@ -156,10 +156,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
             return [*lines, *starts, *group_lines(p)]
         return [*lines, f"for (int32_t g = 0; g < {s.groups}; g++) {{", *starts, *group_lines(p), "}"]
 
-    whole = count - count % pixels
-    lines = [f"for (int32_t pixel = 0; pixel < {whole}; pixel += {pixels}) {{", *pixel_lines(pixels), "}"]
-    if count % pixels:
-        lines += [f"for (int32_t pixel = {whole}; pixel < {count}; pixel++) {{", *pixel_lines(1), "}"]
+    whole, lines = count - count % pixels, []
+    for first, end, p in ((0, whole, pixels), (whole, count, 1)):
+        if first < end:
+            lines += [f"for (int32_t pixel = {first}; pixel < {end}; pixel += {p}) {{", *pixel_lines(p), "}"]
     return KernelCode(
         body="\n".join(lines) + "\n",
         constants=tuple(constants),

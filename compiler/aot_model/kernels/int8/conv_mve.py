@@ -55,7 +55,7 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
             includes=INCLUDES,
             helpers=(kernel.text,),
             slack=by_pixels(shape, 2, through_images=True),
-            note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
+            note=f"{kernel.note}, patch of {2 * kernel.depth} bytes",
         )
     patch = patch_copier(shape, spec.x_zero_point)
     scratch = [Scratch("patch", 2 * kernel.depth + patch.overrun)]
@@ -69,7 +69,7 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
         helpers=(*patch.helpers, kernel.text, *tail_helpers(tail)),
         slack=by_pixels(shape, 2),
         residual=residual(2, shape),
-        note=f"{shape.macs} MACs, {kernel.note}, patch of {2 * kernel.depth} bytes",
+        note=f"{kernel.note}, patch of {2 * kernel.depth} bytes",
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot_model.kernels.int8.dsp import Reload, assembly, dsp_function
+from aot_model.kernels.int8.dsp import Peek, assembly, dsp_function
 from aot_model.kernels.int8.finish import finish_c, form_name, requantise, requantise_words, stored
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import RequantisePlan
@@ -134,8 +134,9 @@ class _Steps:
             return []
         sums = _SUMS[rows, columns]
         free, variable = ("lr", "lr") if rows == 1 else ("r0", "r8")
+        shift = Peek(variable, "sp", 8, "p[2]")
         text = [*self.two("sp", 0), *assembly(requantise(
-            self.rq, sums, 0, self.out_dtype, ("r8", "r9", free, variable), [Reload(variable, 8, "p[2]")]))]
+            self.rq, sums, 0, self.out_dtype, ("r8", "r9", free, variable), [shift]))]
         if rows == 2 and self.rq.form == "ties":
             return [f"str r0, [sp, #{_SPARE}]", *text, f"ldr r0, [sp, #{_SPARE}]"]
         return text

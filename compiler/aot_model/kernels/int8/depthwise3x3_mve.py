@@ -83,7 +83,7 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
                       helpers=(*tail_helpers(tail), text),
                       slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, step,
                                     unread),
-                      note=f"{s.macs} MACs, row pairs of {pair} bytes, " +
+                      note=f"row pairs of {pair} bytes, " +
                       ("1 gather of 8 half-words per 36 MACs"
                        if s.stride_h == 1 else "1 gather of 8 half-words per 9 MACs"),
                       )

@@ -134,7 +134,7 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
         helpers=(text, *tail_helpers(tail)),
         slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1,
                       ring_unread(s)),
-        note=f"{shape.macs} MACs, {p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows",
+        note=f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows",
     )
 
 

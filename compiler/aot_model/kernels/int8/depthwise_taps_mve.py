@@ -82,7 +82,7 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
         includes=INCLUDES,
         helpers=(text, *tail_helpers(tail)),
         slack=_slack(p),
-        note=f"{shape.macs} MACs, {p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
+        note=f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
     )
 
 

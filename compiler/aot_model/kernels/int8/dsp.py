@@ -169,11 +169,14 @@ class Load:
 
 @dataclass(frozen=True)
 class Peek:
-    """A word at an offset in bytes from a pointer, which stays."""
+    """A word at an offset in bytes from a pointer, which stays; value: what it is in C, where that differs
+    (what was put aside on the stack).
+    """
 
     to: str
     pointer: str
     offset: int
+    value: str = ""
 
     @property
     def assembly(self) -> list[str]:
@@ -181,27 +184,10 @@ class Peek:
 
     @property
     def c(self) -> str:
-        return f"{self.to} = (int32_t){self.pointer}[{self.offset // 4}];"
+        return f"{self.to} = {self.value or f'(int32_t){self.pointer}[{self.offset // 4}]'};"
 
 
-@dataclass(frozen=True)
-class Reload:
-    """A word that was put aside on the stack."""
-
-    to: str
-    offset: int
-    c_value: str
-
-    @property
-    def assembly(self) -> list[str]:
-        return [f"ldr {self.to}, [sp, #{self.offset}]"]
-
-    @property
-    def c(self) -> str:
-        return f"{self.to} = {self.c_value};"
-
-
-Step = Op | Load | Peek | Reload
+Step = Op | Load | Peek
 Schedule = list[Step]
 
 

@@ -56,5 +56,5 @@ def fully_connected(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | No
         includes=INCLUDES,
         helpers=(kernel.text, *tail_helpers(tail)),
         slack=slack,
-        note=f"{shape.macs} MACs, {kernel.note}",
+        note=kernel.note,
     )

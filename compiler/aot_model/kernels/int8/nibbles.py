@@ -75,12 +75,7 @@ def _words(code: KernelCode, room: int | None) -> KernelCode | None:
         )
     if not lines or (room is not None and sum(s.nbytes for s in scratch) > room):
         return None
-    return replace(code,
-                   body="\n".join([*lines, code.body]),
-                   constants=tuple(constants),
-                   scratch=(*code.scratch, *scratch),
-                   includes=code.includes | {"aot_model/narrow.h"},
-                   note=f"{code.note}; weights of 4 bits, unpacked before")
+    return _unpacked(code, lines, constants, scratch)
 
 
 def staged(code: KernelCode, room: int | None) -> KernelCode | None:
@@ -100,10 +95,15 @@ def staged(code: KernelCode, room: int | None) -> KernelCode | None:
         Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING) if _kind(c.data) else c
         for c in code.constants
     ]
+    return _unpacked(code, lines, constants, scratch)
+
+
+def _unpacked(code: KernelCode, lines: list[str], constants: list[Packed],
+              scratch: list[Scratch]) -> KernelCode:  # fmt: skip
+    """The kernel behind the lines that unpack its constants into scratch memory."""
     return replace(code,
                    body="\n".join([*lines, code.body]),
                    constants=tuple(constants),
                    scratch=(*code.scratch, *scratch),
                    includes=code.includes | {"aot_model/narrow.h"},
-                   note=f"{code.note}; weights of 4 bits, unpacked before",
-                   )
+                   note=f"{code.note}; weights of 4 bits, unpacked before")

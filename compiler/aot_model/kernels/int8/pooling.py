@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.overlap import by_pixels
@@ -37,8 +38,8 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, act_min: int, act_ma
         lines += [f"v = v > {high} ? {high} : v;"] if high < hi else []
         if tail is None:
             return [*lines, f"out[{channel}] = ({cast})v;"]
-        index = ("n" if s.batch > 1 else "0", "row", "column", channel)
-        return [*lines, f"const {cast} pooled = ({cast})v;", tail.store("pooled", index, 1).rstrip()]
+        stored = tail.store("pooled", ("n", "row", "column", channel), 1).rstrip()
+        return [*lines, f"const {cast} pooled = ({cast})v;", stored]
 
     def walk(*body: str) -> list[str]:
         """Over the elements of a window, at `at`."""
@@ -67,7 +68,7 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, act_min: int, act_ma
 
     place = [f"const int32_t top = row * {s.stride_h} - {s.pad_top}, left = column * {s.stride_w} - "
              f"{s.pad_left};"]
-    image, first = "x" if s.batch == 1 else f"x + n * {s.strides[0]}", ("top", "left")
+    first = ("top", "left")
     if not inside:
         first = ("first_row", "first_column")
         place += [
@@ -77,21 +78,20 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, act_min: int, act_ma
             "const int32_t height = last_row - first_row, width = last_column - first_column;",
             *(["const int32_t count = height * width;"] if kind == "average" else []),
         ]
-    row = "row" if s.batch == 1 else f"(n * {s.out_h} + row)"
-    out = f"{cast} *out = y + ({row} * {s.out_w} + column) * {s.in_c};"
+    out = f"{cast} *out = y + ((n * {s.out_h} + row) * {s.out_w} + column) * {s.in_c};"
     lines = [
+        f"for (int32_t n = 0; n < {s.batch}; n++) {{",
         f"for (int32_t row = 0; row < {s.out_h}; row++) {{",
         f"for (int32_t column = 0; column < {s.out_w}; column++) {{",
         *place, *([] if tail is not None else [out]),
         f"for (int32_t c = 0; c < {s.in_c}; c += {step}) {{",
-        f"const {cast} *from = {image} + ({first[0]} * {s.in_w} + {first[1]}) * {s.in_c} + c;", *work,
-        "}", "}", "}",
+        f"const {cast} *from = x + n * {s.strides[0]} + ({first[0]} * {s.in_w} + {first[1]}) * {s.in_c} + c;",
+        *work,
+        "}", "}", "}", "}",
     ]  # fmt: skip
-    if s.batch > 1:
-        lines = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *lines, "}"]
     return KernelCode(
         body="\n".join(lines) + "\n",
         includes=frozenset({HEADER}) if four else frozenset(),
         slack=by_pixels(shape, 1, by_channel=True),
-        note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {step} channel(s) at a time",
+        note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {counted(step, 'channel')} at a time",
     )
