@@ -4,8 +4,8 @@ a Cortex-M.
     python tests/bench/float_kinds.py [--core m4] [--memory 0ws] [--kinds lstm,gru]
 
 Every kind is a small network of its own; its MACs are counted from its sizes, not taken from the compiler.
-What is around the products (gates, softmax) counts as part of them. The first kind is what others are
-compared with.
+What is around the products (gates, softmax) counts as part of them. Inputs are random. The
+first kind is what others are compared with.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from onnx import helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from aot_model.cli.cycles import of_library
 from aot_model.emit.view import Options
+from aot_model.host.timing import of_model
 from aot_model.pipeline import Request, compile_model
 from firmware import run_firmware
 from onnx_models import model, save, tensor
-from qemu import BOARDS, COMPILER
 
 Kind = tuple[onnx.ModelProto, int]
 _DRAW = np.random.default_rng(0)
@@ -113,10 +112,11 @@ def measure(proto: onnx.ModelProto, core: str, memory: str, folder: Path) -> tup
     """(instructions, cycles) of one inference."""
     compiled = compile_model(Request(save(proto, folder / "net.onnx"), "model", f"cortex-{core}",
                                      library=Options(metadata="none")))
-    zeros = [np.zeros(p.buffer.type.shape, p.buffer.type.dtype.numpy) for p in compiled.view.inputs]
-    f = run_firmware(compiled, core, [zeros], folder)
-    command = [COMPILER, *BOARDS[core].flags]
-    time, = of_library(folder / "model.json", [folder / "model.o"], command, (memory,))
+    random = np.random.default_rng(1)
+    drawn = [random.standard_normal(p.buffer.type.shape).astype(p.buffer.type.dtype.numpy)
+             for p in compiled.view.inputs]  # fmt: skip
+    f = run_firmware(compiled, core, [drawn], folder)
+    time = of_model(compiled.view, compiled.texts, folder, memory, vectors=[drawn])
     return f.instructions, time.cycles
 
 
