@@ -24,6 +24,7 @@ from aot_model.quantise.correct import corrections
 from aot_model.quantise.data import Samples
 from aot_model.quantise.insert import inserted, quantised_weight
 from aot_model.quantise.plan import LIMITS, Plan, TensorPlan, WeightPlan, fitted
+from aot_model.quantise.prepare import prepared
 from aot_model.quantise.refine import by_answers, learned, widened
 from aot_model.quantise.rounding import closest, encoded, rounded_by_outputs
 from aot_model.quantise.runtime import FloatModel
@@ -175,8 +176,10 @@ def test_faint_noise_counts_beside_what_is_left(
 ) -> None:
     """Tensors that cost next to nothing are worth little gains, once the loudest are of 16 bits."""
     _, candidate, _ = transformer
-    kinds = list(dict.fromkeys(candidate.source.choice.kinds.values()))[:4]
-    noises = dict(zip(kinds, (1.0, 0.006, 0.004, 0.0009), strict=True))
+    choice = candidate.source.choice
+    groups = {kind: choice.groups[name] for name, kind in choice.kinds.items()}
+    kinds = list(groups)[:4]
+    noises = dict(zip([groups[k] for k in kinds], (1.0, 0.006, 0.004, 0.0009), strict=True))
 
     class Known:
         def noises(self, plan: Plan) -> dict[str, float]:
@@ -185,6 +188,41 @@ def test_faint_noise_counts_beside_what_is_left(
     monkeypatch.setattr(refine, "more_with_16_bits", lambda source, names: 1.0)
     known: Any = Known()
     assert [kind for kind, _ in refine._cheap(candidate, known)] == kinds[:3]
+
+
+def test_embeddings(tmp_path: Path) -> None:
+    """Rows of a constant: its elements have no tensor's type, what they are added to has."""
+    b = Builder(6)
+    table = b.constant(b.rng.normal(0, 1, (9, 8)).astype(np.float32))
+    x = b(
+        "Add",
+        b("Gather", table, b("Cast", "ids", to=onnx.TensorProto.INT64), axis=0),
+        b.constant(b.rng.normal(0, 1, (5, 8)).astype(np.float32)),
+    )
+    weights = [b.constant(b.rng.normal(0, 0.5, (8, 8)).astype(np.float32)) for _ in range(2)]
+    x = b("Add", x, b("MatMul", b("Relu", b("MatMul", x, weights[0])), weights[1]))
+    b("ReduceMean", x, output="y", axes=[0], keepdims=0)
+    model = b.model({"ids": (5,)}, {"y": (8,)})
+    ids = np.random.default_rng(1).integers(0, 9, (40, 5)).astype(np.float32)
+    file = tmp_path / "embedded.onnx"
+    onnx.save(model, file)
+    samples = Samples({"ids": ids}, None, (), "")
+    calibration = Calibration(prepared(model, tmp_path, ""), samples, file)
+    candidate = calibration.candidate("minmax", False, False)
+    assert candidate is not None and set(candidate.source.choice.groups.values()) - set(
+        candidate.plan.tensors
+    )
+    sensitivity = Sensitivity(candidate.source, samples, "")
+    found = widened(calibration, candidate, sensitivity, lambda c: 1, 10.0)
+    assert found is not None and decibels_of(found, model, samples) > 3 + decibels_of(
+        candidate, model, samples
+    )
+
+
+def decibels_of(candidate: Candidate, model: onnx.ModelProto, samples: Samples) -> float:
+    plain = replace(candidate, plan=replace(candidate.plan, weights={}, bias={}))
+    got = FloatModel(plain.model(""), ["y"], "").stacked(samples)
+    return -10 * float(np.log10(noise(got, FloatModel(model, ["y"], "").stacked(samples))))
 
 
 def test_ranges_behind_functions(tmp_path: Path) -> None:

@@ -101,9 +101,11 @@ def _cheap(candidate: Candidate, sensitivity: Sensitivity) -> list[tuple[str, fl
     kinds: dict[str, list[str]] = {}
     for name in source.choice.tensors:
         kinds.setdefault(source.choice.kinds[name], []).append(name)
+    # What represents a scale may be a constant whose elements are gathered: it has no type of its own.
+    kind_of = {source.choice.groups[name]: source.choice.kinds[name] for name in source.choice.tensors}
     noise: dict[str, float] = {}
     for group, one in sensitivity.noises(candidate.plan).items():
-        noise[source.choice.kinds[group]] = noise.get(source.choice.kinds[group], 0.0) + one
+        noise[kind_of[group]] = noise.get(kind_of[group], 0.0) + one
     cost = {kind: more_with_16_bits(source, kinds[kind]) for kind in noise}
     found, left = [], sum(noise.values())
     faint = FAINT * left
