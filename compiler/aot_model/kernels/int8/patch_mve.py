@@ -64,10 +64,10 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
         conditions.append(f"iy * {row} + ix * {s.in_c} <= {image - last - 16}")
     start = f"const int8_t *from = x + iy * {row} + ix * {s.in_c};\n{inside}"
     if conditions:
-        start = f"""\
-if ({" && ".join(conditions)}) {{
-{start}return;
-}}
+        # A window larger than the image never lies inside of it.
+        ever = tall <= s.in_h and wide <= s.in_w
+        start = f"if ({' && '.join(conditions)}) {{\n{start}return;\n}}\n" if ever else ""
+        start += f"""\
 aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});
 for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
     const int32_t y = iy + ky * {s.dilation_h};
