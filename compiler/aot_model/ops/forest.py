@@ -32,6 +32,11 @@ class Forest:
     target: tuple[int, ...]
     weight: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        for flag in self.missing:
+            if flag not in (0, 1):
+                raise OperatorError(f"nodes_missing_value_tracks_true has {flag}; it is 0 or 1")
+
 
 def sorted_forest(forest: Forest) -> Forest:
     """The same trees with each node behind those that lead to it. Children of a leaf, which nothing reads,
