@@ -194,7 +194,7 @@ class ConvolutionTranspose(Operator):
                 f"strides {self.strides}, dilations {self.dilations}, pads {self.pads} do not fit {d} "
                 "spatial axes"
             )
-        check_windows(x.shape[1:-1], w.shape[1:-1], self.strides, self.pads, self.dilations)
+        check_windows(x.shape[1:-1], w.shape[1:-1], self.strides, self.pads, self.dilations, crops=True)
         spatial = tuple(self.strides[k] * (x.shape[1 + k] - 1) + self.output_padding[k]
                         + (w.shape[1 + k] - 1) * self.dilations[k] + 1 - self.pads[k] - self.pads[d + k]
                         for k in range(d))
