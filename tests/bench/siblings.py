@@ -8,7 +8,7 @@ Runtime.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,9 @@ def write(folder: Path, name: str, build: Callable[[Net], tuple[str, int, int]])
 
 
 if __name__ == "__main__":
-    to = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    to = parser.parse_args().folder
     to.mkdir(parents=True, exist_ok=True)
     write(to, "squeeze", squeeze)
     write(to, "unet", unet)

@@ -110,6 +110,20 @@ def quantise(job: Job, folder: Path, say: Callable[[str], None] = lambda text: N
     return _Session(job, folder, say, model, ready, sources).run()
 
 
+def doubts_of_result(metric: str, lost: float, near: float) -> list[str]:
+    """What makes a quantised model suspect: it loses much of `top1` (a share), or its outputs are not near
+    (dB) to those of the float model, whatever their metric says.
+    """
+    if metric == "top1" and lost > 0.1:
+        return [f"the quantised model loses {lost:.0%}: are the calibration data what the model sees in use?"]
+    if near < FAR:
+        return [
+            f"the quantised model's outputs are only {near:.0f} dB near to the float model's: `compare` says "
+            "where they part"
+        ]
+    return []
+
+
 class _Session:
     def __init__(
         self,
@@ -288,18 +302,10 @@ class _Session:
             )
 
     def _doubt_result(self, result: Result) -> None:
-        lost = result.float_value - result.rows[result.chosen].score.value
+        chosen = result.rows[result.chosen].score
         assert result.calibrated is not None
-        if self.name == "top1" and lost > 0.1:
-            result.notes.append(
-                f"the quantised model loses {lost:.0%}: are the calibration data what the model sees in use?"
-            )
-        elif self.name != "top1" and (near := result.rows[result.chosen].score.snr) < FAR:
-            result.notes.append(
-                f"the quantised model's outputs are only {near:.0f} dB near to the float model's: `compare` "
-                "says where they part"
-            )
-        elif self.name == "top1" and self.samples.labels is None and self.samples.count >= 8:
+        result.notes += doubts_of_result(self.name, result.float_value - chosen.value, chosen.snr)
+        if self.name == "top1" and self.samples.labels is None and self.samples.count >= 8:
             answers = {int(v) for v in np.asarray(self._answers()).reshape(-1)}
             if len(answers) == 1:
                 result.notes.append("calibration: the float model gives the same answer for all samples")
