@@ -27,7 +27,7 @@ def check_windows(extents: Ints, kernel: Ints, strides: Ints, pads: Ints, dilati
     for k, (extent, taps, stride, dilation) in enumerate(zip(extents, kernel, strides, dilations,
                                                              strict=True)):
         begin, end, reach = pads[k], pads[d + k], dilation * (taps - 1) + 1
-        if min(stride, dilation) < 1 or taps < 0:
+        if min(stride, dilation, taps) < 1:
             raise OperatorError(f"a window of {taps} taps, strides of {stride} and dilations of {dilation}")
         if min(begin, end) < 0 and not crops:
             raise OperatorError(f"pads of {begin} and {end}: they are not below 0; a Slice before it crops")

@@ -69,7 +69,7 @@ def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
         low, high = v.value.dtype.limits
         return max(abs(low - v.z), abs(high - v.z))
 
-    return float((terms or w.value.type.elements // channels) * largest(x) * largest(w))
+    return float((terms or w.value.type.elements // max(channels, 1)) * largest(x) * largest(w))
 
 
 def convolution(n: QdqSite, node: Node) -> Answer:
