@@ -13,7 +13,9 @@ from aot_model.ops.quantised_tables import Lookup, lookup
 from aot_model.ops.registry import Build, load_all
 from aot_model.passes.explain import reasons
 from aot_model.passes.fold_constants import compute
+from aot_model.passes.manager import run_passes
 from aot_model.passes.share_tables import share_tables
+from aot_model.targets.registry import parse_target
 
 STEPS = 24
 
@@ -90,3 +92,13 @@ def test_tables_stay_where_they_are_few_or_much_read() -> None:
     equal = graph_of(tables(1) * STEPS, size=1)
     for graph in (few, large, equal):
         assert not share_tables(graph) and all(isinstance(n.op, Lookup) for n in graph.nodes)
+
+
+@pytest.mark.parametrize(("target", "wish", "shared"), [
+    ("cortex-m4", "balanced", True), ("cortex-m4", "speed", False), ("cortex-m55", "balanced", False),
+    ("cortex-m55", "size", True), ("cortex-m55", "speed", False),
+])  # fmt: skip
+def test_what_the_target_would_rather_have(target: str, wish: str, shared: bool) -> None:
+    graph = graph_of(tables())
+    run_passes(graph, parse_target(target, {"optimize": wish}))
+    assert any(isinstance(n.op, Curve) for n in graph.nodes) == shared

@@ -26,7 +26,7 @@ from aot_model.passes.fuse_affine import fuse_affine
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.passes.fuse_tables import fuse_tables
 from aot_model.passes.move_transposes import move_transposes
-from aot_model.passes.share_tables import share_tables
+from aot_model.passes.share_tables import pays, share_tables
 from aot_model.passes.signed_weights import signed_weights
 from aot_model.passes.widen import widen
 
@@ -108,14 +108,15 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     """
     observer = observer or Observer()
     kept = frozenset[str]().union(*(t.offloads.keep for t in target.asked() if t.offloads is not None))
-    first = [(n, _expand_but(kept) if p is expand and kept else p) for n, p in ORDER]
+    first = [(n, _expand_but(kept) if p is expand and kept else p) for n, p in ORDER
+             if p is not share_tables or pays(target)]  # fmt: skip
     rest = list(REST) if kept else []
     every = (target, *target.before)
     early = [p for t in every for p in _of_target(t, PHASES[0], graph)]
     known = [
         n for n, _ in (*first, *early, *rest, *(p for t in every for p in _of_target(t, PHASES[1], graph)))
     ]
-    _check_names(observer.dump_after | observer.explain, [*known, "partition"])
+    _check_names(observer.dump_after | observer.explain, [*known, *(n for n, _ in ORDER), "partition"])
     for name, function in (*first, *early):
         _run(graph, name, function, observer)
     result = partition(graph, target.asked())

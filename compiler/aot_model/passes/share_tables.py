@@ -3,18 +3,27 @@
     logistic and tanh of each step of a loop that was unrolled: 256 bytes for each, read a few times
 
 Only where all 256 entries are the curve's exactly (ops/quantised_curves.py). Interpolating takes about ten
-instructions more for an element, so a table that is read more often than it has entries stays.
+instructions more for an element, so a table that is read more often than it has entries stays. Helium looks
+up four elements in an instruction, beside which interpolating costs more of the time than it gives back
+of the flash: there it is for `optimize=size`, and nowhere for `optimize=speed`.
 """
 
 from __future__ import annotations
 
 from aot_model.ir.graph import Graph, Node
+from aot_model.kernels.target import Target
 from aot_model.ops.quantised_curves import Curve, curve, fit
 from aot_model.ops.quantised_tables import Lookup, Table
 from aot_model.passes.explain import refuse
 
 WORTH = 2
 """Times the curve's bytes that tables must have."""
+
+
+def pays(target: Target) -> bool:
+    """Whether a target would rather have fewer tables than read them at once."""
+    wish = str(target.option("optimize")) if target.has_option("optimize") else "balanced"
+    return wish == "size" or (wish == "balanced" and target.dialect() != "mve")
 
 
 def share_tables(graph: Graph) -> bool:
