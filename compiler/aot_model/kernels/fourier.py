@@ -1,5 +1,6 @@
 """Fast Fourier transforms of real signals in int16, int32 and float32: N reals are N / 2 complex numbers,
 transformed in stages of radix 4, 2, 3 and 5 (decimation in time), and then taken apart by one more pass.
+Of floats a stage may have any other prime number as its radix.
 
 Every stage of an integer transform divides by its radix, rounded, so that nothing has to grow; sums wrap as
 the type does. Order of the stages, constants and roundings are those of kissfft 1.30 (FIXED_POINT 16 and 32),
@@ -33,6 +34,19 @@ def factors(n: int) -> list[int] | None:
     return found if n == 1 and found else None
 
 
+def primes(n: int) -> list[int]:
+    """Radices of a transform of any n, the outermost stage first: those with a butterfly, then prime numbers.
+    """
+    found = []
+    for p in (*RADICES, *range(7, n + 1, 2)):
+        while n > 1 and n % p == 0:
+            found.append(p)
+            n //= p
+        if n == 1:
+            break
+    return found
+
+
 def places(radices: list[int]) -> list[int]:
     """Which input the transform takes to each place before its innermost stage."""
     order, step = [0], 1
@@ -56,9 +70,12 @@ class Fourier:
 
     @property
     def radices(self) -> list[int]:
-        found = factors(self.half)
-        assert found is not None
-        return found
+        return primes(self.half)
+
+    @property
+    def terms(self) -> int:
+        """Elements of scratch memory of the stages without a butterfly."""
+        return max((2 * p - 2 for p in self.radices if p not in RADICES), default=0)
 
     @property
     def name(self) -> str:
@@ -211,10 +228,14 @@ class Fourier:
         return f"{x} * 0.5f" if self.dtype.is_float else f"({self.dtype.c_type})({x} >> 1)"
 
     def stage_name(self, p: int) -> str:
+        if p not in RADICES:
+            return "fft_any_radix_float32"
         return f"fft_{'inverse_' if self.inverse and p == 4 else ''}radix{p}_{self.name}"
 
     def stage_helper(self, p: int) -> str:
         """A function for all butterflies of one stage."""
+        if p not in RADICES:
+            return _ANY_RADIX
         t = self.dtype.c_type
         lines = [f"{t} *const z0 = z + 2 * (start + k);"]
         lines += [f"{t} *const z{j} = z{j - 1} + 2 * m;" for j in range(1, p)]
@@ -234,7 +255,7 @@ class Fourier:
 
     def helpers(self, body: str) -> tuple[str, ...]:
         """The functions that a body and the stages call; one that nothing calls would be a warning."""
-        stages = [self.stage_helper(p) for p in sorted(set(self.radices))]
+        stages = list(dict.fromkeys(self.stage_helper(p) for p in sorted(set(self.radices))))
         called = "".join((body, *stages))
         return (*(text for name, text in self.scalar_helpers().items() if f"{name}(" in called), *stages)
 
@@ -242,8 +263,9 @@ class Fourier:
         """The calls that transform numbers which are in their places."""
         calls, m = [], 1
         for p in reversed(self.radices):
+            radix = "" if p in RADICES else f", {p}, terms"
             calls.append(
-                f"{self.stage_name(p)}({memory}, {self.half}, {m}, {self.half // (p * m)}, twiddles);")
+                f"{self.stage_name(p)}({memory}, {self.half}, {m}, {self.half // (p * m)}, twiddles{radix});")
             m *= p
         return calls
 
@@ -291,3 +313,57 @@ class Fourier:
     def _for_pairs(self, inner: str) -> str:
         body = "".join(f"    {line}\n" for line in inner.rstrip("\n").split("\n"))
         return f"for (int32_t k = 1; k <= {self.half // 2}; k++) {{\n{body}}}\n"
+
+
+_ANY_RADIX = """\
+/* One stage of an odd radix p: sums of p terms, of which the j-th and the last but j meet the same cosines,
+ * and sines that are opposite. */
+AOT_MODEL_OPAQUE static void fft_any_radix_float32(float *z, int32_t n, int32_t m, int32_t step,
+                                                   const float *twiddles, int32_t p, float *terms)
+{
+    for (int32_t start = 0; start < n; start += p * m) {
+        for (int32_t k = 0; k < m; k++) {
+            float *const at = z + 2 * (start + k);
+            const float real = at[0];
+            const float imaginary = at[1];
+            for (int32_t j = 1; 2 * j < p; j++) {
+                const float *const a = at + 2 * m * j;
+                const float *const b = at + 2 * m * (p - j);
+                const float *const u = twiddles + 2 * j * k * step;
+                const float *const v = twiddles + 2 * (p - j) * k * step;
+                const float ar = fft_real_float32(a[0], a[1], u[0], u[1]);
+                const float ai = fft_imaginary_float32(a[0], a[1], u[0], u[1]);
+                const float br = fft_real_float32(b[0], b[1], v[0], v[1]);
+                const float bi = fft_imaginary_float32(b[0], b[1], v[0], v[1]);
+                float *const t = terms + 4 * (j - 1);
+                t[0] = ar + br;
+                t[1] = ai + bi;
+                t[2] = ar - br;
+                t[3] = ai - bi;
+                at[0] += t[0];
+                at[1] += t[1];
+            }
+            for (int32_t q = 1; 2 * q < p; q++) {
+                float sr = real;
+                float si = imaginary;
+                float dr = 0.0f;
+                float di = 0.0f;
+                int32_t phase = 0;
+                for (const float *t = terms, *const end = terms + 2 * (p - 1); t != end; t += 4) {
+                    phase += phase + q < p ? q : q - p;
+                    const float *const w = twiddles + 2 * phase * (step * m);
+                    sr += t[0] * w[0];
+                    si += t[1] * w[0];
+                    dr += t[2] * w[1];
+                    di += t[3] * w[1];
+                }
+                float *const near = at + 2 * m * q;
+                float *const far = at + 2 * m * (p - q);
+                near[0] = sr - di;
+                near[1] = si + dr;
+                far[0] = sr + di;
+                far[1] = si - dr;
+            }
+        }
+    }
+}"""

@@ -16,6 +16,7 @@ from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, S
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
+from aot_model.ops.fast_fourier import LONGEST, SHORTEST, FastFourier
 from aot_model.ops.registry import Build, ints, normal_axis, operator, ranked, required, static
 from aot_model.ops.views import ReshapeTo
 
@@ -116,7 +117,9 @@ def fourier(build: Build,
             bins: int,
             inverse: bool,
             real: bool = False) -> Value:
-    """The transform of a value, with its tables."""
+    """The transform of a value: a fast one where there is one, else one with its tables."""
+    if x.dtype is DType.FLOAT32 and SHORTEST <= length <= LONGEST:
+        return build(FastFourier(axis, length, bins, inverse, real), x)
     angle = 2 * np.pi * np.arange(length) / max(length, 1)
     tables = [build.constant(f(angle), x.dtype) for f in (np.cos, np.sin)]
     inner = Fourier(axis, bins, 1 if inverse else -1, 1.0 / length if inverse else 1.0, real)
