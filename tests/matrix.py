@@ -7,6 +7,7 @@ judged by oracles.
                                                         goes on where it was
     python tests/matrix.py --only 'gcc-12 -O2*' --units 'graphs/*,kernels/*'
     python tests/matrix.py --slice 17 --minutes 6       what CI runs for its 17th commit
+    python tests/matrix.py --random seed 500            flags that nobody thought of, a program for each set
     python tests/matrix.py --results all.jsonl --table  a table of what is there; runs nothing
 
 Rows are units: programs of many small models (cases of the conformance suite of onnx, samples of the
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import hashlib
+import random
 import sys
 import tempfile
 import time
@@ -36,6 +38,7 @@ from compilers.cells import Cell, run_cell
 from compilers.columns import Column, columns, missing
 from compilers.groups import Unit, units
 from compilers.models import LeftOut
+from compilers.random_flags import random_columns
 
 SLICES = 30
 """So many commits give every unit and every column a turn."""
@@ -68,12 +71,12 @@ class Done:
 ROWS: dict[str, Unit] = {}
 
 
-def work(label: str, target: str, names: Sequence[str], known: frozenset[tuple[str, str]],
+def work(label: str, target: str, fitting: Sequence[Column], known: frozenset[tuple[str, str]],
          end: float) -> Done:
     """In a process of its own: generate the unit, then build and run it in each column."""
-    unit, by_name = ROWS[label], {c.name: c for c in columns()}
+    unit = ROWS[label]
     if time.time() > end:
-        return Done(late=len(names))
+        return Done(late=len(fitting))
     with tempfile.TemporaryDirectory(prefix="aot-model-matrix-") as folder:
         try:
             program = unit.build(target, Path(folder))
@@ -85,13 +88,13 @@ def work(label: str, target: str, names: Sequence[str], known: frozenset[tuple[s
             return Done()
         digest = program.digest()
         found, late = [], 0
-        for name in names:
-            if (name, digest) in known:
+        for column in fitting:
+            if (column.name, digest) in known:
                 continue
             if time.time() > end:
                 late += 1
                 continue
-            found.append(run_cell(by_name[name], target, label, program, digest))
+            found.append(run_cell(column, target, label, program, digest))
         return Done(tuple(found), tuple(f"{label} [{target}] {text}" for text in program.left_out), late)
 
 
@@ -114,6 +117,15 @@ def chosen(rows: Iterable[Unit], present: Sequence[Column], only: str, wanted: s
         yield from ((unit, code, fitting) for code, fitting in by.items() if fnmatch.fnmatch(code, target))
 
 
+def drawn(rows: Sequence[Unit], made: Iterable[Column],
+          seed: str) -> Iterator[tuple[Unit, str, list[Column]]]:
+    """For columns of random flags: one unit each, for code that fits."""
+    rng = random.Random(seed)
+    for column in made:
+        unit = rng.choice([u for u in rows if not (u.little_endian and column.big_endian)])
+        yield unit, rng.choice(column.targets), [column]
+
+
 def _turn(name: str, turns: int) -> int:
     return int(hashlib.sha256(name.encode()).hexdigest()[:8], 16) % turns
 
@@ -134,8 +146,7 @@ def run(tasks: Sequence[tuple[Unit, str, list[Column]]], known: Mapping[tuple[st
     cells, left_out, errors, late = [], [], [], 0
     with ProcessPoolExecutor(jobs, initializer=_quiet) as pool:
         futures = [
-            pool.submit(work, u.label, t, [c.name
-                                           for c in fitting], frozenset(before[u.label, t]), end)
+            pool.submit(work, u.label, t, fitting, frozenset(before[u.label, t]), end)
             for u, t, fitting in tasks
         ]
         for number, future in enumerate(as_completed(futures), 1):
@@ -180,6 +191,10 @@ def main() -> int:
                         type=float,
                         default=1e9,
                         help="begin nothing after so many; what is left is counted")
+    parser.add_argument("--random",
+                        nargs=2,
+                        metavar=("SEED", "COUNT"),
+                        help="so many columns of random flags, a program each, instead of those of the list")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
         "--results",
@@ -209,7 +224,11 @@ def main() -> int:
         print(results.markdown(columns(), known, absent, planned))
         return 0
     start = time.time()
-    tasks = list(chosen(rows, present, options.only, options.units, options.target, options.slice))
+    if options.random:
+        seed, number = options.random[0], int(options.random[1])
+        tasks = list(drawn(rows, random_columns(seed, number), seed))
+    else:
+        tasks = list(chosen(rows, present, options.only, options.units, options.target, options.slice))
     for name, reason in absent.items():
         if any(fnmatch.fnmatch(name, pattern) for pattern in options.only.split(",")):
             print(f"missing: {name}: {reason}")

@@ -18,7 +18,8 @@ from compilers.columns import Column, columns, missing
 from compilers.groups import Unit
 from compilers.judge import Expectation, Tolerance
 from compilers.program import Program, program_of
-from matrix import SLICES, TURNS, chosen
+from compilers.random_flags import ANOTHER_LANGUAGE, bases, random_columns, switches
+from matrix import SLICES, TURNS, chosen, drawn
 from onnx_models import model, tensor
 
 needs_big_endian = pytest.mark.skipif(bool(missing(next(c for c in columns() if c.big_endian))),
@@ -164,3 +165,16 @@ def test_quantised_numbers_may_be_a_step_off_where_floats_are_wide() -> None:
     assert expectation.difference((near, want[1]))
     assert expectation.difference((far, want[1]), wide_floats=True)
     assert expectation.difference((want[0], want[1] + 1), wide_floats=True)
+
+
+def test_random_flags_are_drawn_from_what_the_compilers_list() -> None:
+    """The same ones for a seed, others for another; nothing of another language."""
+    first, again, other = (list(random_columns(seed, 6)) for seed in ("a", "a", "b"))
+    assert first == again and first != other
+    assert not {f.replace("-fno-", "-f") for c in first + other for f in c.flags} & set(ANOTHER_LANGUAGE)
+    lists = next(b for b in bases() if b.lists)
+    assert len(switches(lists.column.command)) > 300 and "-fno-ivopts" in switches(lists.column.command)
+    rows = [Unit("group", f"{k}", lambda target, folder: None, little_endian=k > 0) for k in range(4)]
+    found = list(drawn(rows, first, "a"))
+    assert [fitting for _, _, fitting in found] == [[c] for c in first]
+    assert all(code in c.targets and not (u.little_endian and c.big_endian) for u, code, (c,) in found)
