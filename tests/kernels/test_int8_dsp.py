@@ -135,12 +135,22 @@ def finished(kernel: KernelCode, x: np.ndarray, want: np.ndarray, quant: QuantSp
     return Case(kernel, x, TABLE[want.astype(np.int64) - low].astype(np.int8), table_text())
 
 
+def with_zero_point(rng: np.random.Generator, w: np.ndarray, quant: QuantSpec,
+                    plain: bool) -> tuple[np.ndarray, QuantSpec]:
+    """Now and then weights of all 256 values with a zero point, as uint8 or as int8."""
+    if rng.random() < 0.7:
+        return w, quant
+    whole = rng.integers(0, 256, w.shape)
+    zero = int(rng.choice([0, 1, 128, 255]))
+    if plain:
+        return whole.astype(np.uint8), replace(quant, weight_zero_point=zero)
+    return (whole - 128).astype(np.int8), replace(quant, weight_zero_point=zero - 128)
+
+
 def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool = False) -> Case:
     w = some_weights(rng, (shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c // shape.groups))
     quant = quantisation(rng, shape.out_c, w[0].size, kind)
-    if plain and rng.random() < 0.3:
-        w = rng.integers(0, 256, w.shape).astype(np.uint8)
-        quant = replace(quant, weight_zero_point=int(rng.choice([1, 128, 255])))
+    w, quant = with_zero_point(rng, w, quant, plain)
     bias = some_bias(rng, shape.out_c)
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
@@ -167,9 +177,7 @@ def depthwise_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain:
                    paired: bool = False) -> Case:
     w = some_weights(rng, (shape.kernel_h, shape.kernel_w, shape.out_c))
     quant = quantisation(rng, shape.out_c, shape.kernel_h * shape.kernel_w, kind)
-    if plain and rng.random() < 0.3:
-        w = rng.integers(0, 256, w.shape).astype(np.uint8)
-        quant = replace(quant, weight_zero_point=int(rng.choice([1, 128, 255])))
+    w, quant = with_zero_point(rng, w, quant, plain)
     bias = some_bias(rng, shape.out_c)
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
@@ -188,6 +196,7 @@ def row_case(rng: np.random.Generator, ic: int, oc: int, kind: str) -> Case:
     shape = ConvShape(1, 1, 1, ic, 1, 1, oc)
     w = some_weights(rng, (oc, 1, 1, ic))
     quant = quantisation(rng, oc, ic, kind)
+    w, quant = with_zero_point(rng, w, quant, False)
     bias = some_bias(rng, oc)
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None

@@ -186,10 +186,18 @@ def _convolution(family: Family) -> Callable[[Site], None]:
     return emit
 
 
+def _signed(family: Family, site: Site, part: Integer, weights: np.ndarray) -> tuple[Integer, np.ndarray]:
+    """uint8 weights as int8, less 128 as their zero point is."""
+    if not family.zero_points or weights.dtype != np.uint8 or site.input(1).dtype in NIBBLES:
+        return part, weights
+    quant = replace(part.quant, weight_zero_point=part.quant.weight_zero_point - 128)
+    return replace(part, quant=quant), (weights.astype(np.int16) - 128).astype(np.int8)
+
+
 def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, place: Place,
              whole: bool) -> None:
     """The call of a convolution; weights [out_c, kernel_h, kernel_w, in_c / groups]."""
-    part = _part(site)
+    part, weights = _signed(family, site, _part(site), weights)
     size = f"{shape.kernel_h}x{shape.kernel_w}"
     family = _for_site(family, site, whole) if family.packs(weights) else PLAIN
     by_channel = next((f for f in (family, PLAIN) if f.depthwise_fits(shape, part.quant)), None)
@@ -231,7 +239,7 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         rows = x.type.elements // k
         place: Place = pixel_coordinates(site.node.outputs[0])  # type: ignore[assignment]
         shape = ConvShape(1, 1, rows, k, 1, rows, n)
-        weights = np.ascontiguousarray(w.data.T)
+        part, weights = _signed(family, site, part, np.ascontiguousarray(w.data.T))
         chosen = _for_site(family, site, True) if family.packs(weights) else PLAIN
         if rows == 1 and chosen.row is not None and chosen.row_fits(shape, part.quant):
             _emit(chosen, site, part, "fully_connected", chosen.row, shape, weights, place)

@@ -72,6 +72,9 @@ class Family:
     int8_weights: bool = False
     """Whether weights are packed as int8, so that uint8 ones beyond 127 go to plain C."""
 
+    zero_points: bool = False
+    """Whether int8 weights may have a zero point, so that uint8 ones become such."""
+
     def packs(self, weights: np.ndarray) -> bool:
         return not self.int8_weights or weights.dtype.kind == "i" or int(weights.max(initial=0)) <= 127
 
@@ -135,7 +138,8 @@ DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, dep
              sum_row=affine_sum.dsp_sum,
              winograd=True,
              reading=_dsp_for,
-             int8_weights=True)
+             int8_weights=True,
+             zero_points=True)
 def _helium_for(family: Family, reading: Reading) -> Family:
     return replace(family, depthwise=partial(depthwise_mve.depthwise, room=reading.room))
 

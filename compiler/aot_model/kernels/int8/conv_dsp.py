@@ -9,6 +9,7 @@ closely (see `slack`).
 A patch is kernel_h runs of kernel_w * channels adjacent bytes. Runs inside of the image are read where they
 lie; one that leaves it is first assembled in `border` with the input's zero point for what is outside, so
 that folding the zero point into the bias holds for every pixel and the inner loop knows of no padding.
+A zero point of the weights is taps more (row_sums_dsp.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8 import row_sums_dsp
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, stored
 from aot_model.kernels.int8.gemm_dsp import pack_pairs
@@ -35,13 +37,14 @@ from aot_model.kernels.int8.patch_dsp import (
 from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, products, worth_single
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.row_tail import RowTail
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     """Whether this kernel does the layer; the plain C one does all."""
-    return shape.groups == 1 and quant.weight_zero_point == 0 and shape.out_h * shape.out_w > 0
+    known = row_sums_dsp.fits(quant.weight_zero_point)
+    return shape.groups == 1 and known and shape.out_h * shape.out_w > 0
 
 
 def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
@@ -53,21 +56,28 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     flat = shape.pointwise and not needs_assembly(shape) and shape.dense
     patch = patch_layout(shape.kernel_h, shape.kernel_w * ic)
-    ordered = np.where(patch.order >= 0, w[:, np.maximum(patch.order, 0)], 0)
+    sums = row_sums_dsp.words(patch.length, quant.weight_zero_point)
 
+    def ordered(rows: npt.NDArray[np.integer]) -> Int64:
+        return np.where(patch.order >= 0, rows[:, np.maximum(patch.order, 0)], 0).astype(np.int64)
+
+    taps = None
+    if sums:
+        taps = row_sums_dsp.with_sums(ordered(weights.reshape(oc, -1)), quant.weight_zero_point, sums)
     separate = tail is not None or oc == 1
-    stream = pack_pairs(ordered, b, quant, separate)
+    stream = pack_pairs(ordered(w), b, quant, separate, taps)
     if stream.requantise.form == "raw" and not separate:
         separate = True
-        stream = pack_pairs(ordered, b, quant, separate)
+        stream = pack_pairs(ordered(w), b, quant, separate, taps)
     rule = Rule.of(stream.requantise, quant, oc)
-    body = _Body(shape, quant, patch, separate, stream.requantise, rule, tail, flat)
+    sum_lines, sum_helpers = row_sums_dsp.column_sums(patch.length, sums)
+    body = _Body(shape, quant, patch, separate, stream.requantise, rule, tail, flat, sum_lines)
     scratch = body.scratch(stream.pairs.size)
     taken = sum(piece.nbytes for piece in scratch)
     times = shape.batch * -(-shape.out_h * shape.out_w // PIXELS)
     single = not reading.compact and worth_single(body.batch, body.pixels, stream)
     made = products(stream, oc, quant.out_dtype, times, reading, taken, single)
-    helpers = [*made.helpers, expand_helper(quant.x_dtype)[1]]
+    helpers = [*made.helpers, expand_helper(quant.x_dtype)[1], *sum_helpers]
     helpers += [run_helper(shape, quant)[1]] if body.assemble else []
     return KernelCode(
         body="\n".join([*made.copy, *body.lines(made.spans)]) + "\n",
@@ -95,6 +105,13 @@ class _Body:
     rule: Rule
     tail: Tail | None
     flat: bool
+    sums: list[str]
+    """Statements that make one word of sums each for the weights' zero point."""
+
+    @property
+    def half(self) -> int:
+        """Words of a pixel in `columns`."""
+        return self.patch.length // 2 + len(self.sums)
 
     @property
     def assemble(self) -> bool:
@@ -127,7 +144,7 @@ class _Body:
     def scratch(self, slots: int) -> list[Scratch]:
         cast, p = f"{self.quant.x_dtype}_t", self.patch
         out, size = stored(self.rq, self.quant.out_dtype)
-        return [Scratch("columns", p.length * PIXELS * 2, 4, "uint32_t"),
+        return [Scratch("columns", self.half * PIXELS * 4, 4, "uint32_t"),
                 *([Scratch("border", PIXELS * p.run, 4, cast)] if self.assemble else []),
                 *([Scratch("rest", PIXELS * p.rest, 4, cast)] if p.rest else []),
                 *([Scratch("results", PIXELS * slots * size, 4, out)] if self.separate else [])]
@@ -154,9 +171,10 @@ class _Body:
                 column = ["0", "step", "second", "second + step"]
         loop = [f"for (int32_t pixel = 0; pixel < {self.pixels}; pixel += 4) {{", *left]
         if self.flat:
-            loop += [*self._flat(column), *self._multiply(spans), "}"]
+            loop += [*self._flat(column), *self.sums, *self._multiply(spans), "}"]
         else:
-            loop = ["int32_t row = 0, column = 0;", *loop, *self._gather(column), *self._multiply(spans),
+            loop = ["int32_t row = 0, column = 0;", *loop, *self._gather(column), *self.sums,
+                    *self._multiply(spans),
                     "column += 4;", *self._next_row("column", "row"), "}"]
         if self.batch == 1:
             return loop
@@ -273,7 +291,7 @@ class _Body:
         return [*lines, "}", *([self._expand_rest("to")] if p.rest else [])]
 
     def _multiply(self, spans: tuple[Span, ...]) -> list[str]:
-        half, oc = self.patch.length // 2, self.shape.out_c
+        half, oc = self.half, self.shape.out_c
         out = "out" if self.batch > 1 and self.tail is None else "y"
         fewer = any(one.fewer(self.left) for one in spans)
 

@@ -18,6 +18,7 @@ from aot_model.kernels.int8.dsp import Peek, assembly, dsp_function
 from aot_model.kernels.int8.finish import finish_c, form_name, requantise, requantise_words, stored
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import RequantisePlan
+from aot_model.kernels.int8.rows import less
 
 _P, _Q = ("r2", "r4", "r6"), ("r3", "r5", "r7")
 """The pairs of weights of each line of the kernel."""
@@ -197,17 +198,20 @@ class _Steps:
 
 
 def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y_v: int,
-                   overlaps: bool = True, paired: bool = False) -> tuple[str, str]:  # fmt: skip
+                   overlaps: bool = True, paired: bool = False,
+                   zero: int = 0) -> tuple[str, str]:  # fmt: skip
     """(name, text) of the micro-kernel: all outputs of one channel's plane; y_u, y_v: steps of y in elements.
     overlaps: whether a load of one word begins while the one before it is under way; cores on which it does
     not can use the first of two words sooner when they come apart. paired: two lines of outputs at a time.
+    zero: of the weights, which are bytes that need nine bits without it.
     """
     steps = _Steps(plane, rq, out_dtype, y_u, y_v, overlaps)
     paired = paired and plane.lines_out > 1 and reaches(plane, 2)
     v = plane.v
     out, _ = stored(rq, out_dtype)
     name = f"depthwise3x3_{plane.lines_out}x{v.size_out}_l{plane.length}_s{plane.u.stride}{v.stride}"
-    name += f"_y{y_u}_{y_v}_{form_name(rq, out_dtype)}{'_paired' if paired else ''}"
+    name += f"_y{y_u}_{y_v}_{form_name(rq, out_dtype)}{f'_z{zero}'.replace('-', 'n') if zero else ''}"
+    name += "_paired" if paired else ""
     words = len(requantise_words(rq, 0))
     blocks, rest = divmod(plane.lines_out, 2) if paired else (0, plane.lines_out)
     lines = [
@@ -220,8 +224,10 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
         *(["ldrd r11, lr, [r2], #8", "strd r11, lr, [sp]"] if words >= 2 else []),
         *(["ldr r11, [r2]", "str r11, [sp, #8]"] if words == 3 else []),
     ]
+    lines += _constant("lr", (zero & 0xFFFF) << 16 | (zero & 0xFFFF)) if zero else []
     for k, word in enumerate(("r8", "r9", "r10")):
         lines += [f"sxtb16 r11, {word}", f"sxtb16 {word}, {word}, ror #8"]
+        lines += [f"ssub16 {r}, {r}, lr" for r in ("r11", word)] if zero else []
         lines += [f"pkhbt {_P[k]}, r11, {word}, lsl #16", f"pkhbt {_Q[k]}, {word}, r11"]
     lines += steps.down(2, blocks, not rest) if blocks else []
     lines += [f"ldr r12, [sp, #{_BIAS}]"] if blocks and rest else []
@@ -229,7 +235,7 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
     lines += ["add sp, sp, #36", "pop {r4-r11, pc}"]
     twin = [
         "const int32_t *p = constants + 4;", "(void)p;", "int32_t w[9];", "for (int32_t i = 0; i < 9; i++) {",
-        "w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu);", "}",
+        f"w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu){less(zero)};", "}",
         f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
         f"for (int32_t j = 0; j < {v.size_out}; j++) {{",
         f"const int16_t *from = plane + u * {plane.u.stride * plane.length} + j * {v.stride};",

@@ -27,7 +27,7 @@ PAIRED = 3_000
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     """Whether this kernel does the layer; the plain C one does all."""
-    return shape.groups == shape.in_c and quant.weight_zero_point == 0
+    return shape.groups == shape.in_c and -128 <= quant.weight_zero_point <= 127
 
 
 def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
@@ -42,7 +42,8 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     rq = lifted_plan(quant, *bounds(w, b, quant))
     plane = plane_of(shape, plane_bytes, once=tail is not None)
     u, v = plane.u, plane.v
-    grid = w.reshape(oc, shape.kernel_h, shape.kernel_w)
+    grid, zero = weights.reshape(-1, oc).T.astype(np.int64), quant.weight_zero_point
+    grid = grid.reshape(oc, shape.kernel_h, shape.kernel_w)
     if plane.transposed:
         grid = grid.transpose(0, 2, 1)
     register = (u.kernel == v.kernel == 3 and u.dilation == v.dilation == 1 and v.stride <= 2
@@ -53,7 +54,7 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     start = b + rq.bias_shift
     rows = []
     for c in range(oc):
-        taps = _in_registers(grid[c]) if register else packed_lines(grid[c], v.dilation)
+        taps = _in_registers(grid[c]) if register else packed_lines(grid[c], v.dilation, zero)
         rows += [wrapped(start[c:c + 1]), taps, wrapped(np.array(requantise_words(rq, c), np.int64))]
     stream = np.concatenate(rows)
     words = stream.size // oc
@@ -65,7 +66,7 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     if register:
         y_u, y_v = loops.steps
         paired = paired_from is not None and shape.batch * oc * u.size_out * v.size_out >= paired_from
-        kernel, text = three_by_three(plane, rq, quant.out_dtype, y_u, y_v, overlaps, paired)
+        kernel, text = three_by_three(plane, rq, quant.out_dtype, y_u, y_v, overlaps, paired, zero)
         helpers.append(text)
         compute = [f"{kernel}(plane, {loops.target}, weights + {words} * {loops.channel});"]
     else:

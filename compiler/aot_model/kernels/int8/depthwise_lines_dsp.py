@@ -29,11 +29,13 @@ WRITTEN_OUT = 12
 """Lines of up to so many pairs are written out."""
 
 
-def packed_lines(grid: Int64, dilation: int) -> npt.NDArray[np.int32]:
-    """One channel's weights [lines, taps] as bytes, each line in whole words, zeros between dilated taps."""
+def packed_lines(grid: Int64, dilation: int, zero: int = 0) -> npt.NDArray[np.int32]:
+    """One channel's weights [lines, taps] as bytes, each line in whole words, the weights' zero point between
+    dilated taps.
+    """
     lines, taps = grid.shape
     reach = (taps - 1) * dilation + 1
-    wide = np.zeros((lines, -(-reach // 4) * 4), np.int64)
+    wide = np.full((lines, -(-reach // 4) * 4), zero, np.int64)
     wide[:, :reach:dilation] = grid
     return wide.astype(np.int8).reshape(-1).view("<i4").astype(np.int32)
 
@@ -114,6 +116,10 @@ class Lines:
         for quad in range(-(-self.pairs // 2)):
             stored = quad < self.quads
             q = [f"dsp_sxtb16{form}(bytes[{quad}])" if stored else "0" for form in ("", "_ror8")]
+            zero = self.loops.quant.weight_zero_point
+            if zero and stored:  # 9 bits and a sign, of which nothing is stored
+                pair = f"{(zero & 0xFFFF) << 16 | (zero & 0xFFFF):#010x}u"
+                q = [f"(int32_t)dsp_ssub16((uint32_t){v}, {pair})" for v in q]
             body += [f"const int32_t even{quad} = {q[0]}, odd{quad} = {q[1]};"]
             halves = ((f"even{quad}", f"odd{quad}", "before", f"even{quad}"),
                       (f"even{quad} >> 16", f"odd{quad} >> 16", f"odd{quad}", f"even{quad} >> 16"))

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
+from aot_model.kernels.int8 import row_sums_dsp
 from aot_model.kernels.int8.dsp import (
     HEADER,
     Load,
@@ -48,7 +49,7 @@ def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     """One pixel, one group: a row of input times a matrix."""
     one = shape.batch * shape.out_h * shape.out_w == 1 and shape.kernel_h == shape.kernel_w == 1
     dense = shape.in_h * shape.in_w == 1 and shape.strides[3] == 1
-    return one and dense and shape.groups == 1 and quant.weight_zero_point == 0
+    return one and dense and shape.groups == 1 and row_sums_dsp.fits(quant.weight_zero_point)
 
 
 def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedule:
@@ -170,14 +171,18 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     oc, ic = shape.out_c, shape.in_c
     w, b = fold_zero_point(weights.reshape(oc, ic), bias, quant)
     taps = ic + -ic % 4
-    w = np.concatenate([w, np.zeros((oc, taps - ic), np.int64)], axis=1)
+    sums = row_sums_dsp.words(taps, quant.weight_zero_point)
+    quads = -(-(taps + 2 * sums) // 4)
+    ordered = np.zeros((oc, 4 * quads), np.int64)
+    ordered[:, :ic] = weights.reshape(oc, ic)
+    ordered = ordered.reshape(oc, -1, 4)[:, :, [0, 2, 1, 3]].reshape(oc, -1)
+    ordered[:, taps:taps + 2 * sums] = quant.weight_zero_point
     slots = np.minimum(np.arange(oc + -oc % ROWS), oc - 1)
-    rq, joined = plan_slots(w, b, quant, slots)
-    expanded = ic % 4 != 0 or (2 * taps <= expanded_bytes and oc >= 16)
+    rq, joined = plan_slots(w, b, quant, slots, ordered)
+    expanded = ic % 4 != 0 or (2 * taps <= expanded_bytes and oc >= 16) or sums > 0
     each = [requantise_words(rq, i) for i in range(slots.size)]
     shared = len(each[0]) == 2 and all(each[i] == each[i % 2] for i in range(slots.size))
     rows, own = [], []
-    ordered = w.reshape(oc, -1, 4)[:, :, [0, 2, 1, 3]]
     for g in range(0, slots.size, ROWS):
         init, pairs = [], []
         for i in (g, g + 2):
@@ -212,13 +217,14 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     lines, scratch, source = [], [], "x"
     if expanded:
         widen, source = f"dsp_widen_{quant.x_dtype}", "wide"
-        scratch.append(Scratch("wide", 2 * taps, 4, "uint32_t"))
+        scratch.append(Scratch("wide", 8 * quads, 4, "uint32_t"))
         if ic // 4:
             lines.append(f"{widen}(wide, x, {ic // 4}u);")
         if ic % 4:
             last = ", ".join(f"x[{k}]" if k < ic else "0" for k in range(ic - ic % 4, taps))
             lines += [f"const {quant.x_dtype}_t last[4] = {{{last}}};",
                       f"{widen}(wide + {ic // 4 * 2}, last, 1u);"]
+        lines += row_sums_dsp.row_sums(taps, sums, 2 * quads)
     through = tail is not None or rq.form == "raw"
     direct = 0 if through else oc // ROWS
     base = 0 if common else int(table.size)
@@ -227,7 +233,7 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
         """Groups of rows from the first to before the second."""
         starts = f", starts + {begin * own[0].size}" if common else ""
         table_at = "" if not shared else ", numbers" if common else ", weights"
-        return (f"{kernel}({source}, weights + {base + begin * group}, {y}, {taps // 4}u, "
+        return (f"{kernel}({source}, weights + {base + begin * group}, {y}, {quads}u, "
                 f"weights + {base + end * group}{starts}{table_at});")
 
     if direct:

@@ -86,8 +86,12 @@ def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> boo
     return fits and int(lo.min()) - slack > -(1 << 23) and int(hi.max()) + slack < 1 << 23
 
 
-def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[RequantisePlan, bool]:
-    """(requantisation of each slot, joined or not) of channels that are computed in pairs: slots [2n]."""
+def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64,
+               taps: Int64 | None = None) -> tuple[RequantisePlan, bool]:
+    """(requantisation of each slot, joined or not) of channels that are computed in pairs: slots [2n]. taps:
+    what is packed, where that is not w.
+    """
+    taps = w if taps is None else taps
     lo, hi = (v[slots] for v in bounds(w, b, quant))
     # one range for all, so that all get the same constants
     if quant.multiplier.size == quant.shift.size == 1:
@@ -96,19 +100,22 @@ def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64) -> tuple[Requ
     each = replace(quant, multiplier=m[slots].astype(np.int32), shift=s[slots].astype(np.int32))
     # plan() sets accumulators that are fixed to zero
     live = np.where(lo == hi, 0, lo), np.where(lo == hi, 0, hi)
-    if can_join(w[slots[0::2]], w[slots[1::2]], live[0][0::2], live[1][0::2]):
+    if can_join(taps[slots[0::2]], taps[slots[1::2]], live[0][0::2], live[1][0::2]):
         align = np.where(np.arange(slots.size) % 2 == 0, 8, 0).astype(np.int64)
         rq = plan(each, lo, hi, align)
-        if rq.form != "raw" or can_join(w[slots[0::2]], w[slots[1::2]], lo[0::2], hi[0::2]):
+        if rq.form != "raw" or can_join(taps[slots[0::2]], taps[slots[1::2]], lo[0::2], hi[0::2]):
             return rq, True
     return plan(each, lo, hi), False
 
 
-def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool) -> PairStream:
+def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool,
+               taps: Int64 | None = None) -> PairStream:
     """Packs weights [channels, taps] (taps even, in the order of the pixel pairs) and bias, both as folded.
+    taps: what is packed, where that is not w.
     """
     pairs = channel_pairs(w.shape[0], separate)
-    rq, joined = plan_slots(w, b, quant, pairs.reshape(-1))
+    rq, joined = plan_slots(w, b, quant, pairs.reshape(-1), taps)
+    w = w if taps is None else taps
     rows = []
     for i, (a, c) in enumerate(pairs):
         half = 256 * w[a] + w[c] if joined else (w[a] & 0xFF) * 256 + (w[c] & 0xFF)
