@@ -25,7 +25,7 @@ from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise_mve import depthwise
 from aot_model.kernels.int8.fully_connected_mve import fully_connected
-from aot_model.kernels.int8.pooling_mve import average_pool
+from aot_model.kernels.int8.pooling_windows import HELIUM
 from aot_model.kernels.int8.spec import QuantSpec
 
 sys.path[:0] = [
@@ -137,7 +137,8 @@ def layers(path: Path, rng: np.random.Generator) -> list[tuple[Case, int]]:
             pool.Init(raw.Bytes, raw.Pos)
             kernel, stride = (pool.FilterHeight(), pool.FilterWidth()), (pool.StrideH(), pool.StrideW())
             shape = shape_of(x, y, kernel, stride, pool.Padding() == 0, x.shape[3])
-            result, expected = average_pool(shape, -128, 127), int8_model.average_pool(shape, data, -128, 127)
+            result = HELIUM.pool("average", shape, -128, 127)
+            expected = int8_model.average_pool(shape, data, -128, 127)
         else:
             continue
         label = f"{path.stem} {shape.in_h}x{shape.in_w}x{shape.in_c} {shape.kernel_h}x{shape.kernel_w}"

@@ -14,16 +14,15 @@ from int8_program import Case, program
 from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import depthwise_columns_mve
-from aot_model.kernels.int8.affine_sum import Rescaling, affine
+from aot_model.kernels.int8.affine_sum import Rescaling, affine, mve_sum
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
 from aot_model.kernels.int8.depthwise_columns_mve import depthwise_columns
 from aot_model.kernels.int8.depthwise_mve import depthwise
 from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
 from aot_model.kernels.int8.fully_connected_mve import fully_connected
-from aot_model.kernels.int8.pooling_mve import average_pool, max_pool
+from aot_model.kernels.int8.pooling_windows import HELIUM
 from aot_model.kernels.int8.spec import QuantSpec
-from aot_model.kernels.int8.sum_mve import row_kernel
 from qemu import BOARDS, available, build_and_run
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror")
@@ -240,9 +239,10 @@ def pool_cases() -> list[Case]:
     for shape in shapes:
         x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
         _, low, high = RANGES[int(draw.rng.integers(len(RANGES)))]
-        for kernel, model in ((average_pool, int8_model.average_pool), (max_pool, int8_model.max_pool)):
+        for kind, model in (("average", int8_model.average_pool), ("max", int8_model.max_pool)):
             tail, expected = _with_tail(draw, shape, model(shape, x, low, high))
-            cases.append(Case(f"{kernel.__name__} {shape}", kernel(shape, low, high, tail), x, expected))
+            code = HELIUM.pool(kind, shape, low, high, tail=tail)  # type: ignore[arg-type]
+            cases.append(Case(f"{kind} {shape}", code, x, expected))
     return cases
 
 
@@ -276,7 +276,7 @@ def sum_cases() -> list[Case]:
             continue
         form = affine(a, b, result, 20, low, high)
         assert form is not None, (a, b, result)
-        row = row_kernel(form)
+        row = mve_sum(form)
         count = int(r.integers(1, 700))
         x = r.integers(-128, 128, (2, count)).astype(np.int8)
         expected = np.array([_sum_by_hand(int(p), int(q), (a, b), result, low, high) for p, q in x.T],

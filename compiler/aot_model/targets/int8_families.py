@@ -25,10 +25,8 @@ from aot_model.kernels.int8 import (
     fully_connected_dsp,
     fully_connected_mve,
     pooling,
-    pooling_host,
-    pooling_mve,
+    pooling_windows,
     requantise_mve,
-    sum_mve,
     vectors,
 )
 from aot_model.kernels.int8.affine_sum import Affine, RowSum
@@ -79,38 +77,24 @@ class Family:
         return not self.int8_weights or weights.dtype.kind == "i" or int(weights.max(initial=0)) <= 127
 
 
-def _pool_c(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
+def _pool(kind: str, shape: ConvShape, dtype: str, tail: Tail | None, dsp: bool = False,
+          windows: pooling_windows.Windows | None = None) -> KernelCode:  # fmt: skip
     low, high = DType.of(dtype).limits
-    return pooling.pool(kind, shape, low, high, dtype, False, tail)  # type: ignore[arg-type]
-
-
-def _pool_dsp(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
-    low, high = DType.of(dtype).limits
-    return pooling.pool(kind, shape, low, high, dtype, True, tail)  # type: ignore[arg-type]
-
-
-def _pool_host(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
-    low, high = DType.of(dtype).limits
-    return pooling_host.pool(kind, shape, low, high, dtype, tail)  # type: ignore[arg-type]
-
-
-def _pool_mve(kind: str, shape: ConvShape, dtype: str, tail: Tail | None) -> KernelCode:
-    if dtype != "int8" or not pooling_mve.applicable(shape):
-        return _pool_c(kind, shape, dtype, tail)
-    writer = pooling_mve.max_pool if kind == "max" else pooling_mve.average_pool
-    return writer(shape, -128, 127, tail)
+    if windows and windows.takes(shape, dtype):
+        return windows.pool(kind, shape, low, high, dtype, tail)  # type: ignore[arg-type]
+    return pooling.pool(kind, shape, low, high, dtype, dsp, tail)  # type: ignore[arg-type]
 
 
 def _always(shape: ConvShape, quant: QuantSpec) -> bool:
     return True
 
 
-PLAIN = Family("plain C", conv_c.conv, _always, _pool_c, accumulators=True)
+PLAIN = Family("plain C", conv_c.conv, _always, _pool, accumulators=True)
 OUTSIDE = replace(PLAIN, accumulators=False, int8_weights=True)
 """What families of plug-ins begin with: their kernels are given int8 weights and a requantisation."""
 ARMV6M = replace(PLAIN, name="plain C, eight registers", conv=partial(conv_c.conv, block=(1, 2)))
 HOST = Family(
-    "AVX2", conv_host.conv, _always, _pool_host, depthwise_host.depthwise,
+    "AVX2", conv_host.conv, _always, partial(_pool, windows=pooling_windows.AVX2), depthwise_host.depthwise,
     _always, sum_row=affine_sum.avx2_sum, dialects=("v8", "v16"), accumulators=True,
 )  # fmt: skip
 AVX512_VNNI = replace(HOST,
@@ -132,8 +116,9 @@ def _dsp_for(family: Family, reading: Reading) -> Family:
                                common=reading.common))
 
 
-DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, _pool_dsp, depthwise_dsp.depthwise,
-             depthwise_dsp.applicable, fully_connected_dsp.fully_connected, fully_connected_dsp.applicable,
+DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool, dsp=True),
+             depthwise_dsp.depthwise, depthwise_dsp.applicable, fully_connected_dsp.fully_connected,
+             fully_connected_dsp.applicable,
              accumulators=True,
              sum_row=affine_sum.dsp_sum,
              winograd=True,
@@ -147,12 +132,12 @@ def _helium_for(family: Family, reading: Reading) -> Family:
 HELIUM = Family("Helium",
                 conv_mve.conv,
                 conv_mve.applicable,
-                _pool_mve,
+                partial(_pool, windows=pooling_windows.HELIUM),
                 depthwise_mve.depthwise,
                 depthwise_mve.applicable,
                 fully_connected_mve.fully_connected,
                 fully_connected_mve.applicable,
-                sum_row=sum_mve.row_kernel,
+                sum_row=affine_sum.mve_sum,
                 lookup_row=RowSum("aot_mve_lookup", header=requantise_mve.HEADER),
                 reading=_helium_for,
                 int8_weights=True,

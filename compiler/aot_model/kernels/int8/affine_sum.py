@@ -136,5 +136,13 @@ def dsp_sum(form: Affine) -> RowSum:
 
 def avx2_sum(form: Affine) -> RowSum:
     """With AVX2."""
-    return RowSum("avx2_sum", (form.ma, form.mb, form.offset, form.shift, form.low, form.high),
-                  header="aot_model/int8_avx2_rows.h")
+    return _clamped("avx2_sum", "aot_model/int8_avx2_rows.h", form)
+
+
+def mve_sum(form: Affine) -> RowSum:
+    """With Helium."""
+    return _clamped("aot_mve_sum", "aot_model/int8_mve.h", form)
+
+
+def _clamped(name: str, header: str, form: Affine) -> RowSum:
+    return RowSum(name, (form.ma, form.mb, form.offset, form.shift, form.low, form.high), header=header)

@@ -103,8 +103,6 @@ TABLE: dict[str, Instruction] = {
         for name, meaning in (("max", np.maximum), ("min", np.minimum))
         for bits, lanes in ((16, HALVES), (32, WORDS))
     },
-    "vmla.s32": _row("vmla.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d + a * b),
-    "vmlas.s32": _row("vmlas.s32 {d}, {1}, {2}", (WORDS, WORDS, CORE), lambda d, a, b: d * a + b),
 }
 """By name, with the form of the last operand where there are several. A row whose text begins with {d}, {1}
 reads its result.

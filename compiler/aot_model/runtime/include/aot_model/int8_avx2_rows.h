@@ -1,4 +1,4 @@
-/* Pooling and sums of int8 and uint8 with AVX2, 16 channels at a time: pooling_host.py, affine_sum.py. Part of aot-model.
+/* Pooling and sums of int8 and uint8 with AVX2, 16 channels at a time: pooling_windows.py, affine_sum.py. Part of aot-model.
  *
  * The mean is a division of floats: for n < 2^16 elements |sum| + n / 2 < 2^24 is exact, and the quotient of whole numbers
  * differs from the next whole number by at least 1 / n, more than a rounding of a quotient of at most 256 can bridge. */
@@ -145,7 +145,7 @@ AOT_MODEL_FUNCTION void avx2_maximum_uint8(const uint8_t *x, int32_t height, int
 }
 
 /* The sum of two rows of quantised values, clamp((a ma + b mb + offset) >> shift); y may be a or b. The factors are
- * proven on all pairs: kernels/int8/sum_mve.py. */
+ * proven on all pairs: kernels/int8/affine_sum.py. */
 AOT_MODEL_FUNCTION void avx2_sum(const int8_t *a, const int8_t *b, int8_t *y, int32_t n, int32_t ma, int32_t mb, int32_t offset,
                                  int32_t shift, int32_t low, int32_t high)
 {

@@ -195,7 +195,7 @@ AOT_MODEL_INLINE uint32_t dsp_max_uint8(uint32_t a, uint32_t b)
     return greater;
 }
 
-/* y = (a * ma + b * mb + offset) >> shift, within low and high: the sum of quantised values, sum_mve.py. y may be a or b. */
+/* y = (a * ma + b * mb + offset) >> shift, within low and high: the sum of quantised values, affine_sum.py. y may be a or b. */
 AOT_MODEL_INLINE int32_t dsp_sum_of(int32_t a, int32_t b, int32_t ma, int32_t mb, int32_t offset, int32_t shift)
 {
     return (a * ma + b * mb + offset) >> shift;

@@ -55,14 +55,6 @@ AOT_MODEL_INLINE int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
 }
 #endif
 
-#if !AOT_MODEL_MVE
-/* sum / n, ties away from zero. */
-AOT_MODEL_INLINE int32_t aot_mve_mean(int32_t sum, int32_t n)
-{
-    return sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n;
-}
-#endif
-
 AOT_MODEL_INLINE void aot_mve_copy16(int8_t *to, const int8_t *from)
 {
 #if AOT_MODEL_MVE
@@ -130,6 +122,38 @@ AOT_MODEL_MVE_LOOP void aot_mve_lookup(const int8_t *from, const int8_t *table, 
 #else
     for (int32_t i = 0; i < n; i++) {
         y[i] = table[from[i] + 128];
+    }
+#endif
+    AOT_MODEL_BARRIER;
+}
+
+/* y[i] = clamp((a[i] ma + b[i] mb + offset) >> shift, low, high), i < n, n > 0; y may be a or b. The factors are proven on all
+ * pairs: kernels/int8/affine_sum.py. */
+AOT_MODEL_MVE_LOOP void aot_mve_sum(const int8_t *a, const int8_t *b, int8_t *y, int32_t n, int32_t ma, int32_t mb, int32_t offset,
+                                    int32_t shift, int32_t low, int32_t high)
+{
+    AOT_MODEL_BARRIER;
+#if AOT_MODEL_MVE
+    const int32x4_t factor = vdupq_n_s32(ma), least = vdupq_n_s32(low), most = vdupq_n_s32(high);
+    __asm__ volatile(
+        "dlstp.32 lr, %[n]\n\t"
+        "1:\n\t"
+        "vldrb.s32 q0, [%[a]], #4\n\t"
+        "vldrb.s32 q1, [%[b]], #4\n\t"
+        "vmlas.s32 q0, %q[factor], %[offset]\n\t"
+        "vmla.s32 q0, q1, %[mb]\n\t"
+        "vshl.s32 q0, %[left]\n\t"
+        "vmax.s32 q0, q0, %q[least]\n\t"
+        "vmin.s32 q0, q0, %q[most]\n\t"
+        "vstrb.32 q0, [%[y]], #4\n\t"
+        "letp lr, 1b\n\t"
+        : [a] "+l"(a), [b] "+l"(b), [y] "+l"(y)
+        : [n] "r"(n), [factor] "w"(factor), [mb] "r"(mb), [offset] "r"(offset), [left] "r"(-shift), [least] "w"(least),
+          [most] "w"(most)
+        : "lr", "q0", "q1", "memory");
+#else
+    for (int32_t i = 0; i < n; i++) {
+        y[i] = aot_mve_clamp((a[i] * ma + b[i] * mb + offset) >> shift, low, high);
     }
 #endif
     AOT_MODEL_BARRIER;

@@ -1,0 +1,99 @@
+"""int8 and uint8 pooling, channels last, where the runtime has a function for all channels of a window: AVX2,
+Helium.
+
+average: the sum of what lies inside of the image, divided by how many they are, ties away from zero; no zero
+points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from aot_model.c.text import CText, product, total
+from aot_model.kernels.base import ConvShape, KernelCode, Scratch, Tail
+from aot_model.kernels.int8.row_tail import tail_helpers, tail_loop
+from aot_model.kernels.overlap import by_pixels, first_taps
+
+Kind = Literal["average", "max"]
+
+
+def _area(s: ConvShape) -> int:
+    """Most elements of a window."""
+    return min(s.kernel_h, s.in_h) * min(s.kernel_w, s.in_w)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """An instruction set's functions name(x, rows, columns, elements of a row, channels, low, high, y)."""
+
+    header: str
+    name: Callable[[Kind, ConvShape, str], str]
+    """By the type of the elements."""
+    dtypes: tuple[str, ...]
+    wide: int
+    """Most columns of a window."""
+    most: int
+    """Most elements of it."""
+
+    def takes(self, s: ConvShape, dtype: str) -> bool:
+        """Dense, undilated, no window without elements."""
+        plain = s.dense and s.in_c == s.out_c and (s.dilation_h, s.dilation_w) == (1, 1)
+        if not plain or dtype not in self.dtypes or s.kernel_w > self.wide or _area(s) > self.most:
+            return False
+        rows = first_taps(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
+        columns = first_taps(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
+        return bool(rows.max() < s.in_h and columns.max() < s.in_w)
+
+    def pool(self, kind: Kind, shape: ConvShape, low: int, high: int, dtype: str = "int8",
+             tail: Tail | None = None) -> KernelCode:  # fmt: skip
+        """`takes()`; results in [low, high]."""
+        s, c = shape, CText()
+        with c.loop("n", str(s.batch)), c.loop("row", str(s.out_h)):
+            top, height = _span(c, "row", s.out_h, s.kernel_h, s.stride_h, s.pad_top, s.in_h)
+            with c.loop("column", str(s.out_w)):
+                left, width = _span(c, "column", s.out_w, s.kernel_w, s.stride_w, s.pad_left, s.in_w)
+                x = total("x", product("n", s.in_h * s.in_w * s.in_c),
+                          product(top, s.in_w * s.in_c), product(left, s.in_c))
+                y = total("y", product("n", s.out_h * s.out_w * s.in_c), product("row", s.out_w * s.in_c),
+                          product("column", s.in_c))
+                to = "results" if tail is not None else y
+                c.line(f"{self.name(kind, s, dtype)}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, "
+                       f"{low}, {high}, {to});")
+                if tail is not None:
+                    c.line(tail_loop(s.in_c, "results", ("n", "row", "column"), tail))
+        return KernelCode(
+            body=str(c),
+            scratch=(Scratch("results", s.in_c, 4, f"{dtype}_t"),) if tail is not None else (),
+            includes=frozenset({self.header}),
+            helpers=tail_helpers(tail),
+            slack=by_pixels(s, 1, by_channel=tail is None),
+            note=f"{kind} of {s.kernel_h}x{s.kernel_w}, channels in lanes",
+        )
+
+
+def _span(c: CText, axis: str, outputs: int, kernel: int, stride: int, pad: int,
+          size: int) -> tuple[str, str]:
+    """(first element, count) of a window along an axis; where it can leave the image, written as variables.
+    """
+    start = product(axis, stride)
+    if pad <= 0 and (outputs - 1) * stride + kernel - pad <= size:
+        at = total(start, str(-pad))
+        return at if at.isidentifier() else f"({at})", str(kernel)
+    c.line(f"const int32_t {axis}_at = {start} - {pad};")
+    c.line(f"const int32_t {axis}_first = {axis}_at > 0 ? {axis}_at : 0;")
+    c.line(f"const int32_t {axis}_end = {axis}_at < {size - kernel} ? {axis}_at + {kernel} : {size};")
+    return f"{axis}_first", f"{axis}_end - {axis}_first"
+
+
+def _helium(kind: Kind, s: ConvShape, dtype: str) -> str:
+    """A sum of up to 255 elements has 16-bit lanes."""
+    return "aot_mve_maximum" if kind == "max" else f"aot_mve_average{'_large' * (_area(s) > 255)}"
+
+
+AVX2 = Windows("aot_model/int8_avx2_rows.h",
+               lambda kind, s, dtype: f"avx2_{'maximum' if kind == 'max' else 'average'}_{dtype}",
+               ("int8", "uint8"), wide=128, most=(1 << 16) - 1)
+"""Sums of a row of a window stay within int16, those of all are exact as floats."""
+HELIUM = Windows("aot_model/int8_mve_pool.h", _helium, ("int8",), wide=5000, most=5000)
