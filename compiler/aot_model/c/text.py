@@ -37,6 +37,15 @@ class CText:
         with self.block(f"for (int32_t {var} = 0; {var} < {count}; {advance})"):
             yield
 
+    @contextmanager
+    def turns(self, var: str, count: str, step: int = 1) -> Iterator[str]:
+        """The same, and what stands for var in the body: 0 where a loop would have one turn; there is none
+        then.
+        """
+        several = not count.isdigit() or int(count) > step
+        with self.loop(var, count, step, several):
+            yield var if several else "0"
+
     def __str__(self) -> str:
         return "\n".join(self._lines) + "\n"
 

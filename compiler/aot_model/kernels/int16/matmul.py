@@ -34,20 +34,18 @@ def matmul(shape: MatmulShape, operands: Operands, dots: Dots, finish: Finish | 
     s, k = shape, dots.taps
     text = CText()
     columns, rows = min(dots.width, s.n), min(2, s.m)
-    at = ("i" if s.batch[0] > 1 else "0", "j" if s.batch[1] > 1 else "0")
     repeated = all(stride == 0 or count == 1 for stride, count in zip(s.b_strides, s.batch, strict=False))
     direct = operands.a.dtype == "int16" and s.a_strides[3] == 1 and k == s.k
     if dots.mve:
         text.line("\n".join(block_mve.declared(finish)))
     if repeated:
         _pack(text, s, operands.b, dots, columns, ("0", "0"))
-    with text.loop("i", str(s.batch[0]), needed=s.batch[0] > 1):  # noqa: SIM117
-        with text.loop("j", str(s.batch[1]), needed=s.batch[1] > 1):
-            if not repeated:
-                _pack(text, s, operands.b, dots, columns, at)
-            for first, count, height in _parts(s.m, rows):
-                with text.block(f"for (int32_t m = {first}; m < {first + count * height}; m += {height})"):
-                    _rows(text, s, operands, dots, columns, height, at, direct, finish, tail)
+    with text.turns("i", str(s.batch[0])) as i, text.turns("j", str(s.batch[1])) as j:
+        if not repeated:
+            _pack(text, s, operands.b, dots, columns, (i, j))
+        for first, count, height in _parts(s.m, rows):
+            with text.block(f"for (int32_t m = {first}; m < {first + count * height}; m += {height})"):
+                _rows(text, s, operands, dots, columns, height, (i, j), direct, finish, tail)
     pieces = [Scratch("packed", 2 * k * s.n, 4, "int16_t")]
     if not direct:
         pieces.append(Scratch("rows", 2 * k * rows, 4, "int16_t"))

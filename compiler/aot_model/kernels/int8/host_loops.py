@@ -108,39 +108,33 @@ class Loops:
         v, oc = self.view, self.shape.out_c
         rows, image = self.tile_rows, v.out_h * v.out_w * oc
         c = CText()
-        with c.loop("n", str(v.batch), needed=v.batch > 1):
-            n = "n" if v.batch > 1 else "0"
-            with c.loop("top", str(v.out_h), rows, needed=rows < v.out_h):
-                top = "top" if rows < v.out_h else "0"
-                height = str(rows)
-                if v.out_h % rows:
-                    c.line(f"const int32_t rows = {v.out_h} - top < {rows} ? {v.out_h} - top : {rows};")
-                    height = "rows"
-                first = product(top, v.stride_h)
-                first = f"{first} - {v.top}" if v.top else first
-                more = v.needed(1) - v.stride_h
-                needed = str(v.needed(rows)) if height != "rows" else total(product(
-                    "rows", v.stride_h), str(more)) if more >= 0 else f"rows * {v.stride_h} - {-more}"
-                c.line(
-                    tile_call(v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first,
-                              needed))
-                to = "results" if self.tail else total("y", product(n, image), product(top, v.out_w * oc))
-                for sweep in self.sweeps:
-                    self._sweep(c, sweep, height, to)
-                if self.tail is not None:
-                    self._tail(c, self.tail, n, top, height)
+        with c.turns("n", str(v.batch)) as n, c.turns("top", str(v.out_h), rows) as top:
+            height = str(rows)
+            if v.out_h % rows:
+                c.line(f"const int32_t rows = {v.out_h} - top < {rows} ? {v.out_h} - top : {rows};")
+                height = "rows"
+            first = product(top, v.stride_h)
+            first = f"{first} - {v.top}" if v.top else first
+            more = v.needed(1) - v.stride_h
+            needed = str(v.needed(rows)) if height != "rows" else total(product(
+                "rows", v.stride_h), str(more)) if more >= 0 else f"rows * {v.stride_h} - {-more}"
+            c.line(
+                tile_call(v, self.quant.x_dtype, self.zero, total("x", product(n, v.strides[0])), first,
+                          needed))
+            to = "results" if self.tail else total("y", product(n, image), product(top, v.out_w * oc))
+            for sweep in self.sweeps:
+                self._sweep(c, sweep, height, to)
+            if self.tail is not None:
+                self._tail(c, self.tail, n, top, height)
         return str(c)
 
     def _sweep(self, c: CText, s: Sweep, height: str, to: str) -> None:
         v, oc = self.view, self.shape.out_c
-        many = s.count > s.step
-        width = s.step if many else s.count
-        with c.loop("block", str(s.count // s.step), needed=many):
-            block = "block" if many else "0"
+        width = min(s.step, s.count)
+        with c.turns("block", str(s.count // s.step)) as block:
             w = total("weights", str(s.weights), product(block, s.weights_step))
             table = total("table", str(s.table), product(block, s.table_step))
-            with c.loop("row", height, needed=height != "1"):
-                row = "row" if height != "1" else "0"
+            with c.turns("row", height) as row:
                 from_ = total("tile", str(s.input), product(block, s.input_step),
                               product(row, v.stride_h * v.pitch))
                 at = total(to, str(s.channel), product(block, s.step), product(row, v.out_w * oc))
@@ -149,8 +143,7 @@ class Loops:
                 done = 0
                 for pixels, count in blocks:
                     x, y = total(from_, str(done * from_pixel)), total(at, str(done * to_pixel))
-                    with c.loop("i", str(count), needed=count > 1):
-                        i = "i" if count > 1 else "0"
+                    with c.turns("i", str(count)) as i:
                         x = total(x, product(i, pixels * from_pixel))
                         y = total(y, product(i, pixels * to_pixel))
                         c.line(s.call(pixels, x, w, table, y, width))
@@ -161,9 +154,9 @@ class Loops:
         all.
         """
         s, v = self.shape, self.view
-        row = "0" if s.out_h == 1 else f"pixel / {s.out_w}" + (f" % {s.out_h}" if s.batch > 1 else "")
-        at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row,
-              "0" if s.out_w == 1 else f"pixel % {s.out_w}")
+        row = f"pixel / {s.out_w}" + (f" % {s.out_h}" if s.batch > 1 else "")
+        at = (f"pixel / {s.out_h * s.out_w}" if s.batch > 1 else "0", row if s.out_h > 1 else "0",
+              f"pixel % {s.out_w}" if s.out_w > 1 else "0")
         if isinstance(tail, RowTail):
             count = product(height, v.out_w * s.out_c)
             if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
@@ -175,9 +168,7 @@ class Loops:
             c.line(store)
             return
         if (v.batch, v.out_h, v.out_w) == (s.batch, s.out_h, s.out_w):
-            columns = c.loop("column", str(v.out_w), needed=v.out_w > 1)
-            with c.loop("row", height, needed=height != "1"), columns:
-                row, column = "row" if height != "1" else "0", "column" if v.out_w > 1 else "0"
+            with c.turns("row", height) as row, c.turns("column", str(v.out_w)) as column:
                 self._store(c, total(product(row, v.out_w), column),
                             tail.store("value", (n, total(top, row), column, "c"), 1))
             return

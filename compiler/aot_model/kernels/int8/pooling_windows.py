@@ -50,19 +50,19 @@ class Windows:
              tail: Tail | None = None) -> KernelCode:  # fmt: skip
         """`takes()`; results in [low, high]."""
         s, c = shape, CText()
-        with c.loop("n", str(s.batch)), c.loop("row", str(s.out_h)):
-            top, height = _span(c, "row", s.out_h, s.kernel_h, s.stride_h, s.pad_top, s.in_h)
-            with c.loop("column", str(s.out_w)):
-                left, width = _span(c, "column", s.out_w, s.kernel_w, s.stride_w, s.pad_left, s.in_w)
-                x = total("x", product("n", s.in_h * s.in_w * s.in_c),
+        with c.turns("n", str(s.batch)) as n, c.turns("row", str(s.out_h)) as row:
+            top, height = _span(c, row, "row", s.out_h, s.kernel_h, s.stride_h, s.pad_top, s.in_h)
+            with c.turns("column", str(s.out_w)) as column:
+                left, width = _span(c, column, "column", s.out_w, s.kernel_w, s.stride_w, s.pad_left, s.in_w)
+                x = total("x", product(n, s.in_h * s.in_w * s.in_c),
                           product(top, s.in_w * s.in_c), product(left, s.in_c))
-                y = total("y", product("n", s.out_h * s.out_w * s.in_c), product("row", s.out_w * s.in_c),
-                          product("column", s.in_c))
+                y = total("y", product(n, s.out_h * s.out_w * s.in_c), product(row, s.out_w * s.in_c),
+                          product(column, s.in_c))
                 to = "results" if tail is not None else y
                 c.line(f"{self.name(kind, s, dtype)}({x}, {height}, {width}, {s.in_w * s.in_c}, {s.in_c}, "
                        f"{low}, {high}, {to});")
                 if tail is not None:
-                    c.line(tail_loop(s.in_c, "results", ("n", "row", "column"), tail))
+                    c.line(tail_loop(s.in_c, "results", (n, row, column), tail))
         return KernelCode(
             body=str(c),
             scratch=(Scratch("results", s.in_c, 4, f"{dtype}_t"),) if tail is not None else (),
@@ -73,14 +73,13 @@ class Windows:
         )
 
 
-def _span(c: CText, axis: str, outputs: int, kernel: int, stride: int, pad: int,
+def _span(c: CText, index: str, axis: str, outputs: int, kernel: int, stride: int, pad: int,
           size: int) -> tuple[str, str]:
-    """(first element, count) of a window along an axis; where it can leave the image, written as variables.
-    """
-    start = product(axis, stride)
+    """(first element, count) of window `index` along an axis; as variables where it can leave the image."""
+    start = product(index, stride)
     if pad <= 0 and (outputs - 1) * stride + kernel - pad <= size:
         at = total(start, str(-pad))
-        return at if at.isidentifier() else f"({at})", str(kernel)
+        return at if at.isalnum() else f"({at})", str(kernel)
     c.line(f"const int32_t {axis}_at = {start} - {pad};")
     c.line(f"const int32_t {axis}_first = {axis}_at > 0 ? {axis}_at : 0;")
     c.line(f"const int32_t {axis}_end = {axis}_at < {size - kernel} ? {axis}_at + {kernel} : {size};")

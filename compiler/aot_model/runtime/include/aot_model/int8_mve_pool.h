@@ -60,8 +60,8 @@ AOT_MODEL_MVE_LOOP void aot_mve_average(const int8_t *x, int32_t rows, int32_t c
 }
 
 /* The same for up to 5000 pixels. */
-AOT_MODEL_MVE_LOOP void aot_mve_average_large(const int8_t *x, int32_t rows, int32_t columns, int32_t pitch, int32_t channels,
-                                              int32_t low, int32_t high, int8_t *y)
+AOT_MODEL_MVE_LOOP void aot_mve_average_large(const int8_t *x, int32_t rows, int32_t columns, int32_t pitch, int32_t channels, int32_t low,
+                                        int32_t high, int8_t *y)
 {
     AOT_MODEL_BARRIER;
     const int32_t n = rows * columns;
@@ -71,7 +71,6 @@ AOT_MODEL_MVE_LOOP void aot_mve_average_large(const int8_t *x, int32_t rows, int
     AOT_MVE_AVERAGE(32, 4, vmulhq_u32(mean, vdupq_n_u32(inverse)))
     AOT_MODEL_BARRIER;
 }
-#undef AOT_MVE_AVERAGE
 
 /* The largest elements of a window, clamped to [low, high]. */
 AOT_MODEL_MVE_LOOP void aot_mve_maximum(const int8_t *x, int32_t rows, int32_t columns, int32_t pitch, int32_t channels, int32_t low,
@@ -104,5 +103,7 @@ AOT_MODEL_MVE_LOOP void aot_mve_maximum(const int8_t *x, int32_t rows, int32_t c
 #endif
     AOT_MODEL_BARRIER;
 }
+
+#undef AOT_MVE_AVERAGE
 
 #endif
