@@ -17,6 +17,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from aot_model.c.helpers import named_by_text
+
 NEIGHBOURS = 3
 """How far from the real factors the search goes, in units of the last place."""
 
@@ -128,21 +130,29 @@ class RowSum:
 
 def dsp_sum(form: Affine) -> RowSum:
     """With the DSP extension; the form's numbers are the function's last arguments, as on hosts."""
-    numbers = (form.ma, form.mb, form.offset, form.shift)
     if (form.low, form.high) == (-128, 127):
-        return RowSum("dsp_sum", numbers, header="aot_model/int8_dsp.h")
-    return RowSum("dsp_sum_between", (*numbers, form.low, form.high), header="aot_model/int8_dsp.h")
+        return RowSum("dsp_sum", _numbers(form)[:4], header="aot_model/int8_dsp.h")
+    return RowSum("dsp_sum_between", _numbers(form), header="aot_model/int8_dsp.h")
 
 
 def avx2_sum(form: Affine) -> RowSum:
     """With AVX2."""
-    return _clamped("avx2_sum", "aot_model/int8_avx2_rows.h", form)
+    return RowSum("avx2_sum", _numbers(form), header="aot_model/int8_avx2_rows.h")
 
 
 def mve_sum(form: Affine) -> RowSum:
-    """With Helium."""
-    return _clamped("aot_mve_sum", "aot_model/int8_mve.h", form)
+    """With Helium: a function for the form's numbers, some of which are parts of instructions."""
+    numbers = ", ".join(str(v) for v in _numbers(form))
+    name = named_by_text("aot_mve_sum", numbers)
+    text = f"""\
+/* The sum of two rows of quantised values; the factors are proven on all pairs. */
+AOT_MODEL_OPAQUE static void {name}(const int8_t *a, const int8_t *b, int8_t *y, int32_t n)
+{{
+    AOT_MVE_SUM({numbers});
+}}
+"""
+    return RowSum(name, helpers=(text,), header="aot_model/int8_mve.h")
 
 
-def _clamped(name: str, header: str, form: Affine) -> RowSum:
-    return RowSum(name, (form.ma, form.mb, form.offset, form.shift, form.low, form.high), header=header)
+def _numbers(form: Affine) -> tuple[int, ...]:
+    return form.ma, form.mb, form.offset, form.shift, form.low, form.high

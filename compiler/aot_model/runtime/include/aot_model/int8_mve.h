@@ -127,37 +127,41 @@ AOT_MODEL_MVE_LOOP void aot_mve_lookup(const int8_t *from, const int8_t *table, 
     AOT_MODEL_BARRIER;
 }
 
-/* y[i] = clamp((a[i] ma + b[i] mb + offset) >> shift, low, high), i < n, n > 0; y may be a or b. The factors are proven on all
- * pairs: kernels/int8/affine_sum.py. */
-AOT_MODEL_MVE_LOOP void aot_mve_sum(const int8_t *a, const int8_t *b, int8_t *y, int32_t n, int32_t ma, int32_t mb, int32_t offset,
-                                    int32_t shift, int32_t low, int32_t high)
-{
-    AOT_MODEL_BARRIER;
+/* What a function (a, b, y, n) of numbers does: y[i] = clamp((a[i] ma + b[i] mb + offset) >> shift, low, high), i < n, n > 0;
+ * y may be a or b. The factors are proven on all pairs: kernels/int8/affine_sum.py. */
 #if AOT_MODEL_MVE
-    const int32x4_t factor = vdupq_n_s32(ma), least = vdupq_n_s32(low), most = vdupq_n_s32(high);
-    __asm__ volatile(
-        "dlstp.32 lr, %[n]\n\t"
-        "1:\n\t"
-        "vldrb.s32 q0, [%[a]], #4\n\t"
-        "vldrb.s32 q1, [%[b]], #4\n\t"
-        "vmlas.s32 q0, %q[factor], %[offset]\n\t"
-        "vmla.s32 q0, q1, %[mb]\n\t"
-        "vshl.s32 q0, %[left]\n\t"
-        "vmax.s32 q0, q0, %q[least]\n\t"
-        "vmin.s32 q0, q0, %q[most]\n\t"
-        "vstrb.32 q0, [%[y]], #4\n\t"
-        "letp lr, 1b\n\t"
-        : [a] "+l"(a), [b] "+l"(b), [y] "+l"(y)
-        : [n] "r"(n), [factor] "w"(factor), [mb] "r"(mb), [offset] "r"(offset), [left] "r"(-shift), [least] "w"(least),
-          [most] "w"(most)
-        : "lr", "q0", "q1", "memory");
+#define AOT_MVE_SUM_ROW(mb_, offset_, shift, clamp)                                                                    \
+    __asm__ volatile("dlstp.32 lr, %[n]\n\t"                                                                           \
+                     "1:\n\t"                                                                                          \
+                     "vldrb.s32 q0, [%[a]], #4\n\t"                                                                    \
+                     "vldrb.s32 q1, [%[b]], #4\n\t"                                                                    \
+                     "vmlas.s32 q0, %q[factor], %[offset]\n\t"                                                         \
+                     "vmla.s32 q0, q1, %[mb]\n\t"                                                                      \
+                     "vshr.s32 q0, q0, #" #shift "\n\t" clamp "vstrb.32 q0, [%[y]], #4\n\t"                            \
+                     "letp lr, 1b\n\t"                                                                                 \
+                     : [a] "+l"(a), [b] "+l"(b), [y] "+l"(y)                                                           \
+                     : [n] "r"(n), [factor] "w"(factor), [mb] "r"(mb_), [offset] "r"(offset_), [least] "w"(least),     \
+                       [most] "w"(most)                                                                                \
+                     : "lr", "q0", "q1", "memory")
+#define AOT_MVE_SUM(ma, mb, offset, shift, low, high)                                                                  \
+    do {                                                                                                               \
+        const int32x4_t factor = vdupq_n_s32(ma);                                                                      \
+        if ((low) == -128 && (high) == 127) {                                                                          \
+            const int32x4_t least = factor, most = factor;                                                             \
+            AOT_MVE_SUM_ROW(mb, offset, shift, "vqmovnb.s32 q0, q0\n\tvqmovnb.s16 q0, q0\n\t");                        \
+        } else {                                                                                                       \
+            const int32x4_t least = vdupq_n_s32(low), most = vdupq_n_s32(high);                                        \
+            AOT_MVE_SUM_ROW(mb, offset, shift, "vmax.s32 q0, q0, %q[least]\n\tvmin.s32 q0, q0, %q[most]\n\t");         \
+        }                                                                                                              \
+    } while (0)
 #else
-    for (int32_t i = 0; i < n; i++) {
-        y[i] = aot_mve_clamp((a[i] * ma + b[i] * mb + offset) >> shift, low, high);
-    }
+#define AOT_MVE_SUM(ma, mb, offset, shift, low, high)                                                                  \
+    do {                                                                                                               \
+        for (int32_t i = 0; i < n; i++) {                                                                              \
+            y[i] = aot_mve_clamp((a[i] * (ma) + b[i] * (mb) + (offset)) >> (shift), low, high);                        \
+        }                                                                                                              \
+    } while (0)
 #endif
-    AOT_MODEL_BARRIER;
-}
 
 typedef void aot_mve_dot_kernel(const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels, int8_t *y0,
                                 int8_t *y1);
