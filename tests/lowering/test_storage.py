@@ -94,3 +94,16 @@ def test_long_chains_are_cut(kind: str, limit: int) -> None:
     assert len(stored_kinds(g)) >= 1
     between = [k for k, n in enumerate(g.nodes) if n.outputs[0] in stored_values(g, lambda n: None, set())]
     assert max(b - a for a, b in zip([-1, *between], between, strict=False)) <= limit + 1
+
+
+@pytest.mark.parametrize("reader", [
+    lambda m, x: m.LRN(x, size=3),
+    lambda m, x: m.Einsum(x, x, equation="abcd,abce->de"),
+    lambda m, x: m.Resize(x, None, constant("s", np.asarray([1, 1, 0.5, 0.5], np.float32)), mode="cubic"),
+    lambda m, x: m.GridSample(x, weights("g", 1, 2, 2, 2)),
+    lambda m, x: m.Frames(m.Reshape(x, constant("shape", np.asarray([2, 36]))), length=4, step=2),
+])  # fmt: skip
+def test_what_a_reader_reads_again_is_computed_once(reader: Callable[..., Any]) -> None:
+    """Windows that overlap, channels that meet others, frames: the exponential is not computed for each."""
+    stored = inner_stored(lambda m, x: reader(m, m.Exp(x)), value("x", 1, 2, 6, 6))
+    assert stored[0] in ("Exp", "Reshape")

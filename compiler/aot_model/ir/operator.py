@@ -72,6 +72,8 @@ class Operator:
     """Moves elements without computing; free to repeat."""
     reducing: ClassVar[bool] = False
     """`express` folds over a range, so an element is expensive."""
+    rereads: ClassVar[bool] = False
+    """`express` reads an element of an input for several elements of the output."""
     stores_itself: ClassVar[bool] = False
     """`lower` stores the outputs themselves: nothing is fused into its tail."""
     deferred: ClassVar[bool] = False

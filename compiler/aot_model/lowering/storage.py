@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.values import Value
+from aot_model.ops.movement import Concat
 
 MAX_FUSED_OPERATIONS = 48
 """Longer expressions are cut: C compilers spill, and readers get lost."""
@@ -17,7 +18,6 @@ MAX_FUSED_DEPTH = 32
 """Of movements within movements, which cost nothing but the compiler's stack."""
 INDEXED_COST = 4
 """How often an index that is read from memory is written out: its range is checked where it is used."""
-_PRODUCTS = frozenset(("MatMul", "Convolution", "ConvolutionTranspose"))
 _INDEXED = frozenset(("Gather", "GatherND", "GatherElements"))
 
 
@@ -77,9 +77,6 @@ def reads_once(reader: Node, value: Value) -> bool:
     """Whether a reader reads every element of a value at most once."""
     if reader.op.elementwise:
         return all(v.type.elements == value.type.elements for v in reader.outputs)
-    if reader.op.name in ("Expand", "Tile", "Gather", "GatherND", "GatherElements", "NearestSample",
-                          "Interpolation", "Pad"):
+    if reader.op.movement and not isinstance(reader.op, Concat):
         return sum(v.type.elements for v in reader.outputs) <= value.type.elements
-    if reader.op.name in _PRODUCTS:  # each row meets each column, each pixel every window around it
-        return False
-    return reader.op.movement or reader.op.reducing
+    return reader.op.movement or (reader.op.reducing and not reader.op.rereads)

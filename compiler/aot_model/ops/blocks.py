@@ -24,7 +24,7 @@ from aot_model.ops.registry import Build, normal_axis, operator, required
 INTEGERS = (DType.INT4, DType.UINT4, DType.INT8, DType.UINT8)
 
 
-@operator("BlockMatMul", domain="aot", reducing=True)
+@operator("BlockMatMul", domain="aot", reducing=True, rereads=True)
 class BlockMatMul(Operator):
     """y[…, n] = sum over k of x[…, k] * (q[n, k] - z[n, k / block]) * s[n, k / block].
 

@@ -81,6 +81,7 @@ class Convolution(Operator):
     """
 
     reducing: ClassVar[bool] = True
+    rereads: ClassVar[bool] = True
     takes_nibbles: ClassVar[frozenset[int]] = frozenset({1})
 
     strides: Ints = (1, 1)
@@ -172,6 +173,7 @@ class ConvolutionTranspose(Operator):
     """
 
     reducing: ClassVar[bool] = True
+    rereads: ClassVar[bool] = True
 
     strides: Ints = (1, 1)
     pads: Ints = (0, 0, 0, 0)

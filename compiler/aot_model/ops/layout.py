@@ -146,7 +146,7 @@ class EyeLike(Operator):
 # --- einsum -------------------------------------------------------------------------------------------------
 
 
-@operator("Contraction", domain="aot", reducing=True)
+@operator("Contraction", domain="aot", reducing=True, rereads=True)
 class Contraction(Operator):
     """Einsum over all inputs at once, as one loop nest: `terms` are the labels of each input's axes."""
 

@@ -20,7 +20,7 @@ MAX_NEIGHBOURS = 1 << 20
 """Channels that LRN sums over."""
 
 
-@operator("LRN", reducing=True)
+@operator("LRN", reducing=True, rereads=True)
 class LRN(Operator):
     """x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta."""
 

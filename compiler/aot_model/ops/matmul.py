@@ -21,6 +21,7 @@ class MatMul(Operator):
     """
 
     reducing: ClassVar[bool] = True
+    rereads: ClassVar[bool] = True
     takes_nibbles: ClassVar[frozenset[int]] = frozenset({1})
 
     x_zero_point: int = 0

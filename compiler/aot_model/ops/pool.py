@@ -28,6 +28,7 @@ class Pool(Operator):
     """
 
     reducing: ClassVar[bool] = True
+    rereads: ClassVar[bool] = True
 
     mode: str = "max"
     kernel: Ints = (1, 1)

@@ -52,7 +52,7 @@ def _windows(x: np.ndarray, given: dict[str, Any]) -> list[tuple[list[float], li
     return found
 
 
-@operator("MaximumPlace", domain="aot", reducing=True)
+@operator("MaximumPlace", domain="aot", reducing=True, rereads=True)
 class MaximumPlace(Operator):
     """Position in x of each window's maximum y: the first of them. Channels first. Inputs: x, y."""
 

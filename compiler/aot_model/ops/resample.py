@@ -9,14 +9,17 @@ The tables are worked out here in double precision, edges clamped. Source: ONNX 
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from aot_model.ir.expr import Expr, Index, call, fresh, reduce
+from aot_model.ir.expr import Expr, Index, call, cast, const, fresh, reduce
 from aot_model.ir.index import floordiv, mul
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
@@ -26,6 +29,9 @@ from aot_model.ops.elementwise import Where
 from aot_model.ops.registry import Build, axis_of, ints, normal_axis, operator, ranked, required, static
 
 Array = np.ndarray
+
+MAX_WRITTEN_OUT = 16
+"""Taps that are no loop: what they have in common for a row or a column is then computed once."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +101,10 @@ def _source(at: At, table: Value, i: Expr) -> Expr:
     return at(table, (i,))
 
 
-@operator("Interpolation", domain="aot", reducing=True)
+@operator("Interpolation", domain="aot", reducing=True, rereads=True)
 class Interpolation(Resampling):
     """Weighted sums of a few elements along each axis: tables [out, taps] of positions (int32) and of
-    weights.
+    weights, which have the type of the sums.
     """
 
     axes: tuple[int, ...] = ()
@@ -106,18 +112,30 @@ class Interpolation(Resampling):
     def step(self) -> int:
         return 2
 
+    def infer(self, inputs: Inputs) -> list[TensorType]:
+        (found,) = super().infer(inputs)
+        return [TensorType(required(inputs, 2).dtype, found.shape)]
+
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, place, over = required(inputs), list(index), []
-        weight: Expr | None = None
-        for k, a in enumerate(self.axes):
-            positions, weights = required(inputs, 1 + 2 * k), required(inputs, 2 + 2 * k)
-            tap = fresh("k", positions.shape[1])
-            over.append(tap)
-            place[a] = at(positions, (index[a], tap))
-            own = at(weights, (index[a], tap))
-            weight = own if weight is None else call("mul", weight, own)
-        element = at(x, tuple(place))
-        return reduce("add", tuple(over), element if weight is None else call("mul", weight, element))
+        x = required(inputs)
+        taps = [required(inputs, 1 + 2 * k).shape[1] for k in range(len(self.axes))]
+
+        def term(chosen: Sequence[Expr]) -> Expr:
+            """A tap of each axis: the product of its weights and the element."""
+            place = list(index)
+            weight: Expr | None = None
+            for k, (a, tap) in enumerate(zip(self.axes, chosen, strict=True)):
+                place[a] = at(required(inputs, 1 + 2 * k), (index[a], tap))
+                own = at(required(inputs, 2 + 2 * k), (index[a], tap))
+                weight = own if weight is None else call("mul", weight, own)
+            element = cast(at(x, tuple(place)), required(inputs, 2).dtype)
+            return element if weight is None else call("mul", weight, element)
+
+        if math.prod(taps) > MAX_WRITTEN_OUT:
+            over = tuple(fresh("k", n) for n in taps)
+            return reduce("add", over, term(over))
+        terms = [term([const(k) for k in chosen]) for chosen in itertools.product(*(range(n) for n in taps))]
+        return functools.reduce(partial(call, "add"), terms)
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -130,7 +148,8 @@ class Interpolation(Resampling):
         return [
             both,
             Sample((x, columns, shares[1]), {"axes": (2,)}, frozenset({1, 2})),
-            Sample((x, rows, shares[0]), {"axes": (1,)}, frozenset({1, 2}))
+            Sample((x, rows, shares[0]), {"axes": (1,)}, frozenset({1, 2})),
+            Sample((np.asarray(100 * x, np.int8), rows, shares[0]), {"axes": (1,)}, frozenset({1, 2}))
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -141,7 +160,7 @@ class Interpolation(Resampling):
             for row, (place, weight) in enumerate(zip(places, weights, strict=True)):
                 np.add.at(mixing[row], place, weight)
             y = np.moveaxis(np.tensordot(mixing, y, (1, axis)), 0, axis)
-        return [y.astype(np.asarray(arrays[0]).dtype)]
+        return [y.astype(np.asarray(arrays[2]).dtype)]
 
 
 # --- the tables ---------------------------------------------------------------------------------------------
@@ -290,8 +309,7 @@ class Resize(Operator):
         elif self.mode == "nearest":
             y = build(NearestSample(tuple(moved)), x, *tables)
         else:
-            wide = x if x.dtype.is_float else build(Cast(DType.FLOAT32), x)
-            y = build(Interpolation(tuple(moved)), wide, *tables)
+            y = build(Interpolation(tuple(moved)), x, *tables)
             y = y if x.dtype.is_float else build(Cast(x.dtype), y)
         if outside.any():
             y = build(Where(), build.constant(np.broadcast_to(outside, y.shape).copy()),

@@ -65,7 +65,7 @@ def clamp_index(i: Expr, extent: int) -> Expr:
     return call("min", call("max", i, const(0)), const(max(extent - 1, 0)))
 
 
-@operator("GridSample", reducing=True)
+@operator("GridSample", reducing=True, rereads=True)
 class GridSample(Operator):
     """x read at the places of a grid of coordinates in [-1, 1], in any number of spatial dimensions."""
 
@@ -164,7 +164,7 @@ def bilinear(at: At, x: Value, lead: Index, place: tuple[Expr, Expr], taps: tupl
     return weight, select(inside, at(x, (*lead, *index)), const(0, x.dtype))
 
 
-@operator("DeformConv", reducing=True)
+@operator("DeformConv", reducing=True, rereads=True)
 class DeformConv(Operator):
     """Convolution whose taps are shifted by offsets from data, and scaled by a mask."""
 
@@ -234,7 +234,7 @@ class DeformConv(Operator):
         ]
 
 
-@operator("RoiAlign", reducing=True)
+@operator("RoiAlign", reducing=True, rereads=True)
 class RoiAlign(Operator):
     """Average or maximum of bilinear samples in the bins of boxes."""
 
@@ -303,7 +303,7 @@ class RoiAlign(Operator):
         ]
 
 
-@operator("CropAndResize", domain="com.microsoft", reducing=True)
+@operator("CropAndResize", domain="com.microsoft", reducing=True, rereads=True)
 class CropAndResize(Operator):
     """Crops of images at boxes (y1, x1, y2, x2) in units of the image, brought to one size. Source: ONNX
     Runtime's contrib operators.

@@ -25,7 +25,7 @@ def _draw(*shape: int) -> np.ndarray:
     return np.asarray(np.random.default_rng(19).uniform(-1, 1, shape), dtype=np.float32)
 
 
-@operator("Fourier", domain="aot", reducing=True)
+@operator("Fourier", domain="aot", reducing=True, rereads=True)
 class Fourier(Operator):
     """y[…, k, …, (re, im)] = scale * sum over n of x[…, n, …] e^(sign * 2 pi i n k / length), along an axis.
 
