@@ -8,7 +8,9 @@ follows in the tail.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,25 +33,63 @@ def _placed(x: np.ndarray, op: Convolution | ConvolutionTranspose, small: Ints,
     return (small, other) if all(0 <= p < n for p, n in zip(other, x.shape[1:-1], strict=True)) else None
 
 
-def _sum_of_taps(op: Convolution | ConvolutionTranspose, at: At, inputs: Inputs, index: Index,
-                 met: Callable[[int, Expr], tuple[Expr, Expr]]) -> Expr:  # fmt: skip
-    """Over taps and channels of a group. met(axis, tap): which element of x the tap meets there, and whether
-    it meets one at all (before the ends of x are looked at).
+@dataclass(frozen=True)
+class _Met:
+    """The taps that an output may meet along one axis: `tap`, an expression of `over`; which element of x it
+    meets there, and whether it meets one at all (before the ends of x are looked at).
     """
+
+    over: Expr
+    tap: Expr
+    place: Expr
+    hit: Expr
+
+
+def _sum_of_taps(op: Convolution | ConvolutionTranspose, at: At, inputs: Inputs, index: Index,
+                 met: Callable[[int], _Met]) -> Expr:
+    """Over taps and channels of a group. met: for each axis."""
     x, w = required(inputs, 0), required(inputs, 1)
-    taps = tuple(fresh("k", w.shape[1 + k]) for k in range(x.type.rank - 2))
+    axes = [met(k) for k in range(x.type.rank - 2)]
     channel = fresh("c", w.shape[-1])
     inside: Expr = const(True, DType.BOOL)
     place: list[Expr] = [index[0]]
-    for k, tap in enumerate(taps):
-        p, hit = met(k, tap)
-        within = logical_and(less(const(-1), p), less(p, x.shape[1 + k]))
-        inside = logical_and(inside, logical_and(hit, within))
-        place.append(p)
+    for k, a in enumerate(axes):
+        within = logical_and(less(const(-1), a.place), less(a.place, x.shape[1 + k]))
+        inside = logical_and(inside, logical_and(a.hit, within))
+        place.append(a.place)
     group = floordiv(index[-1], w.shape[0] // op.group)
     place.append(add(mul(group, w.shape[-1]), channel))
-    term = product(at(x, tuple(place)), op.x_zero_point, at(w, (index[-1], *taps, channel)), op.w_zero_point)
-    return reduce("add", (*taps, channel), select(inside, term, const(0, term.dtype)))
+    taps = (index[-1], *(a.tap for a in axes), channel)
+    term = product(at(x, tuple(place)), op.x_zero_point, at(w, taps), op.w_zero_point)
+    return reduce("add", (*(a.over for a in axes), channel), select(inside, term, const(0, term.dtype)))
+
+
+_LONGEST_PERIOD = 2**15
+"""The square of it is an index."""
+
+
+def _gathered(out: Expr, taps: int, stride: int, dilation: int, pad: int) -> _Met:
+    """The taps of a transposed convolution that an output meets: k with k * dilation = out + pad modulo the
+    stride. They are the same residue modulo stride / gcd(stride, dilation), so that only they are visited.
+    """
+    reach, common = add(out, pad), math.gcd(stride, dilation)
+    period = stride // common
+    hit: Expr = const(True, DType.BOOL)
+    if common > 1:
+        hit = call("eq", mod(reach, common), const(0), dtype=DType.BOOL)
+    if period > _LONGEST_PERIOD:
+        tap = over = fresh("k", taps)
+        met = mod(sub(reach, mul(tap, dilation)), stride)
+        return _Met(over, tap, floordiv(sub(reach, mul(tap, dilation)), stride),
+                    call("eq", met, const(0), dtype=DType.BOOL))
+    over = fresh("k", -(-taps // period))
+    inverse = pow(dilation // common, -1, period) if period > 1 else 0
+    first = mod(mul(mod(floordiv(reach, common), period), inverse), period)
+    tap = add(mul(over, period), first)
+    place = floordiv(sub(reach, mul(tap, dilation)), stride)
+    if dilation == 1:
+        place = sub(floordiv(reach, stride), over)
+    return _Met(over, tap, place, logical_and(hit, less(tap, taps)))
 
 
 def _correlation(op: Convolution | ConvolutionTranspose, arrays: Arrays, shape: Ints,
@@ -114,9 +154,12 @@ class Convolution(Operator):
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        def met(k: int, tap: Expr) -> tuple[Expr, Expr]:
+        w = required(inputs, 1)
+
+        def met(k: int) -> _Met:
+            tap = fresh("k", w.shape[1 + k])
             p = add(add(mul(index[1 + k], self.strides[k]), mul(tap, self.dilations[k])), -self.pads[k])
-            return p, const(True, DType.BOOL)
+            return _Met(tap, tap, p, const(True, DType.BOOL))
 
         return _sum_of_taps(self, at, inputs, index, met)
 
@@ -206,11 +249,10 @@ class ConvolutionTranspose(Operator):
         return [TensorType(accumulator(x.dtype), (x.shape[0], *spatial, w.shape[0]))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        def met(k: int, tap: Expr) -> tuple[Expr, Expr]:
-            reach = add(sub(index[1 + k], mul(tap, self.dilations[k])), self.pads[k])
-            hit = call("eq", mod(reach, self.strides[k]), const(0),
-                       dtype=DType.BOOL) if self.strides[k] > 1 else const(True, DType.BOOL)
-            return floordiv(reach, self.strides[k]), hit
+        w = required(inputs, 1)
+
+        def met(k: int) -> _Met:
+            return _gathered(index[1 + k], w.shape[1 + k], self.strides[k], self.dilations[k], self.pads[k])
 
         return _sum_of_taps(self, at, inputs, index, met)
 
@@ -229,8 +271,19 @@ class ConvolutionTranspose(Operator):
         ]
         zero = Sample((draw(np.int8, 1, 3, 3, 2), draw(np.int8, 3, 2, 2, 2)),
                       {"x_zero_point": 5, "w_zero_point": -2, "strides": (2, 1)}, frozenset({1}))
+        # weights that no kernel knows, and more cases than a kernel has (kernels/cases.py)
+        loops = [Sample((draw(np.float32, 1, 4, 3, 2), draw(np.float32, 3, 5, 4, 2)),
+                        {"strides": s, "dilations": d, "pads": (2, 3, 1, 0), "output_padding": (0, 1)})
+                 for s, d in (((1, 1), (2, 3)), ((3, 2), (1, 1)), ((6, 4), (4, 6)), ((5, 3), (3, 5)))]
+        wide = [Sample((draw(a, 1, 3, 2), draw(np.float32 if a is np.float32 else np.int8, 3, 4, 2)),
+                       {"strides": (s,), "dilations": (d,), "pads": (1, 0), "output_padding": (0,)},
+                       frozenset({1}))
+                for a in (np.float32, np.int8, np.int16)
+                for s, d in ((1, 3000), (3000, 1), (201, 134), (2999, 3000))]
+        far = Sample((draw(np.float32, 1, 2, 1), draw(np.float32, 1, 2, 1)),
+                     {"strides": (40000,), "dilations": (3,), "pads": (0, 0), "output_padding": (0,)})
         return [
-            *plain, zero, *(Sample(
+            *plain, zero, *loops, *wide, far, *(Sample(
                 (draw(a, 1, 4, 4, 4), draw(b, 4, 3, 3, 2)), {"group": 2, "strides": (2, 2)}, frozenset({1}))
                             for a, b in kinds[:2])
         ]

@@ -14,6 +14,7 @@ from aot_model.ir.strided import Strided, dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, Depth, KernelCode
+from aot_model.kernels.cases import too_many_borders, too_many_phases
 from aot_model.kernels.float32 import blocks, panels
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool as pool_kernels
@@ -97,17 +98,29 @@ def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
     return None
 
 
+def cases_reject(node: Node, each_is_code: bool = False) -> str | None:
+    """Why the windows of a node have too many cases (kernels/cases.py); of those with at most three axes."""
+    x, w, op = node.input(0), node.input(1), node.op
+    if isinstance(op, Pool) and x is not None:
+        return too_many_borders(conv_shape(x, node.outputs[0], op.kernel, op, 1))
+    if x is None or w is None or not isinstance(op, (Convolution, ConvolutionTranspose)):
+        return None
+    shape = conv_shape(x, node.outputs[0], w.shape[1:-1], op, op.group)
+    return too_many_borders(shape) if isinstance(op, Convolution) else too_many_phases(shape, each_is_code)
+
+
 def _pool_reject(node: Node, chain: Chain, target: Target) -> str | None:
-    if isinstance(node.op, Pool) and node.op.mode == "sum":
+    op = node.op
+    if isinstance(op, Pool) and op.mode == "sum":
         return "a sum, not a maximum or an average"
-    return _windowed_reject(node, chain, target)
+    return _windowed_reject(node, chain, target) or cases_reject(node)
 
 
 def _weights_reject(node: Node, chain: Chain, target: Target) -> str | None:
     w = node.input(1)
     if w is None or not w.is_const:
         return "the weights are not constant"
-    return _windowed_reject(node, chain, target)
+    return _windowed_reject(node, chain, target) or cases_reject(node)
 
 
 def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray | None, VectorDialect]:

@@ -33,7 +33,7 @@ from aot_model.kernels.transposed import phases
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.requantise import Requantise
-from aot_model.targets.float32 import conv_shape, matmul_site, pixel_coordinates
+from aot_model.targets.float32 import cases_reject, conv_shape, matmul_site, pixel_coordinates
 
 Place = Callable[[Coordinates], tuple[Expr, ...]]
 """From a kernel's (n, y, x, channel) to the index of the result."""
@@ -310,7 +310,7 @@ def kernels(family: Family) -> tuple[Kernel, ...]:
 
     def transposed(node: Node, chain: Chain, target: Target) -> str | None:
         found = _transposed_layer(family, node)
-        return found if isinstance(found, str) else None
+        return found if isinstance(found, str) else cases_reject(node, each_is_code=True)
 
     def product(node: Node, chain: Chain, target: Target) -> str | None:
         found = _product_layer(family, node)

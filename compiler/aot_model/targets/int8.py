@@ -31,7 +31,13 @@ from aot_model.kernels.transposed import phases
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.pool import Pool
-from aot_model.targets.float32 import conv_shape, coordinates_of, pixel_coordinates, unflatten_leaf
+from aot_model.targets.float32 import (
+    cases_reject,
+    conv_shape,
+    coordinates_of,
+    pixel_coordinates,
+    unflatten_leaf,
+)
 from aot_model.targets.int8_families import PLAIN, Family, Writer
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
 from aot_model.targets.row_tails import by_rows
@@ -52,8 +58,9 @@ def _rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
         part = integer_part(node, chain)
         if isinstance(part, str):
             return part
-        known = part.quant.rounding or family.accumulators
-        return None if known else "the accumulators are not requantised next by constants for each channel"
+        if not part.quant.rounding and not family.accumulators:
+            return "the accumulators are not requantised next by constants for each channel"
+        return cases_reject(node, each_is_code=True) if isinstance(node.op, ConvolutionTranspose) else None
 
     return reject
 

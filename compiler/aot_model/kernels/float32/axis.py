@@ -96,15 +96,24 @@ def transposed_axis(size_in: int, size_out: int, kernel: int, stride: int, dilat
         classes.setdefault(k * dilation % stride, []).append(k)
     for phase in range(min(stride, size_out)):
         taps = classes.get((phase + pad) % stride, [])
+        number = -(-(size_out - phase) // stride)
+        if not taps:  # outputs as many as elements, over which the kernels walk without reading
+            segments += [Segment(phase + i * stride, min(size_in, number - i), 0, 0, 0, 1)
+                         for i in range(0, number, size_in)]
+            continue
+        met = [(phase + pad - k * dilation) // stride for k in taps]
+        # Outputs inner .. outer - 1 meet all the taps: one of them stands for all.
+        inner = min(number, max(0, -met[0]))
+        outer = max(inner, min(number, size_in - met[-1]))
         outputs = []
-        for out in range(phase, size_out, stride):
-            inputs = [(out + pad - k * dilation) // stride for k in taps]
-            valid = [j for j, i in enumerate(inputs) if 0 <= i < size_in]
+        for i in (*range(min(inner + 1, number)), *range(max(outer, inner + 1), number)):
+            valid = [j for j, first in enumerate(met) if 0 <= first + i < size_in]
+            count = outer - inner if i == inner < outer else 1
             if valid:
-                count = len(valid)
-                outputs.append(Segment(out, 1, inputs[valid[0]], len(order) + valid[0], count, count))
+                outputs.append(Segment(phase + i * stride, count, met[valid[0]] + i, len(order) + valid[0],
+                                       len(valid), len(valid)))
             else:
-                outputs.append(Segment(out, 1, 0, 0, 0, 1))
+                outputs.append(Segment(phase + i * stride, 1, 0, 0, 0, 1))
         segments += _segments(outputs)
         order += taps
     return Axis(tuple(segments), stride, 1, dilation // gcd(stride, dilation), tuple(order))

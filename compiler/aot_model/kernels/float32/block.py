@@ -7,7 +7,7 @@ of GEMM: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplicati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -39,10 +39,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be done: rectangles of (pixels, taps along y, steps of one tap row), for `channels` outputs.
-    """
+    """What is to be done: rectangles of (pixels, taps along y, steps of one tap row) and how many there are
+    of each, for `channels` outputs."""
 
-    rectangles: Sequence[tuple[int, int, int]]
+    rectangles: Mapping[tuple[int, int, int], int]
     channels: int
     weights: int
     """Elements of all weights."""
@@ -61,8 +61,8 @@ def cost(work: Work, block: Block, dialect: VectorDialect, unroll: int) -> float
     cycles = 0.0
     for vectors in channel_vectors(work.channels, dialect.lanes, block.vectors):
         step = costs.step(block.pixels, vectors, unroll, 4 * dialect.lanes * vectors if far else 0)
-        for pixels, rows, steps in work.rectangles:
-            blocks = ceil(pixels / block.pixels)
+        for (pixels, rows, steps), number in work.rectangles.items():
+            blocks = number * ceil(pixels / block.pixels)
             finish = block.pixels * (costs.pixel + 4 * vectors)
             cycles += blocks * (rows * (steps * step + costs.call + block.pixels) + finish)
     return cycles

@@ -10,6 +10,7 @@ read them:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -87,10 +88,22 @@ class DirectConvolution:
     def rectangles(self) -> list[tuple[Segment, Segment]]:
         return [(r, c) for r in self.rows.segments for c in self.cols.segments]
 
+    def kinds(self) -> dict[tuple[int, int, int], int]:
+        """(pixels, tap rows, taps of a row) of the rectangles, and how many are so: a transposed convolution
+        has thousands, of few kinds.
+        """
+        rows, cols = (Counter((g.count, g.taps) for g in axis.segments) for axis in (self.rows, self.cols))
+        found: Counter[tuple[int, int, int]] = Counter()
+        for (high, down), m in rows.items():
+            for (wide, along), n in cols.items():
+                found[high * wide, down, along] += m * n
+        return found
+
     def choose(self) -> Block:
         planes = self.planes.taps if self.planes else 1
         work = Work(
-            [(r.count * c.count, r.taps * planes, c.taps * self.in_c) for r, c in self.rectangles()],
+            {(pixels, down * planes, along * self.in_c): number
+             for (pixels, down, along), number in self.kinds().items()},
             self.out_c,
             self.shape.out_c * self.taps_size(),
         )

@@ -129,7 +129,7 @@ class _OuterProducts(_Product):
         if s.b_strides[-1] != 1 and d.lanes > 1:
             d = SCALAR
         vectors = s.n // d.lanes
-        b = block or choose(Work([(s.m, 1, s.k)], max(1, vectors) * d.lanes, s.k * s.n), d, 1)
+        b = block or choose(Work({(s.m, 1, s.k): 1}, max(1, vectors) * d.lanes, s.k * s.n), d, 1)
         columns = [(d, first * d.lanes, count, width) for first, count, width in _parts(vectors, b.vectors)]
         done = vectors * d.lanes
         columns += [(SCALAR, done + first, count, width) for first, count, width in _parts(s.n - done, 4)]

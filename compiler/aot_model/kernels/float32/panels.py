@@ -43,7 +43,7 @@ def takes(rows: int, dialect: VectorDialect) -> bool:
 def panel_matmul(rows: int, m: Blocks, tail: Tail, dialect: VectorDialect, vector_tail: bool) -> KernelCode:
     """x (rows, depth) times the matrix."""
     columns, depth = m.q.shape
-    block = choose(Work([(rows, 1, depth)], columns, depth * columns), dialect, 1)
+    block = choose(Work({(rows, 1, depth): 1}, columns, depth * columns), dialect, 1)
     block = Block(block.pixels, min(block.vectors, _WIDEST))
     tile = max(block.vectors * dialect.lanes, 2)
     packed = tiles(m.q, tile)

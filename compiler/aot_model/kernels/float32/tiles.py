@@ -95,7 +95,7 @@ class TiledConvolution(DirectConvolution):
     @property
     def _most(self) -> int:
         """Pixels of the largest rectangle."""
-        return max(r.count * c.count for r, c in self.rectangles())
+        return max(pixels for pixels, _, _ in self.kinds())
 
     def in_order(self, weights: np.ndarray) -> np.ndarray:
         if self.order != "channels":
@@ -106,11 +106,11 @@ class TiledConvolution(DirectConvolution):
 
     def sums(self, pixels: int, channels: int) -> Sums:
         """The function of a block: several steps at a time."""
-        steps = gcd(*(self.walk(s.taps)[1] for s in self.cols.segments if s.taps))
+        steps = gcd(*(self.walk(taps)[1] for taps in {s.taps for s in self.cols.segments} if taps))
         most = 2 if pixels * channels > 8 else 4
         unroll = next((u for u in (most, 3, 2) if steps % u == 0), 0)
         between = self.order == "channels" or self.shape.depth
-        whole = not between or all(s.taps == self.cols.taps for s in self.cols.segments)
+        whole = not between or {s.taps for s in self.cols.segments} == {self.cols.taps}
         return Sums(pixels, channels, unroll or most, not (unroll and whole))
 
     def _cycles(self, pixels: int, channels: int, rows: int, cols: int) -> float:
@@ -128,15 +128,15 @@ class TiledConvolution(DirectConvolution):
         """Cycles of everything."""
         cycles = 0.0
         every = channel_vectors(self.out_c, 1, tiling.channels)
-        for r, c in self.rectangles():
-            cost = {n: sum(self._cycles(n, v, r.taps, c.taps) for v in every) + 30 + 10 * n
+        for (pixels, down, along), number in self.kinds().items():
+            cost = {n: sum(self._cycles(n, v, down, along) for v in every) + 30 + 10 * n
                     for n in tiling.sizes}
-            blocks, rest = divmod(r.count * c.count, tiling.pixels)
-            cycles += blocks * cost[tiling.pixels]
+            blocks, rest = divmod(pixels, tiling.pixels)
+            cycles += number * blocks * cost[tiling.pixels]
             if rest and rest < tiling.enough:
-                cycles += ceil(rest / tiling.few) * cost[tiling.few]
+                cycles += number * ceil(rest / tiling.few) * cost[tiling.few]
             elif rest:
-                cycles += cost[tiling.pixels]
+                cycles += number * cost[tiling.pixels]
         return cycles
 
     def tiling(self) -> Tiling:
