@@ -1,5 +1,6 @@
 """What numbers of a shape leave in the text of a kernel is not written: products with 1 and 0, sums with 0,
-products of two numbers, signs behind signs, steps of 1 as `+= 1`, offsets of a pointer before its index.
+products and differences of two numbers, signs behind signs, steps of 1 as `+= 1`, offsets of a pointer
+before its index.
 
 Only where the value, its type and the order of the operators stay: `* 1` behind an operand, `+ 0` and `- 0`
 behind one and before what binds less. Arithmetic converts small types to int with and without them; floats
@@ -24,6 +25,7 @@ _RULES = tuple((re.compile(pattern), to) for pattern, to in (
     (rf"(?<=[(\[])\(({_WORD}|\d+)\)(?= [-+*/%] )", r"\1"),
     (rf"(?<=[-+*=] )\(({_WORD}\([^()]*\))\)(?=;| [-+*/] )", r"\1"),
     (r"(?<=\[)\(([^()\[\]]*)\)(?=\])", r"\1"),
+    (rf" \+ \(-(\d{{1,9}})\){_LESS}", r" - \1"),
     (rf" - -(\d{{1,9}}){_LESS}", r" + \1"),
     (rf" \+ -(\d{{1,9}}){_LESS}", r" - \1"),
     (rf"(?<![\w.])({_WORD}) \+= 1(?=\))", r"\1++"),
@@ -36,7 +38,10 @@ _RULES = tuple((re.compile(pattern), to) for pattern, to in (
 
 
 _PRODUCT = re.compile(rf"(?:{_FIRST}|(?<= [-+] ))(\d{{1,4}}) \* (\d{{1,4}}){_LESS}")
+_DIFFERENCE = re.compile(rf"{_FIRST}(\d{{1,9}}) - (\d{{1,9}}){_LESS}")
 _INDEX = re.compile(rf"(?<![\w)\]])\(({_WORD}) \+ (\d+)\)\[(\d+)\]")
+_PLACE = re.compile(rf"(?<![\w)\]])\(({_WORD}) \+ (\d+ \* (?:{_WORD}(?:\[\w+\])?|\([^()]*\)))\)\[(\d+)\]")
+"""An element of a pointer behind a product."""
 
 
 def without_neutral(code: str) -> str:
@@ -47,5 +52,7 @@ def without_neutral(code: str) -> str:
         for rule, to in _RULES:
             code = rule.sub(to, code)
         code = _PRODUCT.sub(lambda m: str(int(m[1]) * int(m[2])), code)
+        code = _DIFFERENCE.sub(lambda m: str(int(m[1]) - int(m[2])) if int(m[1]) >= int(m[2]) else m[0], code)
+        code = _PLACE.sub(lambda m: f"{m[1]}[{m[2]}{f' + {m[3]}' * (int(m[3]) > 0)}]", code)
         code = _INDEX.sub(lambda m: f"{m[1]}[{int(m[2]) + int(m[3])}]", code)
     return code

@@ -119,7 +119,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
 """
     name = named_by_text(f"aot_mve_dot_{pixels}x{block}_k{padded}", ", ".join(parameters) + body)
     comment = (f"/* {counted(pixels, 'pixel')} x all channels, {padded} deep, {counted(block, 'channel')} at "
-               "a time. */\n")
+               f"a time; {rq.note}. */\n")
     text = f"{comment}AOT_MODEL_NOINLINE static void {name}({', '.join(parameters)})\n{body}"
     loads = (pixels + block) / (16 * pixels * block)
     return Dot(name, text, padded, f"{pixels} x {block} blocks, {loads:.3f} loads per MAC")
@@ -244,7 +244,8 @@ def _twin(widths: list[int], rq: Requantiser, pixels: int, block: int) -> str:
     where = f"{weight_bytes} + (c % {step}) * {record}" if step > 1 else f"{weight_bytes}"
     lane = f"c / {step}" if step > 1 else "c"
     full, tail = len([w for w in widths if w == 16]), [w for w in widths if w < 16]
-    chunks = f"chunk < {full} ? 16 : {tail[0]}" if tail else "16"
+    declared = f"const int32_t width = chunk < {full} ? 16 : {tail[0]};\n" if tail else ""
+    width = "width" if tail else "16"
     common = rq.common_multiplier is not None
     out = ""
     if common:
@@ -253,10 +254,9 @@ def _twin(widths: list[int], rq: Requantiser, pixels: int, block: int) -> str:
     for (int32_t first = 0; first < channels; first += {block}) {{
         int32_t acc[{pixels}][{block}] = {{{{0}}}};
         for (int32_t chunk = 0; chunk < {len(widths)}; chunk++) {{
-            const int32_t width = {chunks};
-            for (int32_t c = 0; c < {block}; c++) {{
-                for (int32_t k = 0; k < width; k++) {{
-                    const int32_t weight = w[chunk * {16 * block} + c * width + k];
+            {declared}for (int32_t c = 0; c < {block}; c++) {{
+                for (int32_t k = 0; k < {width}; k++) {{
+                    const int32_t weight = w[chunk * {16 * block} + c * {width} + k];
 """
     for p in range(pixels):
         out += f"                    acc[{p}][c] += x{p}[chunk * 16 + k] * weight;\n"

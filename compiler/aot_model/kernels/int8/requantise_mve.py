@@ -82,6 +82,14 @@ class Requantiser:
         """Bytes of the constants of four channels in the packed stream."""
         return self.shifts_at + 4 * self.has_left + 4 * (self.common_right is None)
 
+    @property
+    def note(self) -> str:
+        """What becomes of sums, for the comment above a kernel."""
+        shift = "shifts by channel" if self.common_right is None else f">> {self.common_right}"
+        factor = "one factor" if self.common_multiplier is not None else "factors by channel"
+        limits = f"within {self.act_min} .. {self.act_max}"
+        return f"results: {factor}, {shift}, zero point {self.zero_point}, {limits}"
+
     def head(self) -> np.ndarray:
         """What precedes all records, uint8: the common multiplier, if there is one, four times."""
         common = self.common_multiplier
