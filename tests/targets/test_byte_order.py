@@ -15,7 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from aot_model.cli import main
-from aot_model.installation import include_dir
+from aot_model.installation import include_dir, probe
+from aot_model.targets.detect import resolve
 
 BIG = {"s390x": "qemu-s390x", "powerpc": "qemu-ppc"}
 
@@ -80,6 +81,18 @@ def test_cortex_m_is_little_endian(folder: Path, tmp_path: Path) -> None:
         command = ("arm-none-eabi-gcc", f"-mcpu={target}", "-mthumb", *more)
         assert _syntax(tmp_path / "m.c", *command) == ""
         assert "compile for little-endian" in _syntax(tmp_path / "m.c", *command, "-mbig-endian")
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs gcc for Arm")
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4"])
+def test_auto_of_a_big_endian_core_is_plain_c(core: str, folder: Path, tmp_path: Path) -> None:
+    """What the probe says is code that these flags compile, without advice to take what they cannot."""
+    for order, target in (("-mlittle-endian", core), ("-mbig-endian", "c")):
+        command = ("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", order)
+        subprocess.run([*command, "-c", str(probe()), "-o", str(tmp_path / "probe.o")], check=True)
+        assert resolve("auto", tmp_path / "probe.o") == target
+        assert main(["compile", str(folder / "m.onnx"), "-o", str(tmp_path), "--target", target]) == 0
+        assert _syntax(tmp_path / "m.c", *command, "-Wall", "-Werror") == ""
 
 
 @pytest.mark.parametrize("machine", BIG)

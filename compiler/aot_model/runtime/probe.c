@@ -16,6 +16,7 @@ const char aot_model_probe[] =
     AOT_MODEL_SAY(__ARM_FEATURE_DOTPROD)
     AOT_MODEL_SAY(__ARM_FP)
     AOT_MODEL_SAY(__ARM_NEON)
+    AOT_MODEL_SAY(__ARM_BIG_ENDIAN)
     AOT_MODEL_SAY(__aarch64__)
     AOT_MODEL_SAY(__x86_64__)
     AOT_MODEL_SAY(__SSE2__)

@@ -33,8 +33,9 @@ _HAS_MVE = "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3"
 _HAS_AVX2 = "defined(__AVX2__) && defined(__FMA__)"
 _HAS_NEON = "defined(__aarch64__) && defined(__ARM_NEON)"
 _M_PROFILE = "defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'"
-_USE_MVE = (_HAS_MVE, "MVE vectors", "cortex-m55")
-_USE_DSP = (f"{_HAS_DSP} && {_M_PROFILE}", "DSP instructions", "cortex-m4")
+_LITTLE, _ = LITTLE_ENDIAN
+_USE_MVE = (f"{_HAS_MVE} && {_LITTLE}", "MVE vectors", "cortex-m55")
+_USE_DSP = (f"{_HAS_DSP} && {_M_PROFILE} && {_LITTLE}", "DSP instructions", "cortex-m4")
 _USE_VECTORS = ((_HAS_AVX2, "AVX2 vectors", "host"), (_HAS_NEON, "NEON vectors", "host"))
 
 C = Target("c",

@@ -61,6 +61,8 @@ def target_for(macros: Macros) -> str:
     """The target for what a compiler with these macros compiles for. CompileError E503 where it was told no
     core.
     """
+    if "__ARM_BIG_ENDIAN" in macros:
+        return "c"  # the code for cores of Arm is for little-endian (kernels/target.py)
     if macros.get("__ARM_ARCH_PROFILE") in ("77", "'M'"):
         return _cortex_m(macros)
     hosted = any(system in macros for system in ("__linux__", "__APPLE__"))

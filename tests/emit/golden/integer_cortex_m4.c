@@ -52,7 +52,7 @@
 #endif
 
 #if defined(__GNUC__) && !defined(AOT_MODEL_NO_ADVICE)
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3 && !defined(__ARM_BIG_ENDIAN)
 #pragma message "integer.c was made for cortex-m4: --target cortex-m55 would use the MVE vectors " \
     "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #endif
