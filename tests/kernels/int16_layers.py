@@ -97,7 +97,27 @@ def integer_convolutions() -> list[Layer]:
                                     (long, )), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide"))))
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
-    return layers + _blocks_of_rows(draw)
+    return layers + _blocks_of_rows(draw) + _fours_of_channels(draw)
+
+
+def _fours_of_channels(draw: Draw) -> list[Layer]:
+    """Layers that are worth a kernel of two rows by four channels: rows that its loop is entered in the midst
+    for, one row left, patches; the largest sums."""
+    layers = []
+    sizes = ((64, 8, (5, 5), np.int16, "wide"), (10, 8, (13, 12), np.int8, "single"),
+             (46, 12, (1, 21), np.uint16, "double"))  # fmt: skip
+    for turn, (ins, outs, size, to, rule) in enumerate(sizes):
+        x, w = draw.tensor(np.int16, 1, *size, ins), draw.tensor(np.int8, outs, 1, 1, ins)
+        steps = requantised(draw, ins, 1 << 21, outs, to, turn, rule)
+        name = f"fours {turn} {list(x.shape)} to {outs}"
+        layers.append(Layer(name, x, (Step(Convolution(), (w,)), *steps)))
+    x, w = draw.tensor(np.int8, 1, 6, 7, 4), draw.tensor(np.int8, 12, 3, 3, 4)
+    node = Convolution(pads=(1, 1, 1, 1), x_zero_point=-5)
+    steps = requantised(draw, 36, 1 << 13, 12, np.int16, 0, "single")
+    layers.append(Layer("fours of patches", x, (Step(node, (w,)), *steps)))
+    most = np.full((1, 1, 7, 510), -32768, np.int16), np.full((4, 1, 1, 510), -128, np.int8)
+    layers.append(Layer("fours, largest sums", most[0], (Step(Convolution(), (most[1],)),)))
+    return layers
 
 
 def _blocks_of_rows(draw: Draw) -> list[Layer]:

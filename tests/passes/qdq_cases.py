@@ -103,6 +103,8 @@ RULES: dict[str, Rule] = {
     "sum": (lambda n, x, y: n.m.Relu(n.m.Add(x, y)), [(2, 40), (40,)]),
     "difference": (lambda n, x, y: n.m.Sub(x, y), [(2, 40), (2, 40)]),
     "multiplication": (lambda n, x, y: n.m.Mul(x, y), [(2, 40), (2, 1)]),
+    "times a number": (lambda n, x: n.m.Mul(numbers(0.37), x), [(2, 40)]),
+    "divided by a number": (lambda n, x: n.m.Div(x, numbers(2.5)), [(2, 40)]),
     "concatenation": (lambda n, x, y: n.m.Concat(x, y, axis=1), [(2, 30), (2, 40)]),
     "concatenation, clip": (
         lambda n, x, y: n.m.Clip(n.m.Concat(x, y, axis=0), None, numbers(9 * n.scales.to[0])),

@@ -194,6 +194,44 @@ def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net],
             assert np.abs(got.astype(np.int64) - expected.astype(np.int64)).max(initial=0) <= 1
 
 
+def _exact(nodes: list[onnx.NodeProto], count: int, scale: float, to: float, kind: str,
+           folder: Path) -> tuple[np.ndarray, np.ndarray, set[str]]:
+    """What this project and ONNX Runtime make of quantised inputs x0 ... that nodes turn into r, and the
+    operators that are left."""
+    n = Net(kind, 3)
+    zero = n.constant(0, kind)
+    s, t = n.constant(scale), n.constant(to)
+    inputs = [tensor(f"q{k}", (3, 50), TYPES[kind]) for k in range(count)]
+    first = [helper.make_node("DequantizeLinear", [f"q{k}", s, zero], [f"x{k}"]) for k in range(count)]
+    last = helper.make_node("QuantizeLinear", ["r", t, zero], ["y"])
+    constants = {**n.constants, "half": np.float32(0.5)}
+    proto = model([*first, *nodes, last], inputs, [tensor("y", (3, 50), TYPES[kind])], constants, opset=21)
+    path = save(proto, folder / "model.onnx")
+    graph = read_onnx(path).graph
+    fuse_qdq(graph)
+    limits = np.iinfo(kind)
+    given = [np.asarray(n.rng.integers(limits.min, limits.max + 1, (3, 50)), kind) for _ in inputs]
+    compiled = compile_model(Request(path, "m", "c"))
+    with scratch_folder() as scratch:
+        ((got,),) = build(compiled.view, compiled.texts, Path(scratch), ["-O1", *SANITIZE]).run([given])
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    (want,) = session.run(None, {f"q{k}": x for k, x in enumerate(given)})
+    return got, want, {node.kind for node in graph.nodes}
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16"])
+def test_a_multiple_in_its_own_scale_is_the_same_integers(kind: str, tmp_path: Path) -> None:
+    got, want, kinds = _exact([helper.make_node("Mul", ["x0", "half"], ["r"])], 1, 0.02, 0.01, kind, tmp_path)
+    assert got.tolist() == want.tolist() and not kinds
+
+
+@pytest.mark.parametrize("function", ["Add", "Sub"])
+def test_a_sum_in_one_scale_rounds_nothing(function: str, tmp_path: Path) -> None:
+    node = helper.make_node(function, ["x0", "x1"], ["r"])
+    got, want, _ = _exact([node], 2, 0.003, 0.003, "int16", tmp_path)
+    assert got.tolist() == want.tolist() and want.max() == 32767
+
+
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 @pytest.mark.parametrize("keys, scale", [(5, 0.2), (64, 0.05), (512, 0.21)])
 def test_softmax_is_rounded_once(kind: str, keys: int, scale: float, tmp_path: Path) -> None:

@@ -148,13 +148,19 @@ def test_16_bits_where_they_pay(transformer: tuple[Calibration, Candidate, Sensi
     calibration, base, sensitivity = transformer
 
     def ram(candidate: Candidate) -> int:
-        return sum(2 if t.type == "int16" else 1 for t in candidate.plan.tensors.values())
+        return sum(2048 if t.type == "int16" else 1024 for t in candidate.plan.tensors.values())
 
     wide = widened(calibration, base, sensitivity, ram, 0.2)
     assert wide is not None
     ours = [n for n, t in wide.plan.tensors.items() if t.type == "int16" != base.plan.tensors[n].type]
     assert ours and more_with_16_bits(base.source, ours) <= 0.2 * work_of(base.source)
     assert ram(wide) <= 1.3 * ram(base)
+    assert all(np.log2(wide.plan.tensors[n].scale) % 1 == 0 for n in ours)
+    sums = [n for n in wide.source.network.model.graph.node if n.op_type == "Add" and n.output[0] in ours]
+    for names in (s.input[:] + s.output[:] for s in sums):
+        known = {wide.plan.tensors[n].scale for n in names if n in wide.plan.tensors}
+        constants = [wide.plan.weights[n] for n in names if n in wide.plan.weights]
+        assert len(known | {w.scale[0] for w in constants}) == 1 and {w.type for w in constants} <= {"int16"}
     fresh = data(attention(), 16, seed=5)
     want = run(attention(), fresh)
     assert decibels(run(wide.model(""), fresh), want) > decibels(run(base.model(""), fresh), want) + 1

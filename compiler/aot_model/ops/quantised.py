@@ -52,9 +52,22 @@ class QuantisedSum(Operator):
                       self.rounding, 1 if self.function == "add" else -1)
         return replace(form, ma=form.mb, mb=form.ma) if form is not None and swapped else form
 
+    @property
+    def _plain(self) -> bool:
+        """Whether all have one scale: each step is a power of two, nothing is rounded, and together they are
+        1."""
+        by = self.a, self.b, self.result
+        before = self.left_shift + self.a.shift - 1
+        return (self.function in ("add", "sub") and all(r.multiplier == 1 << 30 for r in by)
+                and self.a.shift == self.b.shift and before >= 0 and before + self.result.shift == 1)
+
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         terms = []
         form, dtype = self.affine(required(inputs).dtype), required(inputs).dtype
+        if self._plain and form is None:
+            pairs = (required(inputs, 0), self.a), (required(inputs, 1), self.b)
+            x, y = (widened(at(v, broadcast_index(v.shape, index)), by.zero_point) for v, by in pairs)
+            return saturated(call(self.function, x, y), self.result.zero_point, self.low, self.high, dtype)
         if form is not None:
             total: Expr = const(form.offset)
             for value, factor in zip((required(inputs, 0), required(inputs, 1)), (form.ma, form.mb),
@@ -89,8 +102,11 @@ class QuantisedSum(Operator):
             for y in (b, wide)
         ]
         words = np.asarray(rng.integers(-32768, 32768, (2, 40)), np.int16)
+        same = {"a": Rescale(3, 2**30, 0), "b": Rescale(-2, 2**30, 0), "result": Rescale(5, 2**30, -13)}
         return [
             *samples,
+            *(Sample((words[0], words[1]), {**same, "function": f, "left_shift": 15, "low": -30000,
+                                            "high": 32767}) for f in ("add", "sub")),
             Sample(
                 (words[0], words[1]), {
                     "a": Rescale(0, 2**30, 0), "b": Rescale(0, 2**30, 1), "result": Rescale(0, 2**30, -14),

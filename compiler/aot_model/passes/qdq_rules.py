@@ -265,6 +265,23 @@ def movement(n: QdqSite, node: Node) -> Answer:
     return "the input is not quantised with one scale" if x is None else n.rescaled(x)
 
 
+def multiple(n: QdqSite, node: Node) -> Answer:
+    """A tensor times a positive number: the same integers, where the result's scale is as much larger."""
+    x, by, places = n.tensor(node.inputs[0]), n.real(node.inputs[1]), (0, 1)
+    if node.kind == "Mul" and (x is None or by is None):
+        x, by, places = n.tensor(node.inputs[1]), n.real(node.inputs[0]), (1, 0)
+    source = node.inputs[places[0]]
+    if x is None or by is None or by.size != 1 or source is None or source.shape != node.outputs[0].shape:
+        return "not a quantised tensor and a number"
+    number = float(by.reshape(-1)[0])
+    scaled = float(np.float32(x.s * (number if node.kind == "Mul" else 1 / number))) if number > 0 else 0.0
+    if not 0 < scaled < math.inf:
+        return "the number is not positive, or too large"
+    if x.value.dtype.bits == 8 and (np.float32(scaled), x.z) != (np.float32(n.to.s), n.to.z):
+        return "8 bits with another scale, which a table does"
+    return n.rescaled(replace(x, scale=np.asarray([scaled])))
+
+
 def table(n: QdqSite) -> Answer:
     """Any function of one 8-bit tensor and of constants, computed for all its 256 values."""
     source: Scaled | None = None
@@ -315,4 +332,4 @@ WITH_RANGE: dict[str, Rule] = {
 }
 """Operators behind which a Relu or Clip is only a narrower range of the result."""
 
-ALONE: dict[str, Rule] = {"Softmax": softmax}
+ALONE: dict[str, Rule] = {"Softmax": softmax, "Mul": multiple, "Div": multiple}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from aot_model.quantise.choose import Choice, choose
+from aot_model.quantise.choose import MOVEMENTS, Choice, choose
 from aot_model.quantise.correct import corrections
 from aot_model.quantise.data import Samples
 from aot_model.quantise.equalise import equalised, factors, pairs
@@ -26,6 +26,9 @@ SMALL = 4096
 not tie."""
 
 
+LEAST_SHARE = 1 / 16
+"""A tensor of 16 bits that reaches so far, as a share of the others of a sum, has their scale: it keeps 11
+bits, and the sum rounds nothing."""
 CHANNELS_LAST = ("LayerNormalization", "MatMul", "Gemm")
 
 
@@ -126,6 +129,11 @@ def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = N
     members: dict[str, list[str]] = {}
     for name in choice.tensors:
         members.setdefault(choice.groups[name], []).append(name)
+    reaches: dict[str, float] = {}
+    for name, one in source.seen.items():
+        if name in choice.sums:
+            together = choice.sums[name]
+            reaches[together] = max(reaches.get(together, 0.0), -one.low, one.high)
     result: dict[str, TensorPlan] = {}
     for names in members.values():
         seen = [source.seen[n] for n in names if n in source.seen]
@@ -136,9 +144,29 @@ def tensor_plans(source: Prepared, method: str, kinds: dict[str, str] | None = N
         if kind == "int8":
             found = METHODS[method](source.together(names), high - low)
         else:  # room for numbers that calibration did not see costs one bit of many
-            found = 2 * min(s.low for s in seen), 2 * max(s.high for s in seen)
+            reach = 2 * max(max(-s.low, s.high) for s in seen)
+            summed = 2 * reaches[choice.sums[names[0]]]
+            reach = summed if reach >= LEAST_SHARE * summed else reach
+            found = -reach, reach
         plan = fitted(kind, *found, choice.powers)
         result.update(dict.fromkeys(names, plan))
+    return multiplied(source, result)
+
+
+def multiplied(source: Prepared, tensors: dict[str, TensorPlan]) -> dict[str, TensorPlan]:
+    """The plans with products with a number in the integers of what they are made of."""
+    choice, result = source.choice, dict(tensors)
+    for name, product, number in choice.multiples:
+        members = [t for t in choice.tensors if choice.groups[t] == choice.groups[product]]
+        makers = {t: source.network.producer.get(t) for t in members if t != product}
+        if name in members or any(n is None or n.op_type not in MOVEMENTS for n in makers.values()):
+            continue
+        plan = result.get(name)
+        if plan is None or product not in result or plan.type != result[product].type or choice.powers:
+            continue
+        scale = float(np.float32(plan.scale * number))
+        if 0 < scale < np.inf:
+            result.update(dict.fromkeys((t for t in members if t in result), replace(plan, scale=scale)))
     return {name: result[name] for name in choice.tensors if name in result}
 
 

@@ -84,6 +84,8 @@ class Weight:
     name: str
     axis: int | None
     node: str
+    result: str = ""
+    """Of an operand of a sum or the like: what that gives, which has the constant's type."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,11 @@ class Choice:
     """Tensor -> representative of those that have one scale, for their elements are only moved."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Tensor -> representative of those that must be of one type: operands and results of sums."""
+    sums: dict[str, str] = field(default_factory=dict)
+    """Tensor -> representative of those that are added to each other, or only moved: with one scale, a sum
+    rounds nothing."""
+    multiples: list[tuple[str, str, float]] = field(default_factory=list)
+    """(tensor, result, number): products with a number, which are the same integers in another scale."""
     origins: dict[str, str] = field(default_factory=dict)
     """Elementwise result -> the tensor that it is a function of."""
     powers: bool = False
@@ -146,7 +153,7 @@ class _Chooser:
         order = [*self.net.inputs, *(name for node in nodes for name in node.output)]
         result = self.choice
         result.tensors = [name for name in order if name in self.wanted]
-        result.groups, result.kinds = self._unite(nodes)
+        result.groups, result.kinds, result.sums = self._unite(nodes)
         result.ends = frozenset(t for t in result.tensors if self._is_end(t))
         return result
 
@@ -190,7 +197,8 @@ class _Chooser:
         if node.op_type in JOINS:
             for name in node.input:
                 if name in self.net.constants and self.net.constants[name].dtype == "float32":
-                    self.choice.weights.setdefault(name, Weight(name, None, node.name))
+                    result = "" if node.op_type == "Mul" else self._after(node.output[0], node.op_type)
+                    self.choice.weights.setdefault(name, Weight(name, None, node.name, result))
         for name in (
             node.input
             if node.op_type in JOINS
@@ -293,7 +301,7 @@ class _Chooser:
                         self._want(node.output[0])
                     elif node.output[0] in self.wanted and node.input[0] in self.net.constants:
                         data = node.input[0]
-                        self.choice.weights.setdefault(data, Weight(data, None, node.name))
+                        self.choice.weights.setdefault(data, Weight(data, None, node.name, node.output[0]))
                     elif node.output[0] in self.wanted:
                         self._want(node.input[0])
             for name, origin in self.origin.items():
@@ -312,15 +320,19 @@ class _Chooser:
             )
         )
 
-    def _unite(self, nodes: list[onnx.NodeProto]) -> tuple[dict[str, str], dict[str, str]]:
+    def _unite(self, nodes: list[onnx.NodeProto]) -> tuple[dict[str, str], ...]:
         scale: dict[str, str] = {}
         kind: dict[str, str] = {}
+        summed: dict[str, str] = {}
         for node in nodes:
             out = node.output[0] if node.output else ""
             if node.op_type in MOVEMENTS and out in self.wanted:
-                _join(scale, node.input[0], out)
-                _join(kind, node.input[0], out)
+                for links in (scale, kind, summed):
+                    _join(links, node.input[0], out)
             result = self._after(out, node.op_type)
+            if (by := self._multiple(node)) is not None:
+                self.choice.multiples.append(by)
+                _join(kind, by[0], by[1])
             if (
                 node.op_type in ("Add", "Sub")
                 and result in self.wanted
@@ -329,14 +341,29 @@ class _Chooser:
             ):
                 for name in node.input:
                     _join(kind, name, result)
+                    _join(summed, name, result)
             if node.op_type == "Concat" and out in self.wanted:
                 for name in node.input:
                     _join(kind, name, out)
+                    _join(summed, name, out)
                     if self.net.read_once(name):  # finer steps would be lost there anyway
                         _join(scale, name, out)
             if node.op_type == "MatMul" and result in self.wanted and node.input[1] in self.wanted:
                 _join(kind, node.input[0], node.input[1])
-        return ({t: _root(scale, t) for t in self.wanted}, {t: _root(kind, t) for t in self.wanted})
+        return tuple({t: _root(links, t) for t in self.wanted} for links in (scale, kind, summed))
+
+    def _multiple(self, node: onnx.NodeProto) -> tuple[str, str, float] | None:
+        """A wanted tensor times a positive number, or divided by it."""
+        out = node.output[0] if node.output else ""
+        if node.op_type not in ("Mul", "Div") or out not in self.wanted:
+            return None
+        for k in (0, 1) if node.op_type == "Mul" else (0,):
+            name, by = node.input[k], self.net.constants.get(node.input[1 - k])
+            if name in self.wanted and by is not None and by.size == 1 and float(by.reshape(-1)[0]) > 0:
+                number = float(by.reshape(-1)[0])
+                same = self.net.shape(name) == self.net.shape(out)
+                return (name, out, number if node.op_type == "Mul" else 1 / number) if same else None
+        return None
 
     def _is_end(self, name: str) -> bool:
         """Whether only outputs follow: directly, through a Softmax or an elementwise function, or moved."""

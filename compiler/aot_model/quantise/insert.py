@@ -25,17 +25,21 @@ KINDS = {
 
 
 def quantised_weight(data: np.ndarray, plan: WeightPlan) -> np.ndarray:
-    """The integers of a constant, as int8: the nearest, and what the plan adds."""
+    """The integers of a constant: the nearest, and what the plan adds."""
     low, high = LIMITS[plan.type]
     steps = nearest(data, plan).astype(np.int64) + plan.steps(data.size).reshape(data.shape)
-    return np.asarray(np.clip(steps, low + 1, high), np.int8)
+    return np.asarray(np.clip(steps, low + 1, high), _stored(plan))
 
 
 def nearest(data: np.ndarray, plan: WeightPlan) -> np.ndarray:
     """The nearest integers. Symmetric: the smallest value of the type is not used."""
     low, high = LIMITS[plan.type]
     steps = np.rint(data.astype(np.float64) / by_axis(plan, data.ndim))
-    return np.asarray(np.clip(steps, low + 1, high), np.int8)
+    return np.asarray(np.clip(steps, low + 1, high), _stored(plan))
+
+
+def _stored(plan: WeightPlan) -> type[np.integer]:
+    return np.int16 if plan.type == "int16" else np.int8
 
 
 def by_axis(plan: WeightPlan, rank: int) -> np.ndarray:
@@ -148,7 +152,7 @@ class _Insertion:
         each = plan.axis is not None
         scale = np.asarray(plan.scale, np.float32) if each else np.float32(plan.scale[0])
         integers = self._integers(f"{name}/integers", quantised_weight(data, plan), plan.type)
-        zero = self._integers(f"{name}/zero", np.zeros(np.shape(scale), np.int8), plan.type)
+        zero = self._integers(f"{name}/zero", np.zeros(np.shape(scale), _stored(plan)), plan.type)
         node = self._dequantise(
             integers, self._constant(f"{name}/scale", np.asarray(scale)), zero, name, plan.axis
         )

@@ -167,7 +167,7 @@ def _tensor(name: str, entry: Mapping[str, Any]) -> TensorPlan:
 
 
 def _weight(name: str, entry: Mapping[str, Any]) -> WeightPlan:
-    kind = _known(name, entry["type"], ("int8", "int4"))
+    kind = _known(name, entry["type"], ("int8", "int4", "int16"))
     if kind == FLOAT:
         return WeightPlan(FLOAT)
     axis = entry.get("axis")
@@ -177,13 +177,14 @@ def _weight(name: str, entry: Mapping[str, Any]) -> WeightPlan:
 
 
 def fitted(kind: str, low: float, high: float, powers: bool = False) -> TensorPlan:
-    """The integers for a range of real numbers; 0 is one of them. int16 is symmetric, which kernels need.
+    """The integers for a range of real numbers; 0 is one of them. int16 is symmetric, which kernels need, and
+    its scale a power of two: it has bits to spare, and nothing is divided then.
 
     powers: with a scale that is a power of two."""
     low, high = min(low, 0.0), max(high, 0.0)
     least, most = LIMITS[kind]
     if kind == "int16":
-        return TensorPlan(kind, rounded(max(-low, high, 1e-12) / most, powers))
+        return TensorPlan(kind, rounded(max(-low, high, 1e-12) / most, True))
     scale = rounded(max(high - low, 1e-12) / (most - least), powers)
     return TensorPlan(kind, scale, int(np.clip(np.rint(least - low / scale), least, most)))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from aot_model.quantise.candidates import Calibration, Candidate, tensor_plans
+from aot_model.quantise.candidates import Calibration, Candidate, multiplied, tensor_plans
 from aot_model.quantise.correct import corrections
 from aot_model.quantise.plan import Plan, TensorPlan
 from aot_model.quantise.prepare import has_wide_types
@@ -40,7 +40,8 @@ def learned(calibration: Calibration, candidate: Candidate) -> Candidate:
 def by_answers(calibration: Calibration, candidate: Candidate, sensitivity: Sensitivity) -> Candidate:
     """The plan with each tensor's range chosen by what it does to the answers."""
     method = candidate.plan.method.replace(candidate.method, "by answers", 1)
-    return with_tensors(calibration, candidate, sensitivity.ranges(candidate.plan), method)
+    tensors = multiplied(candidate.source, sensitivity.ranges(candidate.plan))
+    return with_tensors(calibration, candidate, tensors, method)
 
 
 def with_tensors(

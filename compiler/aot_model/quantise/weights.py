@@ -31,11 +31,15 @@ def weight_plan(data: np.ndarray, weight: Weight, kind: str = "int8", powers: bo
 
 
 def weight_plans(network: Network, choice: Choice, tensors: dict[str, TensorPlan]) -> dict[str, WeightPlan]:
-    """All constants in 8 bits, with steps so large that biases fit the accumulators."""
-    plans = {
-        name: weight_plan(network.constants[name], w, powers=choice.powers)
-        for name, w in choice.weights.items()
-    }
+    """All constants in 8 bits, with steps so large that biases fit the accumulators; operands of what has 16
+    bits in 16, on its scale where that is not too small for them."""
+    plans = {}
+    for name, w in choice.weights.items():
+        data, result = network.constants[name], tensors.get(w.result)
+        wide = result is not None and result.type == "int16"
+        plans[name] = weight_plan(data, w, "int16" if wide else "int8", powers=choice.powers)
+        if result is not None and wide and np.abs(data).max(initial=0) <= result.range[1]:
+            plans[name] = WeightPlan("int16", None, (result.scale,))
     for layer in choice.layers:
         plans[layer.weight] = roomy(network, layer, plans[layer.weight], tensors, choice.powers)
     return plans

@@ -15,12 +15,15 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.requantise_mve import HEADER as MVE
-from aot_model.kernels.int16 import block_mve, dot_mve
+from aot_model.kernels.int16 import block_mve, dot_mve, quads_dsp
 from aot_model.kernels.int16.block_mve import put_four
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
 from aot_model.kernels.int16.finish_mve import Ending
 from aot_model.kernels.overlap import by_pixels, residual
+
+LEAST_MACS = 10_000
+"""Of a layer that is worth the code of a kernel in assembly, some 500 bytes."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,16 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     s, taps = shape, weights.shape[1]
     count = s.batch * s.out_h * s.out_w
     pixels = min(2, count)
-    columns = min(dots.width, s.out_c)
+    quads = (dots.dsp and dots.chunk == taps and dots.w_type == "int8_t" and dots.x_type == "int16_t"
+             and taps % 2 == 0 and 8 <= taps <= quads_dsp.LONGEST and s.out_c % quads_dsp.CHANNELS == 0
+             and count * s.out_c * taps >= LEAST_MACS)  # fmt: skip
+    columns = quads_dsp.CHANNELS if quads else min(dots.width, s.out_c)
     same_size = s.out_h == s.in_h and s.out_w == s.in_w
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
     direct = x.dtype == "int16" and pointwise and s.pad_top == s.pad_left == 0
     ending = Ending.of(finish) if dots.mve else None
-    constants = [Packed("weights", dots.packed(weights, columns), admissible=ANYTHING)]
+    in_order = quads_dsp.packed(weights) if quads else dots.packed(weights, columns)
+    constants = [Packed("weights", in_order, admissible=ANYTHING)]
     helpers: list[str] = []
     scratch: list[Scratch] = []
     if ending is not None:
@@ -83,14 +90,14 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         gather, text = _gather(s, x, dots.mve)
         helpers.append(text)
 
-    def store(i: int, j: int) -> list[str]:
-        channel, pixel = f"c + {j}" if j else "c", f"pixel + {i}" if i else "pixel"
+    def store(i: int, j: int, result_sum: str = "", at: str = "") -> list[str]:
+        channel, pixel = at or (f"c + {j}" if j else "c"), f"pixel + {i}" if i else "pixel"
         if finish is not None and dots.mve:
             lines = [f"const {finish.to.c_type} v = ({finish.to.c_type})sums[{4 * i + j}];"]
         elif finish is not None:
-            lines = finish.lines(f"sum{i}{j}", f"row{j}")
+            lines = finish.lines(result_sum or f"sum{i}{j}", f"row{j}")
         else:
-            total = f"sums[{4 * i + j}]" if dots.mve else f"sum{i}{j}"
+            total = result_sum or (f"sums[{4 * i + j}]" if dots.mve else f"sum{i}{j}")
             total = total if start is None else f"{total} + start[{channel}]"
             lines = [f"const {sum_type} v = {total};"]
         if tail is None:
@@ -100,7 +107,20 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
             lines += tail.store("v", ("0", "0", pixel, channel), 1).splitlines()
         return ["{", *("    " + t for t in lines), "}"]
 
+    def four(p: int) -> list[str]:
+        """Channels c to c + 3 by assembly; what is done with their sums is written once."""
+        name, text = quads_dsp.kernel(taps, p)
+        if text not in helpers:
+            helpers.append(text)
+        lines = [f"int32_t sums[{4 * p}];", f"{name}(from0, w, sums);", f"w += {4 * taps};"]
+        one = finish.row("row0", "c + j") if finish is not None else []
+        for i in range(p):
+            one += store(i, 0, f"sums[{p} * j + {i}]" if p > 1 else "sums[j]", "c + j")
+        return [*lines, "for (int32_t j = 0; j < 4; j++) {", *("    " + t for t in one), "}"]
+
     def block(p: int, c: int) -> list[str]:
+        if quads:
+            return four(p)
         lines = [f"const int16_t *r{i} = from{i};" for i in range(p)]
         if dots.mve:
             lines += [*block_mve.sums(dots, p, c), *block_mve.finished(finish, p, c, "c")]
@@ -145,7 +165,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     def group(p: int) -> list[str]:
         if direct:
             return [
-                *(f"const int16_t *const from{i} = x + (pixel + {i}) * {taps};" for i in range(p)),
+                *(f"const int16_t *const from{i} = x + (pixel + {i}) * {taps};"
+                  for i in range(1 if quads else p)),
                 *all_channels(p)
             ]
         rows = s.out_h * s.out_w
@@ -165,7 +186,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
             f"        {gather}(x{n}, top + ky * {s.dilation_h}, left, to);",
             "    }",
             "}",
-            *(f"const int16_t *const from{i} = patch + {i * taps};" for i in range(p)),
+            *(f"const int16_t *const from{i} = patch + {i * taps};" for i in range(1 if quads else p)),
             *all_channels(p),
         ]
 
