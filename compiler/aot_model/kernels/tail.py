@@ -133,12 +133,12 @@ class FusedTail:
             text = f"({self.accumulator.dtype.c_type}){text}"  # kernels hold it as an int32_t
         writer.line(f"y[{writer.text(position)}] = {text};")
         self.headers.update(writer.headers)
-        body = " ".join(writer.lines)
-        return f"{{ {body} }}" if len(writer.lines) > 1 else body
+        body = "\n".join(writer.lines)
+        return f"{{\n{body}\n}}" if len(writer.lines) > 1 else body
 
 
 def _atom(text: str) -> str:
-    return text if re.fullmatch(r"[A-Za-z_0-9.\[\]]+", text) else f"({text})"
+    return text if re.fullmatch(r"[A-Za-z_0-9.]+(?:\[[^\[\]]*\])*", text) else f"({text})"
 
 
 def _leaves(index: tuple[str, str, str, str]) -> tuple[Expr, Expr, Expr, Expr]:

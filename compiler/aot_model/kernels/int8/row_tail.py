@@ -27,5 +27,6 @@ def tail_loop(channels: int, row: str, pixel: tuple[str, str, str], tail: Tail) 
     """Hands the int8 results of one pixel at `row` to the fused tail."""
     if isinstance(tail, RowTail):
         return tail.store_row(row, (*pixel, "0"), channels)
-    each = tail.store(f"(int32_t)({row})[c]", (*pixel, "c"), lanes=1)
-    return f"for (int32_t c = 0; c < {channels}; c++) {{\n{each}}}\n"
+    array, _, place = row.partition(" + ")
+    each = tail.store(f"{array}[{place}{' + ' if place else ''}c]", (*pixel, "c"), lanes=1)
+    return f"for (int32_t c = 0; c < {channels}; c++) {{\n{each.rstrip()}\n}}\n"
