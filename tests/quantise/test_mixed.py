@@ -84,5 +84,9 @@ def test_choice() -> None:
     assert search._choose(Budget(), 1.0, 0.02) is points[2]
     assert search._choose(Budget(flash=70), 1.0, None) is points[2]
     assert search._choose(Budget(cycles=90), 1.0, 0.011) is points[1]
+    assert search._choose(Budget(times=1.9), 1.0, None) is points[1]
+    assert search._choose(Budget(times=1.5), 1.0, None) is points[2]
+    assert search._choose(Budget(flash=105, times=1.9), 1.0, None) is points[2]
+    assert search._choose(Budget(times=1.0), 1.0, None) is points[0]
     with pytest.raises(CompileError, match="no plan keeps the budgets"):
         search._choose(Budget(ram=99), 1.0, None)

@@ -48,8 +48,8 @@ def quantise_(arguments: argparse.Namespace) -> int:
 
 
 def job(arguments: argparse.Namespace) -> Job:
-    budgets = (arguments.max_ram, arguments.max_flash, arguments.max_cycles, arguments.frontier)
-    searched = arguments.mixed or any(b is not None for b in budgets)
+    budget = Budget(arguments.max_ram, arguments.max_flash, arguments.max_cycles, arguments.within)
+    searched = arguments.mixed or budget != Budget() or arguments.frontier is not None
     if arguments.max_cycles is not None and not arguments.target.startswith("cortex"):
         raise fail("E501", "--max-cycles is for Cortex-M", hint="--target cortex-m4")
     return Job(
@@ -65,7 +65,7 @@ def job(arguments: argparse.Namespace) -> Job:
         arguments.plan,
         searched,
         arguments.target,
-        Budget(arguments.max_ram, arguments.max_flash, arguments.max_cycles),
+        budget,
         arguments.max_drop,
         arguments.scales == "power-of-two",
         arguments.wide,

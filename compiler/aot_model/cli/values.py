@@ -103,6 +103,17 @@ def pool(text: str) -> tuple[str, int | None, int]:
     return name, size, align
 
 
+def times(text: str) -> float:
+    """A factor of 1 and more: 1.3 or 1.3x."""
+    try:
+        number = float(text.removesuffix("x"))
+    except ValueError:
+        number = 0.0
+    if not 1 <= number < 1000:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a factor of 1 or more, such as 1.3x")
+    return number
+
+
 def quantity(text: str) -> float:
     """A number of cycles or hertz; `k`, `M` and `G` are decimal multiples."""
     factor = {"k": 1e3, "m": 1e6, "g": 1e9}.get(text[-1:].lower(), 1.0)

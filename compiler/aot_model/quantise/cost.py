@@ -23,6 +23,21 @@ class Budget:
     ram: int | None = None
     flash: int | None = None
     cycles: int | None = None
+    times: float | None = None
+    """... so many times what 8 bits need of each."""
+
+    def beside(self, int8: Cost) -> Budget:
+        """The budget in bytes and cycles."""
+        times = self.times
+        if times is None:
+            return self
+
+        def least(most: int | None, need: int | None) -> int | None:
+            several = most, None if need is None else int(need * times)
+            return min((n for n in several if n is not None), default=None)
+
+        pairs = (self.ram, int8.ram), (self.flash, int8.flash), (self.cycles, int8.cycles)
+        return Budget(*(least(most, need) for most, need in pairs))
 
     def allows(self, cost: Cost) -> bool:
         pairs = ((self.ram, cost.ram), (self.flash, cost.flash), (self.cycles, cost.cycles))

@@ -143,12 +143,13 @@ class Search:
         return [Change("weights", name, "int4") for _, name in sorted(found)[:MOST_SINGLE]]
 
     def _choose(self, budget: Budget, float_value: float, max_drop: float | None) -> Point:
-        fitting = [p for p in self.points if budget.allows(p.cost)]
+        whole = budget.beside(self.points[0].cost)
+        fitting = [p for p in self.points if whole.allows(p.cost)]
         if max_drop is not None:
             good = [p for p in fitting if float_value - p.score.value <= max_drop + 1e-12]
             if good:
                 return min(good, key=lambda p: (_weight(p.cost), -p.score.snr))
-        elif self.points[0] in fitting:  # nothing asks for more
+        elif self.points[0] in fitting and budget.times is None:  # nothing asks for more
             return self.points[0]
         elif fitting:
             return max(fitting, key=lambda p: (p.score.value, p.score.snr, -_weight(p.cost)))
