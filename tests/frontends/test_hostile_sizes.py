@@ -57,6 +57,17 @@ def _opset(version: int, domain: str = "") -> onnx.ModelProto:
     return proto
 
 
+def _resized(size: int) -> onnx.ModelProto:
+    return model([node("Resize", ["x", "", "", "s"], ["y"], mode="linear")], [tensor("x", [1, 1, 7])],
+                 [tensor("y", None)], {"s": np.asarray([1, 1, size])})
+
+
+def _grid(size: int) -> onnx.ModelProto:
+    return model([node("AffineGrid", ["x", "s"], ["y"])], [tensor("x", [1, 2, 3])], [tensor("y", None)],
+                 {"s": np.asarray([1, 1, size, 100])},
+                 opset=20)
+
+
 MANY, LARGE = 2**22, 2**31 - 1
 REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
     "LSTM": (_cell("LSTM", 4, "Sigmoid", "Tanh", "Tanh", "Tanh",
@@ -91,7 +102,9 @@ REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
                                                                            dilations=[LARGE]), "too large"),
     "no strides": (_pool("MaxPool", 2, 0, 0, strides=[0]),
                    "strides of 0"), "pieces of what is large": (_split(MANY, MANY), "4096 outputs"),
-    "pieces of what is small": (_split(4, MANY), "4194304 pieces"), "permutation": (unary("Transpose",
+    "pieces of what is small": (_split(4, MANY), "4194304 pieces"), "a table of columns": (_resized(MANY),
+                                                                               "its tables would have"),
+    "place of each pixel": (_grid(2**16), "its tables would have"), "permutation": (unary("Transpose",
                                                                                           perm=[1] * MANY),
                                                                                     "permutation"),
 }
@@ -125,6 +138,20 @@ def test_a_long_axis_takes_no_longer(tmp_path: Path) -> None:
         model([node("MaxPool", ["x"], ["y"], kernel_shape=[3], pads=[1, 1])], [tensor("x", [1, 1, 2**27])],
               [tensor("y", None)]), tmp_path)
     assert time.process_time() - began < 10
+
+
+def _variadic(op: str, *counts: int) -> onnx.ModelProto:
+    """One node after the other, each of so many inputs."""
+    nodes = [node(op, [f"y{k - 1}" if k else "x", *["x"] * (n - 1)], [f"y{k}"]) for k, n in enumerate(counts)]
+    return model(nodes, [tensor("x", [2, 3])], [tensor(f"y{len(counts) - 1}", None)])
+
+
+@pytest.mark.parametrize("op", ["Sum", "Max", "Mean"])
+def test_inputs_of_one_node(op: str, tmp_path: Path) -> None:
+    """An expression is as deep as they are many."""
+    assert len(compiled(_variadic(op, *[128] * 4), tmp_path).texts["m.c"]) < 100_000
+    with pytest.raises(CompileError, match="3000 inputs, more than 128"):
+        compiled(_variadic(op, 3000), tmp_path)
 
 
 # --- messages -----------------------------------------------------------------------------------------------

@@ -181,6 +181,10 @@ _REAL = frozenset((*(name for name, _, _ in _LIBM), "Sqrt", "Exp", "Log", "Sin",
 _LOGICAL = frozenset(("And", "Or", "Xor", "Not"))
 
 
+MAX_INPUTS = 128
+"""Of one node: its expression is as deep, and C compilers promise few levels."""
+
+
 class Elementwise(Operator):
     """A row of the table."""
 
@@ -192,6 +196,9 @@ class Elementwise(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         if self.arity >= 0 and len(inputs) != self.arity:
             raise OperatorError(f"takes {self.arity} inputs, not {len(inputs)}")
+        if len(inputs) > MAX_INPUTS:
+            raise OperatorError(f"{self.name} of {len(inputs)} inputs, more than {MAX_INPUTS}", "E202",
+                                f"make it nodes of at most {MAX_INPUTS} inputs, one after the other")
         values = [required(inputs, i) for i in range(len(inputs))]
         if self.name != "Pow" and len({v.dtype for v in values}) != 1:
             raise OperatorError(f"inputs have different types: {', '.join(str(v.type) for v in values)}")

@@ -11,6 +11,22 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value
 from aot_model.ops.registry import Build
 
+MAX_TABLES = 1 << 22
+"""Numbers of all the tables that an operator makes of sizes and attributes, beyond four for each number that
+it is given: a small file may ask for as many as its result has elements.
+"""
+
+
+def _tables(node: Node, inner: list[Node]) -> None:
+    """OperatorError when the expansion of a node has more constants than a program should hold."""
+    given = {v: v.type.elements for v in node.inputs if v is not None and v.is_const}
+    made = {v: v.type.elements for one in inner for v in one.inputs
+            if v is not None and v.is_const and v not in given}
+    total = sum(made.values())
+    if total > MAX_TABLES + 4 * sum(given.values()):
+        raise OperatorError(f"its tables would have {total:,} numbers, more than {MAX_TABLES:,}", "E202",
+                            "compute it outside of the model, or give it fewer elements")
+
 
 def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> bool:
     """Replace every composite that is wanted by its expansion, again and again. True when something changed.
@@ -36,6 +52,7 @@ def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> 
         inner: list[Node] = []
         try:
             results = node.op.expand(Build(inner, node.name), node.inputs)
+            _tables(node, inner)
         except OperatorError as error:
             problems.append(
                 Problem(error.code, str(error), f"node '{printable(node.name)}' ({node.kind})", error.hint))
