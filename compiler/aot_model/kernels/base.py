@@ -79,6 +79,12 @@ class ConvShape:
         return self.kernel_h == self.kernel_w == self.stride_h == self.stride_w == 1 and self.keeps_size
 
     @property
+    def one_row(self) -> bool:
+        """Whether it is a row of input by a matrix."""
+        pixels = self.batch * self.out_h * self.out_w
+        return self.pointwise and self.dense and self.inside and self.groups == pixels == 1
+
+    @property
     def adjacent_taps(self) -> bool:
         """Whether the taps of a kernel row with all their channels lie one behind the other."""
         _, _, column, channel = self.strides

@@ -213,6 +213,8 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
         _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, place, whole)
     else:
         writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
+        if shape.one_row and family.row is not None and family.row_fits(shape, part.quant):
+            writer = family.row
         chosen, wish = _winograd(site, part, shape, weights) if family.winograd and whole else (None, None)
         if chosen is not None:
             writer = partial(winograd_dsp.conv, variant=chosen)
