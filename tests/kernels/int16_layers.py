@@ -145,6 +145,10 @@ def _blocks_of_rows(draw: Draw) -> list[Layer]:
         layers.append(
             Layer(f"depthwise rows {turn} {list(w.shape)} {to.__name__} {rule}", x,
                   (Step(node, (w, )), *steps, *((table, ) if to is np.int8 else ()))))
+    for rows, ins, outs in ((1, 1030, 6), (3, 700, 7)):  # sums of more than 32 bits, of several parts
+        x, w = draw.tensor(np.int16, 1, rows, 1, ins), draw.tensor(np.int8, outs, 1, 1, ins)
+        steps = requantised(draw, ins, 1 << 21, outs, np.int16, rows, "wide")
+        layers.append(Layer(f"long rows {rows} x {ins} to {outs}", x, (Step(Convolution(), (w,)), *steps)))
     return layers
 
 

@@ -86,10 +86,10 @@ static int dots(int32_t n)
     for (int32_t bits = 8; bits <= 16; bits += 8) {
         if (bits == 8) {
             aot_model_two_by_two_int8(x, x + n, w + n, w, n, sums);
-            aot_model_one_by_four_int8(x, w, n, four);
+            aot_model_one_by_four_int8(x, w, n, n, four);
         } else {
             aot_model_two_by_two_int16(x, x + n, wide + n, wide, n, sums);
-            aot_model_one_by_four_int16(x, wide, n, four);
+            aot_model_one_by_four_int16(x, wide, n, n, four);
         }
         for (int32_t i = 0; i < 6; i++) {
             int32_t sum = 0;

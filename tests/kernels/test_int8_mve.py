@@ -173,6 +173,10 @@ def conv_cases() -> list[Case]:
     return cases
 
 
+ROWS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (1, 9), (2, 2), (3, 1), (3, 3), (4, 2),
+        (5, 3), (6, 6), (7, 7), (8, 8))  # fmt: skip
+
+
 def depthwise_cases() -> list[Case]:
     draw, cases = Draw(2), []
     for _ in range(10):  # what the 3x3 kernel takes
@@ -196,6 +200,15 @@ def depthwise_cases() -> list[Case]:
             shape = draw.geometry(kernel, c, c * multiplier, c)
             if depthwise_columns_mve.applicable(shape):
                 cases.append(depthwise_case(draw, shape, depthwise_columns))
+    for k, kernel in enumerate(ROWS):  # rows of eight outputs and of what is left of them; shared gathers
+        for stride, dilation, out_w in ((1, 1, 8 + k % 8), (1, 1, 16 + (3 * k) % 8), (2, 1, 4 + k % 5),
+                                        (3, 1, 9 + k % 7), (1, 2, 12 + k % 4)):  # fmt: skip
+            c, left = int(draw.rng.choice([1, 5, 16])), int(draw.rng.integers(0, kernel[1]))
+            w = (out_w - 1) * stride + (kernel[1] - 1) * dilation + 1 - left
+            s = ConvShape(1, kernel[0] + 1, w, c, 2, out_w, c, *kernel, 1, stride, 1, dilation, 0, left, c)
+            cases.append(depthwise_case(draw, s, depthwise_taps))
+            if depthwise_columns_mve.applicable(s):
+                cases.append(depthwise_case(draw, s, depthwise_columns))
     for length, taps, c in ((30, 3, 40), (15, 15, 24), (20, 10, 7)):  # down a single column
         shape = ConvShape(1, length, 1, c, length - taps + 1, 1, c, taps, 1, groups=c)
         cases.append(depthwise_case(draw, shape))

@@ -44,10 +44,15 @@ def nests() -> list[LoopNest]:
     def at(dtype: DType, name: str, *index: Expr, shape: tuple[int, ...]) -> Expr:
         return cast(load(tensor(name, dtype, *shape), tuple(index)), I32)
 
-    for extent in (4, 5, 7, 16, 33):
+    for extent in (4, 5, 7, 8, 16, 24, 33, 48):
         for dtype in (I8, U8, I16, U16, I32):
             shape = (3, extent)
             take(dtype, shape, lambda i, d=dtype, s=shape: load(tensor("a", d, *s), tuple(i)))
+            # padding: rows of zero points, of constants and of what is in memory
+            take(dtype, shape, lambda i, d=dtype, s=shape: select(
+                call("lt", i[0], const(2), dtype=DType.BOOL), select(
+                    call("lt", i[0], const(1), dtype=DType.BOOL), const(int(d.limits[1]), d),
+                    load(tensor("a", d, *s), tuple(i))), const(int(d.limits[0]), d)))
     def operand(kind: int, i: Index) -> Expr:
         """Along both axes, one value for a row, or the same row again."""
         if kind == 0:

@@ -2,7 +2,8 @@
 
 The innermost loop of a nest becomes one over vectors of int32 where everything that changes along it is
 arithmetic of at most 32 bits, read from neighbouring elements or looked up; the last vector is predicated.
-The numbers are those of the plain loop, which stands beside it for other instruction sets.
+Where elements are only moved, or filled with a constant, a vector holds eight or sixteen of them. The numbers
+are those of the plain loop, which stands beside it for other instruction sets.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     """C of the nest that stores y[position] = element, or None where it stays a plain loop."""
     if not loops or loops[-1].extent < LANES or to not in _NARROW:
         return None
-    writer = LaneWriter(loops[-1], names)
-    try:
-        return writer.nest(loops, position, element, to)
-    except Plain:
-        return None
+    moves = (MoveWriter(loops[-1], names, to, n) for n in (16, 8)
+             if n * to.bits <= 128 and loops[-1].extent % n == 0)  # fmt: skip
+    for writer in (*moves, LaneWriter(loops[-1], names)):
+        try:
+            return writer.nest(loops, position, element, to)
+        except Plain:
+            continue
+    return None
 
 
 class LaneWriter:
@@ -50,6 +54,7 @@ class LaneWriter:
 
     kind = "s32"
     ctype = "int32x4_t"
+    lanes = LANES
 
     def __init__(self, along: Var, names: dict[Value, str]) -> None:
         self.along = along
@@ -58,7 +63,7 @@ class LaneWriter:
         self.indent = 1
         self.known: dict[Expr, str] = {}
         self.count = 0
-        self.partial = along.extent % LANES != 0
+        self.partial = along.extent % self.lanes != 0
         self.scalar = CWriter(lambda c, text: f"{names[c.value]}[{text}]", 0)
 
     def line(self, text: str) -> None:
@@ -68,7 +73,7 @@ class LaneWriter:
         if self.stride(position) != 1:
             raise Plain
         for v in loops:
-            step = f"{v.name} += {LANES}" if v is self.along else f"{v.name}++"
+            step = f"{v.name} += {self.lanes}" if v is self.along else f"{v.name}++"
             self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {step}) {{")
             self.indent += 1
         if self.partial:
@@ -92,16 +97,16 @@ class LaneWriter:
         return not any(n is self.along for n in walk(x))
 
     def stride(self, position: Expr) -> int | None:
-        """By how much a position moves from one of four elements to the next; None where that changes."""
+        """By how much a position moves from an element of a vector to the next; None where that changes."""
         if position is self.along:
             return 1
         if self.uniform(position):
             return 0
         if not isinstance(position, Call):
             return None
-        if position.op in ("idiv", "imod"):  # four elements begin at a multiple of four
+        if position.op in ("idiv", "imod"):  # the elements begin at a multiple of their number
             size = position.args[1]
-            whole = isinstance(size, Const) and int(size.value) % LANES == 0
+            whole = isinstance(size, Const) and int(size.value) % self.lanes == 0
             return int(position.op == "imod") if whole and position.args[0] is self.along else None
         if position.op != "isum":
             return None
@@ -136,6 +141,8 @@ class LaneWriter:
             return self.fold(x)
         if self.uniform(x):
             return f"vdupq_n_s32({self.one(x)})"
+        if isinstance(x, Call) and x.op == "select":
+            return self.choice(x)
         if x is self.along:
             return f"vaddq_n_s32(vreinterpretq_s32_u32(aot_model_lanes_u32()), {self.along.name})"
         if isinstance(x, Cell):
@@ -143,6 +150,23 @@ class LaneWriter:
         if not isinstance(x, Call) or x.dtype not in _NARROW:
             raise Plain
         return self.fixed_point(x) or self.operation(x)
+
+    def choice(self, x: Call) -> str:
+        """One of two vectors, by what is the same for all elements."""
+        condition, yes, no = x.args
+        if not self.uniform(condition) or any(isinstance(n, Reduce) for n in walk(condition)):
+            raise Plain
+        name, outer = f"v{self.count}", dict(self.known)
+        self.count += 1
+        self.line(f"{self.ctype} {name};")
+        for opening, value in ((f"if ({self.scalar.text(condition)}) {{", yes), ("} else {", no)):
+            self.line(opening)
+            self.indent += 1
+            self.line(f"{name} = {self.vector(value)};")
+            self.indent -= 1
+            self.known = dict(outer)
+        self.line("}")
+        return name
 
     def fold(self, x: Reduce) -> str:
         if x.dtype not in _NARROW or x.op not in ("add", "min", "max") or (x.op == "add"
@@ -254,3 +278,31 @@ class LaneWriter:
             term = v if c == 1 else f"vmulq_n_s32({v}, {c})"
             total = f"vaddq_s32({total}, {term})" if total else term
         return f"vaddq_n_s32({total}, {int(base.value)})" if int(base.value) else total
+
+
+class MoveWriter(LaneWriter):
+    """A nest that moves elements, or fills with a constant: no arithmetic, so lanes need not be wider."""
+
+    def __init__(self, along: Var, names: dict[Value, str], to: DType, lanes: int) -> None:
+        self.lanes = lanes
+        self.to = to
+        bits = 128 // lanes
+        self.kind, self.ctype = f"s{bits}", f"int{bits}x{lanes}_t"
+        super().__init__(along, names)
+
+    def text(self, x: Expr) -> str:
+        if x.dtype is not self.to:
+            raise Plain
+        if isinstance(x, Const):
+            value, top = int(x.value), 1 << self.to.bits - 1
+            return f"vdupq_n_{self.kind}({value - 2 * top if value >= top else value})"
+        if isinstance(x, Call) and x.op == "select":
+            return self.choice(x)
+        if not isinstance(x, Cell) or x.value.dtype is not self.to or is_packed(x.value):
+            raise Plain
+        if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
+            raise Plain
+        own_type = f"int{self.to.bits}_t"
+        at = f"{self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}"
+        at = at if self.to.c_type == own_type else f"(const {own_type} *)({at})"
+        return f"vldr{'b' if self.to.bits == 8 else 'h'}q_{self.kind}({at})"

@@ -47,12 +47,12 @@ class Family:
     name: str
     dsp: bool
     mve: bool = False
-    """Where sums have 32 bits; else it is as with `dsp`."""
+    """Where eight products have a sum of 32 bits; else it is as with `dsp`."""
 
     def dots(self, taps: int, most: int, w_type: str) -> Dots:
         """The inner loop for rows of so many taps."""
-        found = Dots(self.dsp, taps, most, w_type=w_type)
-        return replace(found, dsp=False, mve=True) if self.mve and found.sum_type == "int32_t" else found
+        vectors = Dots(False, taps, most, w_type=w_type, mve=True)
+        return vectors if self.mve and vectors.chunk else Dots(self.dsp, taps, most, w_type=w_type)
 
 
 PLAIN, DSP, HELIUM = Family("plain C", False), Family("DSP extension", True), Family("Helium", True, True)

@@ -29,17 +29,35 @@ def declared(finish: Finish | None) -> list[str]:
 
 
 def sums(dots: Dots, rows: int, columns: int) -> list[str]:
-    """C that computes `sums` of the rows r0, r1 and `columns` rows from w on, and moves w behind them."""
-    kind, taps = dots.w_type.removesuffix("_t"), dots.taps
-    lines = ["int32_t sums[8];"]
+    """C that computes `sums` of the rows r0, r1 and `columns` rows from w on, and moves w behind them. Sums
+    of more than 32 bits are made of parts that have no more.
+    """
+    if dots.chunk == dots.taps:
+        return ["int32_t sums[8];", *_calls(dots, rows, columns, "", str(dots.taps)),
+                f"w += {columns * dots.taps};"]  # fmt: skip
+    some = [4 * i + j for i in range(rows) for j in range(columns)]
+    return [
+        "int64_t sums[8] = {0};",
+        f"for (int32_t k = 0; k < {dots.taps}; k += {dots.chunk}) {{",
+        f"    const int32_t taps = {dots.taps} - k < {dots.chunk} ? {dots.taps} - k : {dots.chunk};",
+        "    int32_t parts[8];",
+        *("    " + t for t in _calls(dots, rows, columns, " + k", "taps", "parts")),
+        *(f"    sums[{n}] += parts[{n}];" for n in some),
+        "}",
+        f"w += {columns * dots.taps};",
+    ]
+
+
+def _calls(dots: Dots, rows: int, columns: int, at: str, taps: str, to: str = "sums") -> list[str]:
+    """Calls for the sums of `taps` taps; at: where they begin in a row."""
+    kind, part = dots.w_type.removesuffix("_t"), "part_" if at else ""
     if rows == 1 and columns == 4:
-        lines.append(f"aot_model_one_by_four_{kind}(r0, w, {taps}, sums);")
-    else:
-        for j in range(0, columns, 2):
-            first, second = j * taps, min(j + 1, columns - 1) * taps
-            lines.append(f"aot_model_two_by_two_{kind}(r0, r{rows - 1}, {_plus('w', first)}, "
-                         f"{_plus('w', second)}, {taps}, {_plus('sums', j)});")
-    return [*lines, f"w += {columns * taps};"]
+        return [f"aot_model_{part}one_by_four_{kind}(r0{at}, w{at}, {taps}, {dots.taps}, {to});"]
+    return [
+        f"aot_model_{part}two_by_two_{kind}(r0{at}, r{rows - 1}{at}, {_plus('w', j * dots.taps)}{at}, "
+        f"{_plus('w', min(j + 1, columns - 1) * dots.taps)}{at}, {taps}, {_plus(to, j)});"
+        for j in range(0, columns, 2)
+    ]
 
 
 def finished(finish: Finish | None, rows: int, columns: int, channel: str) -> list[str]:

@@ -26,7 +26,7 @@ class Dots:
     x_type: str = "int16_t"
     w_type: str = "int8_t"
     mve: bool = False
-    """Whether sums come from Helium's functions, which have 32 bits."""
+    """Whether sums come from Helium's functions, which have 32 bits: those of more are made of parts."""
 
     @property
     def width(self) -> int:
@@ -35,8 +35,11 @@ class Dots:
 
     @property
     def chunk(self) -> int:
-        """Products that are summed in 32 bits, a multiple of four; 0: not even four."""
-        return self.taps if self.taps * self.most <= INT32 else INT32 // self.most // 4 * 4
+        """Products that are summed in 32 bits, a multiple of four (Helium: eight); 0: not even so many."""
+        if self.taps * self.most <= INT32:
+            return self.taps
+        step = 8 if self.mve else 4
+        return INT32 // self.most // step * step
 
     @property
     def sum_type(self) -> str:

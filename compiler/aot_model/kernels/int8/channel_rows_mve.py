@@ -1,9 +1,12 @@
 """What the depthwise micro-kernels share: a loop over channels around a loop over blocks of outputs in a row.
 
-Registers: r1 input, r3 output, r9 channels left, lr blocks left; r0, r2, r4, r6 accumulators.
+Registers: r1 input, r3 output, r9 channels left, lr blocks left; r0, r2, r4, r6 accumulators. A block is four
+outputs or, where a vector is free for the sums of the first four, eight, which share what narrows and stores.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from aot_model.c.helpers import named_by_text
 
@@ -23,25 +26,37 @@ def advance(register: str, distance: int) -> list[str]:
     return [f"movw r0, #{low}", f"movt r0, #{high}", f"add {register}, {register}, r0"]
 
 
+FOUR, EIGHT = 4, 8
+ACCUMULATORS = ("r0", "r2", "r4", "r6")
+
+
+def forward(register: str, distance: int) -> list[str]:
+    """Adds a positive constant; spoils nothing."""
+    steps = [4095] * (distance // 4095) + ([distance % 4095] if distance % 4095 else [])
+    return [f"addw {register}, {register}, #{step}" for step in steps]
+
+
 def channel_loop(per_channel: list[str], block: list[str], outputs: int, across: int,
-                 steps: tuple[int, int], next_channel: tuple[int, int]) -> list[str]:  # fmt: skip
+                 steps: tuple[int, int], next_channel: tuple[int, int],
+                 four: list[str] | None = None) -> list[str]:  # fmt: skip
     """Instructions: for each channel, `per_channel`, then blocks of `across` outputs until `outputs` are
     covered.
 
     A block moves r1 and r3 on by `steps` bytes. Where the outputs are no multiple of a block, the last one
     goes back and writes some of them once more; a row shorter than a block is one block, whose stores the
     caller predicates. next_channel: bytes from one channel to the next in input and output. r9 holds the
-    number of channels.
+    number of channels. four: a block of four outputs beside one of eight, for at most four that are left.
     """
     full, rest = divmod(outputs, across)
     lines = ["1:", *per_channel]
     moved = [max(full, 1) * step for step in steps]
     lines += [f"mov lr, #{full}", "dls lr, lr", "2:", *block, "le lr, 2b"] if full > 1 else block
     if rest and full:
+        last, size = (four, FOUR) if four is not None and rest <= FOUR else (block, across)
         for i, register in enumerate(("r1", "r3")):
-            lines += advance(register, -(across - rest) * steps[i] // across)
+            lines += advance(register, -(size - rest) * steps[i] // across)
             moved[i] += rest * steps[i] // across
-        lines += block
+        lines += last
     lines += [*advance("r1", next_channel[0] - moved[0]), *advance("r3", next_channel[1] - moved[1])]
     return [*lines, "subs r9, r9, #1", "bne 1b"]
 
@@ -72,17 +87,54 @@ def scalar_result(rq: Requantiser, shift: str) -> str:
     return rq.scalar(acc, "k[2 * c + 1]", left, right)
 
 
-def finished_block(rq: Requantiser, steps: int, partial: bool, zero: str | None = None) -> list[str]:
+def finished_block(rq: Requantiser, steps: int, partial: bool, zero: str | None = None, bits: int = 32,
+                   offsets: str = "q6", reload: str | None = None) -> list[str]:  # fmt: skip
     """Instructions after the sums of a block: bias in r12, requantisation, store at the offsets in q6, and r3
-    `steps` bytes further. zero: a register that holds `zero_point_constant`.
+    `steps` bytes further. zero: a register that holds `zero_point_constant`. bits: of the offsets, which with
+    16 are those of a block of eight. reload: as of `finished_eight`.
     """
+    store = f"vstrb{'t' if partial else ''}.{bits} q0, [r3, {offsets}]"
     return [
-        "vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12", *split_shift(rq),
+        *gathered_sums("q0"), "vadd.i32 q0, q0, r12", *split_shift(rq),
         *rq.vector("q0", "q7", "r8", "r4", "r2" if rq.has_left else "r10"),
-        *rq.narrow("q0", None, "q7", zero),
-        *(["vpst", "vstrbt.32 q0, [r3, q6]"] if partial else ["vstrb.32 q0, [r3, q6]"]),
-        f"addw r3, r3, #{steps}",
+        *rq.narrow("q0", None, "q7", zero), *([f"vldrh.16 {offsets}, [{reload}]"] if reload else []),
+        *(["vpst"] if partial else []), store, f"addw r3, r3, #{steps}",
     ]  # fmt: skip
+
+
+def scattered(eight: bool, step: int) -> np.ndarray:
+    """uint16 [8]: where the results of a block go, `step` bytes from one to the next: eight of 16 bits as
+    `finished_eight` has them, or four of 32 bits.
+    """
+    words = np.arange(FOUR, dtype="<u4") * np.uint32(step)
+    halves = np.arange(EIGHT, dtype="<u2").reshape(2, FOUR).T.reshape(-1) * np.uint16(step)
+    found: np.ndarray = halves if eight else words.view("<u2")
+    return found
+
+
+def even_lanes(outputs: int) -> list[str]:
+    """Instructions before all, which spoil r0: the predicate of a block of four beside those of eight."""
+    return ["movw r0, #0x3333", "vmsr p0, r0"] if outputs > EIGHT and 0 < outputs % EIGHT <= FOUR else []
+
+
+def gathered_sums(vector: str) -> list[str]:
+    """The sums of four outputs in a vector."""
+    return [f"vmov {vector}[2], {vector}[0], r0, r4", f"vmov {vector}[3], {vector}[1], r2, r6"]
+
+
+def finished_eight(rq: Requantiser, first: str, step: int, temp: str, zero: str | None = None,
+                   offsets: str = "q6", reload: str | None = None) -> list[str]:  # fmt: skip
+    """As `finished_block`, of eight outputs: the sums of four are in `first`, of the others in q0; `step`
+    bytes from an output to the next. reload: a core register that points to the offsets, which `offsets` is
+    loaded from.
+    """
+    right = "r2" if rq.has_left else "r10"
+    lines = [f"vadd.i32 {first}, {first}, r12", "vadd.i32 q0, q0, r12", *split_shift(rq)]
+    for q in (first, "q0"):
+        lines += rq.vector(q, temp, "r8", "r4", right)
+    lines += rq.narrow(first, "q0", temp, zero)
+    lines += [f"vldrh.16 {offsets}, [{reload}]"] if reload else []
+    return [*lines, f"vstrb.16 {first}, [r3, {offsets}]", *forward("r3", EIGHT * step)]
 
 
 def row_kernel(base: str, comment: str, parameters: list[tuple[str, str, str]], lines: list[str],

@@ -16,8 +16,14 @@ from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_rows
 from .channel_rows_mve import (
+    ACCUMULATORS,
+    EIGHT,
+    FOUR,
     channel_loop,
+    even_lanes,
     finished_block,
+    finished_eight,
+    gathered_sums,
     image_loops,
     ring_loop,
     ring_unread,
@@ -25,6 +31,7 @@ from .channel_rows_mve import (
     rows_to_tail,
     rows_twin,
     scalar_result,
+    scattered,
 )
 from .conv_mve import INCLUDES
 from .requantise_mve import Requantiser, requantiser
@@ -62,6 +69,11 @@ class _Plan:
         return self.shape.in_c * self.plane + 16 * self.chunks - self.span
 
     @property
+    def eight(self) -> bool:
+        """Whether blocks are of eight outputs: there is a vector for the sums of the first four."""
+        return self.shape.out_w >= EIGHT and self.chunks < RESIDENT
+
+    @property
     def step(self) -> int:
         """Bytes from the window of one output to the next."""
         return self.shape.stride_w * self.slots
@@ -85,16 +97,14 @@ def applicable(shape: ConvShape) -> bool:
     return p.chunks <= RESIDENT and p.step <= 127 and 7 * p.plane <= 65535
 
 
-def pays(shape: ConvShape) -> bool:
-    """Whether its windows take fewer instructions than a gather for eight taps each, rows turned along."""
+def pays(shape: ConvShape, otherwise: float) -> bool:
+    """Whether its windows take fewer instructions than so many for an output's sums, rows turned along."""
     p = _plan(shape)
     s = p.shape
-    gathers = -(-s.kernel_h * s.kernel_w // 8)
     vectors, each = (-(-s.in_c // 8), 4 * s.in_w) if s.in_c >= 8 else (s.in_c, 5 * -(-s.in_w // 8))
     rows = min(s.in_h + s.pad_top, s.out_h * s.stride_h + p.slots)
     turned = rows * (40 + vectors * (20 + each)) + p.chunks * s.out_h * s.out_c
-    saved = (2 if gathers <= 2 else 3) * gathers + 1 - 2 * p.chunks
-    return saved * s.out_h * s.out_w * s.out_c > turned
+    return (otherwise - 2 * p.chunks) * s.out_h * s.out_w * s.out_c > turned
 
 
 def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
@@ -121,7 +131,7 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
         Packed("w", _pack(matrix[order], rq, order), admissible=ANYTHING),
         Packed("k", np.stack([rq.bias, rq.multiplier], 1)[order].astype(np.int32), admissible=ANYTHING),
         Packed("taps", _taps(p).reshape(-1)),
-        Packed("scatter", np.arange(4, dtype=np.uint32) * np.uint32(s.out_c)),
+        Packed("scatter", scattered(p.eight, s.out_c)),
     ]
     scratch = [Scratch("ring", p.ring)]
     if tail is not None:
@@ -167,33 +177,41 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row of the channels of a call."""
     s, record = p.shape, _record(p.shape.kernel_h * p.shape.kernel_w, rq)
     count, next_x, next_y = (s.in_c, p.plane, p.multiplier) if p.by_multiple else (p.multiplier, 0, 1)
-    pixels = min(s.out_w, 4)
-    block: list[str] = []
-    for r in ("r0", "r2", "r4", "r6")[:pixels]:
+    pixels, eight = min(s.out_w, FOUR), p.eight
+    sums: list[str] = []
+    for r in ACCUMULATORS[:pixels]:
         for i in (*range(1, p.chunks), 0):  # the first vector last: it moves on
             begins = i == min(1, p.chunks - 1)
-            block.append(f"vldrb.8 q0, {f'[r1, #{16 * i}]' if i else f'[r1], #{p.step}'}")
-            block.append(f"vmladav{'' if begins else 'a'}.s8 {r}, q0, q{1 + i}")
-    zero = "q5" if rq.zero_point and p.chunks < RESIDENT else None
-    block += finished_block(rq, pixels * s.out_c, pixels < 4, zero)
+            sums.append(f"vldrb.8 q0, {f'[r1, #{16 * i}]' if i else f'[r1], #{p.step}'}")
+            sums.append(f"vmladav{'' if begins else 'a'}.s8 {r}, q0, q{1 + i}")
+    # Of q4 and q5 one holds the sums of four outputs while four more are made.
+    zero = "q5" if rq.zero_point and p.chunks < RESIDENT - eight else None
+    bits, first = (16, "q4" if p.chunks < RESIDENT - 1 else "q5") if eight else (32, "")
+    block = four = [*sums, *finished_block(rq, pixels * s.out_c, pixels < FOUR or eight, zero, bits)]
+    if eight:
+        block = [*sums, *gathered_sums(first), *sums, *gathered_sums("q0")]
+        block += finished_eight(rq, first, s.out_c, "q7", zero)
     per_channel = ["ldrd r12, r8, [r7], #8"]
     per_channel += [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
     for i in range(p.chunks):
         per_channel += [f"vldrb.8 q7, [r11, #{16 * i}]", f"vldrb.u8 q{1 + i}, [r5, q7]"]
-    lines = ["vldrw.32 q6, [r2]", *([f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < 4 else [])]
+    lines = ["vldrw.32 q6, [r2]"]
+    lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(s.out_w) if eight else []
     lines += [*(rq.zero_point_constant("q5") if zero else []), f"movw r9, #{count}"]
-    steps = (pixels * p.step, pixels * s.out_c)
+    across = EIGHT if eight else pixels
+    steps = (across * p.step, across * s.out_c)
     # r5 moves on at the end of a channel, before the loop's own count.
-    loop = channel_loop(per_channel, block, s.out_w, pixels, steps, (next_x, next_y))
+    loop = channel_loop(per_channel, block, s.out_w, across, steps, (next_x, next_y),
+                        four if eight else None)
     lines += [*loop[:-2], f"addw r5, r5, #{record}", *loop[-2:]]
     parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
                   ("const int32_t *", "k", "r7"), ("const uint8_t *", "taps", "r11"),
-                  ("const uint32_t *", "scatter", "r2"), ("int8_t *", "y", "r3")]
+                  ("const uint16_t *", "scatter", "r2"), ("int8_t *", "y", "r3")]
     window = f"const int8_t *from = x + (column + lane) * {p.step}{f' + c * {next_x}' if next_x else ''};"
     result = scalar_result(rq, f"w[{record} * c + {record - 1}]")
-    twin = rows_twin(count, s.out_w, pixels, str(pixels), window, 16 * p.chunks,
+    twin = "(void)scatter;\n" + rows_twin(count, s.out_w, pixels, str(pixels), window, 16 * p.chunks,
                      f"from[tap] * w[{record} * c + taps[tap]]",
-                     f"y[column * {s.out_c} + (int32_t)scatter[lane] + c * {next_y}] = {result};")
+                     f"y[(column + lane) * {s.out_c} + c * {next_y}] = {result};")
     return row_kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
                       f"One row of {s.out_w} outputs, {count} channels, from turned rows.", parameters, lines,
                       twin)

@@ -17,7 +17,7 @@ from aot_model.kernels.int8.instructions import Instruction, Lanes, Operand
 WORDS, HALVES, BYTES = Operand("q", "int32", 4), Operand("q", "int16", 8), Operand("q", "int8", 16)
 CORE = Operand("r", "int32")
 _LEFT, _RIGHT = Operand("q", "int32", 4, 0, 31), Operand("q", "int32", 4, -31, 0)
-_AS_IT_IS = re.compile(r"v(ldr|str|mov|mvn|dup|ps|pt|ctp)|[^v]")
+_AS_IT_IS = re.compile(r"v(ldr|str|mov|mvn|dup|ps|pt|ctp|msr)|[^v]")
 """Loads, stores, moves, predication, and instructions of the core."""
 
 
@@ -81,6 +81,7 @@ TABLE: dict[str, Instruction] = {
     "vrshl.s32": _row("vrshl.s32 {d}, {0}, {1}", (WORDS, _RIGHT), lambda a, b: _rounded(a, -b)),
     "vadd.i32": _row("vadd.i32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: a + b),
     "vadd.i32 r": _row("vadd.i32 {d}, {0}, {1}", (WORDS, CORE), lambda a, b: a + b),
+    "vadd.i16 r": _row("vadd.i16 {d}, {0}, {1}", (HALVES, CORE), lambda a, b: a + b, HALVES),
     "vqadd.s32": _row("vqadd.s32 {d}, {0}, {1}", (WORDS, WORDS), lambda a, b: _saturated(32, a + b)),
     "vqadd.s16": _row("vqadd.s16 {d}, {0}, {1}", (HALVES, HALVES), lambda a, b: _saturated(16, a + b),
                       HALVES),

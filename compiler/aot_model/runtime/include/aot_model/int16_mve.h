@@ -111,13 +111,13 @@ AOT_MODEL_INLINE void aot_model_fill_int16(int16_t *to, int16_t value, int32_t n
 AOT_MODEL_INT16_2X2(aot_model_two_by_two_int8, int8_t, "vldrb.s16", "8", "l")
 AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
 
-/* One row of x times four rows of w, which have n taps and lie one behind the other. */
+/* n taps of one row of x times those of four rows of w, which lie `apart` taps from each other. */
 #if AOT_MODEL_INT16_MVE
 #define AOT_MODEL_INT16_1X4(name, type, load, step, low)                                                                         \
-    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t *sums)                                        \
+    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t apart, int32_t *sums)                         \
     {                                                                                                                            \
         int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
-        const type *w1 = w0 + n, *w2 = w0 + 2 * n, *w3 = w0 + 3 * n;                                                             \
+        const type *w1 = w0 + apart, *w2 = w0 + 2 * apart, *w3 = w0 + 3 * apart;                                                 \
         __asm__("wlstp.16 lr, %[n], 2f\n\t"                                                                                      \
                 "1:\n\t"                                                                                                         \
                 "vldrh.u16 q0, [%[x]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                               \
@@ -138,18 +138,36 @@ AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
     }
 #else
 #define AOT_MODEL_INT16_1X4(name, type, load, step, low)                                                                         \
-    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t *sums)                                        \
+    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t apart, int32_t *sums)                         \
     {                                                                                                                            \
         for (int32_t i = 0; i < 4; i++) {                                                                                        \
             sums[i] = 0;                                                                                                         \
             for (int32_t k = 0; k < n; k++) {                                                                                    \
-                sums[i] += x[k] * w0[i * n + k];                                                                                 \
+                sums[i] += x[k] * w0[i * apart + k];                                                                             \
             }                                                                                                                    \
         }                                                                                                                        \
     }
 #endif
 AOT_MODEL_INT16_1X4(aot_model_one_by_four_int8, int8_t, "vldrb.s16", "8", "l")
 AOT_MODEL_INT16_1X4(aot_model_one_by_four_int16, int16_t, "vldrh.u16", "16", "r")
+
+/* The same as functions of their own, where n and `apart` differ: GCC finds no registers for them among others'. */
+#if AOT_MODEL_INT16_MVE
+#define AOT_MODEL_INT16_PART static __attribute__((noinline, unused))
+#else
+#define AOT_MODEL_INT16_PART AOT_MODEL_INLINE
+#endif
+AOT_MODEL_INT16_PART void aot_model_part_one_by_four_int8(const int16_t *x, const int8_t *w0, int32_t n, int32_t apart,
+                                                          int32_t *sums)
+{
+    aot_model_one_by_four_int8(x, w0, n, apart, sums);
+}
+
+AOT_MODEL_INT16_PART void aot_model_part_two_by_two_int8(const int16_t *x0, const int16_t *x1, const int8_t *w0, const int8_t *w1,
+                                                         int32_t n, int32_t *sums)
+{
+    aot_model_two_by_two_int8(x0, x1, w0, w1, n, sums);
+}
 
 /* For the twins of micro-kernels: what becomes of a sum that has its start and its left shift. */
 AOT_MODEL_INLINE int32_t aot_model_finished(int32_t whole, int32_t multiplier, int32_t right, int32_t away, int32_t zero,
