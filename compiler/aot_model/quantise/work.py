@@ -12,11 +12,11 @@ from aot_model.quantise.choose import ELEMENTWISE, MOVEMENTS, RANGES, Layer
 MAC, PRODUCT, ELEMENT = 1.25, 4.0, 8.0
 """Cycles of a Cortex-M4, rounded: of a product of 8 bits, of one of two tensors, of writing and reading an
 element."""
-WIDER_MAC, WIDER_DEPTHWISE, WIDER_PRODUCT = 0.5, 5.0, 0.5
+WIDER_MAC, WIDER_DEPTHWISE, WIDER_PRODUCT = 0.8, 5.0, 0.5
 """... more for a product with 16 bits on one side; depthwise; of two tensors, for each of them."""
-WIDER = {"Add": 2.0, "Sub": 2.0, "Concat": 2.0, "LayerNormalization": 2.0, "Mul": 30.0, "Softmax": 85.0}
+WIDER = {"Add": 4.0, "Sub": 4.0, "Concat": 2.0, "LayerNormalization": 2.0, "Mul": 30.0, "Softmax": 85.0}
 """... for each element that an operator reads."""
-MOVED, FUNCTION, PIECEWISE = 3.0, 110.0, 60.0
+MOVED, FUNCTION, PIECEWISE = 3.0, 150.0, 80.0
 """... of a movement; of a function that is a table of 256 where it reads 8 bits; of one of straight lines."""
 STRAIGHT = ("LeakyRelu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Abs", "Neg")
 
