@@ -130,8 +130,10 @@ class Site:
              shapes: str,
              macs: int,
              inputs: tuple[Strided, ...] | None = None,
-             wish: int | None = None) -> None:
-        """Add a call of a kernel with parameters: x (x0, x1 …), tail inputs, constants, scratch, y.
+             wish: int | None = None,
+             names: Sequence[str] = ()) -> None:
+        """Add a call of a kernel with parameters: x (x0, x1 …, or `names`), tail inputs, constants, scratch,
+        y.
 
         wish: bytes of scratch memory from which on another kernel would be faster (`room`).
         """
@@ -140,7 +142,8 @@ class Site:
         params: list[Param] = []
         arguments: list[Buffer] = []
         for k, value in enumerate(values):
-            params.append(Param("x" if len(values) == 1 else f"x{k}", value.dtype, Access.READ))
+            name = names[k] if names else "x" if len(values) == 1 else f"x{k}"
+            params.append(Param(name, value.dtype, Access.READ))
             arguments.append(self._place(windows[k]))
         if tail is not None:
             for value, label in tail.names.items():

@@ -194,11 +194,23 @@ class Convolution(Operator):
             for a, n, strides, pads, dilation in ((3, 1, (2, 1, 1), (1, 1, 0, 2, 1, 1), 1),
                                                   (8, 2, (1, 2, 1), (2, 0, 2, 2, 1, 1), 2))
         ]
+        f = np.float32
+        inputs = [  # weights that are no constants
+            Sample((draw(f, 2, 6, 5, 4), draw(f, 9, 3, 2, 4)), {"strides": (2, 1), "pads": (1, 0, 2, 1)}),
+            Sample((draw(f, 1, 5, 5, 6), draw(f, 10, 3, 3, 3)), {"group": 2, "dilations": (1, 2)}),
+            Sample((draw(f, 1, 6, 6, 5), draw(f, 5, 3, 3, 1)), {"group": 5, "pads": (1, 1, 1, 1)}),
+            Sample((draw(f, 2, 9, 1), draw(f, 4, 3, 1)),
+                   {"strides": (1,), "pads": (1, 1), "dilations": (1,)}),
+            Sample((draw(f, 2, 3, 3, 7), draw(f, 5, 1, 1, 7))),
+            Sample((draw(f, 1, 3, 3, 2), draw(f, 5, 3, 3, 2))),
+            Sample((draw(f, 2, 4, 4, 5, 3), draw(f, 6, 3, 2, 3, 3)),
+                   {"strides": (1, 2, 1), "pads": (1, 0, 1, 1, 0, 1), "dilations": (1, 1, 1)}),
+        ]
         return [
-            *plain, *volumes, line, *(Sample(
+            *plain, *volumes, line, *inputs, *(Sample(
                 (draw(a, 1, 5, 5, 4), draw(b, 8, 3, 3, 4 // n)), {"group": n}, frozenset({1}))
-                            for a, b in kinds[:2]
-                            for n in (2, 4))
+                                     for a, b in kinds[:2]
+                                     for n in (2, 4))
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
@@ -271,7 +283,12 @@ class ConvolutionTranspose(Operator):
         ]
         zero = Sample((draw(np.int8, 1, 3, 3, 2), draw(np.int8, 3, 2, 2, 2)),
                       {"x_zero_point": 5, "w_zero_point": -2, "strides": (2, 1)}, frozenset({1}))
-        # weights that no kernel knows, and more cases than a kernel has (kernels/cases.py)
+        f = np.float32
+        inputs = [  # weights that are no constants
+            Sample((draw(f, 2, 3, 4, 4), draw(f, 6, 3, 2, 4)), {"strides": (2, 3), "pads": (1, 0, 0, 1)}),
+            Sample((draw(f, 1, 4, 4, 4), draw(f, 6, 3, 3, 2)), {"group": 2, "strides": (2, 2)}),
+        ]
+        # and more cases than a kernel has (kernels/cases.py)
         loops = [Sample((draw(np.float32, 1, 4, 3, 2), draw(np.float32, 3, 5, 4, 2)),
                         {"strides": s, "dilations": d, "pads": (2, 3, 1, 0), "output_padding": (0, 1)})
                  for s, d in (((1, 1), (2, 3)), ((3, 2), (1, 1)), ((6, 4), (4, 6)), ((5, 3), (3, 5)))]
@@ -283,9 +300,9 @@ class ConvolutionTranspose(Operator):
         far = Sample((draw(np.float32, 1, 2, 1), draw(np.float32, 1, 2, 1)),
                      {"strides": (40000,), "dilations": (3,), "pads": (0, 0), "output_padding": (0,)})
         return [
-            *plain, zero, *loops, *wide, far, *(Sample(
+            *plain, zero, *inputs, *loops, *wide, far, *(Sample(
                 (draw(a, 1, 4, 4, 4), draw(b, 4, 3, 3, 2)), {"group": 2, "strides": (2, 2)}, frozenset({1}))
-                            for a, b in kinds[:2])
+                                     for a, b in kinds[:2])
         ]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:

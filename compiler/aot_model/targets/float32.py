@@ -21,11 +21,15 @@ from aot_model.kernels.float32 import pool as pool_kernels
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
+from aot_model.kernels.float32.repack import GIVEN
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.pool import Pool
+
+FEWEST_PIXELS = 4
+"""For which weights that are an input are worth being packed."""
 
 
 def dialect_of(target: Target) -> VectorDialect:
@@ -118,14 +122,26 @@ def _pool_reject(node: Node, chain: Chain, target: Target) -> str | None:
 
 def _weights_reject(node: Node, chain: Chain, target: Target) -> str | None:
     w = node.input(1)
-    if w is None or not w.is_const:
-        return "the weights are not constant"
+    if w is None or w.dtype is not DType.FLOAT32:
+        return "the weights are not float32"
+    x = node.input(0)
+    if x is not None and x.is_const:
+        return "the input is constant, the weights are not"
+    if not w.is_const and node.outputs[0].type.elements < FEWEST_PIXELS * w.shape[0]:
+        return f"the weights are an input, and meet fewer than {FEWEST_PIXELS} pixels"
     return _windowed_reject(node, chain, target) or cases_reject(node)
 
 
-def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray | None, VectorDialect]:
-    """The tail without the bias, the bias, the dialect."""
-    bias = site.bias()
+def _weights(w: Value, *shape: int) -> np.ndarray:
+    """The weights; zeros where they are an input."""
+    return w.data.reshape(shape) if w.data is not None else np.broadcast_to(np.float32(0), shape)
+
+
+def _begin(site: Site,
+           flat_pixels: bool = False,
+           given: bool = False) -> tuple[FusedTail, np.ndarray | None, VectorDialect]:
+    """The tail without the bias, the bias, the dialect. given: the weights are an input, the bias stays."""
+    bias = None if given else site.bias()
     dialect = dialect_of(site.target)
     out = site.node.outputs[0]
     coordinates = pixel_coordinates(out) if flat_pixels else coordinates_of(out)
@@ -162,12 +178,11 @@ def _convolution(site: Site) -> None:
     x, w, out = site.input(0), site.input(1), site.node.outputs[0]
     window = site.window(0)
     shape = conv_shape(x, out, w.shape[1:-1], op, op.group, window)
-    assert w.data is not None
     planes = (shape.depth.kernel,) if shape.depth else ()
     kernel = (*planes, shape.kernel_h, shape.kernel_w)
-    weights = w.data.reshape(shape.out_c, *kernel, -1)
+    weights = _weights(w, shape.out_c, *kernel, w.shape[-1])
     name = f"conv_{'x'.join(map(str, kernel))}"
-    if op.group > 1 and op.group == shape.in_c and shape.depth is None:
+    if w.is_const and op.group > 1 and op.group == shape.in_c and shape.depth is None:
         tail, bias, dialect = _begin(site)
         code = pool_kernels.depthwise(shape,
                                       weights[..., 0],
@@ -178,9 +193,23 @@ def _convolution(site: Site) -> None:
         name = f"depthwise_{shape.kernel_h}x{shape.kernel_w}"
     else:
         row = conv_kernels.pixels_in_a_row(shape)
-        tail, bias, dialect = _begin(site, flat_pixels=row is not None)
-        code = conv_kernels.conv(row or shape, weights, tail, dialect, bias=bias, vector_tail=tail.vector)
-    site.emit(name, code, tail, _shapes(site), shape.macs, (window,))
+        tail, bias, dialect = _begin(site, flat_pixels=row is not None, given=not w.is_const)
+        code = conv_kernels.conv(row or shape,
+                                 weights,
+                                 tail,
+                                 dialect,
+                                 bias=bias,
+                                 vector_tail=tail.vector,
+                                 given=not w.is_const)
+    _emit(site, name, code, tail, shape.macs, window)
+
+
+def _emit(site: Site, name: str, code: KernelCode, tail: FusedTail, macs: int, window: Strided) -> None:
+    """The call; of weights that are an input, too."""
+    if site.input(1).is_const:
+        site.emit(name, code, tail, _shapes(site), macs, (window,))
+    else:
+        site.emit(name, code, tail, _shapes(site), macs, (window, dense(site.input(1))), names=("x", GIVEN))
 
 
 def _convolution_transpose(site: Site) -> None:
@@ -188,12 +217,17 @@ def _convolution_transpose(site: Site) -> None:
     assert isinstance(op, ConvolutionTranspose)
     x, w, out = site.input(0), site.input(1), site.node.outputs[0]
     shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
-    assert w.data is not None
-    tail, bias, dialect = _begin(site)
-    weights = w.data.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
-    code = conv_kernels.conv_transpose(shape, weights, tail, dialect, bias=bias, vector_tail=tail.vector)
+    tail, bias, dialect = _begin(site, given=not w.is_const)
+    weights = _weights(w, shape.out_c, shape.kernel_h, shape.kernel_w, w.shape[-1])
+    code = conv_kernels.conv_transpose(shape,
+                                       weights,
+                                       tail,
+                                       dialect,
+                                       bias=bias,
+                                       vector_tail=tail.vector,
+                                       given=not w.is_const)
     macs = x.type.elements * math.prod(w.shape[1:-1]) * w.shape[0] // op.group
-    site.emit(f"conv_transpose_{shape.kernel_h}x{shape.kernel_w}", code, tail, _shapes(site), macs)
+    _emit(site, f"conv_transpose_{shape.kernel_h}x{shape.kernel_w}", code, tail, macs, site.window(0))
 
 
 def _pool(site: Site) -> None:

@@ -21,17 +21,18 @@ def conv(
     bias: np.ndarray | None = None,
     vector_tail: bool = True,
     block: Block | None = None,
+    given: bool = False,
 ) -> KernelCode:
     """Convolution of `x` [N, H, W, C].
 
     weights: [out_c, (planes,) kernel_h, kernel_w, in_c / groups]. bias: [out_c], where the accumulators
     start; None: zero. vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the
-    one that would be chosen.
+    one that would be chosen. given: the weights are read from the parameter repack.GIVEN, as they lie there.
     """
     s = shape
     rows = conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, rows, cols, weights, bias, tail, dialect, vector_tail).emit(block)
+    return _direct(s, rows, cols, weights, bias, tail, dialect, vector_tail, given).emit(block)
 
 
 def conv_transpose(
@@ -43,6 +44,7 @@ def conv_transpose(
     bias: np.ndarray | None = None,
     vector_tail: bool = True,
     block: Block | None = None,
+    given: bool = False,
 ) -> KernelCode:
     """Transposed convolution of `x` [N, H, W, C], gathered: every output is finished at once.
 
@@ -53,16 +55,16 @@ def conv_transpose(
     s = shape
     rows = transposed_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = transposed_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, rows, cols, weights, bias, tail, dialect, vector_tail).emit(block)
+    return _direct(s, rows, cols, weights, bias, tail, dialect, vector_tail, given).emit(block)
 
 
 def _direct(s: ConvShape, rows: Axis, cols: Axis, weights: np.ndarray, bias: np.ndarray | None, tail: Tail,
-            dialect: VectorDialect, vector_tail: bool) -> DirectConvolution:
+            dialect: VectorDialect, vector_tail: bool, given: bool) -> DirectConvolution:
     """Blocks as calls where the dialect has functions for them and the shape fits, else written out."""
-    tiled = TiledConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail)
+    tiled = TiledConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail, given)
     if dialect.sums_fpv4 and tiled.fits():
         return tiled
-    return DirectConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail)
+    return DirectConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail, given)
 
 
 def pixels_in_a_row(shape: ConvShape) -> ConvShape | None:

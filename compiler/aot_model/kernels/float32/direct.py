@@ -27,6 +27,7 @@ from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.pixels import Pixels, Walk
 from aot_model.kernels.float32.planes import axis_of, each_plane, image_of, number_of, segments_of
+from aot_model.kernels.float32.repack import repacked
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.overlap import MANY_OUTPUTS, slack
@@ -63,6 +64,8 @@ class DirectConvolution:
     tail: Tail
     dialect: VectorDialect
     vector_tail: bool
+    given: bool = False
+    """The weights are an input; `weights` says no more than their shape."""
 
     @property
     def in_c(self) -> int:
@@ -142,15 +145,25 @@ class DirectConvolution:
         """Weights [channel][tap row][tap column][input channel] in the order in which they are read."""
         return weights
 
+    def _reordered(self, weights: np.ndarray) -> np.ndarray:
+        """[channel][tap], in the order in which they are read."""
+        w = weights[..., list(self.rows.order), :, :][..., list(self.cols.order), :]
+        return self.in_order(w).reshape(len(w), self.taps_size())
+
+    def packed_by(self, code: KernelCode, block: Block) -> KernelCode:
+        """Code that packs its weights itself where they are an input."""
+        if not self.given:
+            return code
+        given = np.arange(self.weights[0].size).reshape(1, *self.weights.shape[1:])
+        return repacked(code, self.vectors(block), self.dialect.lanes, self.shape.groups, self.out_c,
+                        self._reordered(given)[0], int(self.bias is not None))
+
     def pack(self, block: Block) -> np.ndarray:
-        s = self.shape
-        w = np.asarray(self.weights, np.float32)[..., list(self.rows.order), :, :][
-            ..., list(self.cols.order), :]
-        w = self.in_order(w).reshape(s.out_c, self.taps_size()).T
+        w = self._reordered(np.asarray(self.weights, np.float32)).T
         if self.bias is not None:
             w = np.concatenate([np.asarray(self.bias, np.float32).reshape(1, -1), w])
         parts = []
-        for group in range(s.groups):
+        for group in range(self.shape.groups):
             for first, blocks, vectors in self.vectors(block):
                 width = vectors * self.dialect.lanes
                 for i in range(blocks):
@@ -212,11 +225,9 @@ class DirectConvolution:
         body = str(text)
         order = "; channels outside" if channels_outside else ""
         over, residual = (None, None) if channels_outside else self.slack(block)
-        return KernelCode(
+        code = KernelCode(
             body=body,
-            constants=(Packed("weights",
-                              self.pack(block),
-                              4 * self.dialect.lanes,
+            constants=(Packed("weights", self.pack(block), 4 * self.dialect.lanes,
                               layout="for each block of channels: bias, if any; for each tap those of the "
                               "block"),),
             includes=self.dialect.includes,
@@ -224,8 +235,8 @@ class DirectConvolution:
             slack=over,
             residual=residual,
             note=f"{counted(block.pixels, 'pixel')} x "
-                 f"{counted(block.vectors * self.dialect.lanes, 'channel')} in registers{order}",
-        )
+                 f"{counted(block.vectors * self.dialect.lanes, 'channel')} in registers{order}")
+        return self.packed_by(code, block)
 
     @property
     def planes(self) -> Axis | None:

@@ -179,7 +179,7 @@ class TiledConvolution(DirectConvolution):
         packed = Block(tiling.pixels, tiling.channels)
         over, residual = self.slack(packed, tiling.begins, reread=not self.staged)
         few = f", of the last {counted(tiling.few, 'pixel')}" if tiling.few else ""
-        return KernelCode(
+        code = KernelCode(
             body=body,
             constants=(Packed("weights", self.pack(packed), 4,
                               layout="for each block of channels: bias; for each tap those of the block"),),
@@ -189,6 +189,7 @@ class TiledConvolution(DirectConvolution):
             residual=residual,
             note=f"{counted(tiling.pixels, 'pixel')} x {counted(tiling.channels, 'channel')} in registers"
                  f"{few}")
+        return self.packed_by(code, packed)
 
     def _rectangle(self, text: CText, tiling: Tiling) -> None:
         n, h, w, _ = self.shape.strides
