@@ -144,31 +144,29 @@ class PlaneLoops:
     def text(self, compute: list[str]) -> str:
         s, plane = self.shape, self.plane
         u = plane.u
-        x = "x" if s.batch == 1 else f"(x + n * {s.strides[0]})"
-        y = "y" if s.batch == 1 else f"(y + n * {s.out_h * s.out_w * s.out_c})"
         if self.results:
             inner = [*compute, *self._finish()]
         else:
             first = f" + first * {u.y_step}" if plane.strips > 1 else ""
-            inner = [f"{self.quant.out_dtype}_t *to_y = {y} + {self.channel}{first};", *compute]
+            to = f"y + n * {s.out_h * s.out_w * s.out_c} + {self.channel}{first}"
+            inner = [f"{self.quant.out_dtype}_t *to_y = {to};", *compute]
         if self.multiplier > 1:
             inner = [f"for (int32_t m = 0; m < {self.multiplier}; m++) {{", *inner, "}"]
-        inner = [*self._gather(x), *inner]
+        inner = [*self._gather(), *inner]
         if plane.strips > 1:
             step, last = plane.lines_out, u.size_out
             # the last strip begins earlier, so that all are of one size
             first = f"strip + {step} <= {last} ? strip : {last - step}" if last % step else "strip"
             inner = [f"for (int32_t strip = 0; strip < {last}; strip += {step}) {{",
                      f"const int32_t first = {first};", *inner, "}"]
-        loop = [f"for (int32_t c = 0; c < {s.in_c}; c++) {{", *inner, "}"]
-        if s.batch > 1:
-            loop = [f"for (int32_t n = 0; n < {s.batch}; n++) {{", *loop, "}"]
+        loop = [f"for (int32_t n = 0; n < {s.batch}; n++) {{",
+                f"for (int32_t c = 0; c < {s.in_c}; c++) {{", *inner, "}", "}"]
         border = ["/* the border stays as it is for all channels */",
                   f"for (int32_t i = 0; i < {plane.lines * plane.length}; i++) {{",
                   f"plane[i] = {self.quant.x_zero_point};", "}"]
         return "\n".join([*border, *loop]) + "\n"
 
-    def _gather(self, x: str) -> list[str]:
+    def _gather(self) -> list[str]:
         plane, zero = self.plane, self.quant.x_zero_point
         u, v = plane.u, plane.v
         between, count = self.shape.strides[3], v.used
@@ -183,7 +181,8 @@ class PlaneLoops:
             outside = ["if (outside) {", f"for (int32_t k = 0; k < {count}; k++) {{", f"to[k] = {zero};", "}",
                        "continue;", "}"]
             line, place = "(outside ? 0 : i)", "line"
-        lines += [f"const {self.quant.x_dtype}_t *from = {x} + {channel} + {line} * {u.x_step};",
+        lines += [f"const {self.quant.x_dtype}_t *from = x + n * {self.shape.strides[0]} + {channel} + "
+                  f"{line} * {u.x_step};",
                   f"int16_t *to = plane + {place} * {plane.length} + {v.pad};", *outside]
         unroll = next((f for f in (8, 6, 5, 7, 4) if count % f == 0), 4) if count > 8 else count
         if count <= unroll:
@@ -207,11 +206,10 @@ class PlaneLoops:
         size = plane.v.size_out
         line = "u" if plane.strips == 1 else "(first + u)"
         row, column = ("j", line) if plane.transposed else (line, "j")
-        n = "0" if s.batch == 1 else "n"
-        at = f"(({n} * {s.out_h} + {row}) * {s.out_w} + {column}) * {s.out_c} + {self.channel}"
+        at = f"((n * {s.out_h} + {row}) * {s.out_w} + {column}) * {s.out_c} + {self.channel}"
         store = f"y[{at}] = ({self.quant.out_dtype}_t)v;"
         if self.tail is not None:
-            store = self.tail.store("v", (n, row, column, self.channel), 1).rstrip()
+            store = self.tail.store("v", ("n", row, column, self.channel), 1).rstrip()
         return [f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
                 f"for (int32_t j = 0; j < {size}; j++) {{",
                 f"const int32_t v = {self.rule.value(f'results[u * {size} + j]', self.channel)};", store,
