@@ -211,10 +211,10 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
                     w += 12;
                     a += 32;
                 }
-                vstrwq_f32(y + (oy * 32 + (c * 4)), acc0);
-                vstrwq_f32(y + (oy * 32 + (c * 4) + 8), acc1);
-                vstrwq_f32(y + (oy * 32 + (c * 4) + 16), acc2);
-                vstrwq_f32(y + (oy * 32 + (c * 4) + 24), acc3);
+                vstrwq_f32(y + (oy * 32 + c * 4), acc0);
+                vstrwq_f32(y + (oy * 32 + c * 4 + 8), acc1);
+                vstrwq_f32(y + (oy * 32 + c * 4 + 16), acc2);
+                vstrwq_f32(y + (oy * 32 + c * 4 + 24), acc3);
             }
         }
     }
@@ -241,7 +241,7 @@ static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
             acc0 = vmaxnmq_f32(acc0, e0);
             a += 32;
         }
-        vstrwq_f32(y + (c * 4), acc0);
+        vstrwq_f32(y + c * 4, acc0);
     }
 }
 

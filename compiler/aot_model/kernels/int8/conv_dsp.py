@@ -139,7 +139,7 @@ class _Body:
 
     @property
     def image(self) -> str:
-        return "image" if self.batch > 1 else "x"
+        return f"x + n * {self.shape.strides[0]}"
 
     def scratch(self, slots: int) -> list[Scratch]:
         cast, p = f"{self.quant.x_dtype}_t", self.patch
@@ -150,7 +150,6 @@ class _Body:
                 *([Scratch("results", PIXELS * slots * size, 4, out)] if self.separate else [])]
 
     def lines(self, spans: tuple[Span, ...]) -> list[str]:
-        s = self.shape
         fewer = any(one.fewer(self.left) for one in spans)
         column, left = ["0", "1", "2", "3"], []
         if self.partial:
@@ -176,12 +175,7 @@ class _Body:
             loop = ["int32_t row = 0, column = 0;", *loop, *self._gather(column), *self.sums,
                     *self._multiply(spans),
                     "column += 4;", *self._next_row("column", "row"), "}"]
-        if self.batch == 1:
-            return loop
-        to = f"{self.quant.out_dtype}_t *out = y + n * {self.pixels * s.out_c};"
-        return [f"for (int32_t n = 0; n < {self.batch}; n++) {{",
-                f"const {self.quant.x_dtype}_t *image = x + n * {s.strides[0]};",
-                *([] if self.tail else [to]), *loop, "}"]
+        return [f"for (int32_t n = 0; n < {self.batch}; n++) {{", *loop, "}"]
 
     def _next_row(self, column: str, row: str) -> list[str]:
         width = self.shape.out_w
@@ -292,7 +286,7 @@ class _Body:
 
     def _multiply(self, spans: tuple[Span, ...]) -> list[str]:
         half, oc = self.half, self.shape.out_c
-        out = "out" if self.batch > 1 and self.tail is None else "y"
+        image = f"n * {self.pixels * oc}"
         fewer = any(one.fewer(self.left) for one in spans)
 
         def calls(y: str, second: str, step: str) -> list[str]:
@@ -307,15 +301,15 @@ class _Body:
         if not self.separate:
             whole = fewer or not self.partial
             second, step = ("2", f"{oc}u") if whole else ("second", f"(uint32_t)step * {oc}u")
-            return [f"{self.quant.out_dtype}_t *to_y = {out} + pixel * {oc};",
+            return [f"{self.quant.out_dtype}_t *to_y = y + {image} + pixel * {oc};",
                     *calls("to_y", f"{second} * {oc}", step)]
         slots = oc + oc % 2
         lines = calls("results", str(2 * slots), f"{slots * stored(self.rq, self.quant.out_dtype)[1]}u")
         lines.append(f"for (int32_t p = 0; p < {'valid' if self.partial else '4'}; p++) {{")
-        where = ("n" if self.batch > 1 else "0", "0", "pixel + p")
+        where = ("n", "0", "pixel + p")
         if isinstance(self.tail, RowTail) and self.rq.form != "raw":
             return [*lines, self.tail.store_row(f"results + p * {slots}", (*where, "0"), oc).rstrip(), "}"]
-        store = f"{out}[(pixel + p) * {oc} + c] = ({self.quant.out_dtype}_t)v;"
+        store = f"y[{image} + (pixel + p) * {oc} + c] = ({self.quant.out_dtype}_t)v;"
         return [*lines, f"for (int32_t c = 0; c < {oc}; c++) {{",
                 f"const int32_t v = {self.rule.value(f'results[p * {slots} + c]', 'c')};",
                 store if self.tail is None else self.tail.store("v", (*where, "c"), 1).rstrip(), "}", "}"]
