@@ -149,6 +149,17 @@ def _blocks_of_rows(draw: Draw) -> list[Layer]:
         x, w = draw.tensor(np.int16, 1, rows, 1, ins), draw.tensor(np.int8, outs, 1, 1, ins)
         steps = requantised(draw, ins, 1 << 21, outs, np.int16, rows, "wide")
         layers.append(Layer(f"long rows {rows} x {ins} to {outs}", x, (Step(Convolution(), (w,)), *steps)))
+    for rule, size in (("wide", (6, 5)), ("double", (1, 1))):  # two taps are left behind fours
+        outs = 7 if size[0] > 1 else 210
+        x, w = draw.tensor(np.int16, 1, *size, 10), draw.tensor(np.int8, outs, 1, 1, 10)
+        steps = requantised(draw, 10, 1 << 21, outs, np.int16, 1, rule)
+        layers.append(Layer(f"two left {rule} {size}", x, (Step(Convolution(), (w, )), *steps)))
+    for turn, (ins, outs, size) in enumerate(((97, 5, (3, 2)), (131, 9, (3, 1)), (56, 6, (3, 3)))):
+        to = (np.uint16, np.int8, np.uint8)[turn]
+        x, w = draw.tensor(np.int16, 1, *size, ins), draw.tensor(np.int8, outs, 1, 1, ins)
+        steps = requantised(draw, ins, 1 << 21, outs, to, turn + 1, ("double", "single", "wide")[turn])
+        layers.append(Layer(f"pairs {turn} {list(size)} {ins} to {outs} {to.__name__}", x,
+                            (Step(Convolution(), (w, )), *steps, *((table, ) if to is np.int8 else ()))))
     return layers
 
 

@@ -15,7 +15,7 @@ from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.requantise_mve import HEADER as MVE
-from aot_model.kernels.int16 import block_mve, dot_mve, quads_dsp
+from aot_model.kernels.int16 import block_mve, dot_dsp, dot_mve, quads_dsp
 from aot_model.kernels.int16.block_mve import put_four
 from aot_model.kernels.int16.dots import Dots
 from aot_model.kernels.int16.finish import Finish
@@ -24,6 +24,10 @@ from aot_model.kernels.overlap import by_pixels, residual
 
 LEAST_MACS = 10_000
 """Of a layer that is worth the code of a kernel in assembly, some 500 bytes."""
+LEAST_PAIRED = 2_000
+"""... of one that finishes its sums itself, which layers share whatever their sizes are."""
+MANY_TAPS = 64
+"""From so many on four channels at a time take less than two whose sums stay in registers."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     quads = (dots.dsp and dots.chunk == taps and dots.w_type == "int8_t" and dots.x_type == "int16_t"
              and taps % 2 == 0 and 8 <= taps <= quads_dsp.LONGEST and s.out_c % quads_dsp.CHANNELS == 0
              and count * s.out_c * taps >= LEAST_MACS)  # fmt: skip
+    paired = dot_dsp.rows_of(dots, weights, finish, pixels, tail is not None)
+    if (quads and taps >= MANY_TAPS) or count * weights.size < LEAST_PAIRED:
+        paired = None
+    quads = quads and paired is None
     columns = quads_dsp.CHANNELS if quads else min(dots.width, s.out_c)
     same_size = s.out_h == s.in_h and s.out_w == s.in_w
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
@@ -81,6 +89,11 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
                             layout=dot_mve.LAYOUT)]
         if tail is not None:
             scratch.append(Scratch("row", pixels * s.out_c * ending.finish.to.size, 4, ending.pointer[:-2]))
+    elif paired is not None and finish is not None:
+        helpers.append(paired.text)
+        constants = [Packed("weights", paired.words, admissible=ANYTHING, layout=dot_dsp.LAYOUT)]
+        if tail is not None:
+            scratch.append(Scratch("row", pixels * s.out_c * finish.to.size, 4, finish.to.c_type))
     elif finish is not None:
         constants += finish.table()
     elif start is not None:
@@ -145,16 +158,17 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         return lines
 
     def all_channels(p: int) -> list[str]:
-        if ending is None:
+        if finish is None or (ending is None and paired is None):
             return [f"const {dots.w_type} *w = weights;", *channels(p)]
-        cast = "" if ending.finish.to.c_type + " *" == ending.pointer else f"({ending.pointer})"
+        cast = f"({ending.pointer})" if ending and finish.to.c_type + " *" != ending.pointer else ""
         to = [f"row + {i * s.out_c}" if tail is not None else f"{cast}(y + (pixel + {i}) * {s.out_c})"
               for i in range(p)]  # fmt: skip
         rows = [f"from{i}" for i in range(p)] + [f"from{p - 1}"] * (pixels - p)
-        lines = [f"{kernel}({', '.join([*rows, 'weights', str(s.out_c), *to, *to[-1:] * (pixels - p)])});"]
+        lines = [f"{kernel}({', '.join([*rows, 'weights', str(s.out_c), *to, *to[-1:] * (pixels - p)])});"
+                 ] if paired is None else paired.calls(rows, to)
         for i in range(p if tail is not None else 0):
             assert tail is not None
-            own = ending.finish.to.c_type
+            own = finish.to.c_type
             lines += [
                 f"for (int32_t c = 0; c < {s.out_c}; c++) {{",
                 f"    const {own} v = ({own})row[{f'{i * s.out_c} + ' if i else ''}c];",
