@@ -194,8 +194,11 @@ def _convolution(family: Family) -> Callable[[Site], None]:
 
 
 def _signed(family: Family, site: Site, part: Integer, weights: np.ndarray) -> tuple[Integer, np.ndarray]:
-    """uint8 weights as int8, less 128 as their zero point is."""
-    if not family.zero_points or weights.dtype != np.uint8 or site.input(1).dtype in NIBBLES:
+    """uint8 weights as int8, less 128 as their zero point is; but not of few channels whose sums go to a
+    tail: plain C takes less than patches of four pixels do.
+    """
+    few = part.quant.rounding is None and weights.shape[0] < 4
+    if not family.zero_points or weights.dtype != np.uint8 or site.input(1).dtype in NIBBLES or few:
         return part, weights
     quant = replace(part.quant, weight_zero_point=part.quant.weight_zero_point - 128)
     return replace(part, quant=quant), (weights.astype(np.int16) - 128).astype(np.int8)
