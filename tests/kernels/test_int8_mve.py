@@ -319,7 +319,7 @@ def _short(cases: list[Case]) -> list[Case]:
 def test_twins_on_the_host(family: str, tmp_path: Path) -> None:
     """The portable C, strict warnings, address and undefined-behaviour sanitizers."""
     (tmp_path / "program.c").write_text(program(_short(FAMILIES[family]()), device=False))
-    sanitize = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    sanitize = ("-g1", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     subprocess.run(["gcc", *WARNINGS, *sanitize, f"-I{include_dir()}", "program.c", "-o", "program"],
                    cwd=tmp_path,
                    check=True)
