@@ -157,7 +157,8 @@ def test_fully_connected_takes_one_pixel_and_one_dense_group() -> None:
     for other in ({"batch": 2}, {"out_h": 2}, {"out_w": 2}, {"kernel_h": 2}, {"kernel_w": 2}, {"in_h": 2},
                   {"in_w": 2}, {"groups": 2}, {"x_strides": (16, 16, 16, 2)}):
         assert not fully_connected_dsp.applicable(replace(shape, **other), quant), other  # type: ignore[arg-type]
-    assert not fully_connected_dsp.applicable(shape, replace(quant, weight_zero_point=3))
+    assert fully_connected_dsp.applicable(shape, replace(quant, weight_zero_point=3))
+    assert not fully_connected_dsp.applicable(shape, replace(quant, weight_zero_point=200))
 
 
 def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
