@@ -142,8 +142,8 @@ class Site:
         params: list[Param] = []
         arguments: list[Buffer] = []
         for k, value in enumerate(values):
-            name = names[k] if names else "x" if len(values) == 1 else f"x{k}"
-            params.append(Param(name, value.dtype, Access.READ))
+            given = names[k] if names else "x" if len(values) == 1 else f"x{k}"
+            params.append(Param(given, value.dtype, Access.READ))
             arguments.append(self._place(windows[k]))
         if tail is not None:
             for value, label in tail.names.items():
