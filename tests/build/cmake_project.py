@@ -16,8 +16,12 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from turns import commit_number
+
 ROOT = Path(__file__).resolve().parents[2]
 GENERATORS = ("Ninja", "Unix Makefiles", "Ninja Multi-Config")
+IN_TURN = GENERATORS[commit_number() % 3]
+"""For tests that build much: the generator of this commit."""
 WEIGHTS = np.array([[1, -1, 2], [0.5, 0, 1], [-2, 1, 0], [1, 1, 1]], np.float32)
 
 

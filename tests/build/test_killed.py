@@ -15,6 +15,8 @@ import scons_project
 from bazel_project import BAZEL, LOAD, REASON, Workspace
 from cmake_project import ROOT, WEIGHTS, Project, has_tools, write_model
 
+from turns import commit_number
+
 pytestmark = pytest.mark.skipif(not has_tools("cmake", "ninja", "make", "cc"),
                                 reason="needs cmake, ninja, make and cc")
 
@@ -91,7 +93,7 @@ def check_that_kills_do_no_harm(folder: Path,
             assert not left, (name, left)
 
 
-@pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
+@pytest.mark.parametrize("generator", [("Ninja", "Unix Makefiles")[commit_number() % 2]])
 def test_cmake(tmp_path: Path, generator: str) -> None:
     lists = "".join(
         f"aot_model_library({name} MODEL m.onnx)\nadd_executable({name}_main "

@@ -23,7 +23,7 @@ import pytest
 import scons_project
 from bazel_project import BAZEL, Workspace
 from build_systems import Arenas, Bazel, Case, Cases, CMake, SCons, System
-from cmake_project import GENERATORS, has_tools, program, write_model
+from cmake_project import IN_TURN, has_tools, program, write_model
 
 from aot_model.cli import main
 from aot_model.cli.keywords import OPTIONS
@@ -116,7 +116,7 @@ int main(void)
 """  # noqa: E501
 
 
-SYSTEMS = ["SCons", "Bazel", *GENERATORS]
+SYSTEMS = ["SCons", "Bazel", IN_TURN]
 Make = Callable[[str], System]
 
 

@@ -35,7 +35,8 @@ class CacheAppend(Operator):
     def infer(self, inputs: Inputs) -> list[TensorType]:
         past, new = ranked(required(inputs, 0), 4), ranked(required(inputs, 1), 4)
         lengths = ranked(required(inputs, 2), 1)
-        if past.shape[:2] + past.shape[3:] != new.shape[:2] + new.shape[3:] or lengths.shape != new.shape[:1]:
+        fits = past.dtype is new.dtype and lengths.shape == new.shape[:1]
+        if not fits or past.shape[:2] + past.shape[3:] != new.shape[:2] + new.shape[3:]:
             raise OperatorError(f"a cache {past.type} of lengths {lengths.type} does not take {new.type}")
         return [TensorType(past.dtype, (*new.shape[:2], self.room, new.shape[3]))]
 
