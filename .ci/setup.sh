@@ -165,7 +165,8 @@ setup_python() {
         fi
     fi
     export VIRTUAL_ENV="$venv" PATH="$venv/bin:$PATH"
-    unset PYTHONHOME
+    # With the latter every process of a build compiles the compiler's 350 files of Python again: 0.4 s of 1.1 s each.
+    unset PYTHONHOME PYTHONDONTWRITEBYTECODE
     if [ -z "${AOT_MODEL_VENV:-}" ]; then  # PyPI has these too
         _cmake_is_new_enough || python -m pip install --quiet 'cmake>=3.25'
         command -v ninja >/dev/null || python -m pip install --quiet ninja
