@@ -97,7 +97,31 @@ def integer_convolutions() -> list[Layer]:
                                     (long, )), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide"))))
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
-    return layers + _blocks_of_rows(draw) + _fours_of_channels(draw)
+    return layers + _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw)
+
+
+def _groups(draw: Draw) -> list[Layer]:
+    """Groups of 1 to 6 and more channels and outputs, one by one or together; tails, one pixel left."""
+    layers = []
+    table = Step(Lookup(Table(tuple(int(v) for v in np.arange(-128, 128)**2 // 100 - 90), DType.INT8, -128)))
+    kernels = ((3, 3), (1, 1), (2, 5), (1, 7), (3, 1))
+    windows: tuple[dict[str, Any], ...] = (
+        {"pads": (1, 1, 1, 1)}, {"strides": (2, 1)}, {"dilations": (2, 1), "pads": (2, 0, 1, 0)},
+        {"strides": (1, 3), "pads": (1, 2, 0, 1)}, {"dilations": (1, 2), "pads": (0, 3, 0, 5)}, {},
+    )  # fmt: skip
+    sizes = ((8, 1, 2), (4, 2, 2), (3, 3, 5), (8, 4, 4), (2, 5, 3), (5, 6, 1), (2, 16, 8), (3, 1, 8),
+             (6, 2, 1), (4, 7, 7), (2, 40, 6), (16, 2, 2))  # fmt: skip
+    for turn, (groups, ins, outs) in enumerate(sizes):
+        to = (np.int16, np.int8)[turn % 3 == 1]
+        x = draw.tensor(np.int16, 1 + turn % 2, 7, 9, groups * ins)
+        w = draw.tensor(np.int8, groups * outs, *kernels[turn % 5], ins)
+        node = Convolution(group=groups, **windows[turn % 6])
+        rule = ("wide", "double", "single")[turn % 3]
+        steps = requantised(draw, w[0].size, 1 << 21, groups * outs, to, turn, rule)
+        more = (table,) if to is np.int8 else ()
+        layers.append(Layer(f"groups {turn} {list(x.shape)} * {list(w.shape)}", x,
+                            (Step(node, (w,)), *steps, *more)))
+    return layers
 
 
 def _fours_of_channels(draw: Draw) -> list[Layer]:

@@ -41,9 +41,10 @@ def _taps(shape: ConvShape, x: np.ndarray, fill: int) -> tuple[np.ndarray, np.nd
 
 def conv(shape: ConvShape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None,
          spec: QuantSpec) -> np.ndarray:
-    """x [n, h, w, ic], w [oc, kh, kw, ic]."""
-    taps, _ = _taps(shape, x, spec.x_zero_point)
-    acc = np.einsum("nyxijc,oijc->nyxo", taps - spec.x_zero_point, w.astype(np.int64))
+    """x [n, h, w, ic], w [oc, kh, kw, ic / groups]."""
+    taps = _taps(shape, x, spec.x_zero_point)[0] - spec.x_zero_point
+    parts = zip(np.split(taps, shape.groups, -1), np.split(w.astype(np.int64), shape.groups), strict=True)
+    acc = np.concatenate([np.einsum("nyxijc,oijc->nyxo", t, own) for t, own in parts], -1)
     return requantise(acc + (0 if bias is None else bias.astype(np.int64)), spec)
 
 

@@ -135,10 +135,10 @@ def _with_tail(draw: Draw, shape: ConvShape, expected: np.ndarray) -> tuple[Tail
 
 
 def conv_case(draw: Draw, shape: ConvShape) -> Case:
-    depth = shape.kernel_h * shape.kernel_w * shape.in_c
-    spec, bias = draw.quantised(depth, shape.out_c)
+    channels = shape.in_c // shape.groups
+    spec, bias = draw.quantised(shape.kernel_h * shape.kernel_w * channels, shape.out_c)
     x = draw.int8(shape.batch, shape.in_h, shape.in_w, shape.in_c)
-    w = draw.weights(shape.out_c, shape.kernel_h, shape.kernel_w, shape.in_c)
+    w = draw.weights(shape.out_c, shape.kernel_h, shape.kernel_w, channels)
     expected = int8_model.conv(shape, x, w, bias, spec)
     tail, expected = _with_tail(draw, shape, expected)
     return Case(f"{shape} {spec}", conv(shape, w, bias, spec, tail), x, expected)
@@ -170,6 +170,20 @@ def conv_cases() -> list[Case]:
     ):
         cases.append(conv_case(draw, ConvShape(1, 1, pixels, in_c, 1, pixels, out_c)))
     cases.append(conv_case(draw, ConvShape(1, 5, 6, 60, 5, 6, 6, 3, 3, 1, 1, 1, 1, 1, 1)))
+    return cases
+
+
+def group_cases() -> list[Case]:
+    """Groups of 1 to 6 and more channels and outputs: units of 1, 2 and 4 bytes, some groups together."""
+    draw, cases = Draw(7), []
+    kernels = ((3, 3), (1, 1), (2, 5), (1, 7), (3, 1))
+    for i in range(40):
+        groups, ins, outs = 2 + i % 7, 1 + i % 6 if i % 9 else 16, int(draw.rng.integers(1, 7))
+        shape = draw.geometry(kernels[i % 5], groups * ins, groups * outs, groups)
+        cases.append(conv_case(draw, shape))
+    for groups, ins, outs in ((2, 8, 8), (8, 4, 4), (16, 2, 2), (12, 1, 1), (3, 20, 5)):
+        s = ConvShape(1, 7, 8, groups * ins, 7, 8, groups * outs, 3, 3, pad_top=1, pad_left=1, groups=groups)
+        cases.append(conv_case(draw, s))
     return cases
 
 
@@ -303,8 +317,8 @@ def sum_cases() -> list[Case]:
 
 
 FAMILIES = {
-    "conv": conv_cases, "depthwise": depthwise_cases, "dense": dense_cases, "pool": pool_cases,
-    "sum": sum_cases
+    "conv": conv_cases, "groups": group_cases, "depthwise": depthwise_cases, "dense": dense_cases,
+    "pool": pool_cases, "sum": sum_cases
 }
 
 

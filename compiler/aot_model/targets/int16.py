@@ -19,7 +19,7 @@ from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
-from aot_model.kernels.int16 import depthwise_mve
+from aot_model.kernels.int16 import depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
 from aot_model.kernels.int16.depthwise import depthwise
 from aot_model.kernels.int16.dots import INT32, Dots
@@ -117,8 +117,10 @@ def _convolution_layer(family: Family, node: Node) -> Layer | str:
     if x.type.rank > 4:
         return "more than two spatial axes"
     by_channel = op.group == x.shape[-1] == w.shape[0]
-    if op.group > 1 and not (by_channel and x.dtype is DType.INT16 and op.x_zero_point == 0):
-        return "groups of more than one channel, or no int16 with zero point 0"
+    if op.group > 1 and not (x.dtype is DType.INT16 and op.x_zero_point == 0):
+        return "groups, and no int16 with zero point 0"
+    if op.group > 1 and not (by_channel or family.mve):
+        return "groups of more than one channel"
     return _layer(family, x, w, op, lambda v: v.reshape(v.shape[0], -1))
 
 
@@ -200,6 +202,26 @@ def _emit(site: Site, layer: Layer, shape: ConvShape, name: str, place: Place | 
     _add(site, code, tail, shape, name, place is None)
 
 
+def _groups_reject(node: Node, chain: Chain, layer: Layer) -> str | None:
+    """Why groups of more than one channel, or that have more than one output, are not taken."""
+    op, x, w, out = node.op, node.input(0), node.input(1), node.outputs[0]
+    assert isinstance(op, Convolution) and x is not None and w is not None
+    if op.group == 1 or op.group == x.shape[-1] == w.shape[0]:
+        return None
+    shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
+    ending = Ending.of(finish_of(node, chain, layer.start, layer.most))
+    fits = groups_mve.applicable(shape, layer.weights, layer.dots.most, ending)
+    return None if fits else "groups without a requantisation, or with sums of more than 32 bits"
+
+
+def _groups(site: Site, layer: Layer, shape: ConvShape) -> None:
+    finish, tail = _end(site, layer)
+    ending = Ending.of(finish)
+    assert ending is not None
+    code = groups_mve.conv(shape, layer.weights, ending, tail, site.result.dtype.size)
+    _add(site, code, tail, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
+
+
 def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> None:
     out = site.node.outputs[0]
     finish, own = _end(site, layer)
@@ -220,10 +242,12 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert isinstance(layer, Layer) and isinstance(op, Convolution)
         x, w, out = site.input(0), site.input(1), site.node.outputs[0]
         shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
-        if op.group > 1:
+        if op.group == shape.in_c == shape.out_c > 1:
             _depthwise(family, site, layer, shape)
-            return
-        _emit(site, layer, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
+        elif op.group > 1:
+            _groups(site, layer, shape)
+        else:
+            _emit(site, layer, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
 
     return emit
 
@@ -306,7 +330,7 @@ def kernels(family: Family) -> tuple[Kernel, ...]:
 
     def convolution(node: Node, chain: Chain, target: Target) -> str | None:
         found = _convolution_layer(family, node)
-        return found if isinstance(found, str) else None
+        return found if isinstance(found, str) else _groups_reject(node, chain, found)
 
     def transposed(node: Node, chain: Chain, target: Target) -> str | None:
         found = _transposed_layer(family, node)

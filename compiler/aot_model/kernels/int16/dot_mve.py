@@ -27,9 +27,9 @@ LAYOUT = ("for each block of four channels: for each eight taps those of each ch
           "requantisation")
 
 
-def pack(weights: np.ndarray, ending: Ending) -> np.ndarray:
-    """The stream of weights [channels, taps], int8 or int16, and constants, as bytes. Channels beyond the
-    last are zeros.
+def pack(weights: np.ndarray, ending: Ending, begin: int = 0) -> np.ndarray:
+    """The stream of weights [channels, taps], int8 or int16, and constants, as bytes; begin: which channel of
+    `ending` the first of them is. Channels beyond the last are zeros.
     """
     channels, taps = weights.shape
     blocks = -(-channels // BLOCK)
@@ -41,7 +41,7 @@ def pack(weights: np.ndarray, ending: Ending) -> np.ndarray:
         stream += [
             np.frombuffer(rows[:, k:k + LANES].tobytes(), np.int8) for k in range(0, taps, LANES)
         ]
-        stream.append(ending.record(first + np.arange(BLOCK)))
+        stream.append(ending.record(begin + first + np.arange(BLOCK)))
     return np.concatenate(stream)
 
 

@@ -3,7 +3,8 @@
 The taps of two pixels are copied next to each other (a patch, channels last: kernel_w * in_c bytes of a
 kernel row are contiguous in the image), taps outside of the image as the zero point, so that the inner loop
 knows no borders. The copy costs 2 instructions per 16 bytes and pixel, against 14 per 16 bytes and 8 outputs
-in the micro-kernel; it allows the output to overwrite pixels that were consumed.
+in the micro-kernel; it allows the output to overwrite pixels that were consumed. Of a layer with groups, the
+taps lie apart by groups in the patch (groups_mve.py).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ...ir.admissible import ANYTHING
 from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, residual
 from .dot_mve import LAYOUT, dot, pack
+from .groups_mve import Groups, groups_of, scatter
 from .patch_mve import patch_copier
 from .requantise_mve import HEADER, requantiser, supports
 from .row_tail import tail_helpers, tail_loop
@@ -23,76 +25,104 @@ INCLUDES = frozenset({HEADER})
 
 
 def applicable(shape: ConvShape, spec: QuantSpec) -> bool:
-    """Whether `conv` takes a layer: one group, dense input, sums of products that stay in int32."""
+    """Whether `conv` takes a layer: dense input, sums of products that stay in int32; with groups, places in
+    a patch that have 16 bits.
+    """
     depth = shape.kernel_h * shape.kernel_w * shape.in_c
-    return shape.groups == 1 and shape.dense and depth < 1 << 17 and supports(spec)
+    return shape.dense and depth < (1 << 17 if shape.groups == 1 else 1 << 16) and supports(spec)
 
 
 def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
          tail: Tail | None = None) -> KernelCode:  # fmt: skip
-    """2-D convolution, groups = 1, any kernel, stride, dilation and padding.
+    """2-D convolution, any kernel, stride, dilation and padding.
 
-    weights: int8 [out_c, kernel_h, kernel_w, in_c]. bias: int32 [out_c]. tail: gets the requantised, clamped
-    outputs instead of the store to y, one at a time. The slack holds for a tail too that stores one byte per
-    element.
+    weights: int8 [out_c, kernel_h, kernel_w, in_c / groups]. bias: int32 [out_c]. tail: gets the requantised,
+    clamped outputs instead of the store to y, one at a time. The slack holds for a tail too that stores one
+    byte per element.
 
     Raises:
         ValueError: a layer that is not `applicable`.
     """
     if not applicable(shape, spec):
         raise ValueError(f"not for the Helium convolution: {shape}, {spec}")
-    depth = shape.kernel_h * shape.kernel_w * shape.in_c
-    matrix = np.asarray(weights, np.int8).reshape(shape.out_c, depth)
-    rq = requantiser(spec, matrix, bias)
-    kernel = dot(depth, shape.out_c, rq, 2, 4)
-    if shape.pointwise and tail is None:
+    weights = np.asarray(weights, np.int8)
+    rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)
+    g = groups_of(shape, 16)
+    kernel = dot(g.taps, g.outputs, rq, 2, 4)
+    streams = [pack(m, rq, 4, k * g.outputs) for k, m in enumerate(g.matrices(weights))]
+    constants = [Packed("w", np.concatenate(streams), admissible=ANYTHING, layout=LAYOUT)]
+    if shape.pointwise and tail is None and g.count == 1:
         pixels = shape.batch * shape.out_h * shape.out_w
-        sizes = f"{pixels}, {depth}, {kernel.depth}, {shape.out_c}"
+        sizes = f"{pixels}, {g.taps}, {kernel.depth}, {shape.out_c}"
         return KernelCode(
             body=f"aot_mve_pointwise({kernel.name}, {sizes}, patch, x, w, y);\n",
-            constants=(Packed("w", pack(matrix, rq, 4), admissible=ANYTHING, layout=LAYOUT),),
+            constants=tuple(constants),
             scratch=(Scratch("patch", 2 * kernel.depth),),
             includes=INCLUDES,
             helpers=(kernel.text,),
             slack=by_pixels(shape, 2, through_images=True),
             note=f"{kernel.note}, patch of {2 * kernel.depth} bytes",
         )
-    patch = patch_copier(shape, spec.x_zero_point)
-    scratch = [Scratch("patch", 2 * kernel.depth + patch.overrun)]
+    depth = (g.count - 1) * g.taps + kernel.depth  # what is read behind a pixel meets weights of 0
+    if g.count == 1 or shape.kernel_h * shape.kernel_w == 1:
+        patch = patch_copier(shape, spec.x_zero_point)
+        fill = f"{patch.name}(patch + i * {depth}, image, oy, ox);\n"
+    else:
+        patch, places = scatter(g, spec.x_zero_point, 1)
+        constants.append(places)
+        fill = f"{patch.name}(patch + i * {depth}, image, places, oy, ox);\n"
+    scratch = [Scratch("patch", 2 * depth + patch.overrun)]
     if tail is not None:
         scratch.append(Scratch("row", 2 * shape.out_c))
     return KernelCode(
-        body=_body(shape, kernel.name, kernel.depth, patch.name, tail),
-        constants=(Packed("w", pack(matrix, rq, 4), admissible=ANYTHING, layout=LAYOUT),),
+        body=pairs_of_pixels(shape, g, kernel.name, depth, len(streams[0]), fill, tail),
+        constants=tuple(constants),
         scratch=tuple(scratch),
         includes=INCLUDES,
         helpers=(*patch.helpers, kernel.text, *tail_helpers(tail)),
         slack=by_pixels(shape, 2),
         residual=residual(2, shape),
-        note=f"{kernel.note}, patch of {2 * kernel.depth} bytes",
+        note=f"{kernel.note}, patch of {2 * depth} bytes",
     )
 
 
-def _body(shape: ConvShape, kernel: str, depth: int, patch: str, tail: Tail | None) -> str:
+def pairs_of_pixels(shape: ConvShape, g: Groups, kernel: str, depth: int, stream: int, fill: str,
+                    tail: Tail | None, types: tuple[str, str] = ("int8_t", "int8_t"),
+                    index: tuple[str, str, str] = ("n", "oy", "ox")) -> str:  # fmt: skip
+    """The loops around a micro-kernel of two pixels. depth: elements from a pixel's patch to the other's.
+    stream: bytes of a call's weights. fill: C that writes the patch of pixel i. types: of x, and of the
+    results. index: what the tail gets.
+    """
+    of_x, of_y = types
     pixels, oc = shape.out_h * shape.out_w, shape.out_c
     pair = f"(p + 1 < {pixels} ? 2 : 1)" if pixels % 2 else "2"
     to = "row" if tail is not None else f"out + p * {oc}"
     step = f"if (++ox == {shape.out_w}) {{\n    ox = 0;\n    oy++;\n}}\n"
     inner = "const int32_t oy0 = oy, ox0 = ox;\n" if tail is not None else ""
-    fill = f"{patch}(patch + i * {depth}, image, oy, ox);\n{step}"
-    inner += f"for (int32_t i = 0; i < {pair}; i++) {{\n{fill}}}\n"
+    inner += f"for (int32_t i = 0; i < {pair}; i++) {{\n{fill}{step}}}\n"
+    second = ""
     if pixels % 2:
-        inner += f"const int32_t second = (p + 1 < {pixels} ? 1 : 0);\nint8_t *to = {to};\n"
-        inner += f"{kernel}(patch, patch + second * {depth}, w, {oc}, to, to + second * {oc});\n"
+        inner += f"const int32_t second = (p + 1 < {pixels} ? 1 : 0);\n"
+        second = "second * "
+    inner += f"{of_y} *to = {to};\n" if pixels % 2 or g.count > 1 else ""
+    first = "to" if pixels % 2 or g.count > 1 else to
+    if g.count == 1:
+        inner += f"{kernel}(patch, patch + {second}{depth}, w, {oc}, {first}, {first} + {second}{oc});\n"
     else:
-        inner += f"{kernel}(patch, patch + {depth}, w, {oc}, {to}, {to} + {oc});\n"
-    out = f"int8_t *out = y + n * {pixels * oc};\n" if tail is None else ""
+        inner += f"""\
+for (int32_t group = 0; group < {g.count}; group++) {{
+    const {of_x} *from = patch + group * {g.taps};
+    {kernel}(from, from + {second}{depth}, w + group * {stream}, {g.outputs}, to, to + {second}{oc});
+    to += {g.outputs};
+}}
+"""
+    out = f"{of_y} *out = y + n * {pixels * oc};\n" if tail is None else ""
     if tail is not None:
-        each = tail_loop(oc, f"row + i * {oc}", ("n", "oy", "ox"), tail) + step
+        each = tail_loop(oc, f"row + i * {oc}", index, tail) + step
         inner += f"oy = oy0;\nox = ox0;\nfor (int32_t i = 0; i < {pair}; i++) {{\n{each}}}\n"
     return f"""\
 for (int32_t n = 0; n < {shape.batch}; n++) {{
-    const int8_t *image = x + n * {shape.in_h * shape.in_w * shape.in_c};
+    const {of_x} *image = x + n * {shape.in_h * shape.in_w * shape.in_c};
     {out}int32_t oy = 0;
     int32_t ox = 0;
     for (int32_t p = 0; p < {pixels}; p += 2) {{

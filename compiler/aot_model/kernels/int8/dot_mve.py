@@ -49,11 +49,11 @@ class Dot:
     note: str
 
 
-def pack(weights: np.ndarray, rq: Requantiser, block: int) -> np.ndarray:
+def pack(weights: np.ndarray, rq: Requantiser, block: int, begin: int = 0) -> np.ndarray:
     """The stream of weights [channels, depth] int8 and constants in the order in which `dot` reads it.
 
-    Channels beyond the last are zeros. A block of eight takes its constants as channels 0, 2, 4, 6, then 1,
-    3, 5, 7.
+    begin: which channel of `rq` the first of them is. Channels beyond the last are zeros. A block of eight
+    takes its constants as channels 0, 2, 4, 6, then 1, 3, 5, 7.
     """
     channels, depth = weights.shape
     widths = chunk_widths(depth)
@@ -66,7 +66,7 @@ def pack(weights: np.ndarray, rq: Requantiser, block: int) -> np.ndarray:
         for width in widths:
             stream.append(padded[first : first + block, start : start + width].reshape(-1).view(np.uint8))
             start += width
-        lanes = first + np.arange(block)
+        lanes = begin + first + np.arange(block)
         stream += [rq.record(lanes)] if block == 4 else [rq.record(lanes[0::2]), rq.record(lanes[1::2])]
     return np.concatenate(stream).view(np.int8)
 

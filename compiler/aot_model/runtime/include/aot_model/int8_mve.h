@@ -102,6 +102,39 @@ static inline void aot_mve_fill(int8_t *to, int8_t value, int32_t n)
 #endif
 }
 
+/* Unit i of n goes from `from` to the byte places[i] of `to`: units of 1, 2 or 4 bytes. */
+#if AOT_MODEL_MVE
+#define AOT_MVE_SCATTER(name, unit, bits, load, bytes, next, store)                                                    \
+    AOT_MODEL_MVE_LOOP void name(int8_t *to, const int8_t *from, const uint16_t *places, int32_t n)                    \
+    {                                                                                                                  \
+        AOT_MODEL_BARRIER;                                                                                             \
+        __asm__ volatile("wlstp." #bits " lr, %[n], 2f\n\t"                                                            \
+                         "1:\n\t"                                                                                      \
+                         load " q0, [%[from]], #" #bytes "\n\t"                                                        \
+                         next " q1, [%[places]], #256 / " #bits "\n\t"                                                  \
+                         store " q0, [%[to], q1]\n\t"                                                                  \
+                         "letp lr, 1b\n\t"                                                                             \
+                         "2:\n\t"                                                                                      \
+                         : [from] "+l"(from), [places] "+l"(places)                                                    \
+                         : [n] "r"(n), [to] "r"(to)                                                                    \
+                         : "lr", "q0", "q1", "memory");                                                                \
+        AOT_MODEL_BARRIER;                                                                                             \
+    }
+#else
+#define AOT_MVE_SCATTER(name, unit, bits, load, bytes, next, store)                                                    \
+    AOT_MODEL_MVE_LOOP void name(int8_t *to, const int8_t *from, const uint16_t *places, int32_t n)                    \
+    {                                                                                                                  \
+        AOT_MODEL_BARRIER;                                                                                             \
+        for (int32_t i = 0; i < n; i++) {                                                                              \
+            memcpy(to + places[i], from + unit * i, unit);                                                             \
+        }                                                                                                              \
+        AOT_MODEL_BARRIER;                                                                                             \
+    }
+#endif
+AOT_MVE_SCATTER(aot_mve_scatter1, 1, 16, "vldrb.u16", 8, "vldrh.16", "vstrb.16")
+AOT_MVE_SCATTER(aot_mve_scatter2, 2, 16, "vldrb.8", 16, "vldrh.16", "vstrh.16")
+AOT_MVE_SCATTER(aot_mve_scatter4, 4, 32, "vldrb.8", 16, "vldrh.u32", "vstrw.32")
+
 /* y[i] = table[from[i] + 128], i < n; y may be from. */
 AOT_MODEL_MVE_LOOP void aot_mve_lookup(const int8_t *from, const int8_t *table, int8_t *y, int32_t n)
 {
