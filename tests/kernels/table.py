@@ -306,6 +306,23 @@ def pools(*kinds: tuple[str, type[Any]]) -> list[Layer]:
     return layers
 
 
+def integer_pools() -> list[Layer]:
+    layers = pools(("max", np.int8), ("average", np.int8), ("average", np.uint8), ("max", np.uint8),
+                   ("average", np.int16), ("max", np.int16))  # fmt: skip
+    draw = Draw(37)
+    for rows, columns in ((18, 20), (21, 18), (40, 30)):  # means of many: all the largest, around halves
+        x = np.full((1, rows, columns, 6), -32768, np.int16)
+        x[..., 1] = 32767
+        x[..., 2:] = draw.rng.integers(-1, 2, (1, rows, columns, 4)) + draw.tensor(np.int16, 4)
+        x[..., : columns // 2, 3] += 1
+        layers.append(Layer(f"mean of {rows} x {columns}", x, (Step(Pool("average", (rows, columns))),)))
+    for mode in ("average", "max"):
+        fed = Step(op("Add"), (draw.tensor(np.int16, 1, 4, 3, 9),), fed=True)
+        layers.append(Layer(f"{mode} int16 with a sum behind", draw.tensor(np.int16, 1, 5, 7, 9),
+                            (Step(Pool(mode, (2, 3), (1, 2))), fed)))
+    return layers
+
+
 def float_convolutions(transposed: bool) -> list[Layer]:
     draw, layers = Draw(34), []
     operator = ConvolutionTranspose if transposed else Convolution
@@ -376,8 +393,7 @@ GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "integer matrix product": partial(pairs_of_int16, "integer_products"),
     "int8 convolution": int8_convolutions, "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
-    "int8 pooling": partial(pools, ("max", np.int8), ("average", np.int8), ("average", np.uint8),
-                            ("max", np.uint8)), "float32 convolution": partial(float_convolutions, False),
+    "int8 pooling": integer_pools, "float32 convolution": partial(float_convolutions, False),
     "float32 transposed convolution": partial(float_convolutions, True),
     "float32 pooling": partial(pools, ("max", np.float32),
                                ("average", np.float32)), "float32 matrix product": float_products,

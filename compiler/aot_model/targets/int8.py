@@ -20,6 +20,7 @@ from aot_model.ir.expr import Const, Expr, Leaf, leaf
 from aot_model.ir.graph import Node
 from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.strided import dense
+from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import conv_c, nibbles, winograd, winograd_dsp
@@ -278,18 +279,23 @@ def _pool(family: Family) -> Callable[[Site], None]:
     return emit
 
 
-def _pool_reject(node: Node, chain: Chain, target: Target) -> str | None:
-    op, x = node.op, node.input(0)
-    assert isinstance(op, Pool)
-    if x is None or x.dtype not in BYTES:
-        return "the input is not int8 or uint8"
-    if x.type.rank > 4 or not x.type.elements or not node.outputs[0].type.elements:
-        return "more than two spatial axes, or nothing to compute"
-    if any(d != 1 for d in op.dilations) or (op.count_include_pad and any(op.pads)) or op.ceil_mode:
-        return "dilated windows, counted padding or windows beyond the end"
-    if any(p >= k for p, k in zip(op.pads, (*op.kernel, *op.kernel), strict=True)):
-        return "a window may lie in the padding"
-    return None
+def _pool_rejecting(family: Family) -> Callable[[Node, Chain, Target], str | None]:
+    def reject(node: Node, chain: Chain, target: Target) -> str | None:
+        op, x, out = node.op, node.input(0), node.outputs[0]
+        assert isinstance(op, Pool)
+        if x is None or x.dtype not in (*BYTES, DType.INT16):
+            return "the input is not of 8 or 16 bits"
+        if x.type.rank > 4 or not x.type.elements or not out.type.elements:
+            return "more than two spatial axes, or nothing to compute"
+        if any(d != 1 for d in op.dilations) or (op.count_include_pad and any(op.pads)) or op.ceil_mode:
+            return "dilated windows, counted padding or windows beyond the end"
+        if any(p >= k for p, k in zip(op.pads, (*op.kernel, *op.kernel), strict=True)):
+            return "a window may lie in the padding"
+        if not family.pool_fits(conv_shape(x, out, op.kernel, op, 1), x.dtype.label):
+            return f"windows of {x.dtype.label}"
+        return None
+
+    return reject
 
 
 def _for_dialects(
@@ -313,5 +319,5 @@ def kernels(family: Family) -> tuple[Kernel, ...]:
             Kernel(f"int8 transposed convolution ({family.name})", "ConvolutionTranspose",
                    _transposed(family), check),
             Kernel(f"int8 pooling ({family.name})", "Pool", _pool(family),
-                   _for_dialects(family, _pool_reject)),
+                   _for_dialects(family, _pool_rejecting(family))),
             )

@@ -37,6 +37,7 @@ Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail 
 
 
 PoolWriter = Callable[[str, ConvShape, str, "Tail | None"], KernelCode]
+PoolFits = Callable[[ConvShape, str], bool]
 Fits = Callable[[ConvShape, QuantSpec], bool]
 
 
@@ -53,6 +54,8 @@ class Family:
     row: Writer | None = None
     """Fully connected, one row of input."""
     row_fits: Fits = lambda shape, quant: True
+    pool_fits: PoolFits = lambda shape, dtype: dtype in ("int8", "uint8")
+    """Of windows without dilation that count no padding, by the type of their elements."""
     sum_row: Callable[[Affine], RowSum] | None = None
     """The sum with another tensor, for tails that take rows."""
     lookup_row: RowSum | None = None
@@ -83,6 +86,12 @@ def _pool(kind: str, shape: ConvShape, dtype: str, tail: Tail | None, dsp: bool 
     if windows and windows.takes(shape, dtype):
         return windows.pool(kind, shape, low, high, dtype, tail)  # type: ignore[arg-type]
     return pooling.pool(kind, shape, low, high, dtype, dsp, tail)  # type: ignore[arg-type]
+
+
+def _pooled_by_helium(shape: ConvShape, dtype: str) -> bool:
+    """One channel of int16 is left to a loop over the elements: a call for each window takes longer."""
+    wide = dtype == "int16" and shape.in_c > 1 and pooling_windows.HELIUM.takes(shape, dtype)
+    return wide or dtype in ("int8", "uint8")
 
 
 def _always(shape: ConvShape, quant: QuantSpec) -> bool:
@@ -137,6 +146,7 @@ HELIUM = Family("Helium",
                 depthwise_mve.applicable,
                 fully_connected_mve.fully_connected,
                 fully_connected_mve.applicable,
+                pool_fits=_pooled_by_helium,
                 sum_row=affine_sum.mve_sum,
                 lookup_row=RowSum("aot_mve_lookup", header=requantise_mve.HEADER),
                 reading=_helium_for,

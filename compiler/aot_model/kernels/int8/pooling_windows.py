@@ -1,5 +1,5 @@
-"""int8 and uint8 pooling, channels last, where the runtime has a function for all channels of a window: AVX2,
-Helium.
+"""Pooling of int8, uint8 and int16, channels last, where the runtime has a function for all channels of a
+window: AVX2, Helium.
 
 average: the sum of what lies inside of the image, divided by how many they are, ties away from zero; no zero
 points.
@@ -34,13 +34,13 @@ class Windows:
     dtypes: tuple[str, ...]
     wide: int
     """Most columns of a window."""
-    most: int
-    """Most elements of it."""
+    most: Callable[[str], int]
+    """Most elements of it, by the type."""
 
     def takes(self, s: ConvShape, dtype: str) -> bool:
         """Dense, undilated, no window without elements."""
         plain = s.dense and s.in_c == s.out_c and (s.dilation_h, s.dilation_w) == (1, 1)
-        if not plain or dtype not in self.dtypes or s.kernel_w > self.wide or _area(s) > self.most:
+        if not plain or dtype not in self.dtypes or s.kernel_w > self.wide or _area(s) > self.most(dtype):
             return False
         rows = first_taps(s.out_h, s.stride_h, 1, s.pad_top, s.kernel_h, s.in_h)
         columns = first_taps(s.out_w, s.stride_w, 1, s.pad_left, s.kernel_w, s.in_w)
@@ -49,7 +49,7 @@ class Windows:
     def pool(self, kind: Kind, shape: ConvShape, low: int, high: int, dtype: str = "int8",
              tail: Tail | None = None) -> KernelCode:  # fmt: skip
         """`takes()`; results in [low, high]."""
-        s, c = shape, CText()
+        s, c, size = shape, CText(), 2 if dtype == "int16" else 1
         with c.turns("n", str(s.batch)) as n, c.turns("row", str(s.out_h)) as row:
             top, height = _span(c, row, "row", s.out_h, s.kernel_h, s.stride_h, s.pad_top, s.in_h)
             with c.turns("column", str(s.out_w)) as column:
@@ -65,10 +65,10 @@ class Windows:
                     c.line(tail_loop(s.in_c, "results", (n, row, column), tail))
         return KernelCode(
             body=str(c),
-            scratch=(Scratch("results", s.in_c, 4, f"{dtype}_t"),) if tail is not None else (),
+            scratch=(Scratch("results", size * s.in_c, 4, f"{dtype}_t"),) if tail is not None else (),
             includes=frozenset({self.header}),
             helpers=tail_helpers(tail),
-            slack=by_pixels(s, 1, by_channel=tail is None),
+            slack=by_pixels(s, 1, by_channel=tail is None, sizes=(size, size)),
             note=f"{kind} of {s.kernel_h}x{s.kernel_w}, channels in lanes",
         )
 
@@ -88,11 +88,14 @@ def _span(c: CText, index: str, axis: str, outputs: int, kernel: int, stride: in
 
 def _helium(kind: Kind, s: ConvShape, dtype: str) -> str:
     """A sum of up to 255 elements has 16-bit lanes."""
+    if dtype == "int16":
+        return f"aot_mve_{'maximum' if kind == 'max' else 'average'}_int16"
     return "aot_mve_maximum" if kind == "max" else f"aot_mve_average{'_large' * (_area(s) > 255)}"
 
 
 AVX2 = Windows("aot_model/int8_avx2_rows.h",
                lambda kind, s, dtype: f"avx2_{'maximum' if kind == 'max' else 'average'}_{dtype}",
-               ("int8", "uint8"), wide=128, most=(1 << 16) - 1)
+               ("int8", "uint8"), wide=128, most=lambda dtype: (1 << 16) - 1)
 """Sums of a row of a window stay within int16, those of all are exact as floats."""
-HELIUM = Windows("aot_model/int8_mve_pool.h", _helium, ("int8",), wide=5000, most=5000)
+HELIUM = Windows("aot_model/int8_mve_pool.h", _helium, ("int8", "int16"), wide=5000,
+                 most=lambda dtype: (1 << 16) - 1 if dtype == "int16" else 5000)

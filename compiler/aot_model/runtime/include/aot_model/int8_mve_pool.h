@@ -1,9 +1,10 @@
-/* Pooling of int8 with Helium, channels in the lanes: pooling_windows.py. Part of aot-model.
+/* Pooling of int8 and int16 with Helium, channels in the lanes: pooling_windows.py. Part of aot-model.
  *
  * The mean is a sum in 16-bit lanes (32-bit beyond 255 elements) and a division by the number of elements, ties away from zero:
  * (|sum| + n/2) / n by a multiplication with ceil(2^(16+k) / n), k = ceil(log2 n) - 1. That is exact: with a = |sum| + n/2 <=
  * 128.5 n and e = M n - 2^(16+k) < n <= 2^(k+1), a e < 128.5 n^2 <= 2^(16+k) for n <= 255. In 32 bits M = ceil(2^32 / n) does for
- * n <= 5000 by the same inequality. */
+ * n <= 5000 by the same inequality; for int16, whose a is at most 32768.5 n, it does for n <= 362. Beyond, the quotient may be
+ * one too large, as a e < n 2^32 still: then its product with n is larger than a. */
 #ifndef AOT_MODEL_INT8_MVE_POOL_H
 #define AOT_MODEL_INT8_MVE_POOL_H
 
@@ -11,14 +12,14 @@
 
 #if AOT_MODEL_MVE
 /* The means of a window of n elements, in lanes of `bits` bits; divide: of |sum| + n/2. */
-#define AOT_MVE_AVERAGE(bits, lanes, divide)                                                                           \
+#define AOT_MVE_AVERAGE(type, letter, bits, lanes, least, most, divide)                                                \
     for (int32_t c = 0; c < channels; c += lanes) {                                                                    \
         const mve_pred16_t p = vctp##bits##q((uint32_t)(channels - c));                                                \
         int##bits##x##lanes##_t sum = vdupq_n_s##bits(0);                                                              \
         for (int32_t r = 0; r < rows; r++) {                                                                           \
-            const int8_t *from = x + r * pitch + c;                                                                    \
+            const type *from = x + r * pitch + c;                                                                      \
             for (int32_t k = 0; k < columns; k++, from += channels) {                                                  \
-                sum = vaddq_s##bits(sum, vldrbq_z_s##bits(from, p));                                                   \
+                sum = vaddq_s##bits(sum, vldr##letter##q_z_s##bits(from, p));                                          \
             }                                                                                                          \
         }                                                                                                              \
         uint##bits##x##lanes##_t mean = vreinterpretq_u##bits##_s##bits(vabsq_s##bits(sum));                           \
@@ -28,12 +29,12 @@
         }                                                                                                              \
         int##bits##x##lanes##_t value = vreinterpretq_s##bits##_u##bits(mean);                                         \
         value = vnegq_m_s##bits(value, value, vcmpltq_n_s##bits(sum, 0));                                              \
-        value = low > -128 ? vmaxq_s##bits(value, vdupq_n_s##bits((int##bits##_t)low)) : value;                        \
-        value = high < 127 ? vminq_s##bits(value, vdupq_n_s##bits((int##bits##_t)high)) : value;                       \
-        vstrbq_p_s##bits(y + c, value, p);                                                                             \
+        value = low > least ? vmaxq_s##bits(value, vdupq_n_s##bits((int##bits##_t)low)) : value;                       \
+        value = high < most ? vminq_s##bits(value, vdupq_n_s##bits((int##bits##_t)high)) : value;                      \
+        vstr##letter##q_p_s##bits(y + c, value, p);                                                                    \
     }
 #else
-#define AOT_MVE_AVERAGE(bits, lanes, divide)                                                                           \
+#define AOT_MVE_AVERAGE(type, letter, bits, lanes, least, most, divide)                                                \
     for (int32_t c = 0; c < channels; c++) {                                                                           \
         int32_t sum = 0;                                                                                               \
         for (int32_t r = 0; r < rows; r++) {                                                                           \
@@ -41,7 +42,8 @@
                 sum += x[r * pitch + k * channels + c];                                                                \
             }                                                                                                          \
         }                                                                                                              \
-        y[c] = aot_mve_clamp(sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n, low, high);                              \
+        const int32_t mean = sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n;                                          \
+        y[c] = (type)(mean < low ? low : mean > high ? high : mean);                                                   \
     }
 #endif
 
@@ -55,7 +57,7 @@ AOT_MODEL_MVE_LOOP void aot_mve_average(const int8_t *x, int32_t rows, int32_t c
     const int32_t shift = n > 1 ? 31 - __builtin_clz((uint32_t)(n - 1)) : -1;
     const uint16_t inverse = (uint16_t)(n > 1 ? ((1u << (16 + shift)) + (uint32_t)n - 1u) / (uint32_t)n : 0u);
 #endif
-    AOT_MVE_AVERAGE(16, 8, vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift))
+    AOT_MVE_AVERAGE(int8_t, b, 16, 8, -128, 127, vshlq_r_u16(vmulhq_u16(mean, vdupq_n_u16(inverse)), -shift))
     AOT_MODEL_BARRIER;
 }
 
@@ -68,42 +70,80 @@ AOT_MODEL_MVE_LOOP void aot_mve_average_large(const int8_t *x, int32_t rows, int
 #if AOT_MODEL_MVE
     const uint32_t inverse = n > 1 ? 0xFFFFFFFFu / (uint32_t)n + 1u : 0u;
 #endif
-    AOT_MVE_AVERAGE(32, 4, vmulhq_u32(mean, vdupq_n_u32(inverse)))
+    AOT_MVE_AVERAGE(int8_t, b, 32, 4, -128, 127, vmulhq_u32(mean, vdupq_n_u32(inverse)))
+    AOT_MODEL_BARRIER;
+}
+
+#if AOT_MODEL_MVE
+/* mean / n, n > 1. */
+AOT_MODEL_INLINE uint32x4_t aot_mve_divided(uint32x4_t mean, uint32_t inverse, int32_t n)
+{
+    uint32x4_t ratio = vmulhq_u32(mean, vdupq_n_u32(inverse));
+    if (n > 362) {
+        ratio = vsubq_m_n_u32(ratio, ratio, 1, vcmphiq_u32(vmulq_n_u32(ratio, (uint32_t)n), mean));
+    }
+    return ratio;
+}
+#endif
+
+/* The means of a window of int16, of up to 65535 pixels. */
+AOT_MODEL_MVE_LOOP void aot_mve_average_int16(const int16_t *x, int32_t rows, int32_t columns, int32_t pitch, int32_t channels,
+                                              int32_t low, int32_t high, int16_t *y)
+{
+    AOT_MODEL_BARRIER;
+    const int32_t n = rows * columns;
+#if AOT_MODEL_MVE
+    const uint32_t inverse = n > 1 ? 0xFFFFFFFFu / (uint32_t)n + 1u : 0u;
+#endif
+    AOT_MVE_AVERAGE(int16_t, h, 32, 4, -32768, 32767, aot_mve_divided(mean, inverse, n))
     AOT_MODEL_BARRIER;
 }
 
 /* The largest elements of a window, clamped to [low, high]. */
+#if AOT_MODEL_MVE
+#define AOT_MVE_LARGEST(type, letter, bits, lanes, most)                                                               \
+    for (int32_t c = 0; c < channels; c += lanes) {                                                                    \
+        const mve_pred16_t p = vctp##bits##q((uint32_t)(channels - c));                                                \
+        int##bits##x##lanes##_t best = vdupq_n_s##bits((type)low);                                                     \
+        for (int32_t r = 0; r < rows; r++) {                                                                           \
+            const type *from = x + r * pitch + c;                                                                      \
+            for (int32_t k = 0; k < columns; k++, from += channels) {                                                  \
+                best = vmaxq_s##bits(best, vldr##letter##q_z_s##bits(from, p));                                        \
+            }                                                                                                          \
+        }                                                                                                              \
+        best = high < most ? vminq_s##bits(best, vdupq_n_s##bits((type)high)) : best;                                  \
+        vstr##letter##q_p_s##bits(y + c, best, p);                                                                     \
+    }
+#else
+#define AOT_MVE_LARGEST(type, letter, bits, lanes, most)                                                               \
+    for (int32_t c = 0; c < channels; c++) {                                                                           \
+        int32_t best = low;                                                                                            \
+        for (int32_t r = 0; r < rows; r++) {                                                                           \
+            for (int32_t k = 0; k < columns; k++) {                                                                    \
+                const int32_t value = x[r * pitch + k * channels + c];                                                 \
+                best = value > best ? value : best;                                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
+        y[c] = (type)(best > high ? high : best);                                                                      \
+    }
+#endif
 AOT_MODEL_MVE_LOOP void aot_mve_maximum(const int8_t *x, int32_t rows, int32_t columns, int32_t pitch, int32_t channels, int32_t low,
                                         int32_t high, int8_t *y)
 {
     AOT_MODEL_BARRIER;
-#if AOT_MODEL_MVE
-    for (int32_t c = 0; c < channels; c += 16) {
-        const mve_pred16_t p = vctp8q((uint32_t)(channels - c));
-        int8x16_t best = vdupq_n_s8((int8_t)low);
-        for (int32_t r = 0; r < rows; r++) {
-            const int8_t *from = x + r * pitch + c;
-            for (int32_t k = 0; k < columns; k++, from += channels) {
-                best = vmaxq_s8(best, vldrbq_z_s8(from, p));
-            }
-        }
-        vstrbq_p_s8(y + c, high < 127 ? vminq_s8(best, vdupq_n_s8((int8_t)high)) : best, p);
-    }
-#else
-    for (int32_t c = 0; c < channels; c++) {
-        int32_t best = low;
-        for (int32_t r = 0; r < rows; r++) {
-            for (int32_t k = 0; k < columns; k++) {
-                const int32_t value = x[r * pitch + k * channels + c];
-                best = value > best ? value : best;
-            }
-        }
-        y[c] = aot_mve_clamp(best, low, high);
-    }
-#endif
+    AOT_MVE_LARGEST(int8_t, b, 8, 16, 127)
     AOT_MODEL_BARRIER;
 }
 
+AOT_MODEL_MVE_LOOP void aot_mve_maximum_int16(const int16_t *x, int32_t rows, int32_t columns, int32_t pitch, int32_t channels,
+                                              int32_t low, int32_t high, int16_t *y)
+{
+    AOT_MODEL_BARRIER;
+    AOT_MVE_LARGEST(int16_t, h, 16, 8, 32767)
+    AOT_MODEL_BARRIER;
+}
+
+#undef AOT_MVE_LARGEST
 #undef AOT_MVE_AVERAGE
 
 #endif
