@@ -13,7 +13,7 @@ from onnx.helper import make_node as node
 from onnx.reference import ReferenceEvaluator
 
 from aot_model.errors import CompileError
-from aot_model.frontends import onnx_turns
+from aot_model.frontends import onnx_structure, onnx_turns
 from aot_model.pipeline import Request, compile_model
 from batch import Case, run_cases
 from onnx_models import model, save, tensor
@@ -62,6 +62,58 @@ COUNTING = {
         node("Cast", ["turn"], ["t"], to=TensorProto.FLOAT), node("Less", ["t", "turns"], ["q"]),
         node("And", ["p", "q"], ["again"])], limit=np.float32(9), turns=np.float32(2)),
 }
+
+
+def bags(starts: tuple[int, ...], limit: bool = False, step: int = 1) -> onnx.ModelProto:
+    """An EmbeddingBag of means as exporters of PyTorch unfold it: a loop without a number of turns collects
+    rows in a sequence; an empty bag is a branch. starts: of the bags, and the end of the last.
+    step: of the counter of bags.
+    """
+    nothing = helper.make_tensor("nothing", TensorProto.FLOAT, [1, 4], [0] * 4)
+    zero = helper.make_graph([node("Constant", [], ["none"], value=nothing)], "zero", [],
+                             [tensor("none", [1, 4])])
+    mean = helper.make_graph([node("Slice", ["rows", "start", "end"], ["bag"]),
+                              node("ReduceMean", ["bag", "first"], ["mean"])], "mean", [],
+                             [tensor("mean", [1, 4])])
+    nodes = [node("Reshape", ["k", "flat"], ["k1"]), node("Add", ["k1", "one"], ["k2"]),
+             node("Add", ["k2", "one"], ["k3"]), node("Slice", ["offsets", "k1", "k2"], ["start"]),
+             node("Slice", ["offsets", "k2", "k3"], ["end"]), node("Equal", ["start", "end"], ["empty"]),
+             node("If", ["empty"], ["row"], then_branch=zero, else_branch=mean),
+             node("SequenceInsert", ["before", "row"], ["after"]), node("Add", ["k", "step"], ["next"]),
+             node("Less", ["next", "count"], ["again"])]
+    body = helper.make_graph(
+        nodes, "body",
+        [tensor("turn", [], INT), tensor("on", [], BOOL), tensor("k", [], INT),
+         helper.make_tensor_sequence_value_info("before", TensorProto.FLOAT, None)],
+        [tensor("again", [], BOOL), tensor("next", [], INT),
+         helper.make_tensor_sequence_value_info("after", TensorProto.FLOAT, None)])
+    fixed = {"offsets": np.asarray(starts), "count": np.int64(len(starts) - 1), "k0": np.int64(0),
+             "step": np.int64(step), "one": np.asarray([1]), "flat": np.asarray([-1]),
+             "first": np.asarray([0]), "go": np.asarray(True),
+             "most": np.int64(2), "table": np.random.default_rng(3).normal(size=(9, 4)).astype(np.float32)}
+    graph = [node("Gather", ["table", "x"], ["rows"]), node("SequenceEmpty", [], ["nothing"]),
+             node("Loop", ["most" if limit else "", "go", "k0", "nothing"], ["last", "list"], body=body),
+             node("ConcatFromSequence", ["list"], ["y"], axis=0)]
+    return model(graph, [tensor("x", [6], INT)], [tensor("y", None)],
+                 {k: np.asarray(v) for k, v in fixed.items()})
+
+
+def test_loops_of_growing_values_count_by_their_condition() -> None:
+    x = np.asarray([1, 8, 0, 3, 3, 5])
+    forms = ((0, 3, 6), False), ((0, 2, 2, 6), False), ((0, 6), False), ((0, 1, 4, 6), True)
+    cases = [Case(str(starts), bags(starts, limit), (x,)) for starts, limit in forms]
+    for case, outcome in zip(cases, run_cases(cases, "c", jobs=1, sanitize=False, flags=("-O0",)),
+                             strict=True):
+        assert outcome.status == "ok", outcome.message
+        want = ReferenceEvaluator(case.model).run(None, {"x": x})
+        np.testing.assert_allclose(outcome.outputs[0], want[0], rtol=1e-6, err_msg=case.name)
+
+
+def test_a_loop_of_growing_values_without_an_end_is_refused(tmp_path: Path,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_structure, "MAX_UNROLLED", 200)
+    with pytest.raises(CompileError, match="too many to unroll"):
+        compile_model(Request(save(bags((0, 3, 6), step=0), tmp_path / "m.onnx"), "m", "c"))
 
 
 def test_results() -> None:

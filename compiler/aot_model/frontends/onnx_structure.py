@@ -115,16 +115,21 @@ def _loop(place: Place) -> bool:
     structural = any(isinstance(v, Items) for v in carried)
     if not structural and not _changes(place, body, carried):
         return False
-    known = condition is None or condition.data is not None
-    if limit is None or limit.data is None or not known:
-        raise OperatorError("values change shape from turn to turn, and the number of turns is not known",
+    unknown = OperatorError("values change shape from turn to turn, and the number of turns is not known",
                             "E203")
-    turns = max(ints(limit.data)[0], 0) if condition is None or bool(condition.data.reshape(-1)[0]) else 0
-    if turns * max(len(body.node), 1) > MAX_UNROLLED:
+    known = [v is None or v.data is not None for v in (limit, condition)]
+    if not all(known):
+        raise unknown
+    room = MAX_UNROLLED // max(len(body.node), 1)
+    most = room + 1 if limit is None else max(ints(limit.data)[0], 0)
+    turns = most if condition is None or bool(condition.data.reshape(-1)[0]) else 0
+    if limit is not None and turns > room:
         raise OperatorError(f"{turns} turns are too many to unroll", "E202")
     stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
     build = place.build
     for turn in range(turns):
+        if turn == room:
+            raise OperatorError(f"more than {room} turns are too many to unroll", "E202")
         inner = dict(place.scope)
         values = [
             constant(f"turn{turn}", np.asarray(turn, np.int64)),
@@ -139,8 +144,7 @@ def _loop(place: Place) -> bool:
             stack.append(build(Unsqueeze(), value, build.constant([0], DType.INT64)))
         again = results[0]
         if not isinstance(again, Value) or again.data is None:
-            raise OperatorError("values change shape from turn to turn, and the number of turns is not known",
-                                "E203")
+            raise unknown
         if not bool(again.data.reshape(-1)[0]):
             break
     place.set(*carried, *(build(Concat(0), *s) if s else Items(()) for s in stacks))
