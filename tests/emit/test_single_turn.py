@@ -25,7 +25,7 @@ def shortened(text: str) -> str:
      "{\n    const int32_t i = 0;\n    int32_t v = i + 1 < 1 ? 2 : 1;\n    f(v);\n}"),
     ("for (int32_t i = 7; i < 8; i++) {\nf(i / 5);\n}", "{\n    const int32_t i = 7;\n    f(i / 5);\n}"),
     ("for (int32_t i = 7; i < 8; i++) {\nfor (int32_t k = i; k < i + 2; k++) {\nf(k);\n}\n}",
-     "for (int32_t k = 7; k < 7 + 2; k++) {\n    f(k);\n}"),
+     "for (int32_t k = 7; k < 9; k++) {\n    f(k);\n}"),
     ("for (int32_t i = 0; i < 1; i++) {\nint32_t v = x[i];\nf(v);\n}", "int32_t v = x[0];\nf(v);"),
     ("for (int32_t i = 0; i < 1; i++) {\nint32_t v = x[i];\nf(v);\n}\ng();",
      "{\n    int32_t v = x[0];\n    f(v);\n}\ng();"),

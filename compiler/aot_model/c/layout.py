@@ -1,7 +1,7 @@
 """The one place that indents C: statements come with any indentation or none, and leave with that of their
 braces.
 
-Tokens stay as they are, but for products with 1 and sums with 0 (neutral.py): white space between lines
+Tokens stay as they are, but for products with 1 and sums with 0 (terms.py): white space between lines
 changes, and a line that is too long gets a break behind a comma or an operator. The style is four spaces for
 a brace and four for what goes on, labels of a switch at its column, directives of the preprocessor at the
 first one: what clang-format makes of it with tests/emit/clang-format.yaml.
@@ -13,7 +13,7 @@ import re
 import textwrap
 from dataclasses import dataclass, field
 
-from aot_model.c.neutral import without_neutral
+from aot_model.c.terms import folded
 
 WIDTH = 110
 STEP = 4
@@ -74,7 +74,7 @@ class _Layout:
             return
         if '"' not in line and not line.startswith("/*"):
             code, comment = _trailing_comment(line)
-            line = f"{without_neutral(code)} {comment}".rstrip()
+            line = f"{folded(code)} {comment}".rstrip()
             tokens = _TOKEN.findall(line)
         going_on = self.start is not None
         self.lines += broken(line, column, column if going_on or line.startswith(
