@@ -88,6 +88,28 @@ def nests() -> list[LoopNest]:
         r = var("r", 5)
         take(dtype, (3, 10), lambda i, o=op, d=dtype, r=r: reduce(
             o, (r,), cast(load(tensor("a", d if d is not I32 else I8, 3, 5, 10), (i[0], r, i[1])), d)))
+    def weighed(i: Index, columns: int) -> Expr:
+        """A row that a table chooses, by two numbers of its own, and another one; some of it in a branch."""
+        row = call("bitand", at(I8, "b", i[0], shape=(5,)), const(3))
+        one = at(I16, "a", row, i[1], shape=(4, columns))
+        own = call("mul", call("mul", one, at(I8, "b", i[0], shape=(5,))), at(I16, "c", i[0], shape=(5,)))
+        guarded = select(call("lt", i[0], const(3), dtype=DType.BOOL), at(
+            I16, "d", call("bitand", at(I8, "e", i[0], shape=(3,)), const(1)), i[1], shape=(2, columns)),
+                         const(5))
+        other = call("mul", at(I16, "a", i[0], i[1], shape=(5, columns)), at(I16, "c", i[0], shape=(5,)))
+        return call("add", call("add", own, guarded), other)
+
+    def nearest(i: Index, bits: int, twice: bool) -> Expr:
+        total, half = call("mul", at(I16, "a", *i, shape=(2, 40)), const(8)), const(1 << bits - 1)
+        up = call("lt", const(0), total, dtype=DType.BOOL)
+        down = call("sub", total, const(1 << bits - twice - 1))
+        return call("div", select(up, call("add", total, half), down), const(1 << bits))
+
+    for columns in (8, 11):
+        take(I32, (5, columns), lambda i, n=columns: weighed(i, n))
+    for bits in (1, 3, 4, 10, 20):
+        take(I32, (2, 40), lambda i, n=bits: nearest(i, n, False))
+    take(I32, (2, 40), lambda i: nearest(i, 3, True))  # stays plain
     take(I8, (9,), lambda i: cast(call("mul", at(I16, "a", *i, shape=(9,)), const(77)), I8))  # low bits
     take(I8, (12,), lambda i: select(call("lt", at(I8, "a", *i, shape=(12,)), const(3), dtype=DType.BOOL),
                                      load(tensor("a", I8, 12), tuple(i)), const(1, I8)))  # stays plain
@@ -129,7 +151,8 @@ def program(found: list[LoopNest]) -> str:
 
 def test_what_has_vectors() -> None:
     plain = [k for k, one in enumerate(nests()) if "vstr" not in one.function.body]
-    assert len(plain) == 2 and plain[1] == len(nests()) - 1  # columns of six, and a choice
+    # columns of six, halves that differ, a choice
+    assert len(plain) == 3 and plain[2] == len(nests()) - 1
     one = nest(0, I8, (12,), lambda i: load(tensor("a", I8, 12), tuple(i)))
     index = index_variables((12,))
     scalar = loop_nest("f", tensor("y", I8, 12), index, dense_position(index, (12,)),

@@ -14,7 +14,7 @@ from aot_model.c.expr import SUMMAND, CWriter
 from aot_model.c.literal import literal
 from aot_model.c.rescale import product, saturated
 from aot_model.ir.bounds import bounds, only_asking
-from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, call, const, walk
 from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -62,6 +62,9 @@ class LaneWriter:
         self.lines: list[str] = []
         self.indent = 1
         self.known: dict[Expr, str] = {}
+        self.before: dict[str, str] = {}
+        """Names of what is read once, before the innermost loop, by its C."""
+        self.inner = 0
         self.count = 0
         self.partial = along.extent % self.lanes != 0
         self.scalar = CWriter(lambda c, text: f"{names[c.value]}[{text}]", 0)
@@ -72,10 +75,12 @@ class LaneWriter:
     def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
         if self.stride(position) != 1:
             raise Plain
+        place = len(self.lines) + len(loops) - 1
         for v in loops:
             step = f"{v.name} += {self.lanes}" if v is self.along else f"{v.name}++"
             self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {step}) {{")
             self.indent += 1
+        self.inner = self.indent
         if self.partial:
             n = self.along
             self.line(f"const mve_pred16_t inside = vctp32q((uint32_t)({n.extent} - {n.name}));")
@@ -91,7 +96,28 @@ class LaneWriter:
         for _ in loops:
             self.indent -= 1
             self.line("}")
-        return self.lines
+        read = [f"{'    ' * len(loops)}const int32_t {name} = {text};" for text, name in self.before.items()]
+        return [*self.lines[:place], *read, *self.lines[place:]]
+
+    def read_before(self, text: str) -> str:
+        """The name of numbers that are the same in all vectors, where they are needed in each: C compilers
+        take it that a store of a vector changes what is in memory.
+        """
+        if self.indent != self.inner:
+            return text
+        return self.before.setdefault(text, f"u{len(self.before)}")
+
+    def at(self, position: Expr) -> str:
+        """C of a position that moves by one along a vector."""
+        if isinstance(position, Call) and any(isinstance(n, Cell) for n in walk(position)):
+            pairs = [*zip(position.args[:-1:2], position.args[1::2], strict=False)]
+            still = [n for pair in pairs if self.uniform(pair[0]) for n in pair]
+            moving = [n for pair in pairs if not self.uniform(pair[0]) for n in pair]
+            if position.op == "isum" and still:
+                row = self.scalar.text(call("isum", *still, position.args[-1]))
+                along = self.scalar.text(call("isum", *moving, const(0)), SUMMAND)
+                return f"{self.read_before(row)} + {along}"
+        return self.scalar.text(position, SUMMAND)
 
     def uniform(self, x: Expr) -> bool:
         return not any(n is self.along for n in walk(x))
@@ -134,7 +160,8 @@ class LaneWriter:
         if x.dtype not in _NARROW or any(isinstance(n, Reduce) for n in walk(x)):
             raise Plain
         text = self.scalar.text(x)
-        return text if isinstance(x, Const) or x.dtype is DType.INT32 else f"(int32_t)({text})"
+        text = text if isinstance(x, Const) or x.dtype is DType.INT32 else f"(int32_t)({text})"
+        return self.read_before(text) if any(isinstance(n, Cell) for n in walk(x)) else text
 
     def text(self, x: Expr) -> str:
         if isinstance(x, Reduce):
@@ -194,9 +221,7 @@ class LaneWriter:
         letter, sign = {8: "b", 16: "h", 32: "w"}[dtype.bits], "u" if dtype.c_type.startswith("u") else "s"
         z, inside = ("_z", ", inside") if self.partial else ("", "")
         if self.stride(x.position) == 1:
-            if any(isinstance(n, Cell) for n in walk(x.position)):
-                raise Plain
-            at = self.scalar.text(x.position, SUMMAND)
+            at = self.at(x.position)
             text = f"vldr{letter}q{z}_{sign}32({name} + {at}{inside})"
         else:
             shifted = "" if letter == "b" else "shifted_"
@@ -237,8 +262,15 @@ class LaneWriter:
             return f"{_LIMITS[x.op]}({self.vector(a)}, {self.vector(x.args[1])})"
         if x.dtype is not DType.INT32 or a.dtype is not DType.INT32:
             raise Plain
+        nearest = self.nearest(x)
+        if nearest is not None:
+            return nearest
         if x.op in _BINARY:
-            b = x.args[1]
+            a, b = self.factors(x) if x.op == "mul" else (a, x.args[1])
+            if x.op == "add" and isinstance(b, Call) and b.op == "mul" and b not in self.known:
+                many, one = self.factors(b)
+                if self.uniform(one) and not self.uniform(many):
+                    return f"vmlaq_n_s32({self.vector(a)}, {self.vector(many)}, {self.one(one)})"
             if self.uniform(a) and x.op != "sub":
                 a, b = b, a
             if self.uniform(b):
@@ -266,6 +298,38 @@ class LaneWriter:
             upper = f"vqrdmulhq_s32({left}, {self.vector(x.args[1])})"
             return f"aot_model_four_shifted({upper}, {-shift})" if shift < 0 else upper
         raise Plain
+
+    def factors(self, x: Call) -> tuple[Expr, Expr]:
+        """Of a product: what is the same for all four is multiplied before."""
+        a, b = x.args
+        while self.uniform(b) and isinstance(a, Call) and a.op == "mul" and self.uniform(a.args[1]):
+            b, a = call("mul", a.args[1], b), a.args[0]
+        return a, b
+
+    def nearest(self, x: Call) -> str | None:
+        """A quotient by a power of two to the nearest integer, ties away from zero: half of the divisor is
+        added to what is positive, and taken from the rest.
+        """
+        choice, by = x.args[0], x.args[-1]
+        if x.op != "div" or not isinstance(by, Const) or not isinstance(choice, Call):
+            return None
+        half, bits = int(by.value) // 2, int(by.value).bit_length() - 1
+        if choice.op != "select" or half < 1 or int(by.value) != 1 << bits:
+            return None
+        condition, up, down = choice.args
+        if not all(isinstance(n, Call) and len(n.args) == 2 for n in (condition, up, down)):
+            return None
+        assert isinstance(condition, Call) and isinstance(up, Call) and isinstance(down, Call)
+        total, same = up.args[0], const(half, x.dtype)
+        found = (condition.op, up.op, down.op) == ("lt", "add", "sub") and down.args == up.args
+        if not found or up.args[1] != same or condition.args != (const(0, x.dtype), total):
+            return None
+        with only_asking():
+            low, high = bounds(total)
+        if low is None or high is None or not _holds(x.dtype, low - half, high + half):
+            return None
+        bounds(total)  # the code relies on it
+        return f"aot_model_four_shifted({self.vector(total)}, {bits})"
 
     def sum(self, x: Call) -> str:
         """Of an index: atoms by factors and a constant."""

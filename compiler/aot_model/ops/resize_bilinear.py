@@ -6,7 +6,9 @@ RESIZE_BILINEAR.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -90,26 +92,50 @@ class ResizeBilinear(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = required(inputs)
         real = x.dtype.is_float
-        # The weights of the four neighbours sum to 2^20: 8-bit values fit 32 bits.
-        wide = x.dtype if real else DType.INT32 if x.dtype.bits == 8 else DType.INT64
+        wide = x.dtype if real else DType.INT32
         unit = const(1 if real else 1024, wide)
         y0, y1, dy = self._axis(x.shape[1], self.height, real, wide).at(index[1])
         x0, x1, dx = self._axis(x.shape[2], self.width, real, wide).at(index[2])
 
-        def part(row: Expr, column: Expr, wy: Expr, wx: Expr) -> Expr:
-            value = cast(at(x, (index[0], row, column, index[3])), wide)
-            return call("mul", call("mul", value, wy), wx)
+        def element(row: Expr, column: Expr) -> Expr:
+            return cast(at(x, (index[0], row, column, index[3])), wide)
 
         rest_y, rest_x = call("sub", unit, dy), call("sub", unit, dx)
-        total = part(y0, x0, rest_y, rest_x)
-        for term in (part(y1, x0, dy, rest_x), part(y0, x1, rest_y, dx), part(y1, x1, dy, dx)):
-            total = call("add", total, term)
+        corners = [(element(y0, x0), rest_y, rest_x), (element(y1, x0), dy, rest_x),
+                   (element(y0, x1), rest_y, dx), (element(y1, x1), dy, dx)]
+
+        def mixed(part: Callable[[Expr], Expr]) -> Expr:
+            terms = [call("mul", call("mul", part(value), wy), wx) for value, wy, wx in corners]
+            return reduce(lambda a, b: call("add", a, b), terms)
+
+        if not real and x.dtype.bits > 8:
+            return cast(self._of_halves(mixed), x.dtype)
+        total = mixed(lambda value: value)
         if real:
             return total
         half, whole = const(1 << 19, wide), const(1 << 20, wide)
         up = call("lt", const(0, wide), total, dtype=DType.BOOL)
         return cast(call("div", select(up, call("add", total, half), call("sub", total, half)), whole),
                     x.dtype)
+
+    @staticmethod
+    def _of_halves(mixed: Callable[[Callable[[Expr], Expr]], Expr]) -> Expr:
+        """The mean of 16-bit values in 32 bits: the weights of the four neighbours sum to 2^20, so that of
+        the values' upper and of their lower bytes are summed apart.
+
+        With U, L these sums: (256 U + L) / 2^20 = (U >> 12) + (256 (U & 4095) + L) / 2^20.
+        """
+
+        def number(value: int) -> Expr:
+            return const(value, DType.INT32)
+
+        upper = mixed(lambda value: call("sar", value, number(8)))
+        lower = mixed(lambda value: call("bitand", value, number(255)))
+        whole = call("sar", upper, number(12))
+        rest = call("add", call("mul", call("bitand", upper, number(4095)), number(256)), lower)
+        negative = call("sar", call("add", whole, call("sar", rest, number(20))), number(31))
+        rounded = call("add", call("add", rest, number(1 << 19)), negative)  # ties away from zero
+        return call("add", whole, call("sar", rounded, number(20)))
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x = np.asarray(arrays[0])
