@@ -242,6 +242,13 @@ def int8_convolutions() -> list[Layer]:
     below = Convolution(x_zero_point=-7, pads=(1, 1, 1, 1))
     steps = (Step(below, (w,)), *draw.requantised(36, 5, np.uint8, 0))
     layers.append(Layer("zero point below the type", draw.tensor(np.uint8, 1, 5, 6, 4), steps))
+    # groups: an odd count of channels in and out, one channel out, dilation, uint8 weights, a tail by rows
+    out = (2, 6, 7, 9)
+    for ins, outs, group, window in ((15, 9, 3, WINDOWS[2]), (8, 4, 4, WINDOWS[1]), (12, 6, 2, WINDOWS[4])):
+        add(np.int8, (2, 6, 7, ins), draw.tensor(np.int8, outs, 3, 3, ins // group), group=group, **window)
+    more = (Step(both, (draw.tensor(np.int8, *out),), fed=True),)
+    add(np.int8, (2, 6, 7, 12), draw.tensor(np.int8, 9, 1, 1, 4), more, group=3)
+    add(np.uint8, (1, 6, 7, 6), draw.tensor(np.uint8, 4, 3, 3, 3), w_zero=120, group=2, **WINDOWS[2])
     return layers
 
 

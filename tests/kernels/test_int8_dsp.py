@@ -21,6 +21,7 @@ from aot_model.kernels.int8 import (
     fully_connected_dsp,
     pooling,
     requantise,
+    slices_dsp,
 )
 from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.int8.spec import QuantSpec
@@ -155,7 +156,7 @@ def conv_case(rng: np.random.Generator, shape: ConvShape, kind: str, plain: bool
     x = some_input(rng, shape, quant)
     tail = TableTail(shape, quant.out_range[0]) if rng.random() < 0.25 else None
     want = arithmetic.conv(x, w, bias, shape, quant)
-    shape, x = transposed_input(rng, shape, x)
+    shape, x = (shape, x) if shape.groups > 1 and not plain else transposed_input(rng, shape, x)
     if plain:
         kernel = conv_c.conv(shape, w, bias, quant, tail, block=(2, 2) if rng.random() < 0.5 else (1, 2))
     else:
@@ -258,6 +259,38 @@ def dsp_cases(seed: int) -> list[Case]:
             row_case(rng, int(rng.choice([1, 3, 4, 8, 20, 33, 64])), int(rng.choice([1, 4, 6, 17, 32])),
                      kind))
     return [*cases, pool_case(rng, "average"), pool_case(rng, "max")]
+
+
+def grouped_cases(seed: int) -> list[Case]:
+    """Groups of one to nine channels in and out: windows beyond the image, pixels left over, several images,
+    one tap with and without strides, weights with a zero point.
+    """
+    rng = np.random.default_rng(50 + seed)
+    cases = []
+    for at, kind in enumerate(KINDS * 3):
+        shape = random_shape(rng, depthwise=False)
+        while shape.macs > 400_000 or not slices_dsp.fits(shape):
+            shape = random_shape(rng, depthwise=False)
+        groups, ins, outs = int(rng.integers(2, 5)), 1 + at % 9, int(rng.integers(1, 6))
+        grouped = replace(shape, in_c=groups * ins, out_c=groups * outs, groups=groups)
+        if at % 5 == 4:
+            n = int(rng.integers(1, 10))
+            grouped = ConvShape(2, 1, n, groups * ins, 1, n, groups * outs, groups=groups)
+        cases.append(conv_case(rng, grouped, kind))
+    return cases
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_groups_on_the_host(seed: int, tmp_path: Path) -> None:
+    cases = grouped_cases(seed)
+    assert all(any(f"slice4x{n}_" in text for case in cases for text in case.code.helpers) for n in (1, 2, 4))
+    run_host(cases, tmp_path)
+
+
+@needs_qemu
+@pytest.mark.parametrize("core", ["m4", "m7"])
+def test_groups(core: str, tmp_path: Path) -> None:
+    run_board(grouped_cases(7) + grouped_cases(8), tmp_path, core)
 
 
 def plain_cases(seed: int) -> list[Case]:

@@ -9,20 +9,21 @@ closely (see `slack`).
 A patch is kernel_h runs of kernel_w * channels adjacent bytes. Runs inside of the image are read where they
 lie; one that leaves it is first assembled in `border` with the input's zero point for what is outside, so
 that folding the zero point into the bias holds for every pixel and the inner loop knows of no padding.
-A zero point of the weights is taps more (row_sums_dsp.py).
+A zero point of the weights is taps more (row_sums_dsp.py). Groups of channels are done one after the other
+for each four pixels; their patches are slices of pixels (slices_dsp.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8 import row_sums_dsp
+from aot_model.kernels.int8 import row_sums_dsp, slices_dsp
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, stored
 from aot_model.kernels.int8.gemm_dsp import pack_pairs
@@ -34,9 +35,10 @@ from aot_model.kernels.int8.patch_dsp import (
     patch_layout,
     run_helper,
 )
-from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, products, worth_single
+from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, by_groups, products, worth_single
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.row_tail import RowTail
+from aot_model.kernels.int8.slices_dsp import Slices
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 
@@ -44,40 +46,46 @@ from aot_model.kernels.overlap import by_pixels, residual
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     """Whether this kernel does the layer; the plain C one does all."""
     known = row_sums_dsp.fits(quant.weight_zero_point)
-    return shape.groups == 1 and known and shape.out_h * shape.out_w > 0
+    return (shape.groups == 1 or slices_dsp.fits(shape)) and known and shape.out_h * shape.out_w > 0
 
 
 def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
          quant: QuantSpec, tail: Tail | None = None, reading: Reading = UNKNOWN) -> KernelCode:  # fmt: skip
-    """Convolution; weights [out_c, kernel_h, kernel_w, in_c], `applicable()`. With a tail it gets the int8
-    value. reading: how constants are read.
+    """Convolution; weights [out_c, kernel_h, kernel_w, in_c / groups], `applicable()`. With a tail it gets
+    the int8 value. reading: how constants are read.
     """
-    oc, ic = shape.out_c, shape.in_c
+    oc, groups, zero = shape.out_c, shape.groups, quant.weight_zero_point
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     flat = shape.pointwise and not needs_assembly(shape) and shape.dense
-    patch = patch_layout(shape.kernel_h, shape.kernel_w * ic)
-    sums = row_sums_dsp.words(patch.length, quant.weight_zero_point)
+    patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c // groups)
+    slices = Slices(shape, quant.x_dtype, quant.x_zero_point) if groups > 1 and not flat else None
+    patch = replace(patch, order=slices.order, rest=0) if slices else patch
+    sums = row_sums_dsp.words(patch.length, zero)
 
-    def ordered(rows: npt.NDArray[np.integer]) -> Int64:
-        return np.where(patch.order >= 0, rows[:, np.maximum(patch.order, 0)], 0).astype(np.int64)
+    def ordered(rows: npt.NDArray[np.integer], nothing: int = 0) -> Int64:
+        return np.where(patch.order >= 0, rows[:, np.maximum(patch.order, 0)], nothing).astype(np.int64)
 
     taps = None
-    if sums:
-        taps = row_sums_dsp.with_sums(ordered(weights.reshape(oc, -1)), quant.weight_zero_point, sums)
-    separate = tail is not None or oc == 1
-    stream = pack_pairs(ordered(w), b, quant, separate, taps)
+    if sums:  # a tap twice is in the sums, too
+        taps = ordered(weights.reshape(oc, -1), zero if slices else 0)
+        taps = row_sums_dsp.with_sums(taps, zero, sums)
+    separate = tail is not None or oc == groups
+    stream = pack_pairs(ordered(w), b, quant, separate, taps, groups)
     if stream.requantise.form == "raw" and not separate:
         separate = True
-        stream = pack_pairs(ordered(w), b, quant, separate, taps)
+        stream = pack_pairs(ordered(w), b, quant, separate, taps, groups)
     rule = Rule.of(stream.requantise, quant, oc)
     sum_lines, sum_helpers = row_sums_dsp.column_sums(patch.length, sums)
-    body = _Body(shape, quant, patch, separate, stream.requantise, rule, tail, flat, sum_lines)
-    scratch = body.scratch(stream.pairs.size)
+    body = _Body(shape, quant, patch, separate, stream.requantise, rule, tail, flat, sum_lines, slices,
+                 stream.words.size // groups)
+    scratch = body.scratch()
     taken = sum(piece.nbytes for piece in scratch)
     times = shape.batch * -(-shape.out_h * shape.out_w // PIXELS)
     single = not reading.compact and worth_single(body.batch, body.pixels, stream)
-    made = products(stream, oc, quant.out_dtype, times, reading, taken, single)
-    helpers = [*made.helpers, expand_helper(quant.x_dtype)[1], *sum_helpers]
+    made = by_groups(stream, groups, oc, quant.out_dtype, reading, single) if groups > 1 else products(
+        stream, oc, quant.out_dtype, times, reading, taken, single)
+    helpers = [*made.helpers, *([expand_helper(quant.x_dtype)[1]] if slices is None else slices.helpers()),
+               *sum_helpers]
     helpers += [run_helper(shape, quant)[1]] if body.assemble else []
     return KernelCode(
         body="\n".join([*made.copy, *body.lines(made.spans)]) + "\n",
@@ -85,7 +93,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
         scratch=(*scratch, *made.scratch),
         includes=frozenset({HEADER}),
         helpers=(*helpers, *rule.helpers),
-        slack=by_pixels(shape, PIXELS, through_images=flat),
+        slack=by_pixels(shape, PIXELS, through_images=flat, reread=groups > 1 and not separate),
         wish=None if made.unit is None else taken + made.unit,
         residual=residual(PIXELS, shape),
         note=f"four pixels x channel pairs, {patch.length} taps; {'one' if stream.joined else 'two'} SXTB16 "
@@ -107,6 +115,10 @@ class _Body:
     flat: bool
     sums: list[str]
     """Statements that make one word of sums each for the weights' zero point."""
+    slices: Slices | None
+    """The patches of several groups whose runs do not lie where they are needed."""
+    words: int
+    """Of a group's stream."""
 
     @property
     def half(self) -> int:
@@ -115,7 +127,18 @@ class _Body:
 
     @property
     def assemble(self) -> bool:
-        return needs_assembly(self.shape)
+        return needs_assembly(self.shape) and self.slices is None
+
+    @property
+    def depth(self) -> int:
+        """Channels of a group's input."""
+        return self.shape.in_c // self.shape.groups
+
+    @property
+    def slots(self) -> int:
+        """Results of a pixel in `results`: an odd last channel of a group is there twice, until the next."""
+        s = self.shape
+        return s.out_c + s.out_c // s.groups % 2
 
     @property
     def batch(self) -> int:
@@ -141,13 +164,14 @@ class _Body:
     def image(self) -> str:
         return f"x + n * {self.shape.strides[0]}"
 
-    def scratch(self, slots: int) -> list[Scratch]:
+    def scratch(self) -> list[Scratch]:
         cast, p = f"{self.quant.x_dtype}_t", self.patch
         out, size = stored(self.rq, self.quant.out_dtype)
         return [Scratch("columns", self.half * PIXELS * 4, 4, "uint32_t"),
                 *([Scratch("border", PIXELS * p.run, 4, cast)] if self.assemble else []),
                 *([Scratch("rest", PIXELS * p.rest, 4, cast)] if p.rest else []),
-                *([Scratch("results", PIXELS * slots * size, 4, out)] if self.separate else [])]
+                *([Scratch("results", PIXELS * self.slots * size, 4, out)] if self.separate else []),
+                *(self.slices.scratch() if self.slices else [])]
 
     def lines(self, spans: tuple[Span, ...]) -> list[str]:
         fewer = any(one.fewer(self.left) for one in spans)
@@ -169,13 +193,27 @@ class _Body:
                          "const int32_t second = left >= 4 ? 2 : left > 1 ? left - 2 : 0;"]
                 column = ["0", "step", "second", "second + step"]
         loop = [f"for (int32_t pixel = 0; pixel < {self.pixels}; pixel += 4) {{", *left]
+        products, stores = self._products(spans), self._stores()
         if self.flat:
-            loop += [*self._flat(column), *self.sums, *self._multiply(spans), "}"]
+            loop += [*self._each_group([*self._flat(column), *self.sums, *products]), *stores, "}"]
         else:
-            loop = ["int32_t row = 0, column = 0;", *loop, *self._gather(column), *self.sums,
-                    *self._multiply(spans),
+            begin = []
+            if self.slices is None:
+                gather = self._gather(column)
+            else:
+                begin = [*self._corners(column), *self.slices.addresses(self.image)]
+                gather = self.slices.gather()
+            loop = ["int32_t row = 0, column = 0;", *loop, *begin,
+                    *self._each_group([*gather, *self.sums, *products]), *stores,
                     "column += 4;", *self._next_row("column", "row"), "}"]
-        return [f"for (int32_t n = 0; n < {self.batch}; n++) {{", *loop, "}"]
+        first = self.slices.begin() if self.slices else []
+        return [*first, f"for (int32_t n = 0; n < {self.batch}; n++) {{", *loop, "}"]
+
+    def _each_group(self, lines: list[str]) -> list[str]:
+        if self.shape.groups == 1:
+            return lines
+        return [f"for (int32_t g = 0; g < {self.shape.groups}; g++) {{",
+                f"const int32_t *group = weights + g * {self.words};", *lines, "}"]
 
     def _next_row(self, column: str, row: str) -> list[str]:
         width = self.shape.out_w
@@ -190,13 +228,14 @@ class _Body:
 
     def _flat(self, column: list[str]) -> list[str]:
         c, p = self.shape.in_c, self.patch
-        lines = [f"const {self.quant.x_dtype}_t *from = x + pixel * {c};"]
+        first = "" if self.shape.groups == 1 else f" + g * {self.depth}"
+        lines = [f"const {self.quant.x_dtype}_t *from = x + pixel * {c}{first};"]
         runs = ["from" if k == "0" else f"from + ({k}) * {c}" for k in column]
         if p.quads:
             end = "uint32_t *more = " if p.rest else ""
             lines.append(f"{end}{self._expand('columns', runs, p.quads)}")
         if p.rest:
-            copies = [f"memcpy(rest + {i * p.rest}, {r} + {4 * p.quads}, {c - 4 * p.quads});"
+            copies = [f"memcpy(rest + {i * p.rest}, {r} + {4 * p.quads}, {self.depth - 4 * p.quads});"
                       for i, r in enumerate(runs)]
             lines += [f"memset(rest, 0, {PIXELS * p.rest});", *copies,
                       self._expand_rest("more" if p.quads else "columns")]
@@ -252,10 +291,10 @@ class _Body:
         return [*lines, f"for (int32_t i = 0; i < 4; i++, at += {step}, to++) {{",
                 *(f"to[{4 * k}] = {word};" for k, word in enumerate(words)), "}"]
 
-    def _each(self, column: list[str]) -> list[str]:
-        """Any four pixels: each finds its own runs."""
-        s, p = self.shape, self.patch
-        lines = [
+    def _corners(self, column: list[str]) -> list[str]:
+        """The first taps of any four pixels."""
+        s = self.shape
+        return [
             f"const int32_t ahead[4] = {{{', '.join(column)}}};",
             "int32_t tops[4], lefts[4];",
             "for (int32_t i = 0; i < 4; i++) {",
@@ -264,6 +303,13 @@ class _Body:
             f"tops[i] = r * {s.stride_h} - {s.pad_top};",
             f"lefts[i] = c * {s.stride_w} - {s.pad_left};",
             "}",
+        ]  # fmt: skip
+
+    def _each(self, column: list[str]) -> list[str]:
+        """Any four pixels: each finds its own runs."""
+        s, p = self.shape, self.patch
+        lines = [
+            *self._corners(column),
             *([f"memset(rest, 0, {PIXELS * p.rest});"] if p.rest else []),
             f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
         ]
@@ -284,10 +330,15 @@ class _Body:
                         for i in range(PIXELS)), "}"]
         return [*lines, "}", *([self._expand_rest("to")] if p.rest else [])]
 
-    def _multiply(self, spans: tuple[Span, ...]) -> list[str]:
+    @property
+    def _image_y(self) -> str:
+        return f"n * {self.pixels * self.shape.out_c}"
+
+    def _products(self, spans: tuple[Span, ...]) -> list[str]:
+        """The calls, for one group."""
         half, oc = self.half, self.shape.out_c
-        image = f"n * {self.pixels * oc}"
         fewer = any(one.fewer(self.left) for one in spans)
+        first = "" if self.shape.groups == 1 else f" + g * {oc // self.shape.groups}"
 
         def calls(y: str, second: str, step: str) -> list[str]:
             four = [line for one in spans for line in one.calls(y, second, step, half)]
@@ -301,15 +352,21 @@ class _Body:
         if not self.separate:
             whole = fewer or not self.partial
             second, step = ("2", f"{oc}u") if whole else ("second", f"(uint32_t)step * {oc}u")
-            return [f"{self.quant.out_dtype}_t *to_y = y + {image} + pixel * {oc};",
+            return [f"{self.quant.out_dtype}_t *to_y = y + {self._image_y} + pixel * {oc}{first};",
                     *calls("to_y", f"{second} * {oc}", step)]
-        slots = oc + oc % 2
-        lines = calls("results", str(2 * slots), f"{slots * stored(self.rq, self.quant.out_dtype)[1]}u")
-        lines.append(f"for (int32_t p = 0; p < {'valid' if self.partial else '4'}; p++) {{")
+        size = stored(self.rq, self.quant.out_dtype)[1]
+        return calls(f"results{first}", str(2 * self.slots), f"{self.slots * size}u")
+
+    def _stores(self) -> list[str]:
+        """From `results` to y or to the tail."""
+        if not self.separate:
+            return []
+        slots, oc = self.slots, self.shape.out_c
+        lines = [f"for (int32_t p = 0; p < {'valid' if self.partial else '4'}; p++) {{"]
         where = ("n", "0", "pixel + p")
         if isinstance(self.tail, RowTail) and self.rq.form != "raw":
             return [*lines, self.tail.store_row(f"results + p * {slots}", (*where, "0"), oc).rstrip(), "}"]
-        store = f"y[{image} + (pixel + p) * {oc} + c] = ({self.quant.out_dtype}_t)v;"
+        store = f"y[{self._image_y} + (pixel + p) * {oc} + c] = ({self.quant.out_dtype}_t)v;"
         return [*lines, f"for (int32_t c = 0; c < {oc}; c++) {{",
                 f"const int32_t v = {self.rule.value(f'results[p * {slots} + c]', 'c')};",
                 store if self.tail is None else self.tail.store("v", (*where, "c"), 1).rstrip(), "}", "}"]

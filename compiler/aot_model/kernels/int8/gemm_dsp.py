@@ -109,11 +109,12 @@ def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64,
 
 
 def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool,
-               taps: Int64 | None = None) -> PairStream:
+               taps: Int64 | None = None, groups: int = 1) -> PairStream:  # fmt: skip
     """Packs weights [channels, taps] (taps even, in the order of the pixel pairs) and bias, both as folded.
-    taps: what is packed, where that is not w.
+    taps: what is packed, where that is not w. groups: of channels, whose pairs are their own.
     """
-    pairs = channel_pairs(w.shape[0], separate)
+    each = w.shape[0] // groups
+    pairs = np.concatenate([g * each + channel_pairs(each, separate) for g in range(groups)])
     rq, joined = plan_slots(w, b, quant, pairs.reshape(-1), taps)
     w = w if taps is None else taps
     rows = []

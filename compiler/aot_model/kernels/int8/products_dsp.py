@@ -9,7 +9,7 @@ by pixel all channels are computed, so the result may follow over the input as c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -167,3 +167,14 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     scratch = (Scratch("staged", staged * unit, 4, "int32_t"),) if staged else ()
     copy = (f"memcpy(staged, weights, {staged * unit}); /* weights wait less in RAM */",) if staged else ()
     return Products(words, tuple(found), tuple(helpers), scratch, copy, layout, unit if pays else None)
+
+
+def by_groups(stream: PairStream, groups: int, channels: int, out_dtype: str, reading: Reading,
+              single: bool) -> Products:  # fmt: skip
+    """The channels of one group of `channels` in all, whose part of the stream is at `group`, where it lies.
+    """
+    size, pairs = stream.words.size // groups, len(stream.pairs) // groups
+    one = replace(stream, words=stream.words[:size], pairs=stream.pairs[:pairs])
+    made = products(one, channels // groups, out_dtype, 1, Reading(overlaps=reading.overlaps), 0, single)
+    spans = tuple(replace(span, source="group") for span in made.spans)
+    return replace(made, words=stream.words, spans=spans)
