@@ -46,7 +46,8 @@ from aot_model.kernels.overlap import by_pixels, residual
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
     """Whether this kernel does the layer; the plain C one does all."""
     known = row_sums_dsp.fits(quant.weight_zero_point)
-    return (shape.groups == 1 or slices_dsp.fits(shape)) and known and shape.out_h * shape.out_w > 0
+    pixels = shape.out_h * shape.out_w  # one pixel would be computed four times
+    return known and (pixels > 0 if shape.groups == 1 else pixels > 1 and slices_dsp.fits(shape))
 
 
 def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
