@@ -269,12 +269,12 @@ def grouped_cases(seed: int) -> list[Case]:
     cases = []
     for at, kind in enumerate(KINDS * 3):
         shape = random_shape(rng, depthwise=False)
-        while shape.macs > 400_000 or not slices_dsp.fits(shape):
+        while shape.macs > 400_000 or not slices_dsp.fits(shape) or shape.out_h * shape.out_w == 1:
             shape = random_shape(rng, depthwise=False)
         groups, ins, outs = int(rng.integers(2, 5)), 1 + at % 9, int(rng.integers(1, 6))
         grouped = replace(shape, in_c=groups * ins, out_c=groups * outs, groups=groups)
         if at % 5 == 4:
-            n = int(rng.integers(1, 10))
+            n = int(rng.integers(2, 10))
             grouped = ConvShape(2, 1, n, groups * ins, 1, n, groups * outs, groups=groups)
         cases.append(conv_case(rng, grouped, kind))
     return cases
