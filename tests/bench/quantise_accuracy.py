@@ -42,7 +42,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise.candidates import Calibration, Candidate
-from aot_model.quantise.cost import Budget, Cost, cost_of
+from aot_model.quantise.cost import Budget, Cost, Platform, cost_of
 from aot_model.quantise.data import Samples
 from aot_model.quantise.mixed import Change, Search, mixed
 from aot_model.quantise.prepare import prepared, read_float
@@ -242,7 +242,7 @@ class Bench:
                 held, calibration.plain.network.outputs
             )
             score = score_of([got[0].reshape(wanted[0].shape)], wanted, None, top1)
-            return score, cost_of(file, folder, "cortex-m4", {}, held)
+            return score, cost_of(file, folder, Platform("cortex-m4"), {}, held)
 
         search = Search(calibration, base, evaluate, lambda text: None)
         search.run(Budget(), 1.0, None)
@@ -266,7 +266,7 @@ class Bench:
         library = built(final, folder, HostCompiler.find(), {})
         outputs = [o.name for o in onnxruntime.InferenceSession(str(self.path)).get_outputs()]
         got = library.outputs(samples, outputs)[0].reshape(len(self.test), -1)
-        return got, cost_of(final, folder, "cortex-m4", {}, samples)
+        return got, cost_of(final, folder, Platform("cortex-m4"), {}, samples)
 
 
 Answers = dict[str, tuple[Array, Cost | None]]

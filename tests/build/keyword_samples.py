@@ -36,6 +36,7 @@ SAMPLES: dict[str, object] = {
     "quantisation_plan": "plan.json",
     "accuracy": "50%",
     "metric": "cosine",
+    "within": "20x",
 }
 """They fit together, for the model of write_model_for_all()."""
 

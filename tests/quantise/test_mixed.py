@@ -12,9 +12,11 @@ import pytest
 from networks import data, saved, tiny
 from test_quantise import _calibration, decibels, run
 
+from aot_model.cli import main
 from aot_model.errors import CompileError
+from aot_model.library.metadata import Metadata
 from aot_model.page.given import frontier as drawn
-from aot_model.quantise.cost import Budget, Cost, cost_of
+from aot_model.quantise.cost import Budget, Cost, Platform, cost_of
 from aot_model.quantise.mixed import Change, Point, Search, mixed, pareto
 from aot_model.quantise.score import Score
 from aot_model.quantise.session import Job, quantise
@@ -40,7 +42,7 @@ def test_changes_are_carried_out(tmp_path: Path) -> None:
         near[name] = decibels(run(made, fresh), want)
         path = tmp_path / f"{name}.onnx"
         onnx.save(made, path)
-        flash[name] = cost_of(path, tmp_path, "c", {}, None).flash
+        flash[name] = cost_of(path, tmp_path, Platform(), {}, None).flash
     assert near["narrow"] < near["int8"] < near["wide"] < near["float"] and near["float"] > 75
     assert flash["narrow"] < flash["int8"] <= flash["wide"] < flash["float"]
 
@@ -90,3 +92,36 @@ def test_choice() -> None:
     assert search._choose(Budget(times=1.0), 1.0, None) is points[0]
     with pytest.raises(CompileError, match="no plan keeps the budgets"):
         search._choose(Budget(ram=99), 1.0, None)
+
+
+def test_a_plan_is_measured_beside_8_bits(tmp_path: Path) -> None:
+    """`within` of a plan that is given: more is an error, and so is nothing to measure by."""
+    file, samples = saved(tmp_path, tiny())
+    calibration = _calibration(file, samples, tmp_path)
+    base = calibration.candidate("minmax", False, False)
+    assert base is not None
+    groups = dict.fromkeys(base.source.choice.kinds.values())
+    wide = mixed(calibration, base, tuple(Change("tensors", g, "int16") for g in groups))
+    plan = tmp_path / "plan.json"
+    plan.write_text(wide.plan.to_json())
+    job = Job(file, samples, plan=plan, mixed=True, budget=Budget(times=1.05))
+    words = r"the plan needs more than 1\.05 times 8 bits alone: RAM"
+    with pytest.raises(CompileError, match=words) as error:
+        quantise(job, tmp_path)
+    assert error.value.problems[0].code == "E402"
+    assert quantise(replace(job, budget=Budget(times=4.0)), tmp_path).plan == wide.plan
+    with pytest.raises(CompileError, match="--within without --calibration"):
+        quantise(replace(job, calibration=None), tmp_path)
+
+
+def test_within_of_compile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The library is of the best plan within the budget, for the target that it is compiled for."""
+    file, samples = saved(tmp_path, tiny())
+    asked = ["compile", str(file), "-o", str(tmp_path / "o"), "--target", "c", "-q", "--within", "1.5x"]
+    assert main(asked) == 1 and "--within without --quantise" in capsys.readouterr().err
+    assert main([*asked, "--quantise", "--calibration", str(samples)]) == 0
+    free = quantise(Job(file, samples, mixed=True, budget=Budget(times=1.5)), tmp_path)
+    made = tmp_path / "free.onnx"
+    made.write_bytes(free.model)
+    facts = Metadata.read(next((tmp_path / "o").glob("*.json")))
+    assert facts.constant_bytes == cost_of(made, tmp_path, Platform(), {}, None).flash

@@ -164,7 +164,7 @@ def _quantise(commands: Commands) -> None:
                        "make integers of a float model, and say what that costs in accuracy", ("quantize",))
     command.add_argument("model", type=Path, metavar="MODEL", help="ONNX file; if quantised, passed on")
     add_keywords(command, "dims", "constants", "bounds", "calibration", "quantisation_plan", "accuracy",
-             "max_ram", "max_flash")
+             "within", "max_ram", "max_flash")
     declare_quantisation(command)
     declare_quantised_files(command)
     add_depfile(command)

@@ -102,10 +102,14 @@ def _compiled(arguments: argparse.Namespace, observer: Observer | None = None) -
         _check_no_quantisation(arguments)
         return compile_model(asked, observer)
     from aot_model.host.program import scratch_folder
+    from aot_model.quantise.cost import Budget, Platform
     from aot_model.quantise.session import Job, quantise
 
     job = Job(arguments.model, arguments.calibration, asked.dims, asked.constants, asked.bounds,
-              metric=arguments.metric, plan=arguments.plan, max_drop=arguments.max_drop)
+              metric=arguments.metric, plan=arguments.plan, max_drop=arguments.max_drop,
+              mixed=arguments.within is not None, budget=Budget(times=arguments.within))
+    if arguments.within is not None:
+        job = replace(job, platform=Platform(asked.target, asked.options, asked.plugins))
     with scratch_folder() as folder:
         made = quantise(job, Path(folder))
         model = Path(folder) / arguments.model.name
@@ -121,7 +125,7 @@ def _compiled(arguments: argparse.Namespace, observer: Observer | None = None) -
 def _check_no_quantisation(arguments: argparse.Namespace) -> None:
     from aot_model.errors import fail
 
-    for option in ("calibration", "plan", "max_drop"):
+    for option in ("calibration", "plan", "max_drop", "within"):
         if getattr(arguments, option) is not None:
             raise fail("E501", f"--{option.replace('_', '-')} without --quantise", hint="say --quantise too")
 

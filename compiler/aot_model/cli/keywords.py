@@ -178,6 +178,12 @@ OPTIONS = (Keyword("dims",
             "top1|noise|mse|cosine",
             "what `quantise` chooses by on held-back samples, and what ACCURACY is of",
             flag="--metric"),
+    Keyword("within",
+            "<times>",
+            "the best of mixed precision that `quantise` finds within so many times the cycles (of a "
+            "Cortex-M), RAM and flash of 8 bits alone: 1.3x",
+            flag="--within",
+            type=values.times),
 )
 """Options of `aot-model compile` that are keywords of the rules."""
 

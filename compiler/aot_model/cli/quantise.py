@@ -10,7 +10,7 @@ from aot_model.cli.table import table
 from aot_model.emit.files import depfile, write_bytes
 from aot_model.errors import fail
 from aot_model.host.program import scratch_folder
-from aot_model.quantise.cost import Budget
+from aot_model.quantise.cost import Budget, Platform
 from aot_model.quantise.score import Score
 from aot_model.quantise.session import Job, Result, quantise
 
@@ -64,7 +64,7 @@ def job(arguments: argparse.Namespace) -> Job:
         arguments.seed,
         arguments.plan,
         searched,
-        arguments.target,
+        Platform(arguments.target),
         budget,
         arguments.max_drop,
         arguments.scales == "power-of-two",

@@ -73,12 +73,5 @@ def declare_quantisation(command: argparse.ArgumentParser) -> None:
         "--frontier", type=Path, metavar="FILE", help="write all plans that were scored as JSON"
     )
     command.add_argument(
-        "--within",
-        type=values.times,
-        metavar="N",
-        help="the best that needs at most so many times the cycles (of a Cortex-M), RAM and flash of 8 bits "
-        "(1.3x)",
-    )
-    command.add_argument(
         "--max-cycles", type=values.quantity, metavar="N", help="budget of one run (5M), estimated in QEMU"
     )

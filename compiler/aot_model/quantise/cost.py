@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from aot_model.cycles.rules import memory_of
 from aot_model.errors import CompileError
 from aot_model.host import firmware, timing
+from aot_model.kernels.target import Target
 from aot_model.pipeline import Request, compile_model
 from aot_model.quantise.data import Samples
+from aot_model.targets.cores import CORES
 from aot_model.targets.registry import parse_target
 
 
@@ -54,14 +56,43 @@ class Cost:
     macs: int
 
 
+@dataclass(frozen=True)
+class Platform:
+    """What costs are of: a target as `--target` has it, its options, Python files that define others."""
+
+    target: str = "c"
+    options: Mapping[str, str] = field(default_factory=dict)
+    plugins: tuple[Path, ...] = ()
+
+    @property
+    def processor(self) -> Target:
+        """CompileError E501, E502."""
+        return parse_target(self.target, self.options, self.plugins)
+
+    @property
+    def has_cycles(self) -> bool:
+        """Whether cycles can be estimated: of a Cortex-M."""
+        cores = {core.name for core in CORES}
+        return any(t.name in cores for t in self.processor.lineage())
+
+
 def cost_of(
-    model: Path, folder: Path, target: str, bounds: Mapping[str, int], cycles_of: Samples | None
+    model: Path, folder: Path, platform: Platform, bounds: Mapping[str, int], cycles_of: Samples | None
 ) -> Cost:
     """cycles_of: samples, the first of which is run in QEMU. CompileError E501, E601, E602, E604."""
-    compiled = compile_model(Request(model, "costed", target, bounds=bounds))
+    compiled = compile_model(
+        Request(
+            model,
+            "costed",
+            platform.target,
+            platform.options,
+            plugins=platform.plugins,
+            bounds=bounds,
+        )
+    )
     cycles = None
     if cycles_of is not None:
-        board = firmware.Board.of(parse_target(target, {}, ()), firmware.QEMU)
+        board = firmware.Board.of(platform.processor, firmware.QEMU)
         compiler = firmware.find_compiler(None, None)
         program = firmware.build(compiled.view, compiled.texts, folder / "firmware", board, compiler)
         vector = [np.asarray(array[0]) for array in cycles_of.inputs.values()]

@@ -14,7 +14,7 @@ from aot_model.errors import fail
 from aot_model.host.compiler import HostCompiler
 from aot_model.quantise.automatic import Automatic, Row, Simulation, first
 from aot_model.quantise.candidates import Calibration, Candidate, without_data
-from aot_model.quantise.cost import Budget, Cost, cost_of
+from aot_model.quantise.cost import Budget, Cost, Platform, cost_of
 from aot_model.quantise.data import Samples, doubts, read_samples, split
 from aot_model.quantise.mixed import Search, frontier, table
 from aot_model.quantise.network import is_quantised, ports
@@ -49,7 +49,7 @@ class Job:
     plan: Path | None = None
     mixed: bool = False
     """Whether layers may be of other types than int8."""
-    target: str = "c"
+    platform: Platform = field(default_factory=Platform)
     """What costs are of, with `mixed`."""
     budget: Budget = field(default_factory=Budget)
     max_drop: float | None = None
@@ -98,6 +98,8 @@ def quantise(job: Job, folder: Path, say: Callable[[str], None] = lambda text: N
     ready = prepared(model, folder, where)
     if job.max_drop is not None and job.calibration is None:
         raise fail("E501", "--max-drop without --calibration: there is nothing to measure it on")
+    if job.budget.times is not None and job.calibration is None:
+        raise fail("E501", "--within without --calibration: there are no 8 bits to be measured beside")
     if job.plan is not None and job.calibration is None:
         plan = Plan.read(job.plan)
         result = Result(serialised(without_data(ready, plan).model(where)), plan)
@@ -191,7 +193,9 @@ class _Session:
             simulated = len(search.rows)
         best = first(rows)
         text, points = None, ""
-        if self.job.mixed:
+        if self.job.plan is not None and self.job.budget.times is not None:
+            self._check_plan(calibration, rows[best].candidate)
+        elif self.job.mixed:
             row, text, points = self._mixed(calibration, rows[best].candidate)
             rows.append(row)
             best = len(rows) - 1
@@ -227,7 +231,7 @@ class _Session:
     def _ram(self, candidate: Candidate) -> int:
         path = Path(tempfile.mkdtemp(dir=self.folder)) / "model.onnx"
         path.write_bytes(serialised(candidate.model(self.where)))
-        return cost_of(path, path.parent, self.job.target, self.job.bounds, None).ram
+        return cost_of(path, path.parent, self.job.platform, self.job.bounds, None).ram
 
     def _trusted(self, row: Row, library: Built) -> tuple[str, ...]:
         """The compilers whose builds give the same answers. CompileError E602 when they do not."""
@@ -265,20 +269,42 @@ class _Session:
         def evaluate(candidate: Candidate) -> tuple[Score, Cost]:
             library, _ = self._built(candidate)
             path = library.program.executable.parent / "model.onnx"
-            wants = self.held if self.job.target.startswith("cortex") else None
-            cost = cost_of(path, path.parent, self.job.target, self.job.bounds, wants)
-            return self._scored(library), cost
+            return self._scored(library), self._cost(path)
 
         search = Search(calibration, base, evaluate, self.say)
         best = search.run(self.job.budget, whole, self.job.max_drop)
         facts = {
             "model": self.job.model.name,
-            "target": self.job.target,
+            "target": self.job.platform.target,
             "metric": self.name,
             "float": whole,
         }
         text = frontier(search.points, best, facts)
         return Row(best.candidate, best.score), text, table(search.points, whole)
+
+    def _cost(self, path: Path) -> Cost:
+        """Of a model in a folder of its own."""
+        wants = self.held if self.job.platform.has_cycles else None
+        return cost_of(path, path.parent, self.job.platform, self.job.bounds, wants)
+
+    def _check_plan(self, calibration: Calibration, candidate: Candidate) -> None:
+        """CompileError E402 when a plan that is given needs more than it may beside 8 bits alone."""
+        plain = calibration.candidate("minmax", False, False)
+        assert plain is not None
+        costs = []
+        for made in (plain, candidate):
+            library, _ = self._built(made)
+            costs.append(self._cost(library.program.executable.parent / "model.onnx"))
+        int8, own = costs
+        if not self.job.budget.beside(int8).allows(own):
+            raise fail(
+                "E402",
+                f"the plan needs more than {self.job.budget.times:g} times 8 bits alone: RAM {own.ram:,} of "
+                f"{int8.ram:,} bytes, flash {own.flash:,} of {int8.flash:,}"
+                + (f", cycles {own.cycles:,} of {int8.cycles:,}" if own.cycles and int8.cycles else ""),
+                where=str(self.job.plan),
+                hint="allow more, or have fewer tensors of 16 bits in the plan",
+            )
 
     def _scored(self, library: Built) -> Score:
         outputs = library.outputs(self.held, self.float_model.wanted)
