@@ -15,6 +15,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from aot_model.kernels.int8 import nibbles
 from aot_model.pipeline import Request, compile_model
 from batch import Case, Outcome, run_cases
 from onnx_models import model, save, tensor
@@ -281,3 +282,36 @@ def test_panels_of_a_host(dialect: str, flags: tuple[str, ...], needs: str) -> N
                                    _literally(case.model, case.inputs[0]),
                                    rtol=2e-5,
                                    atol=2e-5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_streams_of_words(seed: int) -> None:
+    """What is written of a stream gives it back, as the header says it is read: regular ones, long runs,
+    numbers that look like weights, weights that do not."""
+    rng = np.random.default_rng(seed)
+    plain, small, times = ((6, 16, 9), (1, 300, 4), (700, 900, 2), (3, 5, 600), (2, 4, 1), (12, 64, 3))[seed]
+    rows = []
+    for _ in range(times):
+        numbers = rng.integers(-(1 << 31), 1 << 31, plain) >> rng.choice([0, 8, 16, 24, 28], plain)
+        weights = rng.integers(-8, 8, 4 * small).astype(np.int8)
+        weights[:: 97 if seed == 5 else weights.size] = -9 if seed == 5 else 7
+        rows += [numbers.astype(np.int32), weights.view(np.int32)]
+    words = np.concatenate([*rows, np.asarray([5, -70000], np.int32)])
+    stream = nibbles._stream(words)
+    assert stream is not None and stream.nbytes < words.nbytes
+    low, high = (stream.weights & 15).astype(np.int8), (stream.weights >> 4).astype(np.int8)
+    four = (np.stack([low, high], 1).reshape(-1) ^ 8) - 8
+    found, section, number, weight = list[int](), 0, 0, 0
+    data, known = stream.sections.tolist(), stream.numbers.tobytes()
+    while section < len(data):
+        count, packed, turns = data[section : section + 3]
+        for _ in range(turns):
+            for k in range(count):
+                size = 4 - (data[section + 3 + k // 4] >> 2 * (k % 4) & 3)
+                found.append(int.from_bytes(known[number : number + size], "little", signed=True))
+                number += size
+            found += np.ascontiguousarray(four[weight : weight + 4 * packed]).view(np.int32).tolist()
+            weight += 4 * packed
+        section += 3 + -(-count // 4)
+    assert found == words.tolist()
+    assert number == len(known) - 4, "a last number may be read as a word"

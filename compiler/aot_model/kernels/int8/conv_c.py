@@ -21,6 +21,9 @@ from aot_model.kernels.int8.rows import Rows, less
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 
+LONG = 64
+"""Taps beside which it is nothing to take an offset from a half of a word."""
+
 
 def _largest_divisor(value: int, limit: int) -> int:
     return next(n for n in range(limit, 0, -1) if value % n == 0)
@@ -38,15 +41,15 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     s = shape
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
-    rows = Rows.of(weights.dtype, w, b, quant)
-    width, taps = rows.width, w.shape[1]
-    pixels, channels = block
+    channels = block[1] if per_out >= block[1] else 1
+    taps = w.shape[1]
+    paired = channels == 2 and per_out % 2 == 0 and (nibbles or taps >= LONG)
+    rows = Rows.of(weights.dtype, w, b, quant, paired)
     count = s.batch * s.out_h * s.out_w
-    pixels = min(pixels, count)
+    pixels = min(block[0], count)
     direct = s.pointwise and not needs_assembly(s) and s.dense
     flat = weights.reshape(oc, taps)
     offset = 8 if weights.dtype.kind == "i" else 0  # of a nibble from the weight
-    channels = channels if per_out >= channels else 1
     packed = []
     for g in range(s.groups):
         part = flat[g * per_out : (g + 1) * per_out]
@@ -87,7 +90,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         return f"(int32_t)(w[{k}] {'>> 4' if j else '& 15'})" + less(quant.weight_zero_point + offset)
 
     def block_lines(p: int, c: int) -> list[str]:
-        lines = [f"{sum_type} sum{i}{j} = {sum_cast}table[{j * width}];" for i in range(p) for j in range(c)]
+        starts = [f"{sum_cast}{rows.start('table', j)}" for j in range(c)]
+        lines = [f"{sum_type} sum{i}{j} = {start};" for i in range(p) for j, start in enumerate(starts)]
         lines += [f"const {x_type} *at{i} = from{i};" for i in range(p)]
         lines.append(f"for (const {x_type} *end = at0 + {taps}; at0 != end;) {{")
         for k in range(unroll):
@@ -104,8 +108,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
                 if tail is not None:
                     store = tail.store("v", ("0", "0", pixel, channel), 1).rstrip()
                 lines += ["{", f"int32_t v = {rows.as_int(f'sum{i}{j}')};",
-                          *rows.finish(f"table + {j * width + 1}"), store, "}"]
-        return [*lines, f"table += {c * width};"]
+                          *rows.finish_of("table", j), store, "}"]
+        return [*lines, f"table += {rows.step(c)};"]
 
     def group_lines(p: int) -> list[str]:
         whole = per_out - per_out % channels

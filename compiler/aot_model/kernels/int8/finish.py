@@ -96,11 +96,11 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
     return [step for part in parts for step in part]
 
 
-def finish_c(rq: RequantisePlan, out_dtype: str, constants: str) -> list[str]:
+def finish_c(rq: RequantisePlan, out_dtype: str, constants: str, offset: str = "") -> list[str]:
     """C that turns the accumulator `v` into the clamped value; `constants`: a pointer to {multiplier,
-    offset[, shift]}.
+    offset[, shift]}; offset: C of it, where it is elsewhere and the shift is one for all.
     """
-    places = (f"{constants}[0]", f"{constants}[1]", "sign", f"{constants}[2]")
+    places = (f"{constants}[0]", offset or f"{constants}[1]", "sign", f"{constants}[2]")
     lines = twin(requantise(rq, ("v",), 0, out_dtype, places, [], clamp=True))
     return [f"const int32_t {line}" if line.startswith("sign =") else line for line in lines]
 

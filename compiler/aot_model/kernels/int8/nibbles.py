@@ -7,9 +7,13 @@ speed. Where there is no room for a layer's weights in RAM, conv_c reads them tw
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING
 from aot_model.ir.nibbles import packed
@@ -31,18 +35,88 @@ def _kind(data: np.ndarray) -> str | None:
 SHORT = 4
 """Words: a shorter run of packed ones is not worth its counts."""
 
+MOST = 255
+"""Of what a byte counts."""
+Words = npt.NDArray[np.int32]
 
-def _runs(words: np.ndarray) -> list[tuple[int, int]]:
-    """(words as they are, words of four 4-bit integers) alternately."""
+
+def _runs(words: Words) -> list[list[int]]:
+    """[words as they are, words of four 4-bit integers] alternately. Numbers that happen to be four such
+    integers stay beside their like, so that the runs of a stream are as regular as it is.
+    """
     small = words.view(np.int8).reshape(-1, 4)
     fits = ((small >= -8) & (small <= 7)).all(axis=1)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], fits.view(np.int8), [0]])))
-    runs, at = [], 0
+    runs, at = list[list[int]](), 0
     for begin, end in edges.reshape(-1, 2).tolist():
         if end - begin >= SHORT:
-            runs.append((begin - at, end - begin))
+            runs.append([begin - at, end - begin])
             at = end
-    return [*runs, (words.size - at, 0)]
+    runs.append([words.size - at, 0])
+    (plain, most), _ = Counter(map(tuple, runs)).most_common(1)[0]
+    for run, following in pairwise(runs):
+        before = min(max(plain - run[0], 0), max(run[1] - most, 0))
+        behind = max(run[1] - before - most, 0) if run[1] - before - most < SHORT else 0
+        run[0], run[1] = run[0] + before, run[1] - before - behind
+        following[0] += behind
+    return runs
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """Words in flash: integers of 4 bits two in a byte, of other numbers the bytes that they need."""
+
+    weights: npt.NDArray[np.uint8]
+    numbers: npt.NDArray[np.uint8]
+    sections: npt.NDArray[np.uint8]
+    """Runs that are alike: {numbers before the weights, words of weights, how many such runs}, then for each
+    of the numbers in two bits by how many bytes it is shorter than a word, four in a byte."""
+
+    @property
+    def nbytes(self) -> int:
+        return self.weights.nbytes + self.numbers.nbytes + self.sections.nbytes
+
+
+def _stream(words: Words) -> _Stream | None:
+    """None where hardly any are weights."""
+    runs = _runs(words)
+    if sum(n for _, n in runs) * 2 < max(words.size, 1):
+        return None
+    weights, numbers, sections, at = [], [], list[int](), 0
+    for plain, small, times in _sections(runs):
+        turns = words[at : at + times * (plain + small)].reshape(times, plain + small)
+        at += turns.size
+        sizes = [_size(column) for column in turns[:, :plain].T]
+        missing = [4 - size for size in sizes] + [0] * (-plain % 4)
+        sections += [plain, small, times, *(a | b << 2 | c << 4 | d << 6
+                                            for a, b, c, d in zip(*[iter(missing)] * 4, strict=True))]
+        bytes_of = np.ascontiguousarray(turns[:, :plain]).view(np.uint8).reshape(times, plain, 4)
+        numbers += [bytes_of[t, k, :size] for t in range(times) for k, size in enumerate(sizes)]
+        weights.append(turns[:, plain:].reshape(-1))
+    beyond = np.zeros(4, np.uint8)  # the last number is read as a word, too
+    return _Stream(packed(np.concatenate(weights).view(np.int8)), np.concatenate([*numbers, beyond]),
+                   np.asarray(sections, np.uint8))
+
+
+def _sections(runs: list[list[int]]) -> Iterator[tuple[int, int, int]]:
+    """(words as they are, words of 4-bit integers, times) of runs that are alike, each in a byte."""
+    short = []
+    for plain, small in runs:
+        parts = max(-(-plain // MOST), -(-small // MOST), 1)
+        before, behind = ([min(max(n - k * MOST, 0), MOST) for k in range(parts)] for n in (plain, small))
+        first = -(-plain // MOST) - 1  # all numbers come before the first weight
+        behind = [0] * max(first, 0) + behind
+        before += [0] * (len(behind) - len(before))
+        short += [(a, b) for a, b in zip(before, behind, strict=True) if a or b]
+    for (plain, small), alike in groupby(short):
+        times = len(list(alike))
+        yield from ((plain, small, min(times - k, MOST)) for k in range(0, times, MOST))
+
+
+def _size(numbers: Words) -> int:
+    """Bytes that each of them needs."""
+    return next(n for n in (1, 2, 3, 4)
+                if numbers.min() >= -(1 << 8 * n - 1) and numbers.max() < 1 << 8 * n - 1)
 
 
 def _words(code: KernelCode, room: int | None) -> KernelCode | None:
@@ -51,28 +125,24 @@ def _words(code: KernelCode, room: int | None) -> KernelCode | None:
     """
     lines, constants, scratch = [], [], []
     for c in code.constants:
-        whole = c.data.nbytes % 4 == 0 and c.data.dtype.kind in "iu"
-        words = np.ascontiguousarray(c.data).reshape(-1).view("<i4") if whole else np.zeros(0, "<i4")
-        runs = _runs(words)
-        if sum(n for _, n in runs) * 2 < max(words.size, 1) or max(max(r) for r in runs) > 65535:
+        whole = c.data.nbytes % 4 == 0 and c.data.size and c.data.dtype.kind in "iu"
+        # what must be in a range stays where it can be checked
+        stream = _stream(np.ascontiguousarray(c.data).reshape(-1).view("<i4")
+                         ) if whole and c.admissible == ANYTHING else None
+        if stream is None or stream.nbytes >= c.data.nbytes:
             constants.append(c)
             continue
-        ends = np.cumsum([a + b for a, b in runs]).tolist()
-        raw = [words[end - a - b : end - b] for (a, b), end in zip(runs, ends, strict=True)]
-        small = [words[end - b : end] for (_, b), end in zip(runs, ends, strict=True)]
         constants += [
-            Packed(f"packed_{c.name}", packed(np.concatenate(small).view(np.int8)), 4, ANYTHING),
-            Packed(f"runs_{c.name}", np.asarray(runs, np.uint16).reshape(-1), 4, code=True),
-            Packed(
-                f"words_{c.name}",
-                np.concatenate([*raw, np.zeros(0 if any(r.size for r in raw) else 1,
-                                               "<i4")]).astype(np.int32), 4, c.admissible)
+            Packed(f"packed_{c.name}", stream.weights, 4, ANYTHING, layout=f"{c.layout}; weights of 4 bits"),
+            Packed(f"numbers_{c.name}", stream.numbers, 4, ANYTHING,
+                   layout="what is not weights, lowest byte first"),
+            Packed(f"sections_{c.name}", stream.sections, 4, code=True,
+                   layout="for each run: numbers, words of weights, how often; bytes that each number lacks"),
         ]
         scratch.append(Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t"))
-        lines.append(
-            f"aot_model_unpack_words(packed_{c.name}, words_{c.name}, runs_{c.name}, {len(runs)}, (int32_t "
-            f"*)(void *){c.name});"
-        )
+        ends = f"sections_{c.name}, sections_{c.name} + {stream.sections.size}"
+        whither = f"(int32_t *)(void *){c.name}"
+        lines.append(f"aot_model_unpack_words(packed_{c.name}, numbers_{c.name}, {ends}, {whither});")
     if not lines or (room is not None and sum(s.nbytes for s in scratch) > room):
         return None
     return _unpacked(code, lines, constants, scratch)

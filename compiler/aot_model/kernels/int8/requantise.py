@@ -27,6 +27,7 @@ and AArch64); Helium has the rule's own multiplication (requantise_mve.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -122,6 +123,12 @@ class RequantisePlan:
         return bool((self.shift == self.shift[0]).all())
 
 
+SHORT = 1 << 15
+"""Offsets below it take two bytes."""
+NEARBY = 32
+"""How far from the exact multiplier another is looked for."""
+
+
 def thresholds(quant: QuantSpec, m: Int64, s: Int64, lo: Int64, hi: Int64) -> tuple[Int64, Int64]:
     """(levels q [n], smallest acc in [lo, hi + 1] with rule(acc) + zero point >= q [channels, n])."""
     levels = np.arange(quant.act_min + 1, quant.act_max + 1, dtype=np.int64)
@@ -190,6 +197,15 @@ def _affine(levels: Int64, threshold: Int64, lo: int, hi: int, m: int, s: int, a
     return None
 
 
+def _rescaled(levels: Int64, threshold: Int64, ends: tuple[int, int], s: int, align: int, rounding: int,
+              multiplier: int) -> tuple[int, int, int] | None:
+    """(multiplier, bias shift, offset), if that multiplier keeps the channel's thresholds."""
+    if not 0 < multiplier < 1 << 31:
+        return None
+    found = _affine(levels, threshold, *ends, multiplier, s, align, rounding)
+    return None if found is None else (multiplier, *found)
+
+
 def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live: npt.NDArray[np.bool_],
                 right: Int64, target: Int64, align: Int64,
                 rounding: int) -> tuple[Int64, Int64, Int64] | None:
@@ -202,15 +218,15 @@ def _all_affine(steps: tuple[Int64, Int64], lo: Int64, hi: Int64, m: Int64, live
         exact, places, a = int(m[channel]), int(target[channel] - right[channel]), int(align[channel])
         candidates = [exact << places] if places >= 0 else sorted(
             {exact >> -places, (exact + (1 << -places) - 1) >> -places})
-        for candidate in candidates:
-            ends = int(lo[channel]), int(hi[channel])
-            found = _affine(levels, threshold[channel], *ends, candidate,
-                            int(target[channel]) + a, a, rounding) if 0 < candidate < 1 << 31 else None
-            if found is not None:
-                multiplier[channel], (moved[channel], offset[channel]) = candidate, found
-                break
-        else:
+        ends = int(lo[channel]), int(hi[channel])
+        of = partial(_rescaled, levels, threshold[channel], ends, int(target[channel]) + a, a, rounding)
+        best = next((found for c in candidates if (found := of(c)) is not None), None)
+        if best is None:
             return None
+        if abs(best[2]) >= SHORT:  # of multipliers nearby that are right as well, one with a short offset
+            nearby = (best[0] + sign * k for k in range(1, NEARBY) for sign in (1, -1))
+            best = next((f for c in nearby if (f := of(c)) is not None and abs(f[2]) < SHORT), best)
+        multiplier[channel], moved[channel], offset[channel] = best
     return multiplier, moved, offset
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from aot_model.ir.admissible import ANYTHING, Range
 from aot_model.kernels.base import Packed
 from aot_model.kernels.int8.finish import (
     ROWS,
@@ -15,7 +16,7 @@ from aot_model.kernels.int8.finish import (
     requantise_words,
     wrapped,
 )
-from aot_model.kernels.int8.requantise import RequantisePlan, bounds, plan, room_for_bias
+from aot_model.kernels.int8.requantise import SHORT, RequantisePlan, bounds, plan, room_for_bias
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 
@@ -29,14 +30,26 @@ class Rows:
     """[channels, words]"""
     room: int | None
     """How large a start may be, so that sums stay within int32; None where they may wrap."""
+    paired: bool = False
+    """The rows of two channels are {start, multiplier} of each, then both offsets in a word."""
 
     @staticmethod
-    def of(kind: np.dtype, weights: Int64, bias: Int64, quant: QuantSpec) -> Rows:
-        """weights [channels, taps] and bias as folded; kind: type of the weights as they lie in memory."""
+    def of(kind: np.dtype, weights: Int64, bias: Int64, quant: QuantSpec, paired: bool = False) -> Rows:
+        """weights [channels, taps] and bias as folded; kind: type of the weights as they lie in memory.
+        paired: channels are read two at a time, so that short offsets may share a word.
+        """
         rq = plan(quant, *bounds(weights, bias, quant))
         most = room_for_bias(kind, weights.shape[1], quant)
         start = bias + rq.bias_shift
-        return Rows.starting(start, quant, rq, most if int(np.abs(start).max(initial=0)) <= most else None)
+        room = most if int(np.abs(start).max(initial=0)) <= most else None
+        rows = Rows.starting(start, quant, rq, room)
+        short = rq.form == "affine" and rq.uniform_shift and int(np.abs(rq.offset).max()) < SHORT
+        if not (paired and short):
+            return rows
+        both = rq.offset.reshape(-1, 2) & 0xFFFF
+        pairs = rows.table[:, :2].reshape(-1, 4)
+        table = np.concatenate([pairs, both[:, :1] | both[:, 1:] << 16], axis=1)
+        return replace(rows, table=table, paired=True)
 
     @staticmethod
     def starting(start: Int64, quant: QuantSpec, rq: RequantisePlan, room: int | None = None) -> Rows:
@@ -48,12 +61,27 @@ class Rows:
 
     @property
     def width(self) -> int:
-        """Words of a row."""
+        """Words of a row; of one of two channels, if they are paired."""
         return int(self.table.shape[1])
 
     def packed(self, name: str = "requantisation") -> Packed:
-        return Packed(name, wrapped(self.table.reshape(-1)), layout=ROWS,
-                      admissible=admissible_rows(self.rq, self.width, self.room))
+        data = wrapped(self.table.reshape(-1))
+        if not self.paired:
+            return Packed(name, data, layout=ROWS,
+                          admissible=admissible_rows(self.rq, self.width, self.room))
+        room = self.room
+        starts = ANYTHING if room is None else tuple(Range(-room, room, k, self.width) for k in (0, 2))
+        return Packed(name, data, admissible=starts,
+                      layout="for each two channels: start value of the sums and multiplier of each; two "
+                      "offsets in a word")
+
+    def start(self, table: str, channel: int) -> str:
+        """Where in `table`, a pointer to a block of channels, the start of one's sums is."""
+        return f"{table}[{channel * (2 if self.paired else self.width)}]"
+
+    def step(self, channels: int) -> int:
+        """Words of a block of channels."""
+        return self.width * channels // (2 if self.paired else 1)
 
     def sums(self) -> tuple[str, str]:
         """(type of the sums, cast of what is added).
@@ -74,6 +102,14 @@ class Rows:
     def helpers(self) -> tuple[str, ...]:
         """Functions that `finish` calls."""
         return tuple(t for t in (requantise_helper(self.quant)[1],) if t and self.rq.form == "raw")
+
+    def finish_of(self, table: str, channel: int) -> list[str]:
+        """C that turns the sum `v` into the result, of a channel of the block at `table`."""
+        if not self.paired:
+            return self.finish(f"{table} + {channel * self.width + 1}")
+        both = f"{table}[4]"
+        offset = f"{both} >> 16" if channel else f"(int16_t){both}"
+        return finish_c(self.rq, self.quant.out_dtype, f"({table} + {2 * channel + 1})", offset)
 
     def finish(self, constants: str) -> list[str]:
         """C that turns the sum `v` into the result; constants: a pointer behind the row's start."""

@@ -193,17 +193,28 @@ AOT_MODEL_INLINE void aot_model_unpack_int4(const uint8_t *x, int8_t *y, int32_t
         y[count - 1] = aot_model_int4_at(x, count - 1);
     }
 }
-/* Words, some of which are four of them: runs are pairs of counts, of words as they are and of words that are packed. */
-AOT_MODEL_INLINE void aot_model_unpack_words(const uint8_t *x, const int32_t *words, const uint16_t *runs, int32_t count, int32_t *y)
+/* Words of four integers of 4 bits, x, among numbers of one to four bytes. For each run a section: how many numbers, then how
+   many words of x, how many such runs follow each other; in two bits for each number how many bytes of a word it lacks. */
+AOT_MODEL_FUNCTION void aot_model_unpack_words(const uint8_t *x, const uint8_t *numbers, const uint8_t *section, const uint8_t *end, int32_t *y)
 {
-    for (int32_t i = 0; i < count; i++) {
-        for (uint32_t k = runs[2 * i]; k != 0u; --k) {
-            *y++ = *words++;
+    while (section != end) {
+        const uint32_t count = section[0], packed = section[1];
+        const uint8_t *const missing = section + 3;
+        for (uint32_t turn = section[2]; turn != 0u; --turn) {
+            for (uint32_t k = 0u; k < count; k++) {
+                const uint32_t bytes = ((uint32_t)missing[k / 4u] >> (k % 4u * 2u)) & 3u;
+                uint32_t number;
+                memcpy(&number, numbers, 4);
+                numbers += 4u - bytes;
+                *y++ = (int32_t)(number << (8u * bytes)) >> (8u * bytes);
+            }
+            for (uint32_t k = 0u; k < packed; k++, x += 2) {
+                const uint32_t both = (uint32_t)x[0] | (uint32_t)x[1] << 16;
+                const uint32_t four = (both | both << 4) & 0x0f0f0f0fu;
+                *y++ = (int32_t)(((four ^ 0x08080808u) + 0x78787878u) ^ 0x80808080u); /* each with the sign of its bit 3 */
+            }
         }
-        const int32_t packed = runs[2 * i + 1];
-        aot_model_unpack_int4(x, (int8_t *)(void *)y, 4 * packed);
-        x += 2 * packed;
-        y += packed;
+        section = missing + (count + 3u) / 4u;
     }
 }
 
