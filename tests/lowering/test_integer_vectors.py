@@ -110,6 +110,17 @@ def nests() -> list[LoopNest]:
     for bits in (1, 3, 4, 10, 20):
         take(I32, (2, 40), lambda i, n=bits: nearest(i, n, False))
     take(I32, (2, 40), lambda i: nearest(i, 3, True))  # stays plain
+    for op, dtype in (("add", I32), ("max", I8), ("min", U16), ("max", U8), ("min", I32)):
+        for results, terms in ((1, 4), (3, 5), (5, 16), (9, 11)):  # along the terms
+            over, sizes = (var("q", 2), var("r", terms)), (results, 2, terms)
+            take(dtype, (results,), lambda i, o=op, d=dtype, v=over, n=sizes: reduce(
+                o, v, cast(load(tensor("a", d if d is not I32 else I16, *n), (i[0], *v)), d)))
+    r = var("r", 10)
+    take(I32, (3,), lambda i: reduce("add", (r,), call("mul", load(tensor("t", I32, 256), (add(
+        at(I8, "a", i[0], r, shape=(3, 10)), 128),)), call("sub", at(I16, "b", i[0], shape=(3,)), at(
+            I16, "c", r, shape=(10,))))))
+    take(I32, (3, 9), lambda i: call("sar", at(I32, "a", *i, shape=(3, 9)), call(
+        "bitand", at(U8, "b", i[0], shape=(3,)), const(31))))
     take(I8, (9,), lambda i: cast(call("mul", at(I16, "a", *i, shape=(9,)), const(77)), I8))  # low bits
     take(I8, (12,), lambda i: select(call("lt", at(I8, "a", *i, shape=(12,)), const(3), dtype=DType.BOOL),
                                      load(tensor("a", I8, 12), tuple(i)), const(1, I8)))  # stays plain
@@ -150,7 +161,7 @@ def program(found: list[LoopNest]) -> str:
 
 
 def test_what_has_vectors() -> None:
-    plain = [k for k, one in enumerate(nests()) if "vstr" not in one.function.body]
+    plain = [k for k, one in enumerate(nests()) if "_VECTORS" not in one.function.body]
     # columns of six, halves that differ, a choice
     assert len(plain) == 3 and plain[2] == len(nests()) - 1
     one = nest(0, I8, (12,), lambda i: load(tensor("a", I8, 12), tuple(i)))

@@ -2,8 +2,8 @@
 
 The innermost loop of a nest becomes one over vectors of int32 where everything that changes along it is
 arithmetic of at most 32 bits, read from neighbouring elements or looked up; the last vector is predicated.
-Where elements are only moved, or filled with a constant, a vector holds eight or sixteen of them. The numbers
-are those of the plain loop, which stands beside it for other instruction sets.
+The numbers are those of the plain loop, which stands beside it for other instruction sets. vector_nests.py
+has what is not one element of the result for each lane.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from aot_model.c.expr import SUMMAND, CWriter
 from aot_model.c.literal import literal
 from aot_model.c.rescale import product, saturated
 from aot_model.ir.bounds import bounds, only_asking
-from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, call, const, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, call, cast, const, walk
 from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 
 HEADER = "aot_model/integer_vectors.h"
 LANES = 4
-_NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
+NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
 
@@ -32,21 +32,6 @@ def _holds(dtype: DType, low: float | None, high: float | None) -> bool:
 
 class Plain(Exception):
     """Something that has no vector form here."""
-
-
-def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-                 names: dict[Value, str]) -> list[str] | None:
-    """C of the nest that stores y[position] = element, or None where it stays a plain loop."""
-    if not loops or loops[-1].extent < LANES or to not in _NARROW:
-        return None
-    moves = (MoveWriter(loops[-1], names, to, n) for n in (16, 8)
-             if n * to.bits <= 128 and loops[-1].extent % n == 0)  # fmt: skip
-    for writer in (*moves, LaneWriter(loops[-1], names)):
-        try:
-            return writer.nest(loops, position, element, to)
-        except Plain:
-            continue
-    return None
 
 
 class LaneWriter:
@@ -63,11 +48,11 @@ class LaneWriter:
         self.indent = 1
         self.known: dict[Expr, str] = {}
         self.before: dict[str, str] = {}
-        """Names of what is read once, before the innermost loop, by its C."""
+        """Names of what is computed once, before the innermost loop, by its C."""
         self.inner = 0
         self.count = 0
         self.partial = along.extent % self.lanes != 0
-        self.scalar = CWriter(lambda c, text: f"{names[c.value]}[{text}]", 0)
+        self.scalar, self.row = (CWriter(lambda c, text: f"{names[c.value]}[{text}]", 0) for _ in range(2))
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
@@ -75,15 +60,7 @@ class LaneWriter:
     def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
         if self.stride(position) != 1:
             raise Plain
-        place = len(self.lines) + len(loops) - 1
-        for v in loops:
-            step = f"{v.name} += {self.lanes}" if v is self.along else f"{v.name}++"
-            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {step}) {{")
-            self.indent += 1
-        self.inner = self.indent
-        if self.partial:
-            n = self.along
-            self.line(f"const mve_pred16_t inside = vctp32q((uint32_t)({n.extent} - {n.name}));")
+        place = self.open(loops)
         while isinstance(element, Call) and element.op == "cast" and to.bits == element.dtype.bits and (
                 element.args[0].dtype is DType.INT32):
             element = element.args[0]  # the store takes the low bits
@@ -93,19 +70,38 @@ class LaneWriter:
         y = y if to.c_type == own else f"({own} *)({y})"
         predicate = ("_p", ", inside") if self.partial else ("", "")
         self.line(f"vstr{width}q{predicate[0]}_{self.kind}({y}, {value}{predicate[1]});")
-        for _ in loops:
+        return self.closed(len(loops), place)
+
+    def open(self, loops: Sequence[Var]) -> int:
+        """Begins the loops; the line of the innermost one."""
+        for v in loops:
+            step = f"{v.name} += {self.lanes}" if v is self.along else f"{v.name}++"
+            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {step}) {{")
+            self.indent += 1
+        self.inner, self.row.indent = self.indent, self.indent - 1
+        if self.partial:
+            n = self.along
+            self.line(f"const mve_pred16_t inside = vctp32q((uint32_t)({n.extent} - {n.name}));")
+        return len(self.lines) - 1 - self.partial
+
+    def closed(self, loops: int, place: int) -> list[str]:
+        """All lines, with the ends of the loops, and with what is computed before line `place`."""
+        for _ in range(loops):
             self.indent -= 1
             self.line("}")
-        read = [f"{'    ' * len(loops)}const int32_t {name} = {text};" for text, name in self.before.items()]
-        return [*self.lines[:place], *read, *self.lines[place:]]
+        return [*self.lines[:place], *self.row.lines, *self.lines[place:]]
 
-    def read_before(self, text: str) -> str:
-        """The name of numbers that are the same in all vectors, where they are needed in each: C compilers
-        take it that a store of a vector changes what is in memory.
+    def computed_before(self, x: Expr) -> str:
+        """The name of a number that is the same in all vectors, where it is needed in each: C compilers take
+        it that a store of a vector changes what is in memory.
         """
         if self.indent != self.inner:
-            return text
-        return self.before.setdefault(text, f"u{len(self.before)}")
+            return self.scalar.text(x)
+        (text,) = self.row.compute(x)
+        if text not in self.before:
+            self.before[text] = f"u{len(self.before)}"
+            self.row.line(f"const int32_t {self.before[text]} = {text};")
+        return self.before[text]
 
     def at(self, position: Expr) -> str:
         """C of a position that moves by one along a vector."""
@@ -114,9 +110,8 @@ class LaneWriter:
             still = [n for pair in pairs if self.uniform(pair[0]) for n in pair]
             moving = [n for pair in pairs if not self.uniform(pair[0]) for n in pair]
             if position.op == "isum" and still:
-                row = self.scalar.text(call("isum", *still, position.args[-1]))
-                along = self.scalar.text(call("isum", *moving, const(0)), SUMMAND)
-                return f"{self.read_before(row)} + {along}"
+                row = self.computed_before(call("isum", *still, position.args[-1]))
+                return f"{row} + {self.scalar.text(call('isum', *moving, const(0)), SUMMAND)}"
         return self.scalar.text(position, SUMMAND)
 
     def uniform(self, x: Expr) -> bool:
@@ -157,11 +152,12 @@ class LaneWriter:
 
     def one(self, x: Expr) -> str:
         """C of a value that is the same for all four."""
-        if x.dtype not in _NARROW or any(isinstance(n, Reduce) for n in walk(x)):
+        if x.dtype not in NARROW or any(isinstance(n, Reduce) for n in walk(x)):
             raise Plain
+        if any(isinstance(n, Cell) for n in walk(x)):
+            return self.computed_before(x if x.dtype is DType.INT32 else cast(x, DType.INT32))
         text = self.scalar.text(x)
-        text = text if isinstance(x, Const) or x.dtype is DType.INT32 else f"(int32_t)({text})"
-        return self.read_before(text) if any(isinstance(n, Cell) for n in walk(x)) else text
+        return text if isinstance(x, Const) or x.dtype is DType.INT32 else f"(int32_t)({text})"
 
     def text(self, x: Expr) -> str:
         if isinstance(x, Reduce):
@@ -174,7 +170,7 @@ class LaneWriter:
             return f"vaddq_n_s32(vreinterpretq_s32_u32(aot_model_lanes_u32()), {self.along.name})"
         if isinstance(x, Cell):
             return self.load(x)
-        if not isinstance(x, Call) or x.dtype not in _NARROW:
+        if not isinstance(x, Call) or x.dtype not in NARROW:
             raise Plain
         return self.fixed_point(x) or self.operation(x)
 
@@ -195,11 +191,15 @@ class LaneWriter:
         self.line("}")
         return name
 
-    def fold(self, x: Reduce) -> str:
-        if x.dtype not in _NARROW or x.op not in ("add", "min", "max") or (x.op == "add"
+    def begin(self, x: Reduce) -> int:
+        """What a fold of int32 begins with."""
+        if x.dtype not in NARROW or x.op not in ("add", "min", "max") or (x.op == "add"
                                                                            and x.dtype is not DType.INT32):
             raise Plain
-        start = {"add": 0, "min": int(x.dtype.limits[1]), "max": int(x.dtype.limits[0])}[x.op]
+        return {"add": 0, "min": int(x.dtype.limits[1]), "max": int(x.dtype.limits[0])}[x.op]
+
+    def fold(self, x: Reduce) -> str:
+        start = self.begin(x)
         name, outer = f"v{self.count}", dict(self.known)
         self.count += 1
         self.line(f"int32x4_t {name} = vdupq_n_s32({literal(start, DType.INT32)});")
@@ -216,7 +216,7 @@ class LaneWriter:
 
     def load(self, x: Cell) -> str:
         dtype, name = x.value.dtype, self.names[x.value]
-        if dtype not in _NARROW or is_packed(x.value):
+        if dtype not in NARROW or is_packed(x.value):
             raise Plain
         letter, sign = {8: "b", 16: "h", 32: "w"}[dtype.bits], "u" if dtype.c_type.startswith("u") else "s"
         z, inside = ("_z", ", inside") if self.partial else ("", "")
@@ -245,7 +245,7 @@ class LaneWriter:
     def operation(self, x: Call) -> str:
         a = x.args[0]
         if x.op == "cast":
-            if a.dtype not in _NARROW:
+            if a.dtype not in NARROW:
                 raise Plain
             if not _holds(x.dtype, *a.dtype.limits):
                 clamped = saturated(a) if isinstance(a, Call) else None
@@ -280,10 +280,14 @@ class LaneWriter:
             return f"vnegq_s32({self.vector(a)})"
         if x.op == "sar" and isinstance(x.args[1], Const) and 0 < int(x.args[1].value) < 32:
             return f"vshrq_n_s32({self.vector(a)}, {int(x.args[1].value)})"
+        if x.op == "sar" and self.uniform(x.args[1]):
+            return f"vshlq_r_s32({self.vector(a)}, -{self.one(x.args[1])})"
         if x.op == "bitand":
             return f"vandq_s32({self.vector(a)}, {self.vector(x.args[1])})"
         if x.op == "leading_zeros":
             return f"vclzq_s32({self.vector(a)})"
+        if x.op == "rounding_shift" and isinstance(x.args[1], Const) and 0 < int(x.args[1].value) < 32:
+            return f"aot_model_four_shifted({self.vector(a)}, {int(x.args[1].value)})"
         if x.op == "rounding_shift":
             return f"aot_model_four_rounded({self.vector(a)}, {self.vector(x.args[1])})"
         if x.op == "softmax_ratio":
@@ -342,31 +346,3 @@ class LaneWriter:
             term = v if c == 1 else f"vmulq_n_s32({v}, {c})"
             total = f"vaddq_s32({total}, {term})" if total else term
         return f"vaddq_n_s32({total}, {int(base.value)})" if int(base.value) else total
-
-
-class MoveWriter(LaneWriter):
-    """A nest that moves elements, or fills with a constant: no arithmetic, so lanes need not be wider."""
-
-    def __init__(self, along: Var, names: dict[Value, str], to: DType, lanes: int) -> None:
-        self.lanes = lanes
-        self.to = to
-        bits = 128 // lanes
-        self.kind, self.ctype = f"s{bits}", f"int{bits}x{lanes}_t"
-        super().__init__(along, names)
-
-    def text(self, x: Expr) -> str:
-        if x.dtype is not self.to:
-            raise Plain
-        if isinstance(x, Const):
-            value, top = int(x.value), 1 << self.to.bits - 1
-            return f"vdupq_n_{self.kind}({value - 2 * top if value >= top else value})"
-        if isinstance(x, Call) and x.op == "select":
-            return self.choice(x)
-        if not isinstance(x, Cell) or x.value.dtype is not self.to or is_packed(x.value):
-            raise Plain
-        if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
-            raise Plain
-        own_type = f"int{self.to.bits}_t"
-        at = f"{self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}"
-        at = at if self.to.c_type == own_type else f"(const {own_type} *)({at})"
-        return f"vldr{'b' if self.to.bits == 8 else 'h'}q_{self.kind}({at})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from aot_model.c import float_vectors, integer_vectors
+from aot_model.c import float_vectors, integer_vectors, vector_nests
 from aot_model.c.expr import CWriter
 from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import flatten, floordiv, mod, substitute
@@ -17,7 +17,7 @@ from aot_model.ir.nibbles import element_text, read_parameter
 from aot_model.ir.program import Access, Function, Overlap, Param
 from aot_model.ir.values import Value
 
-_VECTORS = (("INTEGER", integer_vectors.HEADER, integer_vectors.vector_loops),
+_VECTORS = (("INTEGER", integer_vectors.HEADER, vector_nests.vector_loops),
             ("FLOAT", float_vectors.HEADER, float_vectors.float_loops))  # fmt: skip
 INDEX_NAMES = ("i", "j", "k", "l", "m", "n")
 
