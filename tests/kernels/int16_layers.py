@@ -97,7 +97,33 @@ def integer_convolutions() -> list[Layer]:
                                     (long, )), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide"))))
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
-    return layers + _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw)
+    return layers + _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw) + _groups_of_types(draw)
+
+
+def _groups_of_types(draw: Draw) -> list[Layer]:
+    """Groups of activations with a zero point, of bytes, of weights with 16 bits; depthwise ones of those;
+    sums that are the result, sums of more than 32 bits.
+    """
+    layers = []
+    kinds = ((np.uint16, np.int8, np.uint16), (np.int8, np.int8, np.int16), (np.uint8, np.uint8, np.uint16),
+             (np.int16, np.int16, np.int16))  # fmt: skip
+    sizes = ((2, 3, 4), (6, 1, 1), (4, 2, 2), (5, 1, 3), (2, 10, 2), (3, 1, 1), (3, 4, 1), (2, 9, 5))
+    for turn, (groups, ins, outs) in enumerate(sizes):
+        x_kind, w_kind, to = kinds[turn % 4]
+        x = draw.tensor(x_kind, 1 + turn % 2, 6, 7, groups * ins)
+        w = draw.tensor(w_kind, groups * outs, *((3, 3), (1, 1), (2, 3))[turn % 3], ins)
+        zero = {np.uint16: 32760, np.int8: -7, np.uint8: 130}.get(x_kind, 0)
+        node = Convolution(group=groups, x_zero_point=zero, w_zero_point=130 if w_kind is np.uint8 else 0,
+                           pads=(0, 1, 1, 0) if turn % 2 else (0, 0, 0, 0), strides=(1, 1 + turn % 2))
+        most = int(np.iinfo(x_kind).max) * int(np.iinfo(w_kind).max) // 2
+        rule = "wide" if w_kind is np.int16 else "single"
+        steps = requantised(draw, w[0].size, most, groups * outs, to, turn, rule) if turn != 4 else ()
+        layers.append(Layer(f"groups of types {turn} {x.dtype}{list(x.shape)} * {w.dtype}{list(w.shape)}", x,
+                            (Step(node, (w,)), *steps)))
+    x, w = draw.tensor(np.int16, 1, 4, 5, 122), draw.tensor(np.int8, 4, 3, 3, 61)
+    long = requantised(draw, 549, 1 << 21, 4, np.int16, 0, "wide")
+    layers.append(Layer("groups, long sums", x, (Step(Convolution(group=2), (w,)), *long)))
+    return layers
 
 
 def _groups(draw: Draw) -> list[Layer]:

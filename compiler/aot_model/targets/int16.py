@@ -116,11 +116,8 @@ def _convolution_layer(family: Family, node: Node) -> Layer | str:
         return "nothing to compute"
     if x.type.rank > 4:
         return "more than two spatial axes"
-    by_channel = op.group == x.shape[-1] == w.shape[0]
-    if op.group > 1 and not (x.dtype is DType.INT16 and op.x_zero_point == 0):
+    if op.group > 1 and family.mve and not (x.dtype is DType.INT16 and op.x_zero_point == 0):
         return "groups, and no int16 with zero point 0"
-    if op.group > 1 and not (by_channel or family.mve):
-        return "groups of more than one channel"
     return _layer(family, x, w, op, lambda v: v.reshape(v.shape[0], -1))
 
 
@@ -242,9 +239,10 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert isinstance(layer, Layer) and isinstance(op, Convolution)
         x, w, out = site.input(0), site.input(1), site.node.outputs[0]
         shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
-        if op.group == shape.in_c == shape.out_c > 1:
+        by_channel = op.group == shape.in_c == shape.out_c > 1
+        if by_channel and x.dtype is DType.INT16 and op.x_zero_point == 0:
             _depthwise(family, site, layer, shape)
-        elif op.group > 1:
+        elif op.group > 1 and family.mve:
             _groups(site, layer, shape)
         else:
             _emit(site, layer, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
@@ -330,7 +328,9 @@ def kernels(family: Family) -> tuple[Kernel, ...]:
 
     def convolution(node: Node, chain: Chain, target: Target) -> str | None:
         found = _convolution_layer(family, node)
-        return found if isinstance(found, str) else _groups_reject(node, chain, found)
+        if isinstance(found, str):
+            return found
+        return _groups_reject(node, chain, found) if family.mve else None
 
     def transposed(node: Node, chain: Chain, target: Target) -> str | None:
         found = _transposed_layer(family, node)

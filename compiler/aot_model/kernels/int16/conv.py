@@ -2,10 +2,12 @@
 
 Two pixels x two channels share their loads. A pixel's patch is read where it lies where that is one run of
 int16 (1x1), else gathered into `patch`, less what makes int16 of it; outside of the image is the zero point.
+Of groups of channels, each has its own patches, one group behind the other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,26 +61,29 @@ def elements(dtype: str, zero: int) -> Elements:
 def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: Dots, finish: Finish | None,
          start: npt.NDArray[np.int64] | None, tail: Tail | None, sum_type: str,
          result: tuple[str, int]) -> KernelCode:  # fmt: skip
-    """weights [out_c, taps], without their zero point. start: added to the sums where there is no finish.
+    """weights [out_c, taps of a group], without their zero point. start: added to the sums where there is no
+    finish.
 
     sum_type: of the tail's accumulator. result: type and bytes of y's elements.
     """
     s, taps = shape, weights.shape[1]
     count = s.batch * s.out_h * s.out_w
     pixels = min(2, count)
-    quads = (dots.dsp and dots.chunk == taps and dots.w_type == "int8_t" and dots.x_type == "int16_t"
-             and taps % 2 == 0 and 8 <= taps <= quads_dsp.LONGEST and s.out_c % quads_dsp.CHANNELS == 0
-             and count * s.out_c * taps >= LEAST_MACS)  # fmt: skip
-    paired = dot_dsp.rows_of(dots, weights, finish, pixels, tail is not None)
+    groups, own_in, own_out = s.groups, s.in_c // s.groups, s.out_c // s.groups
+    quads = (groups == 1 and dots.dsp and dots.chunk == taps and dots.w_type == "int8_t"
+             and dots.x_type == "int16_t" and taps % 2 == 0 and 8 <= taps <= quads_dsp.LONGEST
+             and s.out_c % quads_dsp.CHANNELS == 0 and count * s.out_c * taps >= LEAST_MACS)  # fmt: skip
+    paired = dot_dsp.rows_of(dots, weights, finish, pixels, tail is not None, groups)
     if (quads and taps >= MANY_TAPS) or count * weights.size < LEAST_PAIRED:
         paired = None
     quads = quads and paired is None
-    columns = quads_dsp.CHANNELS if quads else min(dots.width, s.out_c)
+    columns = quads_dsp.CHANNELS if quads else min(dots.width, own_out)
     same_size = s.out_h == s.in_h and s.out_w == s.in_w
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
     direct = x.dtype == "int16" and pointwise and s.pad_top == s.pad_left == 0
     ending = Ending.of(finish) if dots.mve else None
-    in_order = quads_dsp.packed(weights) if quads else dots.packed(weights, columns)
+    in_order = quads_dsp.packed(weights) if quads else np.concatenate(
+        [dots.packed(part, columns) for part in np.split(weights, groups)])
     constants = [Packed("weights", in_order, admissible=ANYTHING)]
     helpers: list[str] = []
     scratch: list[Scratch] = []
@@ -99,8 +104,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     elif start is not None:
         constants.append(Packed("start", start.astype(np.int32), admissible=ANYTHING))
     if not direct:
-        scratch.append(Scratch("patch", 2 * pixels * taps, 4, "int16_t"))
-        gather, text = _gather(s, x, dots.mve)
+        scratch.append(Scratch("patch", 2 * pixels * taps * groups, 4, "int16_t"))
+        gather, text = _gather(s, x, dots.mve) if groups == 1 else _gather_groups(s, x, pixels * taps)
         helpers.append(text)
 
     def store(i: int, j: int, result_sum: str = "", at: str = "") -> list[str]:
@@ -147,45 +152,62 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         return [*lines, *(t for i in range(p) for j in range(c) for t in store(i, j))]
 
     def channels(p: int) -> list[str]:
-        whole = s.out_c - s.out_c % columns
+        whole = own_out - own_out % columns
+        first = "0" if groups == 1 else f"g * {own_out}"
+        last = str(whole) if groups == 1 else f"{first} + {whole}"
         lines = [
-            f"for (int32_t c = 0; c < {whole}; c += {columns}) {{", *("    " + t for t in block(p, columns)),
-            "}"
+            f"for (int32_t c = {first}; c < {last}; c += {columns}) {{",
+            *("    " + t for t in block(p, columns)), "}"
         ]
-        if s.out_c % columns:
-            rest = block(p, s.out_c % columns)
-            lines += ["{", f"    const int32_t c = {whole};", *("    " + t for t in rest), "}"]
+        if own_out % columns:
+            rest = block(p, own_out % columns)
+            lines += ["{", f"    const int32_t c = {last};", *("    " + t for t in rest), "}"]
         return lines
+
+    def rows(p: int) -> list[str]:
+        """Where the taps of a group begin."""
+        own = "" if groups == 1 else f" + g * {own_in if direct else pixels * taps}"
+        at = [f"x + (pixel + {i}) * {s.in_c}{own}" if direct else f"patch + {i * taps}{own}"
+              for i in range(1 if quads else p)]  # fmt: skip
+        return [f"const int16_t *const from{i} = {place};" for i, place in enumerate(at)]
+
+    def each_group(lines: list[str]) -> list[str]:
+        if groups == 1:
+            return lines
+        return [f"for (int32_t g = 0; g < {groups}; g++) {{", *("    " + t for t in lines), "}"]
 
     def all_channels(p: int) -> list[str]:
         if finish is None or (ending is None and paired is None):
-            return [f"const {dots.w_type} *w = weights;", *channels(p)]
+            return [f"const {dots.w_type} *w = weights;", *each_group([*rows(p), *channels(p)])]
         cast = f"({ending.pointer})" if ending and finish.to.c_type + " *" != ending.pointer else ""
         to = [f"row + {i * s.out_c}" if tail is not None else f"{cast}(y + (pixel + {i}) * {s.out_c})"
               for i in range(p)]  # fmt: skip
-        rows = [f"from{i}" for i in range(p)] + [f"from{p - 1}"] * (pixels - p)
-        lines = [f"{kernel}({', '.join([*rows, 'weights', str(s.out_c), *to, *to[-1:] * (pixels - p)])});"
-                 ] if paired is None else paired.calls(rows, to)
+        at = [f"from{i}" for i in range(p)] + [f"from{p - 1}"] * (pixels - p)
+        if paired is None:
+            places = [*at, "weights", str(s.out_c), *to, *to[-1:] * (pixels - p)]
+            lines = [*rows(p), f"{kernel}({', '.join(places)});"]
+        else:
+            stream = "weights" if groups == 1 else "own"
+            words = len(paired.words) // groups
+            own = [] if groups == 1 else [f"const int32_t *own = weights + g * {words};"]
+            to = to if groups == 1 else [f"{place} + g * {own_out}" for place in to]
+            lines = each_group([*rows(p), *own, *paired.calls(at, to, stream)])
         for i in range(p if tail is not None else 0):
             assert tail is not None
-            own = finish.to.c_type
+            kind = finish.to.c_type
             lines += [
                 f"for (int32_t c = 0; c < {s.out_c}; c++) {{",
-                f"    const {own} v = ({own})row[{f'{i * s.out_c} + ' if i else ''}c];",
+                f"    const {kind} v = ({kind})row[{f'{i * s.out_c} + ' if i else ''}c];",
                 *tail.store("v", ("0", "0", f"pixel + {i}" if i else "pixel", "c"), 1).splitlines(), "}"
             ]
         return lines
 
     def group(p: int) -> list[str]:
         if direct:
-            return [
-                *(f"const int16_t *const from{i} = x + (pixel + {i}) * {taps};"
-                  for i in range(1 if quads else p)),
-                *all_channels(p)
-            ]
-        rows = s.out_h * s.out_w
-        n = "" if s.batch == 1 else f" + place / {rows} * {s.strides[0]}"
-        within = "place" if s.batch == 1 else f"place % {rows}"
+            return all_channels(p)
+        image = s.out_h * s.out_w
+        n = "" if s.batch == 1 else f" + place / {image} * {s.strides[0]}"
+        within = "place" if s.batch == 1 else f"place % {image}"
         if s.out_h == 1:
             row, column = "0", within
         else:
@@ -196,11 +218,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
             f"    const int32_t top = {row} * {s.stride_h} - {s.pad_top};",
             f"    const int32_t left = {column} * {s.stride_w} - {s.pad_left};",
             f"    for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
-            f"        int16_t *const to = patch + i * {taps} + ky * {s.kernel_w * s.in_c};",
+            f"        int16_t *const to = patch + i * {taps} + ky * {s.kernel_w * own_in};",
             f"        {gather}(x{n}, top + ky * {s.dilation_h}, left, to);",
             "    }",
             "}",
-            *(f"const int16_t *const from{i} = patch + {i * taps};" for i in range(1 if quads else p)),
             *all_channels(p),
         ]
 
@@ -268,6 +289,41 @@ AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t c
 {each}    }}
 }}
 """
+    return name, text
+
+
+def _gather_groups(s: ConvShape, x: Elements, step: int) -> tuple[str, str]:
+    """(name, text): the same of several groups; `step` elements are from the taps of one to those of the
+    next.
+    """
+    outside, own = x.zero - x.shift, s.in_c // s.groups
+    key = f"{s.in_h}x{s.in_w}x{s.in_c}_g{s.groups}_k{s.kernel_w}_d{s.dilation_w}_z{x.zero}_{step}"
+    name = f"taps_{x.dtype}_{key}".replace("-", "n")
+    _, sy, sx, _ = s.strides
+    turns = next(n for n in range(min(s.groups, max(1, 8 // own)), 0, -1) if s.groups % n == 0)
+
+    def copied(text: Callable[[int], str]) -> list[str]:
+        """Statements for all channels of some groups."""
+        if own > 8:
+            return [f"for (int32_t c = 0; c < {own}; c++) {{", f"    at[c] = {text(-1)};", "}"]
+        return [f"at[{g * step + c}] = {text(g * own + c)};" for g in range(turns) for c in range(own)]
+
+    inside = copied(lambda k: x.narrowed("from[c]" if k < 0 else f"from[{k}]"))
+    if x.size == 2 and x.shift == 0 and own % 2 == 0:  # words at any even address
+        inside = [f"memcpy(at + {g * step}, from + {g * own}, {2 * own}u);" for g in range(turns)]
+    loop = f"for (int32_t g = 0; g < {s.groups}; g += {turns}, at += {turns * step}"
+    text = "\n".join([
+        f"/* {s.kernel_w} taps of {s.groups} groups of {own} at (row, column); outside: the zero point. */",
+        f"AOT_MODEL_OPAQUE static void {name}(const {x.dtype}_t *x, int32_t row, int32_t column, "
+        "int16_t *to)", "{",
+        f"    for (int32_t tap = 0; tap < {s.kernel_w}; tap++, column += {s.dilation_w}) {{",
+        f"        int16_t *at = to + tap * {own};",
+        f"        if (row >= 0 && row < {s.in_h} && column >= 0 && column < {s.in_w}) {{",
+        f"            const {x.dtype}_t *from = x + row * {sy} + column * {sx};",
+        f"            {loop}, from += {turns * own}) {{", *(f"                {t}" for t in inside),
+        "            }", "        } else {", f"            {loop}) {{",
+        *(f"                {t}" for t in copied(lambda k: str(outside))),
+        "            }", "        }", "    }", "}", ""])  # fmt: skip
     return name, text
 
 

@@ -47,33 +47,33 @@ class Rows:
     quads: int
     rows: int
 
-    def calls(self, x: list[str], y: list[str]) -> list[str]:
+    def calls(self, x: list[str], y: list[str], stream: str = "weights") -> list[str]:
         """Statements for the rows of x, whose results go to y; two may be the same."""
         return [
-            f"{self.name}({x[0]}, {x[-1]}, weights{f' + {first}' if first else ''}, weights + {last}, "
+            f"{self.name}({x[0]}, {x[-1]}, {stream}{f' + {first}' if first else ''}, {stream} + {last}, "
             f"{', '.join(f'{to} + {channel}' if channel else to for to in (y[0], y[-1]))}, {self.quads});"
             for first, last, channel in self.cuts
         ]
 
 
 def rows_of(dots: Dots, weights: npt.NDArray[np.integer], finish: Finish | None, rows: int,
-            tail: bool) -> Rows | None:  # fmt: skip
+            tail: bool, groups: int = 1) -> Rows | None:  # fmt: skip
     """None where the sums have more than 32 bits, no such sequence ends them, or calls would not pay. weights
-    [channel, tap]; rows: of x, 1 or 2.
+    [channel, tap]; rows: of x, 1 or 2. groups: of channels, with a call each.
     """
     if not dots.dsp or weights.dtype != np.int8 or dots.chunk != dots.taps or finish is None:
         return None
     known = finish.rule in ("up", "away") and (finish.low, finish.high) in _SATURATE
-    if not known or len(weights) in (1, 3) or dots.taps < 4:  # a third channel is a call of its own
+    channels, taps = len(weights) // groups, weights.shape[1]
+    if not known or channels in (1, 3) or taps < 4:  # a third channel is a call of its own
         return None
-    if weights.size < (LEAST_TAIL if tail else LEAST):
+    if channels * taps < (LEAST_TAIL if tail and groups == 1 else LEAST // min(groups, 2)):
         return None
-    channels, taps = weights.shape
-    padded = np.zeros((channels, -(-taps // 4) * 4), np.int64)
+    padded = np.zeros((len(weights), -(-taps // 4) * 4), np.int64)
     padded[:, :taps] = weights
-    ordered = padded.reshape(channels, -1, 4)[..., ORDER].astype(np.int8)
-    quads = np.ascontiguousarray(ordered).reshape(channels, -1).view("<i4")
-    pairs = channel_pairs(channels, separate=False)
+    ordered = padded.reshape(len(weights), -1, 4)[..., ORDER].astype(np.int8)
+    quads = np.ascontiguousarray(ordered).reshape(len(weights), -1).view("<i4")
+    pairs = np.concatenate([g * channels + channel_pairs(channels, separate=False) for g in range(groups)])
     parts = []
     for pair in pairs:
         ends = finish.rows[pair][:, 1:finish.width]
@@ -81,7 +81,7 @@ def rows_of(dots: Dots, weights: npt.NDArray[np.integer], finish: Finish | None,
     stream = np.concatenate(parts).astype(np.int32)
     size, whole = len(stream) // len(pairs), channels // 2
     cuts = [(0, whole * size, 0)]
-    cuts += [(whole * size, len(stream), channels - 2)] if channels % 2 else []
+    cuts += [(whole * size, (whole + 1) * size, channels - 2)] if channels % 2 else []
     name, text = _kernel(taps % 4, finish, rows)
     return Rows(name, text, stream, tuple(cuts), taps // 4, rows)
 
