@@ -333,3 +333,12 @@ def _suppression() -> list[OpCase]:
 
 
 CASES += [_svdf(), _lstm(False), _lstm(True), *_suppression()]
+
+_cubes = np.asarray([-8, -0.3, 0, 1e-6, 27, 1e5], np.float32)
+CASES += [
+    one("STABLEHLO_CBRT", "STABLEHLO_CBRT", [_cubes], [plain("y", (6,), FLOAT32)], oracle="numpy",
+        expected=(np.cbrt(_cubes),)),  # LiteRT's package has none
+    *(one(f"FAKE_QUANT-{bits}-{low}", "FAKE_QUANT", [draw(40, low=-4, high=4)],
+          [plain("y", (40,), FLOAT32)], "FakeQuantOptions", {"Min": low, "Max": 3.1, "NumBits": bits})
+      for bits, low in ((8, -2.7), (4, 0.0), (16, -1.3), (8, 0.6), (2, -3.1))),
+]

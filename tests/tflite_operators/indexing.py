@@ -157,3 +157,40 @@ CASES: list[OpCase] = [
         "MatrixSetDiagOptions"),
     _loop_over_list(),
 ]
+
+
+def _gathered(x: np.ndarray, starts: np.ndarray, sizes: list[int], starting: list[int], offsets: list[int],
+              collapsed: list[int], vector: int) -> np.ndarray:
+    """The definition of StableHLO, window by window."""
+    lines = np.moveaxis(starts.reshape(*starts.shape, *[1] * (vector == starts.ndim)), vector, -1)
+    wanted = np.zeros((*lines.shape[:-1], *(e for k, e in enumerate(sizes) if k not in collapsed)), x.dtype)
+    for batch in np.ndindex(lines.shape[:-1]):
+        begins = [0] * x.ndim
+        for axis, start in zip(starting, lines[batch], strict=True):
+            begins[axis] = min(max(int(start), 0), x.shape[axis] - sizes[axis])
+        window = x[tuple(slice(b, b + e) for b, e in zip(begins, sizes, strict=True))]
+        wanted[batch] = window.reshape(wanted[batch].shape)
+    return np.moveaxis(wanted, range(lines.ndim - 1, wanted.ndim), offsets)
+
+
+def _windows(name: str, x: np.ndarray, starts: np.ndarray, sizes: list[int], starting: list[int],
+             offsets: list[int], collapsed: list[int], vector: int) -> OpCase:
+    """LiteRT 2.3 does not end where the last axis of the indices is implied."""
+    wanted = _gathered(x, starts, sizes, starting, offsets, collapsed, vector)
+    fields = {"OffsetDims": offsets, "CollapsedSliceDims": collapsed, "StartIndexMap": starting,
+              "SliceSizes": sizes}
+    return one(f"STABLEHLO_GATHER-{name}", "STABLEHLO_GATHER", [x, starts],
+               [T("y", wanted.shape, FLOAT32 if x.dtype == np.float32 else INT32, scale=())],
+               "StablehloGatherOptions",
+               {**{k: np.asarray(v, np.int64) for k, v in fields.items()}, "IndexVectorDim": vector},
+               oracle="numpy", expected=(wanted,))
+
+
+CASES += [
+    _windows("rows", draw(5, 3), whole(0, 4, 2, 4), [1, 3], [0], [2], [0], 2),
+    _windows("columns", draw(5, 6), whole(0, 5, 4, 1), [5, 1], [1], [0], [1], 1),
+    _windows("clamped", draw(5, 6, 2), whole(-2, 7, 3, 2), [2, 3, 2], [1, 0], [1, 2, 3], [], 1),
+    _windows("between", whole(-9, 9, 4, 5, 3), whole(0, 4, 2, 3, dtype="int64"), [2, 2, 1], [0, 2], [0, 2],
+             [2], 0),
+    _windows("one", draw(4, 5), whole(0, 3, 2), [2, 3], [0, 1], [0, 1], [], 0),
+]

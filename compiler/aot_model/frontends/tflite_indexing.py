@@ -10,6 +10,7 @@ import numpy as np
 
 from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_layers import plain_weights, row_blocks
+from aot_model.frontends.tflite_movement import slices
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -58,6 +59,49 @@ def gather(n: Conversion) -> Value:
 @rule("GATHER_ND")
 def gather_nd(n: Conversion) -> Value:
     return n.build(GatherND(), n.x(0), _indices(n, 1))
+
+
+@rule("STABLEHLO_GATHER")
+def gather_windows(n: Conversion) -> Value:
+    """A window of x for each vector of indices, which says where it begins along some axes; windows that
+    would reach beyond the end of x begin earlier.
+
+    Axes of x from `whole` on lie in the window as they are; what is before is one axis, of which rows are
+    gathered: batch x window -> row.
+    """
+    x, starts, options = n.x(0), _indices(n, 1), n.operator.options
+    offsets, collapsed, starting, sizes = (options.ints("StablehloGatherOptions", f) for f in (
+        "OffsetDims", "CollapsedSliceDims", "StartIndexMap", "SliceSizes"))
+    vector = int(options.get("StablehloGatherOptions", "IndexVectorDim"))
+    if vector == starts.type.rank:
+        starts = n.reshape(starts, (*starts.shape, 1))
+    rank, axes = x.type.rank, list(range(starts.type.rank))
+    kept = [a for a in range(rank) if a not in collapsed]
+    total = starts.type.rank - 1 + len(kept)
+    if not (vector in axes and len(sizes) == rank and starts.shape[vector] == len(starting)
+            and all(0 < s <= e for s, e in zip(sizes, x.shape, strict=True))
+            and all(len({*of}) == len(of) and all(0 <= a < most for a in of)
+                    for of, most in ((offsets, total), (collapsed, rank), (starting, rank)))
+            and all(sizes[a] == 1 for a in collapsed) and len(offsets) == len(kept)):
+        raise OperatorError(f"windows {list(sizes)} of {x.type} at {starts.type}")
+    starts = n.transpose(starts, [*(a for a in axes if a != vector), vector])
+    batch = starts.shape[:-1]
+    whole = next((a for a in reversed(range(rank)) if sizes[a] != x.shape[a]), -1) + 1
+    rows: Value = n.constant(np.zeros((*batch, 1)), starts.dtype)
+    for k, axis in enumerate(starting):
+        if axis < whole:
+            place = slices(n, starts, [*((0, e, 1) for e in batch), (k, k + 1, 1)])
+            place = n.add("Max", place, n.constant(0, starts.dtype))
+            place = n.add("Min", place, n.constant(x.shape[axis] - sizes[axis], starts.dtype))
+            stride = math.prod(x.shape[axis + 1 : whole])
+            rows = n.add("Add", rows, n.add("Mul", place, n.constant(stride, starts.dtype)))
+    grid = np.ravel_multi_index(np.indices(sizes[:whole]), x.shape[:whole]) if whole else np.zeros((), int)
+    rows = n.add("Add", rows, n.constant(grid.reshape(-1), starts.dtype))
+    lines = n.reshape(x, (math.prod(x.shape[:whole]), *x.shape[whole:]))
+    y = n.reshape(n.build(Gather(0), lines, rows), (*batch, *(sizes[a] for a in kept)))
+    order = {axis: len(batch) + k for k, axis in enumerate(sorted(offsets))}
+    others = iter(range(len(batch)))
+    return n.transpose(y, [order[a] if a in order else next(others) for a in range(total)])
 
 
 @rule("SCATTER_ND")

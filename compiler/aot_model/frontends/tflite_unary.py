@@ -236,3 +236,36 @@ def hard_swish(n: Conversion) -> Value:
     if not n.quantised():
         return n.add("HardSwish", n.x())
     return _integer_table(n, fixed_point.hard_swish(n.scale(), n.scale_out(), n.zero_out()))
+
+
+@rule("STABLEHLO_CBRT")
+def cube_root(n: Conversion) -> Value:
+    x = n.real()
+    root = n.add("Pow", n.add("Abs", x), n.constant(1 / 3, x.dtype))
+    return n.add("Mul", n.add("Sign", x), root)
+
+
+@rule("FAKE_QUANT")
+def fake_quant(n: Conversion) -> Value:
+    """What integers of so many bits would keep of a number: rounded to a step of a range in which zero is a
+    step, in single precision as the reference does.
+    """
+    x = n.real()
+    low, high, bits, narrow = (n.operator.options.get("FakeQuantOptions", f)
+                               for f in ("Min", "Max", "NumBits", "NarrowRange"))
+    least, most = f32(finite(float(low), "the minimum")), f32(finite(float(high), "the maximum"))
+    if narrow:
+        raise OperatorError("a narrow range is not supported, as in LiteRT", "E202")
+    last = f32((1 << int(np.clip(bits, 2, 16))) - 1)
+    with np.errstate(over="ignore"):
+        step = (most - least) / last
+    if x.dtype is not DType.FLOAT32 or not 2 <= bits <= 16 or not np.finfo(f32).tiny < step < np.inf:
+        raise OperatorError(f"{x.type} as {bits} bits from {least} to {most}", "E202")
+    zero = f32(fixed_point.round_away(float(np.clip(-least / step, 0, last))))
+    bottom, top = float(-zero * step), float((last - zero) * step)
+    shifted = n.add("Sub", n.clip(x, bottom, top), n.constant(bottom, x.dtype))
+    steps = n.add("Mul", shifted, n.constant(f32(1) / step, x.dtype))
+    whole = n.add("Floor", steps)
+    up = n.add("GreaterOrEqual", n.add("Sub", steps, whole), n.constant(0.5, x.dtype))
+    rounded = n.add("Add", whole, n.build(Cast(x.dtype), up))
+    return n.add("Add", n.add("Mul", rounded, n.constant(step, x.dtype)), n.constant(bottom, x.dtype))
