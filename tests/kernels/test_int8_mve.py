@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import int8_model
@@ -223,6 +224,10 @@ def depthwise_cases() -> list[Case]:
             cases.append(depthwise_case(draw, s, depthwise_taps))
             if depthwise_columns_mve.applicable(s):
                 cases.append(depthwise_case(draw, s, depthwise_columns))
+    for out_w, kernel in ((8, (1, 3)), (13, (3, 3)), (18, (1, 2)), (9, (5, 5))):  # blocks of four alone
+        s = ConvShape(1, kernel[0], out_w, 6, 1, out_w, 6, *kernel, pad_left=kernel[1] // 2, groups=6)
+        cases += [depthwise_case(draw, s, partial(kernel_of, compact=True))
+                  for kernel_of in (depthwise_taps, depthwise_columns)]  # fmt: skip
     for length, taps, c in ((30, 3, 40), (15, 15, 24), (20, 10, 7)):  # down a single column
         shape = ConvShape(1, length, 1, c, length - taps + 1, 1, c, taps, 1, groups=c)
         cases.append(depthwise_case(draw, shape))

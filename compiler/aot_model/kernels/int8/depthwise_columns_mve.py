@@ -53,6 +53,8 @@ class _Plan:
     span: int
     """Bytes of a window."""
     multiplier: int
+    compact: bool
+    """Whether blocks of eight outputs are not worth their code beside those of four."""
 
     @property
     def chunks(self) -> int:
@@ -71,7 +73,7 @@ class _Plan:
     @property
     def eight(self) -> bool:
         """Whether blocks are of eight outputs: there is a vector for the sums of the first four."""
-        return self.shape.out_w >= EIGHT and self.chunks < RESIDENT
+        return self.shape.out_w >= EIGHT and self.chunks < RESIDENT and not self.compact
 
     @property
     def step(self) -> int:
@@ -84,9 +86,10 @@ class _Plan:
         return self.multiplier <= self.shape.in_c
 
 
-def _plan(shape: ConvShape) -> _Plan:
+def _plan(shape: ConvShape, compact: bool = False) -> _Plan:
     s = shape.along_row
-    return _Plan(s, s.tall, (s.out_w - 1) * s.stride_w + s.wide, s.wide * s.tall, s.out_c // s.in_c)
+    columns = (s.out_w - 1) * s.stride_w + s.wide
+    return _Plan(s, s.tall, columns, s.wide * s.tall, s.out_c // s.in_c, compact)
 
 
 def applicable(shape: ConvShape) -> bool:
@@ -108,7 +111,7 @@ def pays(shape: ConvShape, otherwise: float) -> bool:
 
 
 def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-                      tail: Tail | None = None) -> KernelCode:  # fmt: skip
+                      tail: Tail | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
     """Any stride, padding and channel multiplier; kernels whose window has up to 80 bytes.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
@@ -118,7 +121,7 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     """
     if not applicable(shape):
         raise ValueError(f"not for the depthwise kernel: {shape}")
-    p = _plan(shape)
+    p = _plan(shape, compact)
     s = p.shape
     taps = s.kernel_h * s.kernel_w
     matrix = np.asarray(weights, np.int8).reshape(taps, s.out_c).T

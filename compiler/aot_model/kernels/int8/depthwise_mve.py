@@ -32,12 +32,13 @@ def depthwise(
     spec: QuantSpec,
     tail: Tail | None = None,
     room: int | None = None,
+    compact: bool = False,
 ) -> KernelCode:
     """One or more output channels of each input channel.
 
     weights: int8 [kernel_h, kernel_w, in_c * multiplier]. bias: int32 [out_c]. tail: gets the requantised,
     clamped outputs instead of the store to y, one at a time. room: bytes of scratch memory that there are;
-    None: as few as there may be.
+    None: as few as there may be. compact: whether code counts more than time.
 
     Raises:
         ValueError: a layer that is not `applicable`.
@@ -45,11 +46,11 @@ def depthwise(
     if depthwise3x3_mve.applicable(shape):
         return depthwise3x3_mve.depthwise3x3(shape, weights, bias, spec, tail)
     if not depthwise_columns_mve.applicable(shape):
-        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail)
-    turned = depthwise_columns_mve.depthwise_columns(shape, weights, bias, spec, tail)
+        return depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
+    turned = depthwise_columns_mve.depthwise_columns(shape, weights, bias, spec, tail, compact)
     if not depthwise_taps_mve.applicable(shape):
         return turned
-    direct = depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail)
+    direct = depthwise_taps_mve.depthwise_taps(shape, weights, bias, spec, tail, compact)
     if not depthwise_columns_mve.pays(shape, depthwise_taps_mve.sums_cost(shape)):
         return direct
     needed, least = (sum(s.nbytes for s in code.scratch) for code in (turned, direct))

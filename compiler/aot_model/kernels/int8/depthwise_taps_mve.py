@@ -54,6 +54,13 @@ class _Plan:
     slots: int
     row: int
     multiplier: int
+    compact: bool
+    """Whether code and constants count more than time: there are no blocks of eight outputs beside those of
+    four, and no gathers for several outputs, whose weights have zeros around them."""
+
+    @property
+    def eight(self) -> bool:
+        return self.shape.out_w >= EIGHT and not self.compact
 
     @property
     def step(self) -> int:
@@ -69,7 +76,8 @@ class _Plan:
     def together(self) -> int:
         """Outputs whose taps are in one gather."""
         s = self.shape
-        if self.chunks > 1 or s.out_w < FOUR or (s.dilation_w > 1 and s.kernel_w > 1):
+        alone = self.chunks > 1 or (s.dilation_w > 1 and s.kernel_w > 1)
+        if self.compact or alone or s.out_w < FOUR:
             return 1
         shared = next(n for n in (4, 2, 1) if (n - 1) * self.further + s.kernel_h * s.kernel_w <= 8)
         return shared if self.reach(shared) <= 65535 else 1
@@ -100,7 +108,7 @@ class _Plan:
 
 
 def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
-                   tail: Tail | None = None) -> KernelCode:  # fmt: skip
+                   tail: Tail | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
     """Any kernel of up to 128 taps, stride, dilation, padding and channel multiplier.
 
     weights: int8 [kernel_h, kernel_w, out_c]. bias: int32 [out_c]. tail: as for `conv`.
@@ -115,7 +123,7 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     by_column = np.asarray(weights, np.int8).reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
     matrix = by_column.reshape(s.out_c, taps)
     rq = requantiser(spec, matrix, bias)
-    p = _plan(s)
+    p = _plan(s, compact)
     offsets = _offsets(p)
     name, text = _row_kernel(p, rq)
     order = np.arange(s.out_c).reshape(s.in_c, p.multiplier).T.reshape(-1)  # one run per multiple
@@ -150,10 +158,10 @@ def applicable(shape: ConvShape) -> bool:
     return shape.dense and p.reach(1) <= 65535
 
 
-def _plan(s: ConvShape) -> _Plan:
+def _plan(s: ConvShape, compact: bool = False) -> _Plan:
     columns = (s.out_w - 1) * s.stride_w + s.wide
     slots, row = (0, s.in_w * s.in_c) if s.inside else (s.tall, columns * s.in_c)
-    return _Plan(s, -(-s.kernel_h * s.kernel_w // 8), slots, row, s.out_c // s.in_c)
+    return _Plan(s, -(-s.kernel_h * s.kernel_w // 8), slots, row, s.out_c // s.in_c, compact)
 
 
 def sums_cost(shape: ConvShape) -> float:
@@ -174,7 +182,7 @@ def _offsets(p: _Plan) -> np.ndarray:
         slot = (rows + phase) % p.slots if p.slots else rows
         taps = (p.columns[:, None] * s.in_c + slot[None, :] * p.row).reshape(-1)
         phases.append(np.append(taps, np.full(8 * p.chunks - len(taps), taps[0])))
-    outputs = scattered(s.out_w >= EIGHT, s.out_c)
+    outputs = scattered(p.eight, s.out_c)
     return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
 
@@ -226,7 +234,7 @@ def _sums(p: _Plan, pixels: int, weights: list[str]) -> list[str]:
 def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
     s = p.shape
-    pixels, eight = min(s.out_w, FOUR), s.out_w >= EIGHT
+    pixels, eight = min(s.out_w, FOUR), p.eight
     resident, record = p.chunks <= RESIDENT, _record(p, rq)
     # Four weights leave no register for the offsets of the results, where four sums wait for four more.
     reload = "r11" if eight and p.together == FOUR else None
@@ -247,7 +255,7 @@ def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
     lines = [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(p.chunks) if resident]
     lines += [f"movw r0, #{p.together * p.step}", "vadd.i16 q4, q3, r0"] if p.second else []
     lines += [f"mov {reload}, r2"] if reload else ["vldrw.32 q6, [r2]"]
-    lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(s.out_w)
+    lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(s.out_w) if eight else []
     lines += [f"movw r9, #{s.in_c}"]
     across = EIGHT if eight else pixels
     steps = (across * p.step, across * s.out_c)
