@@ -85,6 +85,8 @@ class VectorDialect:
     hold_text: str | None = None
     """Keeps a loaded vector in its register. gcc tuned for AMD's Zen otherwise repeats the load as memory
     operand of every use, and loads, not FMAs, become the limit."""
+    early_text: str = "{a}"
+    """A loaded scalar, of several that are to be loaded one behind the other, before any is used."""
     includes: frozenset[str] = frozenset()
     check: tuple[str, str] | None = None
     """(preprocessor condition for these intrinsics, what to do where it does not hold)."""
@@ -107,6 +109,10 @@ class VectorDialect:
         """As `load_at`, for a vector that several operations use."""
         load = self.load_at(base, offset)
         return self.hold_text.format(a=load) if self.hold_text else load
+
+    def load_early(self, base: str, offset: int) -> str:
+        """As `load_at`, of a scalar: before what follows, whatever the compiler thinks of it."""
+        return self.early_text.format(a=f"{base}[{offset}]")
 
     def store(self, p: str, a: str) -> str:
         return self.store_text.format(p=p, a=a) + ";"
@@ -202,6 +208,15 @@ static inline float f32_product(float a, float b)
 #else
     return a * b;
 #endif
+}}
+""",
+    "f32_early": f"""\
+static inline float f32_early(float a)
+{{
+{FPV4}
+    __asm__ volatile("" : "+t"(a)); /* loads one behind the other overlap */
+#endif
+    return a;
 }}
 """,
     "f32_fma": """\

@@ -69,6 +69,7 @@ APART = VectorDialect("apart",
                       Costs(in_order=True, fma=2.0),
                       fma_text="{acc} + f32_product({a}, {b})",
                       fma_scalar_text="{acc} + f32_product({a}, {s})",
+                      early_text="f32_early({a})",
                       sums_fpv4=True)
 
 V4 = VectorDialect(

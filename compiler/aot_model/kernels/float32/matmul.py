@@ -21,6 +21,13 @@ from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import SCALAR
 from aot_model.kernels.float32.store import Accumulators
 
+_FEW = 4
+"""Sums of a block whose operands of several steps fit in the registers."""
+_UNROLLED = ((1, 8), (_FEW, 4), (12, 2))
+"""Up to so many sums so many steps are unrolled."""
+_OFFSETS = 255
+"""Elements from a pointer that a load of a Cortex-M's FPU reaches."""
+
 
 @dataclass(frozen=True)
 class MatmulShape:
@@ -64,7 +71,7 @@ def matmul(
     """Batched product of the activations named `a` and `b`; the tail gets the index (i, j, m, n)."""
     s = shape
     text = CText()
-    contiguous = s.b_strides[-1] == 1
+    contiguous = s.b_strides[-1] == 1 and s.n > 1
     dots = dialect.lanes > 1 and not contiguous and s.b_strides[-2] == 1 and s.a_strides[
         -1] == 1 and s.k >= dialect.lanes
     body = _Dots(s, tail, dialect, a, b) if dots else _OuterProducts(s, tail, dialect, a, b, vector_tail)
@@ -153,29 +160,68 @@ class _OuterProducts(_Product):
         for p in range(pixels):
             for v in range(vectors):
                 text.line(f"{d.ctype} acc{p}_{v} = {d.splat('0.0f')};")
-        with text.loop("k", str(s.k)):
-            for p in range(pixels) if vectors >= pixels else ():
-                self._element(text, d, p)
-            for v in range(vectors):
-                load = d.load_held if pixels > 1 else d.load_at
-                text.line(f"const {d.ctype} w{v} = {load('w', v * d.lanes * s.b_strides[-1])};")
-                for p in range(pixels) if vectors >= pixels else ():
-                    text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
-            for p in range(pixels) if vectors < pixels else ():
-                self._element(text, d, p)
-                for v in range(vectors):
-                    text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
+        steps = self._steps(d, pixels * vectors)
+        whole = s.k - s.k % steps
+        with text.loop("k", str(whole), steps, needed=s.k > steps):
+            self._unrolled(text, d, pixels, vectors, range(steps))
             for p in range(pixels):
-                text.line(f"a{p} += {k_stride};")
-            text.line(f"w += {s.b_strides[-2]};")
+                text.line(f"a{p} += {steps * k_stride};")
+            text.line(f"w += {steps * s.b_strides[-2]};")
+        self._unrolled(text, d, pixels, vectors, range(s.k - whole))
         i, j = self.batch()
         names = [[f"acc{p}_{v}" for v in range(vectors)] for p in range(pixels)]
         at = [(j, total(m, str(p))) for p in range(pixels)]
         Accumulators(d, names, at, i, n, vectors * d.lanes).store(text, self.tail, self.vector_tail)
 
-    @staticmethod
-    def _element(text: CText, d: VectorDialect, p: int) -> None:
-        text.line(f"const {d.element_type} e{p} = {d.element(f'a{p}[0]')};")
+    def _steps(self, d: VectorDialect, sums: int) -> int:
+        """Steps in the body of the loop over k: several where a core issues one instruction after another and a
+        step has little to do, as far as offsets are part of a load.
+        """
+        s = self.shape
+        if not d.costs.in_order or d.lanes > 1:
+            return 1
+        wanted = next((steps for most, steps in _UNROLLED if sums <= most), 1)
+        farthest = max(s.a_strides[-1], s.b_strides[-2], 1)
+        return max(1, min(wanted, s.k, _OFFSETS // farthest))
+
+    def _unrolled(self, text: CText, d: VectorDialect, pixels: int, vectors: int, steps: range) -> None:
+        """Some steps; of few sums all loads come first, one behind the other, where they overlap."""
+        if d.lanes > 1 or pixels * vectors > _FEW:
+            for u in steps:
+                self._step(text, d, pixels, vectors, u)
+            return
+        s = self.shape
+        for u in steps:
+            for p in range(pixels):
+                text.line(f"const float e{p}_{u} = {d.load_early(f'a{p}', u * s.a_strides[-1])};")
+            for v in range(vectors):
+                place = u * s.b_strides[-2] + v * s.b_strides[-1]
+                text.line(f"const float w{v}_{u} = {d.load_early('w', place)};")
+        for u in steps:
+            for p in range(pixels):
+                for v in range(vectors):
+                    text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}_{u}', f'e{p}_{u}', f'acc{p}_{v}')};")
+
+    def _step(self, text: CText, d: VectorDialect, pixels: int, vectors: int, step: int) -> None:
+        """Outer products of column `step` of A, from where the pointers are, with that row of B."""
+        s = self.shape
+        with text.block():
+            for p in range(pixels) if vectors >= pixels else ():
+                self._element(text, d, p, step)
+            for v in range(vectors):
+                load = d.load_held if pixels > 1 else d.load_at
+                place = step * s.b_strides[-2] + v * d.lanes * s.b_strides[-1]
+                text.line(f"const {d.ctype} w{v} = {load('w', place)};")
+                for p in range(pixels) if vectors >= pixels else ():
+                    text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
+            for p in range(pixels) if vectors < pixels else ():
+                self._element(text, d, p, step)
+                for v in range(vectors):
+                    text.line(f"acc{p}_{v} = {d.fma_element(f'w{v}', f'e{p}', f'acc{p}_{v}')};")
+
+    def _element(self, text: CText, d: VectorDialect, p: int, step: int) -> None:
+        value = d.element(f"a{p}[{step * self.shape.a_strides[-1]}]")
+        text.line(f"const {d.element_type} e{p} = {value};")
 
 
 @dataclass(frozen=True)
