@@ -26,6 +26,7 @@ from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import DIALECTS
+from aot_model.kernels.float32.repack import Weights
 
 MakeLayer = Callable[[VectorDialect], Case]
 
@@ -35,7 +36,7 @@ def _case(name: str, s: ConvShape, d: VectorDialect, make: Callable[..., KernelC
     w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w, taps)).astype(np.float32)
     x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
     out = (s.batch, s.out_h, s.out_w, s.out_c)
-    code = make(s, w, DenseTail(out, d), d, bias=rng.standard_normal(s.out_c).astype(np.float32))
+    code = make(s, Weights(w, rng.standard_normal(s.out_c).astype(np.float32)), DenseTail(out, d), d)
     return Case(name, code, [x], np.zeros(out, np.float32))
 
 
@@ -86,9 +87,9 @@ def _window_case(name: str, s: ConvShape, d: VectorDialect, pooling: bool) -> Ca
     tail = DenseTail(out, d)
     if pooling:
         return Case(name, pool.average_pool(s, tail, d), [x], np.zeros(out, np.float32))
-    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w)).astype(np.float32)
-    bias = rng.standard_normal(s.out_c).astype(np.float32)
-    return Case(name, pool.depthwise(s, w, tail, d, bias=bias), [x], np.zeros(out, np.float32))
+    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w, 1)).astype(np.float32)
+    weights = Weights(w, rng.standard_normal(s.out_c).astype(np.float32))
+    return Case(name, pool.depthwise(s, weights, tail, d), [x], np.zeros(out, np.float32))
 
 
 def window(name: str, h: int, w: int, c: int, k: tuple[int, int], stride: int, pad: tuple[int, int],

@@ -306,6 +306,13 @@ def pools(*kinds: tuple[str, type[Any]]) -> list[Layer]:
             near = np.asarray(draw.rng.integers(0, 3, (1, 6, 8, 5)) - (np.dtype(kind).kind == "i"), kind)
             layers.append(
                 Layer(f"{len(layers)} {mode} {kind.__name__} around 0", near, (Step(Pool(mode, (1, 2))),)))
+    deep = {"strides": (2, 1, 2), "pads": (1, 0, 1, 0, 2, 1), "dilations": (1, 2, 1)}
+    for mode, kind in kinds:
+        for counted in (0, 1) if kind is np.float32 else ():
+            pool = Pool(mode, (3, 3, 2), **deep, count_include_pad=counted)
+            layers.append(
+                Layer(f"{len(layers)} {mode} {kind.__name__} volume {counted}",
+                      draw.tensor(kind, 2, 5, 7, 6, 5), (Step(pool),)))
     layers += [
         Layer(f"{len(layers)} {mode} {kind.__name__} line", draw.tensor(kind, 2, 9, 6),
               (Step(Pool(mode, (3,), (2,), (1, 1), (1,))),)) for mode, kind in kinds
@@ -330,6 +337,27 @@ def integer_pools() -> list[Layer]:
     return layers
 
 
+def windows_by_channel() -> list[tuple[tuple[int, ...], tuple[int, ...], bool, dict[str, Any]]]:
+    """(weights, x, whether the weights are an input, attributes): of 1-D, 2-D and 3-D, grouped and depthwise,
+    for convolutions and transposed ones.
+    """
+    window = {
+        1: {"strides": (3,), "pads": (1, 0), "dilations": (2,)},
+        2: {"strides": (2, 1), "pads": (0, 1, 1, 1), "dilations": (1, 2)},
+        3: {"strides": (1, 2, 2), "pads": (1, 0, 1, 0, 1, 1), "dilations": (2, 1, 1)}
+    }
+    sizes = {1: ((17,), (5,)), 2: ((9, 8), (3, 4)), 3: ((5, 6, 7), (2, 3, 3))}
+    found = []
+    for k, (d, outs, ins, group) in enumerate([(3, 6, 4, 1), (3, 8, 8, 2), (3, 10, 10, 10), (3, 6, 3, 3),
+                                               (2, 16, 16, 16), (2, 21, 7, 7), (1, 8, 8, 8), (1, 12, 12, 3),
+                                               (2, 9, 9, 3), (2, 5, 3, 1)]):
+        (size, kernel), batch = sizes[d], 1 + k % 2
+        for fed in (False, True):
+            found.append(((outs, *kernel, ins // group), (batch, *size, ins), fed,
+                          {"group": group, **window[d]}))
+    return found
+
+
 def float_convolutions(transposed: bool) -> list[Layer]:
     draw, layers = Draw(34), []
     operator = ConvolutionTranspose if transposed else Convolution
@@ -352,6 +380,13 @@ def float_convolutions(transposed: bool) -> list[Layer]:
         pads=(1, 1),
         dilations=(1,),
         **({"output_padding": (0,)} if transposed else {}))
+    for w, x, fed, window in windows_by_channel():
+        values = draw.tensor(np.float32, *w)
+        if transposed:
+            window = {**window, "output_padding": (*[0] * (len(x) - 3), window["strides"][-1] - 1)}
+        layers.append(
+            Layer(f"{len(layers)} {list(x)} * {list(w)} {'given ' if fed else ''}{window}",
+                  draw.tensor(np.float32, *x), (Step(operator(**window), (values,), fed),)))
     for channels, window in (() if transposed else ((8, WINDOWS[2]), (21, WINDOWS[3]), (4, WINDOWS[5]))):
         add((1, 8, 10, channels), draw.tensor(np.float32, channels, 3, 3, 1), **window, group=channels)
     return layers
@@ -430,8 +465,9 @@ PLACES: dict[str, tuple[Place, ...]] = {
     "Helium": (Place("cortex-m55",
                      board="m55"),), "float32": (Place("c"), Place("host", (("vector", "v4"),)),
                                                   Place("host",
-                                                        (("vector", "v8"),)), Place("cortex-m55",
-                                                                                     board="m55")),
+                                                        (("vector", "v8"),)), Place("cortex-m4",
+                                                                                     board="m4"),
+                                                  Place("cortex-m55", board="m55")),
 }
 """Where the kernels of a family run; those without a family are written for the vectors of the target."""
 

@@ -27,6 +27,7 @@ from aot_model.kernels.float32 import pool
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
+from aot_model.kernels.float32.repack import GIVEN, Weights
 
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 HOST_FLAGS = {"scalar": [], "v4": [], "v8": ["-mavx2", "-mfma"]}
@@ -96,10 +97,16 @@ def conv_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect, transpos
     bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
     tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
     kernel = conv_kernels.conv_transpose if transposed else conv_kernels.conv
-    code = kernel(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
+    given = bias is None and bool(rng.integers(2))
+    code = kernel(s, Weights(w, bias, given), tail, d, vector_tail=bool(rng.integers(2)))
     want = (transposed_reference if transposed else conv_reference)(s, x, w)
-    return Case(f"{'transposed ' if transposed else ''}{s}", code, [_stored(s, x)], want +
-                (0 if bias is None else bias))
+    return Case(f"{'transposed ' if transposed else ''}{s}", code, [_stored(s, x), *([w] * given)],
+                want + (0 if bias is None else bias), ["x", *([GIVEN] * given)])
+
+
+def _mirrored(s: ConvShape) -> ConvShape:
+    """The other way round: the result of a convolution becomes its input."""
+    return replace(s, in_h=s.out_h, in_w=s.out_w, out_h=s.in_h, out_w=s.in_w, x_strides=None)
 
 
 def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[Case]:
@@ -107,13 +114,7 @@ def conv_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[C
     for _ in range(count):
         cases.append(conv_case(random_conv(rng), rng, d))
     for _ in range(count // 2):
-        s = random_conv(rng)
-        # the other way round: the result of a convolution becomes its input
-        mirrored = ConvShape(s.batch, s.out_h, s.out_w, s.in_c, s.in_h, s.in_w, s.out_c, s.kernel_h,
-                             s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, s.pad_top,
-                             s.pad_left, s.groups,
-                             )
-        cases.append(conv_case(mirrored, rng, d, transposed=True))
+        cases.append(conv_case(_mirrored(random_conv(rng)), rng, d, transposed=True))
     # weights too large for the caches
     cases.append(conv_case(ConvShape(1, 5, 7, 128, 5, 7, 74, 3, 3, 1, 1, 1, 1, 1, 1), rng, d))
     # channels first, with borders
@@ -130,14 +131,20 @@ def test_convolution_matches_numpy(name: str, tmp_path: Path) -> None:
     build_and_run(conv_cases(rng, DIALECTS[name], 14), tmp_path, HOST_FLAGS.get(name, []))
 
 
-def depthwise_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
+def depthwise_case(s: ConvShape,
+                   rng: np.random.Generator,
+                   d: VectorDialect,
+                   transposed: bool = False) -> Case:
     x = rng.standard_normal((s.batch, s.in_h, s.in_w, s.in_c)).astype(np.float32)
-    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w)).astype(np.float32)
+    w = rng.standard_normal((s.out_c, s.kernel_h, s.kernel_w, 1)).astype(np.float32)
     bias = rng.standard_normal(s.out_c).astype(np.float32) if rng.integers(2) else None
     tail = dense_tail((s.batch, s.out_h, s.out_w, s.out_c), d, rng)
-    code = pool.depthwise(s, w, tail, d, bias=bias, vector_tail=bool(rng.integers(2)))
-    want = conv_reference(s, x, w[..., None]) + (0 if bias is None else bias)
-    return Case(f"depthwise {s}", code, [_stored(s, x)], want)
+    given = bias is None and bool(rng.integers(2))
+    code = pool.depthwise(s, Weights(w, bias, given), tail, d, vector_tail=bool(rng.integers(2)),
+                          transposed=transposed)
+    want = (transposed_reference if transposed else conv_reference)(s, x, w)
+    return Case(f"{'transposed ' if transposed else ''}depthwise {s}", code, [_stored(s, x), *([w] * given)],
+                want + (0 if bias is None else bias), ["x", *([GIVEN] * given)])
 
 
 def pool_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
@@ -166,6 +173,9 @@ def pool_case(s: ConvShape, rng: np.random.Generator, d: VectorDialect) -> Case:
 
 def window_cases(rng: np.random.Generator, d: VectorDialect, count: int) -> list[Case]:
     cases = [depthwise_case(random_conv(rng, depthwise=True), rng, d) for _ in range(count)]
+    for _ in range(count):
+        s = random_conv(rng, depthwise=True)
+        cases.append(depthwise_case(_mirrored(s), rng, d, transposed=True))
     cases += [pool_case(random_conv(rng, depthwise=True), rng, d) for _ in range(count)]
     whole = ConvShape(1, 25, 5, 24, 1, 1, 24, 25, 5)
     return [*cases, pool_case(whole, rng, d), pool_case(whole, rng, d)]
@@ -179,8 +189,8 @@ def test_windows_match_numpy(name: str, tmp_path: Path) -> None:
 
 def matmul_cases(rng: np.random.Generator, d: VectorDialect) -> list[Case]:
     cases = []
-    for m, n, k in ((1, 1, 1), (1, 37, 20), (5, 8, 3), (17, 17, 16), (13, 24, 33), (4, 3, 9), (7, 66, 5), (6, 1, 19),
-                    (1, 1, 21), (2, 2, 300)):
+    for m, n, k in ((1, 1, 1), (1, 37, 20), (5, 8, 3), (17, 17, 16), (13, 24, 33), (4, 3, 9), (7, 66, 5),
+                    (6, 1, 19), (1, 1, 21), (2, 2, 300)):
         for transposed_a, transposed_b in ((0, 0), (0, 1), (1, 0), (1, 1)):
             i, j = (1, 1) if m == 1 < n else (2, 3)
             a = rng.standard_normal((i, j, k, m) if transposed_a else (i, j, m, k)).astype(np.float32)

@@ -24,6 +24,7 @@ from aot_model.kernels.float32.axis import conv_axis
 from aot_model.kernels.float32.block import Block
 from aot_model.kernels.float32.dialects import DIALECTS, SCALAR
 from aot_model.kernels.float32.direct import DirectConvolution
+from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.vector_text import can_vectorise
 from aot_model.kernels.float32.window_plan import MAC, WindowPlan
@@ -58,7 +59,7 @@ class LongTail:
 def window(shape: ConvShape, dialect: str) -> WindowPlan:
     rows = conv_axis(shape.in_h, shape.out_h, shape.kernel_h, 1, 1, 0)
     cols = conv_axis(shape.in_w, shape.out_w, shape.kernel_w, 1, 1, 0)
-    return WindowPlan(shape, rows, cols, MAC, LongTail(10), DIALECTS[dialect], True)
+    return WindowPlan(shape, None, rows, cols, MAC, LongTail(10), DIALECTS[dialect], True)
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
@@ -141,9 +142,9 @@ def test_channels_are_outside_when_there_are_many_pixels(out: tuple[int, int, in
     batch, h, w = out
     shape = ConvShape(batch, h, w, weights.shape[-1], h, w, 16)
     axes = (conv_axis(e, e, 1, 1, 1, 0) for e in (h, w))
-    found = DirectConvolution(shape, *axes, weights, None, LongTail(10), dialect, True)
+    found = DirectConvolution(shape, None, *axes, Weights(weights), LongTail(10), dialect, True)
     assert found._channels_outside(Block(pixels, 1)) is outside
-    small = replace(found, weights=weights[:, :, :, :-2])
+    small = replace(found, weights=Weights(weights[:, :, :, :-2]))
     assert not small._channels_outside(Block(pixels, 1))
 
 

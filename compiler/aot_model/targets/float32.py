@@ -21,7 +21,7 @@ from aot_model.kernels.float32 import pool as pool_kernels
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
-from aot_model.kernels.float32.repack import GIVEN
+from aot_model.kernels.float32.repack import GIVEN, Weights
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
@@ -95,8 +95,8 @@ def _windowed_reject(node: Node, chain: Chain, target: Target) -> str | None:
     x = node.input(0)
     if x is None or x.dtype is not DType.FLOAT32:
         return "the input is not float32"
-    if x.type.rank > (5 if isinstance(node.op, Convolution) else 4):
-        return "more than two spatial axes"
+    if x.type.rank > 5:
+        return "more than three spatial axes"
     if not node.outputs[0].type.elements or not x.type.elements:
         return "nothing to compute"
     return None
@@ -132,22 +132,24 @@ def _weights_reject(node: Node, chain: Chain, target: Target) -> str | None:
     return _windowed_reject(node, chain, target) or cases_reject(node)
 
 
-def _weights(w: Value, *shape: int) -> np.ndarray:
-    """The weights; zeros where they are an input."""
-    return w.data.reshape(shape) if w.data is not None else np.broadcast_to(np.float32(0), shape)
-
-
-def _begin(site: Site,
-           flat_pixels: bool = False,
-           given: bool = False) -> tuple[FusedTail, np.ndarray | None, VectorDialect]:
-    """The tail without the bias, the bias, the dialect. given: the weights are an input, the bias stays."""
-    bias = None if given else site.bias()
+def _begin(site: Site, flat_pixels: bool = False) -> tuple[FusedTail, np.ndarray | None, VectorDialect]:
+    """The tail without the bias, the bias, the dialect. Of weights that are an input the bias stays."""
+    bias = site.bias() if site.input(1).is_const else None
     dialect = dialect_of(site.target)
     out = site.node.outputs[0]
     coordinates = pixel_coordinates(out) if flat_pixels else coordinates_of(out)
     tail = site.tail(coordinates,  # type: ignore[arg-type]
                      after=0 if bias is None else 1).with_dialect(dialect)
     return tail, bias, dialect
+
+
+def _weights(w: Value, shape: ConvShape, bias: np.ndarray | None) -> Weights:
+    """The weights of a convolution; zeros where they are an input."""
+    planes = (shape.depth.kernel,) if shape.depth else ()
+    sizes = (shape.out_c, *planes, shape.kernel_h, shape.kernel_w, shape.in_c // shape.groups)
+    if w.data is None:
+        return Weights(np.broadcast_to(np.float32(0), sizes), bias, given=True)
+    return Weights(w.data.reshape(sizes), bias)
 
 
 def pixel_coordinates(out: Value) -> object:
@@ -175,33 +177,29 @@ def _shapes(site: Site) -> str:
 def _convolution(site: Site) -> None:
     op = site.node.op
     assert isinstance(op, Convolution)
-    x, w, out = site.input(0), site.input(1), site.node.outputs[0]
-    window = site.window(0)
-    shape = conv_shape(x, out, w.shape[1:-1], op, op.group, window)
+    w, window = site.input(1), site.window(0)
+    shape = conv_shape(site.input(0), site.node.outputs[0], w.shape[1:-1], op, op.group, window)
+    if 1 < op.group == shape.in_c:
+        _depthwise(site, shape, window)
+        return
+    row = conv_kernels.pixels_in_a_row(shape)
+    tail, bias, dialect = _begin(site, flat_pixels=row is not None)
+    code = conv_kernels.conv(row or shape, _weights(w, shape, bias), tail, dialect, vector_tail=tail.vector)
+    _emit(site, f"conv_{_size(shape)}", code, tail, shape.macs, window)
+
+
+def _depthwise(site: Site, shape: ConvShape, window: Strided, transposed: bool = False) -> None:
+    tail, bias, dialect = _begin(site)
+    code = pool_kernels.depthwise(shape, _weights(site.input(1), shape, bias), tail, dialect,
+                                  vector_tail=tail.vector, transposed=transposed)
+    name = f"depthwise_transpose_{_size(shape)}" if transposed else f"depthwise_{_size(shape)}"
+    _emit(site, name, code, tail, _transposed_macs(site) if transposed else shape.macs, window)
+
+
+def _size(shape: ConvShape) -> str:
+    """Of the windows."""
     planes = (shape.depth.kernel,) if shape.depth else ()
-    kernel = (*planes, shape.kernel_h, shape.kernel_w)
-    weights = _weights(w, shape.out_c, *kernel, w.shape[-1])
-    name = f"conv_{'x'.join(map(str, kernel))}"
-    if w.is_const and op.group > 1 and op.group == shape.in_c and shape.depth is None:
-        tail, bias, dialect = _begin(site)
-        code = pool_kernels.depthwise(shape,
-                                      weights[..., 0],
-                                      tail,
-                                      dialect,
-                                      bias=bias,
-                                      vector_tail=tail.vector)
-        name = f"depthwise_{shape.kernel_h}x{shape.kernel_w}"
-    else:
-        row = conv_kernels.pixels_in_a_row(shape)
-        tail, bias, dialect = _begin(site, flat_pixels=row is not None, given=not w.is_const)
-        code = conv_kernels.conv(row or shape,
-                                 weights,
-                                 tail,
-                                 dialect,
-                                 bias=bias,
-                                 vector_tail=tail.vector,
-                                 given=not w.is_const)
-    _emit(site, name, code, tail, shape.macs, window)
+    return "x".join(map(str, (*planes, shape.kernel_h, shape.kernel_w)))
 
 
 def _emit(site: Site, name: str, code: KernelCode, tail: FusedTail, macs: int, window: Strided) -> None:
@@ -212,22 +210,23 @@ def _emit(site: Site, name: str, code: KernelCode, tail: FusedTail, macs: int, w
         site.emit(name, code, tail, _shapes(site), macs, (window, dense(site.input(1))), names=("x", GIVEN))
 
 
+def _transposed_macs(site: Site) -> int:
+    w = site.input(1)
+    return site.input(0).type.elements * math.prod(w.shape[1:-1]) * w.shape[0] // site.node.op.group  # type: ignore[attr-defined,no-any-return]
+
+
 def _convolution_transpose(site: Site) -> None:
     op = site.node.op
     assert isinstance(op, ConvolutionTranspose)
-    x, w, out = site.input(0), site.input(1), site.node.outputs[0]
-    shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
-    tail, bias, dialect = _begin(site, given=not w.is_const)
-    weights = _weights(w, shape.out_c, shape.kernel_h, shape.kernel_w, w.shape[-1])
-    code = conv_kernels.conv_transpose(shape,
-                                       weights,
-                                       tail,
-                                       dialect,
-                                       bias=bias,
-                                       vector_tail=tail.vector,
-                                       given=not w.is_const)
-    macs = x.type.elements * math.prod(w.shape[1:-1]) * w.shape[0] // op.group
-    _emit(site, f"conv_transpose_{shape.kernel_h}x{shape.kernel_w}", code, tail, macs, site.window(0))
+    w, window = site.input(1), site.window(0)
+    shape = conv_shape(site.input(0), site.node.outputs[0], w.shape[1:-1], op, op.group)
+    if 1 < op.group == shape.in_c:
+        _depthwise(site, shape, window, transposed=True)
+        return
+    tail, bias, dialect = _begin(site)
+    code = conv_kernels.conv_transpose(shape, _weights(w, shape, bias), tail, dialect,
+                                       vector_tail=tail.vector)
+    _emit(site, f"conv_transpose_{_size(shape)}", code, tail, _transposed_macs(site), window)
 
 
 def _pool(site: Site) -> None:
@@ -240,9 +239,12 @@ def _pool(site: Site) -> None:
     if op.mode == "max":
         code = pool_kernels.max_pool(shape, tail, dialect, vector_tail=tail.vector)
     else:
-        end = planar(op.pads[len(op.kernel) :], 0) if op.count_include_pad else None
+        end: tuple[int, ...] = ()
+        if op.count_include_pad:
+            end = op.pads[len(op.kernel) :]
+            end = end if len(end) == 3 else planar(end, 0)
         code = pool_kernels.average_pool(shape, tail, dialect, count_include_pad=end, vector_tail=tail.vector)
-    site.emit(f"{op.mode}_pool_{shape.kernel_h}x{shape.kernel_w}", code, tail, _shapes(site), 0)
+    site.emit(f"{op.mode}_pool_{_size(shape)}", code, tail, _shapes(site), 0)
 
 
 def _matmul_reject(node: Node, chain: Chain, target: Target) -> str | None:
@@ -281,12 +283,8 @@ def _matmul_packed(site: Site, a: Value, b: Value) -> None:
                       n,
                       x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
     tail, bias, dialect = _begin(site, flat_pixels=True)
-    code = conv_kernels.conv(shape,
-                             np.ascontiguousarray(b.data.T).reshape(n, 1, 1, k),
-                             tail,
-                             dialect,
-                             bias=bias,
-                             vector_tail=tail.vector)
+    weights = Weights(np.ascontiguousarray(b.data.T).reshape(n, 1, 1, k), bias)
+    code = conv_kernels.conv(shape, weights, tail, dialect, vector_tail=tail.vector)
     site.emit("matmul", code, tail, _shapes(site), shape.macs, (window,))
 
 

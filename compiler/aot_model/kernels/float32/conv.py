@@ -2,69 +2,63 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.axis import Axis, conv_axis, transposed_axis
 from aot_model.kernels.float32.block import Block
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.direct import DirectConvolution
+from aot_model.kernels.float32.planes import conv_planes, transposed_planes
+from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.tiles import TiledConvolution
 
 
 def conv(
     shape: ConvShape,
-    weights: np.ndarray,
+    weights: Weights,
     tail: Tail,
     dialect: VectorDialect,
     *,
-    bias: np.ndarray | None = None,
     vector_tail: bool = True,
     block: Block | None = None,
-    given: bool = False,
 ) -> KernelCode:
-    """Convolution of `x` [N, H, W, C].
+    """Convolution of `x` [N, (D,) H, W, C].
 
-    weights: [out_c, (planes,) kernel_h, kernel_w, in_c / groups]. bias: [out_c], where the accumulators
-    start; None: zero. vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the
-    one that would be chosen. given: the weights are read from the parameter repack.GIVEN, as they lie there.
+    vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the one that would be
+    chosen.
     """
     s = shape
     rows = conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, rows, cols, weights, bias, tail, dialect, vector_tail, given).emit(block)
+    return _direct(s, (conv_planes(s), rows, cols), weights, tail, dialect, vector_tail).emit(block)
 
 
 def conv_transpose(
     shape: ConvShape,
-    weights: np.ndarray,
+    weights: Weights,
     tail: Tail,
     dialect: VectorDialect,
     *,
-    bias: np.ndarray | None = None,
     vector_tail: bool = True,
     block: Block | None = None,
-    given: bool = False,
 ) -> KernelCode:
-    """Transposed convolution of `x` [N, H, W, C], gathered: every output is finished at once.
+    """Transposed convolution of `x` [N, (D,) H, W, C], gathered: every output is finished at once.
 
     shape: stride, dilation and padding are those of the convolution that this one transposes (`pad_top` rows
-    of the full result are cut off). weights: [out_c, kernel_h, kernel_w, in_c / groups]; the others as in
-    `conv`.
+    of the full result are cut off). The others are as in `conv`.
     """
     s = shape
     rows = transposed_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = transposed_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, rows, cols, weights, bias, tail, dialect, vector_tail, given).emit(block)
+    return _direct(s, (transposed_planes(s), rows, cols), weights, tail, dialect, vector_tail).emit(block)
 
 
-def _direct(s: ConvShape, rows: Axis, cols: Axis, weights: np.ndarray, bias: np.ndarray | None, tail: Tail,
-            dialect: VectorDialect, vector_tail: bool, given: bool) -> DirectConvolution:
+def _direct(s: ConvShape, axes: tuple[Axis | None, Axis, Axis], weights: Weights, tail: Tail,
+            dialect: VectorDialect, vector_tail: bool) -> DirectConvolution:
     """Blocks as calls where the dialect has functions for them and the shape fits, else written out."""
-    tiled = TiledConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail, given)
+    tiled = TiledConvolution(s, *axes, weights, tail, dialect, vector_tail)
     if dialect.sums_fpv4 and tiled.fits():
         return tiled
-    return DirectConvolution(s, rows, cols, weights, bias, tail, dialect, vector_tail, given)
+    return DirectConvolution(s, *axes, weights, tail, dialect, vector_tail)
 
 
 def pixels_in_a_row(shape: ConvShape) -> ConvShape | None:

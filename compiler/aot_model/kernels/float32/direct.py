@@ -26,8 +26,8 @@ from aot_model.kernels.float32.axis import Axis, Segment
 from aot_model.kernels.float32.block import Block, Work, choose
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.pixels import Pixels, Walk
-from aot_model.kernels.float32.planes import axis_of, each_plane, image_of, number_of, segments_of
-from aot_model.kernels.float32.repack import repacked
+from aot_model.kernels.float32.planes import each_plane, image_of, number_of, segments_of
+from aot_model.kernels.float32.repack import Weights, repacked
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.overlap import MANY_OUTPUTS, slack
@@ -53,19 +53,21 @@ class _Channels:
 
 @dataclass(frozen=True)
 class DirectConvolution:
-    """One convolution as loops over pixels, channel blocks and taps. weights: [out_c, kernel_h, kernel_w,
-    in_c of a group]; the rest as in conv.conv()."""
+    """One convolution as loops over pixels, channel blocks and taps, as in conv.conv()."""
 
     shape: ConvShape
+    planes: Axis | None
+    """The axis before the rows, of a 3-D convolution."""
     rows: Axis
     cols: Axis
-    weights: np.ndarray
-    bias: np.ndarray | None
+    weights: Weights
     tail: Tail
     dialect: VectorDialect
     vector_tail: bool
-    given: bool = False
-    """The weights are an input; `weights` says no more than their shape."""
+
+    @property
+    def bias(self) -> np.ndarray | None:
+        return self.weights.bias
 
     @property
     def in_c(self) -> int:
@@ -103,7 +105,7 @@ class DirectConvolution:
         return found
 
     def choose(self) -> Block:
-        planes = self.planes.taps if self.planes else 1
+        planes = max(g.taps for g in self.planes.segments) if self.planes else 1
         work = Work(
             {(pixels, down * planes, along * self.in_c): number
              for (pixels, down, along), number in self.kinds().items()},
@@ -148,18 +150,19 @@ class DirectConvolution:
     def _reordered(self, weights: np.ndarray) -> np.ndarray:
         """[channel][tap], in the order in which they are read."""
         w = weights[..., list(self.rows.order), :, :][..., list(self.cols.order), :]
+        if self.planes:
+            w = w[:, list(self.planes.order)]
         return self.in_order(w).reshape(len(w), self.taps_size())
 
     def packed_by(self, code: KernelCode, block: Block) -> KernelCode:
         """Code that packs its weights itself where they are an input."""
-        if not self.given:
+        if not self.weights.given:
             return code
-        given = np.arange(self.weights[0].size).reshape(1, *self.weights.shape[1:])
-        return repacked(code, self.vectors(block), self.dialect.lanes, self.shape.groups, self.out_c,
-                        self._reordered(given)[0], int(self.bias is not None))
+        return repacked(code, self.weights, self.vectors(block), self.dialect.lanes, self.shape.groups,
+                        self.out_c, self.weights.given_order(self._reordered), int(self.bias is not None))
 
     def pack(self, block: Block) -> np.ndarray:
-        w = self._reordered(np.asarray(self.weights, np.float32)).T
+        w = self._reordered(np.asarray(self.weights.values, np.float32)).T
         if self.bias is not None:
             w = np.concatenate([np.asarray(self.bias, np.float32).reshape(1, -1), w])
         parts = []
@@ -216,7 +219,7 @@ class DirectConvolution:
         self._declare(text)
         blocks = self.shape.groups * sum(count for _, count, _ in self.vectors(block))
         channels_outside = blocks > 1 and self._channels_outside(block)
-        with each_plane(text, self.shape):
+        with each_plane(text, self.shape, self.planes):
             if channels_outside:
                 for channels in self._channels(text, block):
                     walk.emit(text, partial(self._block, text, channels))
@@ -238,15 +241,10 @@ class DirectConvolution:
                  f"{counted(block.vectors * self.dialect.lanes, 'channel')} in registers{order}")
         return self.packed_by(code, block)
 
-    @property
-    def planes(self) -> Axis | None:
-        """The axis before the rows, of a 3-D convolution."""
-        return axis_of(self.shape)
-
     def _declare(self, text: CText) -> None:
         """Tables of segments."""
-        if self.shape.depth:
-            segments_of(self.shape).declare(text)
+        if self.planes:
+            segments_of(self.planes).declare(text)
         self._rows.declare(text)
         self._cols.declare(text)
 
@@ -262,7 +260,7 @@ class DirectConvolution:
         """Whether the weights of all channels are too many to be read again for every block of pixels."""
         cache = self.dialect.costs.cache
         pixels = self.shape.batch * self.shape.out_h * self.shape.out_w
-        return cache is not None and 4 * self.weights.size > cache and pixels > 4 * block.pixels
+        return cache is not None and 4 * self.weights.values.size > cache and pixels > 4 * block.pixels
 
     def _all_channels(self, text: CText, block: Block, pixels: Pixels) -> None:
         for channels in self._channels(text, block):
@@ -325,12 +323,13 @@ class DirectConvolution:
         depth = self.shape.depth
         deep = "0"
         with ExitStack() as planes:
-            if depth is not None:
+            if depth is not None and self.planes:
+                axis = segments_of(self.planes)
                 text.line("const float *const of_planes = w;")
-                planes.enter_context(text.loop("kz", segments_of(self.shape).taps))
-                size = product(f"({total(segments_of(self.shape).tap, 'kz')})", self.plane_size * width)
+                planes.enter_context(text.loop("kz", axis.taps))
+                size = product(f"({total(axis.tap, 'kz')})", self.plane_size * width)
                 text.line(f"w = {total('of_planes', size)};")
-                deep = product("kz", depth.dilation * depth.x_stride)
+                deep = product("kz", self.planes.tap_step * depth.x_stride)
             self._rows_of_taps(text, pixels, vectors, unroll, (group, deep))
 
     def _rows_of_taps(self, text: CText, pixels: int, vectors: int, unroll: int,

@@ -174,8 +174,8 @@ class _OuterProducts(_Product):
         Accumulators(d, names, at, i, n, vectors * d.lanes).store(text, self.tail, self.vector_tail)
 
     def _steps(self, d: VectorDialect, sums: int) -> int:
-        """Steps in the body of the loop over k: several where a core issues one instruction after another and a
-        step has little to do, as far as offsets are part of a load.
+        """Steps in the body of the loop over k: several where a core issues one instruction after another and
+        a step has little to do, as far as offsets are part of a load.
         """
         s = self.shape
         if not d.costs.in_order or d.lanes > 1:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
-from aot_model.kernels.float32.axis import Axis, conv_axis
+from aot_model.kernels.float32.axis import Axis, conv_axis, transposed_axis
 from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.planes import conv_planes, transposed_planes
+from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.window import Window
 from aot_model.kernels.float32.window_plan import MAC, MAXIMUM, MEAN
 
@@ -26,7 +26,7 @@ class _Turned:
 
 def _along_row(s: ConvShape, tail: Tail) -> tuple[ConvShape, Tail]:
     """An operator on one column becomes one on a row: windows slide along rows."""
-    if s.in_w != 1 or s.out_w != 1 or s.kernel_w != 1 or s.pad_left:
+    if s.depth is not None or s.in_w != 1 or s.out_w != 1 or s.kernel_w != 1 or s.pad_left:
         return s, tail
     n, h, w, c = s.strides
     row = replace(s,
@@ -47,36 +47,49 @@ def _along_row(s: ConvShape, tail: Tail) -> tuple[ConvShape, Tail]:
     return row, _Turned(tail)
 
 
-def _axes(s: ConvShape, padded_end: tuple[int, int] | None = None) -> tuple[Axis, Axis]:
-    bottom, right = padded_end or (None, None)
+def _axes(s: ConvShape, padded_end: tuple[int, ...] = ()) -> tuple[Axis | None, Axis, Axis]:
+    """(planes, rows, columns); padded_end: padding at the ends that counts, of as many axes as there are."""
+    front, bottom, right = (None,) * (3 - len(padded_end)) + padded_end
     return (
+        conv_planes(s, front),
         conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, bottom),
         conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, right),
     )
 
 
+def _transposed_axes(s: ConvShape) -> tuple[Axis | None, Axis, Axis]:
+    return (
+        transposed_planes(s),
+        transposed_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top),
+        transposed_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left),
+    )
+
+
 def depthwise(
     shape: ConvShape,
-    weights: np.ndarray,
+    weights: Weights,
     tail: Tail,
     dialect: VectorDialect,
     *,
-    bias: np.ndarray | None = None,
     vector_tail: bool = True,
+    transposed: bool = False,
 ) -> KernelCode:
-    """Depthwise convolution of `x` [N, H, W, C]: groups == in_c, out_c a multiple of it.
+    """Depthwise convolution of `x` [N, (D,) H, W, C], or a transposed one, whose geometry is that of the
+    convolution that it transposes: groups == in_c, out_c a multiple of it.
 
-    weights: [out_c, kernel_h, kernel_w]; output channel o belongs to input channel o / (out_c / in_c).
-    bias: [out_c], where the accumulators start; None: zero.
+    Output channel o belongs to input channel o / (out_c / in_c).
     """
     if shape.groups != shape.in_c or shape.out_c % shape.in_c:
         raise ValueError(f"not depthwise: {shape}")
-    shape, tail = _along_row(shape, tail)
-    return Window(shape, *_axes(shape), MAC, tail, dialect, vector_tail, weights, bias).emit()
+    turned, tail = _along_row(shape, tail)
+    if turned is not shape:
+        weights = replace(weights, values=weights.values.swapaxes(1, 2))
+    axes = _transposed_axes(turned) if transposed else _axes(turned)
+    return Window(turned, *axes, MAC, tail, dialect, vector_tail, weights).emit()
 
 
 def max_pool(shape: ConvShape, tail: Tail, dialect: VectorDialect, *, vector_tail: bool = True) -> KernelCode:
-    """Maximum over windows of `x` [N, H, W, C]; minus infinity where a window has no element."""
+    """Maximum over windows of `x` [N, (D,) H, W, C]; minus infinity where a window has no element."""
     shape, tail = _along_row(shape, tail)
     return Window(shape, *_axes(shape), MAXIMUM, tail, dialect, vector_tail).emit()
 
@@ -86,16 +99,16 @@ def average_pool(
     tail: Tail,
     dialect: VectorDialect,
     *,
-    count_include_pad: tuple[int, int] | None = None,
+    count_include_pad: tuple[int, ...] = (),
     vector_tail: bool = True,
 ) -> KernelCode:
-    """Mean over windows of `x` [N, H, W, C]; a window of the whole input is global pooling.
+    """Mean over windows of `x` [N, (D,) H, W, C]; a window of the whole input is global pooling.
 
-    count_include_pad: (pad_bottom, pad_right) where padding counts as zeros, as far as it reaches; None: only
-    the elements inside the input count. A window without any gives zero.
+    count_include_pad: padding at the end of each axis where padding counts as zeros, as far as it reaches;
+    none: only the elements inside the input count. A window without any gives zero.
     """
     turned, tail = _along_row(shape, tail)
-    if turned is not shape and count_include_pad is not None:
+    if turned is not shape and count_include_pad:
         # the column had one input and one tap: padding to its right is met by no window
         count_include_pad = (0, count_include_pad[0])
     return Window(turned, *_axes(turned, count_include_pad), MEAN, tail, dialect, vector_tail).emit()

@@ -1,5 +1,5 @@
-"""The segments of an axis in C: a table and expressions of the current entry, or literals where there is only
-one.
+"""The segments of an axis in C: a table and expressions of the current entry, or literals where all entries
+are alike.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ class Segments:
         text.line("};")
 
     def _field(self, field: str) -> str:
-        if self.number < 2:
-            return str(getattr(self.axis.segments[0], field))
+        values = {getattr(g, field) for g in self.axis.segments}
+        if len(values) == 1:
+            return str(values.pop())
         return f"{self.name}[{self.var}].{field}"
 
     @property

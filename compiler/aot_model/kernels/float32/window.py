@@ -11,7 +11,9 @@ Windows too wide for that are gathered tap by tap, several vectors of channels a
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +21,10 @@ import numpy as np
 from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import KernelCode, Packed
+from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import VectorDialect
+from aot_model.kernels.float32.planes import each_plane, image_of, number_of, segments_of
+from aot_model.kernels.float32.repack import GIVEN
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
 from aot_model.kernels.float32.window_plan import Columns, WindowPlan
@@ -36,43 +41,51 @@ class Window(WindowPlan):
         s = self.shape
         text = CText()
         blocks = self.column_blocks()
+        if self.planes:
+            self._planes(self.planes).declare(text)
         self._rows.declare(text)
         if not blocks:
             self._cols.declare(text)
-        _, h, _, _ = s.strides
-        rows = self._rows
-        repeated = rows.repeated
-        with text.loop("n", str(s.batch), needed=s.batch > 1):  # noqa: SIM117
-            with text.loop("r", str(rows.number), needed=rows.number > 1):
-                with text.loop("j", self._rows.count, needed=repeated):
-                    start = total("x",
-                                  product("n", s.strides[0]) if s.batch > 1 else "0",
-                                  product(self._rows.first, h),
-                                  product("j", self.rows.in_step * h) if repeated else "0")
-                    seen = not blocks or any(g.taps for g in self.cols.segments)
-                    text.line(f"const float *const row = {start};"
-                              if seen else "(void)x; /* nothing but padding */")
-                    y = total(self._rows.out, "j") if repeated else self._rows.out
-                    if not y.isdigit():
-                        text.line(f"const int32_t oy = {y};")
-                        y = "oy"
-                    for b in blocks or []:
-                        self._slide(text, b, y)
-                    if not blocks:
-                        self._gather(text, y)
+        batch = 1 if s.depth else s.batch
+        with each_plane(text, s, self.planes), text.loop("n", str(batch), needed=batch > 1):  # noqa: SIM117
+            with text.loop("r", str(self._rows.number), needed=self._rows.number > 1):
+                with text.loop("j", self._rows.count, needed=self._rows.repeated):
+                    self._row(text, blocks)
         body = str(text)
         dialects = {d.name: d for d, _, _ in self.channel_loops()}.values()
         note = ", ".join(f"{counted(b.pixels, 'output')}" + (f" {b.repeat} times" if b.repeat > 1 else "")
                          for b in blocks or [])
-        return KernelCode(body=body,
+        read = self.weights is not None and not self.as_given and "weights" in body
+        code = KernelCode(body=body,
                           constants=(Packed("weights", self.pack(), 4
-                                            * self.dialect.lanes),) if "weights" in body else (),
+                                            * self.dialect.lanes),) if read else (),
                           includes=frozenset().union(*(d.includes for d in dialects),
                                                      {"math.h"} if "INFINITY" in body else set()),
                           helpers=tuple(dict.fromkeys(h for d in dialects for h in d.helpers(body))),
                           slack=self.slack(blocks),
                           note=f"each row in blocks of {note}" if blocks else "gathered tap by tap",
                           )
+        return self.packed_by(code) if read else code
+
+    def _row(self, text: CText, blocks: list[Columns] | None) -> None:
+        """A row of outputs."""
+        s, rows, repeated = self.shape, self._rows, self._rows.repeated
+        _, h, _, _ = s.strides
+        start = total(image_of(s), product("n", s.strides[0]) if s.batch > 1 and not s.depth else "0",
+                      product(rows.first, h), product("j", self.rows.in_step * h) if repeated else "0")
+        seen = not blocks or any(g.taps for g in self.cols.segments)
+        text.line(f"const float *const row = {start};" if seen else "(void)x; /* nothing but padding */")
+        y = total(rows.out, product("j", self.rows.out_step)) if repeated else rows.out
+        if not y.isdigit():
+            text.line(f"const int32_t oy = {y};")
+            y = "oy"
+        for b in blocks or []:
+            self._slide(text, b, y)
+        if not blocks:
+            self._gather(text, y)
+
+    def _planes(self, axis: Axis) -> Segments:
+        return segments_of(axis, self.reduction.mean)
 
     @property
     def _rows(self) -> Segments:
@@ -121,7 +134,7 @@ class Window(WindowPlan):
                        self.shape.strides[3])
 
     def _weight_offset(self, d: VectorDialect, first: int, vectors: int) -> str:
-        size = self.rows.taps * self.cols.taps + self.head
+        size = self.taps_size + self.head
         return total(product("c", size * d.lanes) if vectors > 1 else "0", str(first * size))
 
     def _slide(self, text: CText, b: Columns, y: str) -> None:
@@ -131,26 +144,53 @@ class Window(WindowPlan):
         pairs = [(k, col, p) for p, taps in enumerate(pixel_taps) for k, col in taps]
         left = min((col for _, col, _ in pairs), default=0)
         with text.loop("k", str(b.repeat), needed=b.repeat > 1):
-            move = product("k", b.pixels * self.cols.in_step * w) if b.repeat > 1 else "0"
+            along = b.pixels // self.cols.out_step * self.cols.in_step * w
+            move = product("k", along) if b.repeat > 1 else "0"
             ox = total(product("k", b.pixels) if b.repeat > 1 else "0", str(b.out))
             for d, first, vectors in self.channel_loops():
                 with text.loop("c", str(vectors), needed=vectors
                                > 1), text.block() if vectors == 1 else nullcontext():
                     channel = self._channel(d, first, vectors)
                     if self.weights is not None and (pairs or self.bias is not None):
-                        text.line(
-                            f"const float *w = {total('weights', self._weight_offset(d, first, vectors))};")
+                        offset = self._weight_offset(d, first, vectors)
+                        text.line(f"const float *w = {total(self._memory, offset)};")
                     self._start(text, d, b.pixels, shared=True)
                     if pairs:
                         at = total("row", move, product(str(left), w), self._input_channel(channel))
                         text.line(f"const float *a = {at};")
                         self._slide_rows(text, d, pairs, left)
-                    for p in range(b.pixels):
+                    for p in range(b.pixels if self.reduction.mean else 0):
                         self._divide(text, d, f"acc{p}", self.area(b.out + p))
                     pixels = [(y, total(ox, str(p))) for p in range(b.pixels)]
                     names = [[f"acc{p}"] for p in range(b.pixels)]
                     Accumulators(d, names, pixels, self.n, channel,
                                  d.lanes).store(text, self.tail, self.vector_tail)
+
+    @property
+    def _memory(self) -> str:
+        """Where the weights are read."""
+        return GIVEN if self.as_given else "weights"
+
+    @contextmanager
+    def _each_tap_plane(self, text: CText, d: VectorDialect, inputs: list[str],
+                        weights: list[str]) -> Iterator[None]:
+        """A loop over the planes of a window, for pointers to its first element and tap; of a 2-D operator
+        what is in it.
+        """
+        if self.planes is None or self.shape.depth is None:
+            yield
+            return
+        axis, down = self._planes(self.planes), self.planes.tap_step * self.shape.depth.x_stride
+        steps = [(name, product("kz", down)) for name in inputs]
+        tap = total(axis.tap, "kz")
+        size = self.plane_size * d.lanes
+        steps += [(name, product(f"({tap})" if " " in tap else tap, size)) for name in weights]
+        for name, _ in steps:
+            text.line(f"const float *const all_{name} = {name};")
+        with text.loop("kz", axis.taps):
+            for name, step in steps:
+                text.line(f"{name} = {total(f'all_{name}', step)};")
+            yield
 
     def _slide_rows(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]],
                     left: int) -> None:
@@ -159,12 +199,14 @@ class Window(WindowPlan):
             skip = total(product(self._rows.tap, self.cols.taps * d.lanes), str(self.head * d.lanes))
             if skip != "0":
                 text.line(f"w += {skip};")
-        with text.loop("ky", self._rows.taps, needed=self._rows.taps != "1"):
-            self._slide_row(text, d, pairs, left)
-            if self._rows.taps != "1":
-                if self.weights is not None:
-                    text.line(f"w += {self.cols.taps * d.lanes};")
-                text.line(f"a += {self.rows.tap_step * self.shape.strides[1]};")
+        pointers = ["w"] if self.weights is not None else []
+        with self._each_tap_plane(text, d, ["a"], pointers):  # noqa: SIM117
+            with text.loop("ky", self._rows.taps, needed=self._rows.taps != "1"):
+                self._slide_row(text, d, pairs, left)
+                if self._rows.taps != "1":
+                    if self.weights is not None:
+                        text.line(f"w += {self.cols.taps * d.lanes};")
+                    text.line(f"a += {self.rows.tap_step * self.shape.strides[1]};")
 
     def _slide_row(self, text: CText, d: VectorDialect, pairs: list[tuple[int, int, int]], left: int) -> None:
         """One row of taps: every input column once, to all outputs that it belongs to."""
@@ -189,17 +231,17 @@ class Window(WindowPlan):
 
     @property
     def n(self) -> str:
-        return "n" if self.shape.batch > 1 else "0"
+        return number_of(self.shape)
 
     def _divide(self, text: CText, d: VectorDialect, acc: str, area: int | str) -> None:
         """Divide an average by its number of elements: a constant, or different at the borders."""
-        if not self.reduction.mean:
-            return
-        rows = self._rows.area
-        if rows.isdigit() and str(area).isdigit():
-            scale = float_literal(1.0 / (int(area) * int(rows)))
+        areas = [self._rows.area, str(area)]
+        if self.planes:
+            areas.insert(0, self._planes(self.planes).area)
+        if all(a.isdigit() for a in areas):
+            scale = float_literal(1.0 / math.prod(map(int, areas)))
         else:
-            scale = f"(1.0f / (float)({rows} * {area}))"
+            scale = f"(1.0f / (float)({' * '.join(areas)}))"
         text.line(f"{acc} = {d.mul(acc, d.splat(scale))};")
 
     def _gather(self, text: CText, y: str) -> None:
@@ -210,7 +252,7 @@ class Window(WindowPlan):
         with text.loop("s", str(cols.number), needed=cols.number > 1), text.loop("k",
                                                                                  self._cols.count,
                                                                                  needed=repeated):
-            x = total(self._cols.out, "k") if repeated else self._cols.out
+            x = total(self._cols.out, product("k", self.cols.out_step)) if repeated else self._cols.out
             move = total(product(self._cols.first, w),
                          product("k", self.cols.in_step * w) if repeated else "0")
             if not x.isdigit():
@@ -227,15 +269,14 @@ class Window(WindowPlan):
         self, text: CText, d: VectorDialect, first: int, count: int, width: int, y: str, x: str, move: str
     ) -> None:
         """`count` times `width` vectors of channels of one output."""
-        _, h, w, c = self.shape.strides
-        size = (self.rows.taps * self.cols.taps + self.head) * d.lanes
+        size = (self.taps_size + self.head) * d.lanes
         with text.loop("c", str(count), needed=count > 1), text.block() if count == 1 else nullcontext():
             channel = total(product("c", width * d.lanes) if count > 1 else "0", str(first))
             text.line(f"const float *a = {total('row', move, self._input_channel(channel))};")
             if self.weights is not None:
                 offset = total(product("c", width * size) if count > 1 else "0", str(first // d.lanes * size))
                 for v in range(width):
-                    text.line(f"const float *w{v} = {total('weights', offset, str(v * size))};")
+                    text.line(f"const float *w{v} = {total(self._memory, offset, str(v * size))};")
             self._start(text, d, width, shared=False)
             if self.weights is not None:
                 tap = total(product(self._rows.tap, self.cols.taps), self._cols.tap)
@@ -243,31 +284,38 @@ class Window(WindowPlan):
                 if skip != "0":
                     for v in range(width):
                         text.line(f"w{v} += {skip};")
-            with text.loop("ky", self._rows.taps):
-                with text.loop("kx", self._cols.taps):
-                    for v in range(width):
-                        kind, element = self._element(d, "a", v * d.lanes * c)
-                        text.line(f"const {kind} e{v} = {element};")
-                        weight = ""
-                        if self.weights is not None:
-                            weight = f"t{v}"
-                            text.line(f"const {d.ctype} {weight} = {d.load_at(f'w{v}', 0)};")
-                            text.line(f"w{v} += {d.lanes};")
-                        text.line(self._step(d, f"acc{v}", f"e{v}", weight))
-                    text.line(f"a += {self.cols.tap_step * w};")
-                text.line(
-                    f"a += {self.rows.tap_step * h} - {product(self._cols.taps, self.cols.tap_step * w)};")
-                if self.weights is not None and self._cols.taps != str(self.cols.taps):
-                    for v in range(width):
-                        text.line(
-                            f"w{v} += ({self.cols.taps} - "
-                            f"{self._cols.taps}){'' if d.lanes == 1 else f' * {d.lanes}'};"
-                        )
-            for v in range(width):
+            pointers = [f"w{v}" for v in range(width)] if self.weights is not None else []
+            with self._each_tap_plane(text, d, ["a"], pointers):
+                self._gather_rows(text, d, width)
+            for v in range(width if self.reduction.mean else 0):
                 self._divide(text, d, f"acc{v}", self._cols.area)
             names = [[f"acc{v}" for v in range(width)]]
             Accumulators(d, names, [(y, x)], self.n, channel,
                          width * d.lanes).store(text, self.tail, self.vector_tail)
+
+    def _gather_rows(self, text: CText, d: VectorDialect, width: int) -> None:
+        """All rows of taps, tap by tap."""
+        _, h, w, c = self.shape.strides
+        with text.loop("ky", self._rows.taps):
+            with text.loop("kx", self._cols.taps):
+                for v in range(width):
+                    kind, element = self._element(d, "a", v * d.lanes * c)
+                    text.line(f"const {kind} e{v} = {element};")
+                    weight = ""
+                    if self.weights is not None:
+                        weight = f"t{v}"
+                        text.line(f"const {d.ctype} {weight} = {d.load_at(f'w{v}', 0)};")
+                        text.line(f"w{v} += {d.lanes};")
+                    text.line(self._step(d, f"acc{v}", f"e{v}", weight))
+                text.line(f"a += {self.cols.tap_step * w};")
+            text.line(
+                f"a += {self.rows.tap_step * h} - {product(self._cols.taps, self.cols.tap_step * w)};")
+            if self.weights is not None and self._cols.taps != str(self.cols.taps):
+                for v in range(width):
+                    text.line(
+                        f"w{v} += ({self.cols.taps} - "
+                        f"{self._cols.taps}){'' if d.lanes == 1 else f' * {d.lanes}'};"
+                    )
 
 
 def float_literal(value: float) -> str:

@@ -10,10 +10,11 @@ from math import ceil
 
 import numpy as np
 
-from aot_model.kernels.base import ConvShape, Tail
+from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import SCALAR
+from aot_model.kernels.float32.repack import Weights, repacked
 from aot_model.kernels.overlap import MANY_COLUMNS, MANY_OUTPUTS, slack
 
 _UNROLLED = 64
@@ -49,17 +50,22 @@ class Columns:
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """One operator over windows. weights: [out_c, kernel_h, kernel_w] for a depthwise convolution."""
+    """One operator over windows. weights: of a depthwise convolution."""
 
     shape: ConvShape
+    planes: Axis | None
+    """The axis before the rows, of a 3-D operator."""
     rows: Axis
     cols: Axis
     reduction: Reduction
     tail: Tail
     dialect: VectorDialect
     vector_tail: bool
-    weights: np.ndarray | None = None
-    bias: np.ndarray | None = None
+    weights: Weights | None = None
+
+    @property
+    def bias(self) -> np.ndarray | None:
+        return self.weights.bias if self.weights else None
 
     @property
     def multiplier(self) -> int:
@@ -83,10 +89,35 @@ class WindowPlan:
         """Vectors before the taps of a channel vector: the bias."""
         return int(self.bias is not None)
 
+    @property
+    def plane_size(self) -> int:
+        """Weights of a channel in one plane."""
+        return self.rows.taps * self.cols.taps
+
+    @property
+    def taps_size(self) -> int:
+        """Weights of a channel."""
+        return self.plane_size * (self.planes.taps if self.planes else 1)
+
+    def _in_order(self, weights: np.ndarray) -> np.ndarray:
+        """[channel, tap], in the order in which they are read, of [channel, (planes,) rows, columns, 1]."""
+        w = weights[..., 0][..., list(self.rows.order), :][..., list(self.cols.order)]
+        w = w[:, list(self.planes.order)] if self.planes else w
+        return np.ascontiguousarray(w).reshape(len(w), self.taps_size)
+
+    @property
+    def as_given(self) -> bool:
+        """Whether weights that are an input are read where they lie."""
+        if self.weights is None or not self.weights.given or self.head:
+            return False
+        alone = all(d.lanes == 1 for d, _, _ in self.channel_loops())
+        return alone and np.array_equal(self.weights.given_order(self._in_order),
+                                        np.arange(self.weights.of_channel))
+
     def pack(self) -> np.ndarray:
-        """[vector of channels][bias][tap row][tap column][channel of the vector]."""
+        """[vector of channels][bias][tap plane][tap row][tap column][channel of the vector]."""
         assert self.weights is not None
-        w = np.asarray(self.weights, np.float32).reshape(self.shape.out_c, -1)
+        w = self._in_order(np.asarray(self.weights.values, np.float32))
         if self.bias is not None:
             w = np.concatenate([np.asarray(self.bias, np.float32).reshape(-1, 1), w], axis=1)
         parts = [
@@ -95,13 +126,22 @@ class WindowPlan:
         ]
         return np.concatenate(parts)
 
+    def packed_by(self, code: KernelCode) -> KernelCode:
+        """Code that packs its weights itself where they are an input."""
+        if self.weights is None or not self.weights.given or self.as_given:
+            return code
+        blocks = [(first, vectors, d.lanes) for d, first, vectors in self.channel_loops()]
+        return repacked(code, self.weights, blocks, 1, 1, self.shape.out_c,
+                        self.weights.given_order(self._in_order), self.head)
+
     # ---- columns
 
     def taps(self, out: int) -> list[tuple[int, int]]:
         """(tap, input column) of an output column, without those in the padding."""
         for g in self.cols.segments:
-            if g.out <= out < g.out + g.count:
-                first = g.first + (out - g.out) * self.cols.in_step
+            turn, between = divmod(out - g.out, self.cols.out_step)
+            if 0 <= turn < g.count and not between:
+                first = g.first + turn * self.cols.in_step
                 return [(g.tap + i, first + i * self.cols.tap_step) for i in range(g.taps)]
         raise ValueError(f"no output column {out}")
 
@@ -121,19 +161,20 @@ class WindowPlan:
 
         Nor is a wide window unrolled that is alone in its row: nothing would be shared.
         """
-        width, kernel = self.shape.out_w, self.cols.taps
+        width, kernel, step = self.shape.out_w, self.cols.taps, self.cols.out_step
         registers = self.dialect.registers - 1
-        most = min(_WIDEST, _UNROLLED // kernel, max(registers - kernel, registers // 2))
+        of_one = max(1, *(g.taps for g in self.cols.segments)) if step > 1 else kernel
+        most = min(_WIDEST, _UNROLLED // of_one, max(registers - kernel, registers // 2))
+        if step > most:
+            return None
         alone = width == 1 and self.weights is not None and kernel > self.dialect.registers * 3 // 4
         if alone:
             return None
-        inner = max(self.cols.segments, key=lambda g: g.count)
-        # the first and last output that may be part of a repeated block
-        begin, end = (inner.out, inner.out + inner.count)
+        begin, end = self._inner()
         best: tuple[float, list[Columns]] | None = None
         for pixels in range(1, most + 1):
             for left in range(begin, min(begin + pixels, width + 1)):
-                repeat = max(0, (end - left) // pixels)
+                repeat = max(0, (end - left) // pixels) if pixels % step == 0 else 0
                 right = left + repeat * pixels
                 blocks = [
                     *self._single(0, left, most),
@@ -145,6 +186,19 @@ class WindowPlan:
                 if size <= 6 * _UNROLLED and (best is None or time + size / 8 < best[0]):
                     best = (time + size / 8, blocks)
         return best[1] if best else None
+
+    def _inner(self) -> tuple[int, int]:
+        """The first output that may be part of a repeated block and the one behind the last: each has the
+        taps of the one `out_step` before it.
+        """
+        step, begin, end = self.cols.out_step, 0, self.shape.out_w
+        for phase in range(step):
+            found = [g for g in self.cols.segments if g.out % step == phase]
+            if any(g.taps for g in found):
+                g = max(found, key=lambda g: g.count if g.taps else 0)
+                begin = max(begin, g.out - step + 1)
+                end = min(end, g.out + g.count * step)
+        return begin, max(begin, end)
 
     @staticmethod
     def _single(begin: int, end: int, most: int) -> Iterator[Columns]:
@@ -161,11 +215,11 @@ class WindowPlan:
         s = self.shape
         n_stride, h, w, _ = s.strides
         size = 1 + sum((e - 1) * t for e, t in zip((s.batch, s.in_h, s.in_w, s.in_c), s.strides, strict=True))
-        if s.batch * s.out_h * s.out_w > MANY_OUTPUTS or s.out_w > MANY_COLUMNS:
+        if s.batch * s.out_h * s.out_w > MANY_OUTPUTS or s.out_w > MANY_COLUMNS or s.depth:
             return None
-        pieces = [(b.out + i * b.pixels, b.pixels)
-                  for b in blocks or [Columns(0, 1, s.out_w)]
-                  for i in range(b.repeat)]
+        pieces = [(b.out + i * b.pixels, b.pixels) for b in blocks or () for i in range(b.repeat)]
+        if not blocks:
+            pieces = [(g.out + i * self.cols.out_step, 1) for g in self.cols.segments for i in range(g.count)]
         columns = [
             min((col for p in range(n) for _, col in self.taps(out + p)), default=-1) for out, n in pieces
         ]
@@ -177,6 +231,7 @@ class WindowPlan:
                 for i in range(g.count):
                     top = n * n_stride + (g.first + i * self.rows.in_step) * h
                     reads.append(np.minimum(lefts + top, size) if g.taps else np.full_like(lefts, size))
-                    ends.append((n * s.out_h + g.out + i) * s.out_w * s.out_c + rights)
+                    row = n * s.out_h + g.out + i * self.rows.out_step
+                    ends.append(row * s.out_w * s.out_c + rights)
         vectors = sum(count for _, _, count in self.channel_loops())
         return slack(np.concatenate(reads), np.concatenate(ends), reread=vectors > 1, size=size, element=4)
