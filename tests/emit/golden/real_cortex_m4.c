@@ -47,7 +47,7 @@
 #include <math.h>
 #include "aot_model/scalar.h"
 
-/* ---- constants: 1,328 bytes; their values are at the end of this file ---- */
+/* ---- constants: 1,312 bytes; their values are at the end of this file ---- */
 
 /* conv_weights: float32[224]; for each block of channels: bias; for each tap those of the block */
 static const float real_c_conv_weights[224];
@@ -55,8 +55,8 @@ static const float real_c_conv_weights[224];
 /* depthwise_weights: float32[72] */
 static const float real_c_depthwise_weights[72];
 
-/* dense_weights: float32[36]; for each block of channels: bias; for each tap those of the block */
-static const float real_c_dense_weights[36];
+/* dense_weights: float32[32]; for each block of channels: bias, if any; for each tap those of the block */
+static const float real_c_dense_weights[32];
 
 /* Sums of 2 x 8 (pixels x channels): weights w = start of each channel, then those of each tap; products
  * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
@@ -455,136 +455,6 @@ static inline float f32_max(float a, float b)
     return a > b ? a : b;
 }
 
-/* Sums of 1 x 4 (pixels x channels): weights w = start of each channel, then those of each tap; products
- * and sums are rounded one by one. taps = rows, runs, steps, right, down, begin, between, skip. */
-#if defined(__GNUC__) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
-AOT_MODEL_NAKED static void f32_sums_1x4_by_4(
-    __attribute__((unused)) float *sums, __attribute__((unused)) const float *w,
-    __attribute__((unused)) const float *const *x, __attribute__((unused)) const int32_t *taps)
-{
-    __asm__ volatile(
-        "push {r4-r11, lr}\n"
-        "vpush {s16-s31}\n"
-        "ldr r4, [r2, #0]\n"
-        "vldmia r1!, {s0-s3}\n"
-        "ldr r11, [r3]\n"
-        "cmp r11, #0\n"
-        "beq.w 4f\n"
-        "ldr r9, [r3, #20]\n"
-        "add r1, r1, r9, lsl #4\n"
-        "1:\n"
-        "ldr r10, [r3, #4]\n"
-        "2:\n"
-        "ldr r9, [r3, #8]\n"
-        ".p2align 2\n"
-        "3:\n"
-        "vldr s8, [r4, #0]\n"
-        "vldr s4, [r1, #0]\n"
-        "vldr s5, [r1, #4]\n"
-        "vldr s6, [r1, #8]\n"
-        "vldr s7, [r1, #12]\n"
-        "vmul.f32 s31, s4, s8\n"
-        "vmul.f32 s30, s5, s8\n"
-        "vadd.f32 s0, s0, s31\n"
-        "vmul.f32 s31, s6, s8\n"
-        "vadd.f32 s1, s1, s30\n"
-        "vmul.f32 s30, s7, s8\n"
-        "vadd.f32 s2, s2, s31\n"
-        "vadd.f32 s3, s3, s30\n"
-        "vldr s8, [r4, #4]\n"
-        "vldr s4, [r1, #16]\n"
-        "vldr s5, [r1, #20]\n"
-        "vldr s6, [r1, #24]\n"
-        "vldr s7, [r1, #28]\n"
-        "vmul.f32 s31, s4, s8\n"
-        "vmul.f32 s30, s5, s8\n"
-        "vadd.f32 s0, s0, s31\n"
-        "vmul.f32 s31, s6, s8\n"
-        "vadd.f32 s1, s1, s30\n"
-        "vmul.f32 s30, s7, s8\n"
-        "vadd.f32 s2, s2, s31\n"
-        "vadd.f32 s3, s3, s30\n"
-        "vldr s8, [r4, #8]\n"
-        "vldr s4, [r1, #32]\n"
-        "vldr s5, [r1, #36]\n"
-        "vldr s6, [r1, #40]\n"
-        "vldr s7, [r1, #44]\n"
-        "vmul.f32 s31, s4, s8\n"
-        "vmul.f32 s30, s5, s8\n"
-        "vadd.f32 s0, s0, s31\n"
-        "vmul.f32 s31, s6, s8\n"
-        "vadd.f32 s1, s1, s30\n"
-        "vmul.f32 s30, s7, s8\n"
-        "vadd.f32 s2, s2, s31\n"
-        "vadd.f32 s3, s3, s30\n"
-        "vldr s8, [r4, #12]\n"
-        "vldr s4, [r1, #48]\n"
-        "vldr s5, [r1, #52]\n"
-        "vldr s6, [r1, #56]\n"
-        "vldr s7, [r1, #60]\n"
-        "vmul.f32 s31, s4, s8\n"
-        "vmul.f32 s30, s5, s8\n"
-        "vadd.f32 s0, s0, s31\n"
-        "vmul.f32 s31, s6, s8\n"
-        "vadd.f32 s1, s1, s30\n"
-        "vmul.f32 s30, s7, s8\n"
-        "vadd.f32 s2, s2, s31\n"
-        "vadd.f32 s3, s3, s30\n"
-        "add r1, r1, #64\n"
-        "add r4, r4, #16\n"
-        "subs r9, r9, #4\n"
-        "bne.w 3b\n"
-        "ldr r9, [r3, #12]\n"
-        "subs r10, r10, #1\n"
-        "add r4, r4, r9, lsl #2\n"
-        "bne.w 2b\n"
-        "ldr r9, [r3, #16]\n"
-        "add r4, r4, r9, lsl #2\n"
-        "ldr r9, [r3, #28]\n"
-        "add r1, r1, r9, lsl #4\n"
-        "subs r11, r11, #1\n"
-        "bne.w 1b\n"
-        "4:\n"
-        "vstmia r0, {s0-s3}\n"
-        "vpop {s16-s31}\n"
-        "pop {r4-r11, pc}\n"
-        );
-}
-#else
-AOT_MODEL_OPAQUE static void f32_sums_1x4_by_4(
-    float *sums, const float *w, const float *const *x, const int32_t *taps)
-{
-    const float *at[1] = {0};
-    for (int32_t p = 0; p < 1; p++) {
-        at[p] = x[p];
-        for (int32_t v = 0; v < 4; v++) {
-            sums[p * 4 + v] = w[v];
-        }
-    }
-    w += 4 + 4 * taps[5];
-    for (int32_t row = 0; row < taps[0]; row++) {
-        for (int32_t run = 0; run < taps[1]; run++) {
-            for (int32_t i = 0; i < taps[2]; i++, w += 4) {
-                for (int32_t p = 0; p < 1; p++) {
-                    for (int32_t v = 0; v < 4; v++) {
-                        const float product = w[v] * at[p][i];
-                        sums[p * 4 + v] += product;
-                    }
-                }
-            }
-            for (int32_t p = 0; p < 1; p++) {
-                at[p] += taps[2] + taps[3];
-            }
-            w += 4 * taps[6];
-        }
-        for (int32_t p = 0; p < 1; p++) {
-            at[p] += taps[4];
-        }
-        w += 4 * taps[7];
-    }
-}
-#endif
-
 /* ---- layers ---- */
 
 /* 2 pixels x 8 channels in registers, of the last 1 pixel
@@ -743,20 +613,66 @@ static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
 static void real_03_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
 {
     AOT_MODEL_BARRIER;
-    static const int32_t taps[8] = {1, 1, 8, 0, -8, 0, 0, 0};
-    const float *in = x;
+    const float *const x0 = x;
     {
-        const float *const at[1] = {in};
-        {
-            float sums[1][4];
-            f32_sums_1x4_by_4(sums[0], weights, at, taps);
+        const float *w = weights;
+        float acc0_0 = 0.0f;
+        float acc0_1 = 0.0f;
+        float acc0_2 = 0.0f;
+        float acc0_3 = 0.0f;
+        const float *a0 = x0;
+        for (int32_t i = 0; i < 8; i += 4) {
             {
-                y[0] = sums[0][0];
-                y[1] = sums[0][1];
-                y[2] = sums[0][2];
-                y[3] = sums[0][3];
+                const float e0 = a0[0];
+                const float w3 = w[3];
+                acc0_3 = acc0_3 + f32_product(w3, e0);
+                const float w2 = w[2];
+                acc0_2 = acc0_2 + f32_product(w2, e0);
+                const float w1 = w[1];
+                acc0_1 = acc0_1 + f32_product(w1, e0);
+                const float w0 = w[0];
+                acc0_0 = acc0_0 + f32_product(w0, e0);
             }
+            {
+                const float e0 = a0[1];
+                const float w3 = w[7];
+                acc0_3 = acc0_3 + f32_product(w3, e0);
+                const float w2 = w[6];
+                acc0_2 = acc0_2 + f32_product(w2, e0);
+                const float w1 = w[5];
+                acc0_1 = acc0_1 + f32_product(w1, e0);
+                const float w0 = w[4];
+                acc0_0 = acc0_0 + f32_product(w0, e0);
+            }
+            {
+                const float e0 = a0[2];
+                const float w3 = w[11];
+                acc0_3 = acc0_3 + f32_product(w3, e0);
+                const float w2 = w[10];
+                acc0_2 = acc0_2 + f32_product(w2, e0);
+                const float w1 = w[9];
+                acc0_1 = acc0_1 + f32_product(w1, e0);
+                const float w0 = w[8];
+                acc0_0 = acc0_0 + f32_product(w0, e0);
+            }
+            {
+                const float e0 = a0[3];
+                const float w3 = w[15];
+                acc0_3 = acc0_3 + f32_product(w3, e0);
+                const float w2 = w[14];
+                acc0_2 = acc0_2 + f32_product(w2, e0);
+                const float w1 = w[13];
+                acc0_1 = acc0_1 + f32_product(w1, e0);
+                const float w0 = w[12];
+                acc0_0 = acc0_0 + f32_product(w0, e0);
+            }
+            a0 += 4;
+            w += 16;
         }
+        y[0] = acc0_0;
+        y[1] = acc0_1;
+        y[2] = acc0_2;
+        y[3] = acc0_3;
     }
 }
 
