@@ -132,3 +132,16 @@ def test_a_long_statement_takes_time_in_proportion_to_its_length() -> None:
     lines = broken(text, 4, 8)
     assert time.process_time() - begin < 10
     assert " ".join(line.strip() for line in lines) == text and max(map(len, lines)) <= WIDTH
+
+
+def test_long_conditions() -> None:
+    """Of the preprocessor: behind an operator, with what continues a line."""
+    parts = [f"defined(SOME_NAME_OF_A_FLAG_{k})" for k in range(9)]
+    text = layout(f"#if {' && '.join(parts)}\nx();\n#elif {' || '.join(parts[:3])}\n#endif")
+    lines = text.split("\n")
+    assert all(len(line) <= WIDTH for line in lines) and max(map(len, lines[:3])) > WIDTH - 40
+    assert [line[-4:] for line in lines[:3]] == ["&& \\", "&& \\", lines[2][-4:]] and lines[3] == "x();"
+    assert text.replace(" \\\n    ", " ").split("\n")[0] == f"#if {' && '.join(parts)}"
+    assert lines[4] == f"#elif {' || '.join(parts[:3])}"
+    word = "#if " + "a" * 200
+    assert layout(word) == word

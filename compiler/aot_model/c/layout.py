@@ -59,7 +59,7 @@ class _Layout:
             if "*/" in line:
                 self.comment = None
         elif line.startswith("#"):
-            self.lines.append(line)
+            self.lines += _directive(line)
         else:
             self.statement(line)
 
@@ -170,6 +170,20 @@ def broken(line: str, column: int, rest: int) -> list[str]:
         lines.append(" " * column + line[:at].rstrip())
         line, column = line[at:].lstrip(), rest
     return [*lines, " " * column + line]
+
+
+def _directive(line: str) -> list[str]:
+    """A directive of the preprocessor; a condition that is too long goes on behind an operator between its
+    parts.
+    """
+    lines: list[str] = []
+    while len(line) > WIDTH and (lines or line.startswith(("#if ", "#elif "))):
+        at = max(line.rfind(f" {operator} ", 0, WIDTH - 1) for operator in ("&&", "||"))
+        if at < 0:
+            break
+        lines.append(f"{line[: at + 3]} \\")
+        line = " " * STEP + line[at + 4 :]
+    return [*lines, line]
 
 
 def _comment_line(line: str, column: int) -> list[str]:

@@ -35,7 +35,7 @@ _HAS_NEON = "defined(__aarch64__) && defined(__ARM_NEON)"
 _M_PROFILE = "defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'"
 _LITTLE, _ = LITTLE_ENDIAN
 _USE_MVE = (f"{_HAS_MVE} && {_LITTLE}", "MVE vectors", "cortex-m55")
-_USE_DSP = (f"{_HAS_DSP} && {_LITTLE} && \\\n    {_M_PROFILE}", "DSP instructions", "cortex-m4")
+_USE_DSP = (f"{_HAS_DSP} && {_LITTLE} && {_M_PROFILE}", "DSP instructions", "cortex-m4")
 _USE_VECTORS = ((_HAS_AVX2, "AVX2 vectors", "host"), (_HAS_NEON, "NEON vectors", "host"))
 
 C = Target("c",

@@ -55,8 +55,8 @@
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 3) == 3 && !defined(__ARM_BIG_ENDIAN)
 #pragma message "integer.c was made for cortex-m0: --target cortex-m55 would use the MVE vectors " \
     "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
-#elif defined(__ARM_FEATURE_DSP) && !defined(__ARM_BIG_ENDIAN) && \
-    defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#elif defined(__ARM_FEATURE_DSP) && !defined(__ARM_BIG_ENDIAN) && defined(__ARM_ARCH_PROFILE) && \
+    __ARM_ARCH_PROFILE == 'M'
 #pragma message "integer.c was made for cortex-m0: --target cortex-m4 would use the DSP instructions " \
     "that these flags allow (silenced by -DAOT_MODEL_NO_ADVICE)"
 #endif
