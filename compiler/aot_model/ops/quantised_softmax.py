@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +14,6 @@ from aot_model.ir.expr import Expr, Index, call, cast, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
-from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Unary, op
 from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import (
@@ -27,7 +25,7 @@ from aot_model.ops.registry import (
     required,
     shared_shape,
 )
-from aot_model.ops.requantise import Requantise, saturated
+from aot_model.ops.requantise import saturated
 
 # --- softmax ------------------------------------------------------------------------------------------------
 
@@ -86,63 +84,6 @@ class QuantisedSoftmax(_OfBytes):
             Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more})
             for s, more in cases
         ]
-
-
-@operator("RoundedSoftmax", domain="aot")
-class RoundedSoftmax(_OfBytes):
-    """round(exp(scale * (x - max)) / sum / to_scale) + zero_point, clamped: rounded once, ties to even, as
-    QuantizeLinear(Softmax(DequantizeLinear(x))) is. x has 8 bits.
-
-    Exponentials come from a table in Q1.30 and are summed in 64 bits. One division for each sum gives 2^bits
-    / (sum * to_scale), 2^-bits of a unit exact at most: the result is that of real numbers but where it is
-    within 2^-20 units of a tie.
-    """
-
-    scale: float = 1.0
-    to_scale: float = 1.0 / 256
-    axis: int = -1
-    zero_point: int = 0
-    low: int = 0
-    high: int = 255
-    to: DType = DType.UINT8
-
-    def expand(self, build: Build, inputs: Inputs) -> list[Value]:
-        x = required(inputs)
-        one, steps = 1 << 30, 1.0 / self.to_scale
-        bits = 30 - max(math.frexp(steps)[1], 0)  # the factor of a sum of one is below 2^30
-        if bits < 1:
-            raise OperatorError(f"a softmax in steps of {self.to_scale} is not supported", "E202")
-        axes = build.constant([normal_axis(self.axis, x.type.rank)], DType.INT64)
-        table = Table(tuple(round(math.exp(-self.scale * k) * one) for k in range(256)), DType.INT32, 0)
-        exponential = build(Exponential(table), build(op("ReduceMax"), x, axes), x)
-        total = build(op("ReduceSum"), build(Cast(DType.INT64), exponential), axes)
-        half = build(op("Div"), total, build.constant([2], DType.INT64))
-        wanted = build(op("Add"), half, build.constant([round(steps * 2.0 ** (30 + bits))], DType.INT64))
-        factor = build(Cast(DType.INT32), build(op("Div"), wanted, total))
-        shift = build.constant([31 - 30 - bits], DType.INT32)
-        return [
-            build(Requantise(self.zero_point, self.low, self.high, self.to, "even"), exponential, factor,
-                  shift)
-        ]
-
-    @classmethod
-    def samples(cls) -> list[Sample]:
-        rng = np.random.default_rng(14)
-        cases: list[tuple[tuple[int, ...], dict[str, Any]]] = [
-            ((1, 10), {}), ((3, 1), {}),
-            ((2, 5, 7), {"axis": 1, "to": DType.INT8, "zero_point": -128, "low": -128, "high": 127}),
-            ((2, 9), {"to_scale": 0.003, "zero_point": 5, "high": 200})
-        ]
-        return [
-            Sample((np.asarray(rng.integers(-128, 128, s), dtype=np.int8),), {"scale": 0.11, **more})
-            for s, more in cases
-        ]
-
-    def reference(self, arrays: Arrays) -> list[np.ndarray]:
-        real = self.scale * np.asarray(arrays[0], np.float64)
-        powers = np.exp(real - real.max(axis=self.axis, keepdims=True))
-        steps = np.rint(powers / powers.sum(axis=self.axis, keepdims=True) / self.to_scale)
-        return [np.clip(steps + self.zero_point, self.low, self.high).astype(self.to.numpy)]
 
 
 @operator("Exponential", domain="aot", elementwise=True, movement=True)

@@ -28,11 +28,11 @@ from aot_model.ops.movement import Concat
 from aot_model.ops.normalisation import Gemm, Softmax
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
-from aot_model.ops.quantised_softmax import RoundedSoftmax
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.reduction import WideSum
 from aot_model.ops.registry import ints, normal_axis
 from aot_model.ops.requantise import Rescale
+from aot_model.ops.rounded_softmax import RoundedSoftmax
 from aot_model.passes.qdq_site import NARROW, QdqSite, Scaled
 
 Answer = Value | str
@@ -254,8 +254,10 @@ def softmax(n: QdqSite, node: Node) -> Answer:
     """In fixed point, rounded once: what reads a softmax multiplies it by large numbers as often as not."""
     assert isinstance(node.op, Softmax)
     x = n.tensor(node.inputs[0])
-    if x is None or x.value.dtype.bits != 8 or n.to.dtype.bits != 8:
-        return "not from 8 to 8 bits"
+    if x is None or x.value.dtype.bits not in (8, 16) or n.to.dtype.bits not in (8, 16):
+        return "not from 8 or 16 bits to 8 or 16"
+    if not 2.0**-20 <= n.to.s <= 1 or not 2.0**-24 <= x.s <= 1024:
+        return "its scales are beyond those of a softmax"
     return n.build(RoundedSoftmax(x.s, n.to.s, node.op.axis, n.to.z, n.to.low, n.to.high, n.to.dtype),
                    x.value)
 

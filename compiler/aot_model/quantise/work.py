@@ -14,7 +14,7 @@ MAC, PRODUCT, ELEMENT = 1.25, 4.0, 8.0
 element."""
 WIDER_MAC, WIDER_DEPTHWISE, WIDER_PRODUCT = 0.8, 5.0, 0.5
 """... more for a product with 16 bits on one side; depthwise; of two tensors, for each of them."""
-WIDER = {"Add": 4.0, "Sub": 4.0, "Concat": 2.0, "LayerNormalization": 2.0, "Mul": 30.0, "Softmax": 85.0}
+WIDER = {"Add": 4.0, "Sub": 4.0, "Concat": 2.0, "LayerNormalization": 2.0, "Mul": 30.0, "Softmax": 16.0}
 """... for each element that an operator reads."""
 MOVED, FUNCTION, PIECEWISE = 3.0, 150.0, 80.0
 """... of a movement; of a function that is a table of 256 where it reads 8 bits; of one of straight lines."""
