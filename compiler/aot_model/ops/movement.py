@@ -187,7 +187,12 @@ class Split(Operator):
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x = required(inputs)
         a = normal_axis(self.axis, x.type.rank)
-        return at(x, (*index[:a], add(index[a], sum(self._sizes(inputs)[:output])), *index[a + 1 :]))
+        data = static(inputs, 1, "the sizes")
+        if data is None:
+            begin = output * -(-x.shape[a] // (self.num_outputs or 1))
+        else:
+            begin = sum(ints(data)[:output])
+        return at(x, (*index[:a], add(index[a], begin), *index[a + 1 :]))
 
     @classmethod
     def samples(cls) -> list[Sample]:
