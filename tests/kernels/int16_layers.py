@@ -136,7 +136,8 @@ def _groups(draw: Draw) -> list[Layer]:
         {"strides": (1, 3), "pads": (1, 2, 0, 1)}, {"dilations": (1, 2), "pads": (0, 3, 0, 5)}, {},
     )  # fmt: skip
     sizes = ((8, 1, 2), (4, 2, 2), (3, 3, 5), (8, 4, 4), (2, 5, 3), (5, 6, 1), (2, 16, 8), (3, 1, 8),
-             (6, 2, 1), (4, 7, 7), (2, 40, 6), (16, 2, 2))  # fmt: skip
+             (6, 2, 1), (4, 7, 7), (2, 40, 6), (16, 2, 2), (5, 1, 3), (9, 1, 2), (3, 1, 2), (7, 1, 3),
+             )  # fmt: skip
     for turn, (groups, ins, outs) in enumerate(sizes):
         to = (np.int16, np.int8)[turn % 3 == 1]
         x = draw.tensor(np.int16, 1 + turn % 2, 7, 9, groups * ins)

@@ -19,6 +19,7 @@ from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
+from aot_model.kernels.int8.groups_mve import BLOCK
 from aot_model.kernels.int16 import depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
 from aot_model.kernels.int16.depthwise import depthwise
@@ -55,6 +56,8 @@ class Family:
         return vectors if self.mve and vectors.chunk else Dots(self.dsp, taps, most, w_type=w_type)
 
 
+_GATHERED = 8 * depthwise_mve.RESIDENT
+"""Taps of a channel up to which gathers of them are cheaper than a patch, where it has several outputs."""
 PLAIN, DSP, HELIUM = Family("plain C", False), Family("DSP extension", True), Family("Helium", True, True)
 
 
@@ -215,7 +218,14 @@ def _groups(site: Site, layer: Layer, shape: ConvShape) -> None:
     finish, tail = _end(site, layer)
     ending = Ending.of(finish)
     assert ending is not None
-    code = groups_mve.conv(shape, layer.weights, ending, tail, site.result.dtype.size)
+    weights = layer.weights.reshape(shape.out_c, shape.kernel_h, shape.kernel_w, -1)
+    weights = weights[..., 0].transpose(1, 2, 0)
+    few = (shape.groups == shape.in_c and shape.out_c < BLOCK * shape.groups
+           and shape.kernel_h * shape.kernel_w <= _GATHERED)  # fmt: skip
+    if few and depthwise_mve.applicable(shape, weights, layer.dots.most, ending):
+        code = depthwise_mve.depthwise(shape, weights, ending, tail)
+    else:
+        code = groups_mve.conv(shape, layer.weights, ending, tail, site.result.dtype.size)
     _add(site, code, tail, shape, f"integer_conv_{shape.kernel_h}x{shape.kernel_w}")
 
 

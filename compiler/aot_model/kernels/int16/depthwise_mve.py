@@ -46,6 +46,10 @@ class _Plan:
         return 2 * self.shape.stride_w * self.shape.in_c
 
     @property
+    def multiplier(self) -> int:
+        return self.shape.out_c // self.shape.in_c
+
+    @property
     def record(self) -> int:
         """Bytes of a channel: weights, and minus its shift where channels differ in it."""
         return 8 * self.chunks + (not self.ending.finish.uniform_shift)
@@ -74,7 +78,7 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending 
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
-    """weights: int8 [kernel_h, kernel_w, channel], one for each channel of x, which has zero point 0.
+    """weights: int8 [kernel_h, kernel_w, channel], one or more for each channel of x, which has zero point 0.
 
     Raises:
         ValueError: a layer with other types or a geometry that is not `applicable`.
@@ -84,11 +88,12 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
     p = _plan(shape, ending)
     s, f = p.shape, ending.finish
     name, text = _row_kernel(p)
-    records = np.zeros((s.out_c, p.record), np.int8)
-    records[:, :s.kernel_h * s.kernel_w] = weights.reshape(-1, s.out_c).T
+    order = np.arange(s.out_c).reshape(s.in_c, -1).T.reshape(-1)  # one run per multiple
+    rows, records = f.rows[order], np.zeros((s.out_c, p.record), np.int8)
+    records[:, :s.kernel_h * s.kernel_w] = weights.reshape(-1, s.out_c).T[order]
     if not f.uniform_shift:
-        records[:, -1] = -f.rows[:, 3]
-    numbers = np.stack([f.rows[:, 0], f.rows[:, 1] >> _halved(ending)], axis=1).astype(np.int32)
+        records[:, -1] = -rows[:, 3]
+    numbers = np.stack([rows[:, 0], rows[:, 1] >> _halved(ending)], axis=1).astype(np.int32)
     scratch = [Scratch("ring", p.slots * p.row, 4, "int16_t")] if p.slots else []
     if tail is not None:
         scratch.append(Scratch("results", s.out_w * s.out_c * f.to.size, 4, ending.pointer[:-2]))
@@ -127,7 +132,7 @@ def _halved(ending: Ending) -> int:
 
 
 def _row_kernel(p: _Plan) -> tuple[str, str]:
-    """(name, text) of name(x, w, k, taps, scatter, y): one output row."""
+    """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
     s, f = p.shape, p.ending.finish
     pixels = min(s.out_w, 4)
     accumulators = ("r0", "r2", "r4", "r6")[:pixels]
@@ -156,7 +161,7 @@ def _row_kernel(p: _Plan) -> tuple[str, str]:
     size = f.to.size
     # r5 moves on at the end of a channel, before the loop's own count.
     loop = channel_loop(per_channel, block, s.out_w, pixels, (pixels * p.step, pixels * s.out_c * size),
-                        (2, size))
+                        (2, size * p.multiplier))
     lines += [*loop[:-2], f"addw r5, r5, #{p.record}", *loop[-2:]]
     parameters = [("const int16_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
                   ("const int32_t *", "k", "r7"), ("const uint16_t *", "taps", "r11"),
@@ -165,7 +170,9 @@ def _row_kernel(p: _Plan) -> tuple[str, str]:
     scalar = p.ending.scalar("acc", "k[2 * c]", multiplier,
                              f"w[{p.record} * c + {8 * p.chunks}]")
     put = f"(int{f.to.bits}_t){f'(uint{f.to.bits}_t)' if f.to.c_type.startswith('u') else ''}v"
-    store = "\n".join([*scalar, f"y[column * {s.out_c} + (int32_t)(to[lane] / {size}u) + c] = {put};"])
+    channel = f"c * {p.multiplier}" if p.multiplier > 1 else "c"
+    place = f"column * {s.out_c} + (int32_t)(to[lane] / {size}u) + {channel}"
+    store = "\n".join([*scalar, f"y[{place}] = {put};"])
     twin = "uint32_t to[4];\nmemcpy(to, scatter, sizeof to);\n" + rows_twin(
         s.in_c, s.out_w, pixels, str(pixels),
         f"const int16_t *from = x + (column + lane) * {p.step // 2} + c;", 8 * p.chunks,
@@ -224,7 +231,13 @@ if (line >= 0 && line < {s.in_h}) {{
     else:
         inner, before, taps = "", "", "offsets"
         x = f"image + (oy * {s.stride_h} - {s.pad_top}) * {image_row} - {s.pad_left * s.in_c}"
-    inner += f"{kernel}({x}, w, k, {taps}, offsets + {max(p.slots, 1) * table}, {to});\n"
+    scatter = f"offsets + {max(p.slots, 1) * table}"
+    if p.multiplier == 1:
+        inner += f"{kernel}({x}, w, k, {taps}, {scatter}, {to});\n"
+    else:
+        own_w, own_k = f"w + m * {p.record * s.in_c}", f"k + m * {2 * s.in_c}"
+        call = f"{kernel}({x}, {own_w}, {own_k}, {taps}, {scatter}, {to} + m);\n"
+        inner += f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{call}}}\n"
     if tail is not None:
         pixel = f"(n * {s.out_h} + oy) * {s.out_w} + ox"
         inner += f"""\
