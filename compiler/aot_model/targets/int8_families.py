@@ -82,10 +82,9 @@ class Family:
 
 def _pool(kind: str, shape: ConvShape, dtype: str, tail: Tail | None, dsp: bool = False,
           windows: pooling_windows.Windows | None = None) -> KernelCode:  # fmt: skip
-    low, high = DType.of(dtype).limits
     if windows and windows.takes(shape, dtype):
-        return windows.pool(kind, shape, low, high, dtype, tail)  # type: ignore[arg-type]
-    return pooling.pool(kind, shape, low, high, dtype, dsp, tail)  # type: ignore[arg-type]
+        return windows.pool(kind, shape, *DType.of(dtype).limits, dtype, tail)  # type: ignore[arg-type]
+    return pooling.pool(kind, shape, dtype, dsp, tail)  # type: ignore[arg-type]
 
 
 def _pooled_by_helium(shape: ConvShape, dtype: str) -> bool:

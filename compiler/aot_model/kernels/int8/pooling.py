@@ -17,8 +17,8 @@ from aot_model.kernels.overlap import by_pixels
 _LANES = 255
 
 
-def pool(kind: Literal["average", "max"], shape: ConvShape, act_min: int, act_max: int, dtype: str = "int8",
-         dsp: bool = False, tail: Tail | None = None) -> KernelCode:  # fmt: skip
+def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8", dsp: bool = False,
+         tail: Tail | None = None) -> KernelCode:  # fmt: skip
     """Pooling; every window holds at least one element of the image. Dense input, out_c = in_c."""
     s = shape
     if s.x_strides is not None or s.dilation_h != 1 or s.dilation_w != 1:
@@ -26,16 +26,12 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, act_min: int, act_ma
     cast, size, inside = f"{dtype}_t", s.kernel_h * s.kernel_w, s.inside
     four = dsp and s.in_c % 4 == 0 and (kind == "max" or size <= _LANES)
     step = 4 if four else 1
-    lo, hi = (-128, 127) if dtype == "int8" else (0, 255)
-    low, high = max(lo, act_min), min(hi, act_max)
 
     def finish(value: str, channel: str) -> list[str]:
         lines = [f"int32_t v = {value};"]
         if kind == "average":
             half, count = (str(size // 2), str(size)) if inside else ("count / 2", "count")
             lines.append(f"v = (v > 0 ? v + {half} : v - {half}) / {count};")
-        lines += [f"v = v < {low} ? {low} : v;"] if low > lo else []
-        lines += [f"v = v > {high} ? {high} : v;"] if high < hi else []
         if tail is None:
             return [*lines, f"out[{channel}] = ({cast})v;"]
         stored = tail.store("pooled", ("n", "row", "column", channel), 1).rstrip()
