@@ -105,7 +105,8 @@ def panels_for(layer: Recurrent, dialect: VectorDialect) -> Panels:
     widest = max(p.accumulators for p in PASSES[layer.cell])
     if dialect.lanes > layer.hidden:
         dialect = SCALAR
-    choices = [v for v in (1, 2, 4) if v * widest + 2 <= dialect.registers and (v == 1 or (v * widest) <= 16)]
+    most = max(1, min(16, dialect.registers - 2) // widest)
+    choices = [v for v in (1, 2, 4, 8, 16) if v <= most]
     return min((Panels(dialect, v, layer.hidden) for v in choices),
                key=lambda p: (p.count * p.units, -p.vectors))
 
