@@ -4,6 +4,7 @@ Cortex-M.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -331,6 +332,39 @@ def test_two_lines_of_depthwise_outputs(tmp_path: Path) -> None:
         shape = ConvShape(1, *size, channels, rows, columns, channels, 3, 3, *stride, 1, 1, 1, 1, channels)
         cases.append(depthwise_case(rng, shape, kind, paired=True))
     assert sum("_paired(" in "".join(case.code.helpers) for case in cases) > 15
+    run_board(cases, tmp_path, "m4")
+
+
+def small_depthwise_cases(seed: int) -> list[Case]:
+    """Kernels of up to 3x3 taps, near and dilated, whose weights stay in registers."""
+    rng = np.random.default_rng(seed)
+    cases = []
+    for at, kind in enumerate(KINDS * 4):
+        kernel = (1 + at % 3, 2 + at // 3 % 2) if at % 8 < 5 else (1 + at % 3, 3)
+        dilation = (1 + at // 7 % 2, (1, 2, 3, 4, 1)[at % 5])
+        stride = (1 + at // 2 % 2, 1 + at // 4 % 2)
+        edges = [(int(n), (k - 1) * d + 1, s) for n, k, d, s in
+                 zip(rng.integers(4, 12, 2), kernel, dilation, stride, strict=True)]
+        pad = [int(rng.integers(0, reach)) for _, reach, _ in edges]
+        out = [max(1, (n + 2 * p - reach) // s + 1) for (n, reach, s), p in zip(edges, pad, strict=True)]
+        ic = int(rng.integers(1, 6))
+        size, oc = [n for n, _, _ in edges], ic * (1 + at // 5 % 2)
+        shape = ConvShape(1 + at % 2, *size, ic, *out, oc, *kernel, *stride, *dilation, *pad, ic)
+        cases.append(depthwise_case(rng, shape, kind, paired=at % 3 > 0))
+    return cases
+
+
+def test_small_depthwise_kernels_on_the_host(tmp_path: Path) -> None:
+    run_host(small_depthwise_cases(1), tmp_path)
+
+
+@needs_qemu
+def test_small_depthwise_kernels(tmp_path: Path) -> None:
+    cases = [*small_depthwise_cases(2), *small_depthwise_cases(3)]
+    text = "".join(helper for case in cases for helper in case.code.helpers)
+    found = set(re.findall(r"void depthwise(\dx\d)_", text))
+    assert found >= {f"{u}x{v}" for u in (1, 2, 3) for v in (2, 3)}, found
+    assert re.search(r"void depthwise\dx3_\w+_d\d_[2-4]_", text)
     run_board(cases, tmp_path, "m4")
 
 

@@ -1,5 +1,5 @@
-"""3x3 depthwise micro-kernel for cores with the DSP extension: weights stay in registers, two outputs per
-step.
+"""Depthwise micro-kernel of up to 3x3 taps for cores with the DSP extension: weights stay in registers, two
+outputs per step.
 
 Per line of the kernel the weights are the pairs P = (w0, w1) and Q = (w1, w2). At stride 1, from the four
 neighbours A = (x0, x1) and B = (x2, x3) of a line of the plane:
@@ -7,14 +7,20 @@ neighbours A = (x0, x1) and B = (x2, x3) of a line of the plane:
     y0 += SMLAD(A, P) + SMLABT(B, Q)        y1 += SMLATB(A, P) + SMLAD(B, Q)
 
 which is 3 LDRD and 12 multiplications for two outputs. Two lines of outputs at a time read the lines that
-both take once: four lines, at stride 2 five, in the place of six.
+both take once: four lines, at stride 2 five, in the place of six. Lines of two taps have a third one of zero;
+with fewer than three lines, what requantises is in registers, too. Dilated taps have a word each, for both
+outputs.
+
+Instructions per output of one line of three taps: 2.3 to gather an input, 0.5 LDRD, 2 multiplications, 2 of a
+requantisation that is one product (5 where ties need a look at the sign, 1 more for shifts by channel), 1
+STRB, 1 for the loop: 9 to 13, or 3 to 4.3 for each MAC.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot_model.kernels.int8.dsp import Peek, assembly, dsp_function
+from aot_model.kernels.int8.dsp import Peek, Schedule, assembly, dsp_function
 from aot_model.kernels.int8.finish import finish_c, form_name, requantise, requantise_words, stored
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.requantise import RequantisePlan
@@ -31,10 +37,19 @@ _LINE, _LINES_END, _END, _BIAS, _SPARE = 12, 20, 24, 28, 32
 lines, the end of this line, the bias, room for a register."""
 
 
+def applicable(plane: Plane) -> bool:
+    """Whether a kernel's lines are few and short, and its loads reach them."""
+    u, v = plane.u, plane.v
+    close = v.kernel in (2, 3) and v.dilation == 1 and v.stride <= 2
+    far = v.kernel == 3 and v.dilation <= 256 and v.stride == 1
+    return u.kernel <= 3 and (close or far) and reaches(plane, 1)
+
+
 def reaches(plane: Plane, rows: int) -> bool:
     """Whether a block of so many rows has lines in common, all of which its loads reach."""
-    last = (rows - 1) * plane.u.stride + 2
-    return (rows == 1 or plane.u.stride <= 2) and last * 2 * plane.length + 8 <= 1020
+    u = plane.u
+    last = (rows - 1) * u.stride + u.reach - 1
+    return (rows == 1 or (u.stride < u.kernel and u.dilation == 1)) and last * 2 * plane.length + 8 <= 1020
 
 
 def _constant(register: str, value: int) -> list[str]:
@@ -69,9 +84,19 @@ class _Steps:
         return 2 * self.plane.length
 
     @property
+    def lines(self) -> int:
+        """Of the kernel."""
+        return self.plane.u.kernel
+
+    @property
+    def held(self) -> bool:
+        """Whether multiplier and offset stay in registers."""
+        return self.lines < 3 and not self.raw
+
+    @property
     def uses_end(self) -> bool:
         """Whether the end of a line of outputs has no register while they are requantised."""
-        return self.rq.form == "ties" or not (self.rq.uniform_shift or self.raw)
+        return not self.held and (self.rq.form == "ties" or not (self.rq.uniform_shift or self.raw))
 
     def two(self, base: str, offset: int, behind_load: bool = False) -> list[str]:
         apart = [f"ldr.w r8, [{base}, #{offset}]", f"ldr.w r9, [{base}, #{offset + 4}]"]
@@ -91,19 +116,31 @@ class _Steps:
             begun.add(sum_)
             text.append(f"{name} {sum_}, {data}, {weights}, {before}")
 
-        lines = range((rows - 1) * u + 3)
-        both = 1 if rows == 1 else u
+        lines = range((rows - 1) * u + self.lines)
+        both = min(1, self.lines - 1) if rows == 1 else u
+        apart = self.plane.u.dilation * self.line
         advance = columns == 2
-        order = [both, *(i for i in lines if i not in (0, both)), 0] if advance else [
-            both, *(i for i in lines if i != both)]
+        order = [both, *(i for i in lines if i != both)]
+        if advance:
+            order = [*(i for i in order if i), 0]
         for i in order:
             # the bias gives way last
             taken = [(i - row * u, sums[row * columns:][:columns]) for row in reversed(range(rows))
-                     if 0 <= i - row * u < 3]
+                     if 0 <= i - row * u < self.lines]
             last = advance and i == 0
             moved = 4 * stride if last else 0
+            if self.plane.v.dilation > 1:  # each word has one tap of both outputs
+                step = 2 * self.plane.v.dilation
+                first = f"ldr r8, [r0], #{moved}" if moved else f"ldr.w r8, [r0, #{i * apart}]"
+                text += [f"ldr.w r9, [r0, #{i * apart + step}]", f"ldr.w r8, [r0, #{i * apart + 2 * step}]"]
+                for data, weights, half in (("r9", _P, "t"), ("r8", _Q, "t"), ("r8", _P, "b")):
+                    text += [first] * (half == "b")
+                    for k, outputs in taken:
+                        for which, one in zip("bt", outputs, strict=False):
+                            add(f"smla{which}{half}", one, data, weights[k])
+                continue
             if not moved:
-                text += self.two("r0", i * self.line, behind_load=rows == 2 and i == both)
+                text += self.two("r0", i * apart, behind_load=rows == 2 and i == both)
             elif self.overlaps:
                 text.append(f"ldrd r8, r9, [r0], #{moved}")
             else:
@@ -124,7 +161,7 @@ class _Steps:
                 for k, (one, other) in taken:
                     add("smlad", other, "r9", _P[k])
                     add("smlad", one, "r8", _P[k])
-                text.append(f"ldr.w r8, [r0, #{i * self.line + 8 - moved}]")
+                text.append(f"ldr.w r8, [r0, #{i * apart + 8 - moved}]")
                 for k, (one, other) in taken:
                     add("smlabt", one, "r9", _Q[k])
                     add("smlabt", other, "r8", _Q[k])
@@ -134,6 +171,10 @@ class _Steps:
         if self.raw:
             return []
         sums = _SUMS[rows, columns]
+        if self.held:
+            variable = "r5" if self.lines == 1 else "r9"
+            fetch: Schedule = [] if self.lines == 1 else [Peek("r9", "sp", 8, "p[2]")]
+            return assembly(requantise(self.rq, sums, 0, self.out_dtype, ("r6", "r7", "r8", variable), fetch))
         free, variable = ("lr", "lr") if rows == 1 else ("r0", "r8")
         shift = Peek(variable, "sp", 8, "p[2]")
         text = [*self.two("sp", 0), *assembly(requantise(
@@ -207,9 +248,12 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
     """
     steps = _Steps(plane, rq, out_dtype, y_u, y_v, overlaps)
     paired = paired and plane.lines_out > 1 and reaches(plane, 2)
-    v = plane.v
+    v, count = plane.v, plane.u.kernel
+    apart = f" * {v.dilation}" if v.dilation > 1 else ""
     out, _ = stored(rq, out_dtype)
-    name = f"depthwise3x3_{plane.lines_out}x{v.size_out}_l{plane.length}_s{plane.u.stride}{v.stride}"
+    name = f"depthwise{count}x{v.kernel}_{plane.lines_out}x{v.size_out}_l{plane.length}"
+    name += f"_s{plane.u.stride}{v.stride}"
+    name += f"_d{plane.u.dilation}_{v.dilation}" if plane.u.dilation > 1 or v.dilation > 1 else ""
     name += f"_y{y_u}_{y_v}_{form_name(rq, out_dtype)}{f'_z{zero}'.replace('-', 'n') if zero else ''}"
     name += "_paired" if paired else ""
     words = len(requantise_words(rq, 0))
@@ -219,13 +263,17 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
         "sub sp, sp, #36",
         "ldr r12, [r2], #4",
         *([f"str r12, [sp, #{_BIAS}]"] if paired else []),
-        "ldrd r8, r9, [r2], #8",
-        "ldr r10, [r2], #4",
-        *(["ldrd r11, lr, [r2], #8", "strd r11, lr, [sp]"] if words >= 2 else []),
-        *(["ldr r11, [r2]", "str r11, [sp, #8]"] if words == 3 else []),
+        *(["ldrd r8, r9, [r2], #8"] if count > 1 else []),
+        *(["ldr r10, [r2], #4"] if count == 3 else ["ldr r8, [r2], #4"] if count == 1 else []),
     ]
+    if steps.held:
+        lines += ["ldrd r6, r7, [r2], #8"] if words >= 2 else []
+        lines += (["ldr r5, [r2]"] if count == 1 else ["ldr r11, [r2]", "str r11, [sp, #8]"]) * (words == 3)
+    else:
+        lines += ["ldrd r11, lr, [r2], #8", "strd r11, lr, [sp]"] if words >= 2 else []
+        lines += ["ldr r11, [r2]", "str r11, [sp, #8]"] if words == 3 else []
     lines += _constant("lr", (zero & 0xFFFF) << 16 | (zero & 0xFFFF)) if zero else []
-    for k, word in enumerate(("r8", "r9", "r10")):
+    for k, word in enumerate(("r8", "r9", "r10")[:count]):
         lines += [f"sxtb16 r11, {word}", f"sxtb16 {word}, {word}, ror #8"]
         lines += [f"ssub16 {r}, {r}, lr" for r in ("r11", word)] if zero else []
         lines += [f"pkhbt {_P[k]}, r11, {word}, lsl #16", f"pkhbt {_Q[k]}, {word}, r11"]
@@ -234,19 +282,20 @@ def three_by_three(plane: Plane, rq: RequantisePlan, out_dtype: str, y_u: int, y
     lines += steps.down(1, rest, True) if rest else []
     lines += ["add sp, sp, #36", "pop {r4-r11, pc}"]
     twin = [
-        "const int32_t *p = constants + 4;", "(void)p;", "int32_t w[9];", "for (int32_t i = 0; i < 9; i++) {",
+        f"const int32_t *p = constants + {1 + count};", "(void)p;", f"int32_t w[{3 * count}];",
+        f"for (int32_t i = 0; i < {3 * count}; i++) {{",
         f"w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu){less(zero)};", "}",
         f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
         f"for (int32_t j = 0; j < {v.size_out}; j++) {{",
         f"const int16_t *from = plane + u * {plane.u.stride * plane.length} + j * {v.stride};",
         "uint32_t sum = (uint32_t)constants[0];",
-        "for (int32_t i = 0; i < 9; i++) {",
-        f"sum += (uint32_t)(from[i / 3 * {plane.length} + i % 3] * w[i]);", "}",
+        f"for (int32_t i = 0; i < {3 * count}; i++) {{",
+        f"sum += (uint32_t)(from[i / 3 * {plane.u.dilation * plane.length} + i % 3{apart}] * w[i]);", "}",
         "int32_t v = (int32_t)sum;", *([] if steps.raw else finish_c(rq, out_dtype, "p")),
         f"y[u * {y_u} + j * {y_v}] = ({out})v;", "}", "}",
     ]  # fmt: skip
-    comment = (f"3x3 depthwise, one channel: {plane.lines_out} lines of {v.size_out} outputs; constants = "
-               f"bias, weights (one word per line), requantisation; y is stepped by {y_u} per line and by "
-               f"{y_v} within a line.")
+    comment = (f"{count}x{v.kernel} depthwise, one channel: {plane.lines_out} lines of {v.size_out} outputs; "
+               "constants = bias, weights (one word per line), requantisation; y is stepped by "
+               f"{y_u} per line and by {y_v} within a line.")
     parameters = ("const int16_t *plane", f"{out} *y", "const int32_t *constants")
     return name, dsp_function(name, comment, parameters, lines, twin)

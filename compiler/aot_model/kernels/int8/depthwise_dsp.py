@@ -2,7 +2,7 @@
 
 The input of one channel is gathered into a plane of int16 with a border (plane.py); neighbours in a line of
 it are a pair of taps for SMLAD. Then the outputs of the channel are written. Nothing of that channel is read
-any more, so `y` may lie on `x` itself. 3x3 kernels are in depthwise3x3_dsp.py, all others in
+any more, so `y` may lie on `x` itself. Kernels of up to 3x3 are in depthwise3x3_dsp.py, all others in
 depthwise_lines_dsp.py.
 """
 
@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import ANYTHING, Range
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.depthwise3x3_dsp import reaches, three_by_three
+from aot_model.kernels.int8.depthwise3x3_dsp import applicable as in_registers
+from aot_model.kernels.int8.depthwise3x3_dsp import three_by_three
 from aot_model.kernels.int8.depthwise_lines_dsp import Lines, packed_lines
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, requantise_words, stored, wrapped
@@ -46,15 +47,14 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     grid = grid.reshape(oc, shape.kernel_h, shape.kernel_w)
     if plane.transposed:
         grid = grid.transpose(0, 2, 1)
-    register = (u.kernel == v.kernel == 3 and u.dilation == v.dilation == 1 and v.stride <= 2
-                and reaches(plane, 1))
+    register = in_registers(plane)
     rule, results = Rule.of(rq, quant, oc), tail is not None or rq.form == "raw"
     loops = PlaneLoops(shape, quant, plane, tail, results, stored(rq, quant.out_dtype), rule,
                        dsp=True)
     start = b + rq.bias_shift
     rows = []
     for c in range(oc):
-        taps = _in_registers(grid[c]) if register else packed_lines(grid[c], v.dilation, zero)
+        taps = _in_registers(grid[c], zero) if register else packed_lines(grid[c], v.dilation, zero)
         rows += [wrapped(start[c:c + 1]), taps, wrapped(np.array(requantise_words(rq, c), np.int64))]
     stream = np.concatenate(rows)
     words = stream.size // oc
@@ -87,7 +87,9 @@ def depthwise(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray
     )
 
 
-def _in_registers(grid: Int64) -> npt.NDArray[np.int32]:
-    """One channel's weights [3, 3]: bytes w0 w1 w2 0 per line."""
-    four = np.concatenate([grid, np.zeros((grid.shape[0], 1), np.int64)], axis=1)
+def _in_registers(grid: Int64, zero: int) -> npt.NDArray[np.int32]:
+    """One channel's weights [lines, taps]: bytes w0 w1 w2 0 per line; of two taps w2 is the zero point."""
+    four = np.zeros((grid.shape[0], 4), np.int64)
+    four[:, 2] = zero
+    four[:, :grid.shape[1]] = grid
     return four.astype(np.int8).reshape(-1).view("<i4").astype(np.int32)
