@@ -27,6 +27,8 @@ def shortened(text: str) -> str:
     ("for (int32_t i = 7; i < 8; i++) {\nfor (int32_t k = i; k < i + 2; k++) {\nf(k);\n}\n}",
      "for (int32_t k = 7; k < 9; k++) {\n    f(k);\n}"),
     ("for (int32_t i = 0; i < 1; i++) {\nint32_t v = x[i];\nf(v);\n}", "int32_t v = x[0];\nf(v);"),
+    ("for (int32_t i = 0; i < 1; i++) {\nint32_t v = x[i];\nf(v);\n} /* the last */\n",
+     "int32_t v = x[0];\nf(v); /* the last */\n"),
     ("for (int32_t i = 0; i < 1; i++) {\nint32_t v = x[i];\nf(v);\n}\ng();",
      "{\n    int32_t v = x[0];\n    f(v);\n}\ng();"),
     ("int32_t v = 1;\nfor (int32_t i = 0; i < 1; i++) {\nint32_t v = x[i];\nf(v);\n}",

@@ -59,9 +59,11 @@ def test_shorter(code: str, expected: str) -> None:
     "v = x + 0 /* c */ * y;", "v = x - 8 + 0 *", "f(x, 70000 * 70000, -(-8))", "2 + 3;",
     "if ((a = b) + 0 * c) {", "int8_t x[4], *y;", "y = (a, b);", "f((a));",
     "return (f32x4){s, s};", "v = x + (q8_acc)",
+    "v = x + (i * 8)", "v = x - -8", "v = x + 0", "v = x - 0", "2 * 3 + x;", "8 - 3 - x;", "0 + x;",
     "y = 70000 * 70000;", "y = a % 0 * 3;", "y = a * 0 + b;", "y = 0u * 3u;",
 ])
 def test_unchanged(code: str) -> None:
+    """Without a semicolon: the next line may go on with what binds more."""
     assert folded(code) == code
 
 
