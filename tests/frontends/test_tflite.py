@@ -435,3 +435,23 @@ def test_a_variable_keeps_its_value_from_run_to_run(tmp_path: Path) -> None:
     rows = run_one(tmp_path, build(main, operators, [0], [3], start),
                    *([np.asarray(v, np.float32)] for v in (1, 2, 3)))
     assert [float(r[0]) for r in rows] == [6.0, 8.0, 11.0]
+
+
+@pytest.mark.parametrize("assigned", [False, True])
+def test_a_variable_that_gets_no_value_is_refused(assigned: bool, tmp_path: Path) -> None:
+    """Converted from a concrete function, weights stay behind: LiteRT stops where they are read. One that the
+    run itself assigns begins with 0.
+    """
+    operators = [
+        Op("VAR_HANDLE", (), (1,), "VarHandleOptions", {"Container": 0, "SharedName": 0}),
+        Op("READ_VARIABLE", (1,), (2,)),
+        Op("ADD", (0, 2), (3,), "AddOptions"),
+        *([Op("ASSIGN_VARIABLE", (1, 3), ())] if assigned else []),
+    ]
+    tensors = [scalar("x"), T("weights", (), 13, scale=()), scalar("old"), scalar("new")]
+    model = build(tensors, operators, [0], [3])
+    if assigned:
+        rows = run_one(tmp_path, model, *([np.asarray(v, np.float32)] for v in (1, 2)))
+        assert [float(r[0]) for r in rows] == [1.0, 3.0]
+    else:
+        assert "nothing gives a value to" in errors_of(tmp_path, model)

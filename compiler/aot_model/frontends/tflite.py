@@ -122,7 +122,11 @@ class Importer:
         self._body(main, graph, scope)
         self._raise()
         name_tensors((i, main.tensors[i].name, value) for i, value in scope.items())
-        self.variables.finish(graph)
+        try:
+            self.variables.finish(graph)
+        except OperatorError as error:
+            self._problem(error.code, str(error), hint=error.hint)
+        self._raise()
         return graph
 
     def _raise(self) -> None:

@@ -16,7 +16,7 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.elementwise import op
-from aot_model.ops.registry import Build
+from aot_model.ops.registry import Build, listed
 from aot_model.ops.state import Assign
 
 Key = tuple[str, object]
@@ -84,7 +84,19 @@ class Variables:
         self.current[key] = value
 
     def finish(self, graph: Graph) -> None:
-        """Add the assignments to the end of the graph; outputs that are states are copied before."""
+        """Add the assignments to the end of the graph; outputs that are states are copied before.
+
+        A resource variable that gets no value at all has none in LiteRT either, which stops there: weights
+        that the converter left in the program that it converted. What a run assigns begins with 0, as in
+        TensorFlow Lite Micro.
+        """
+        unset = [state.name for key, state in self.states.items()
+                 if key[0] == "resource" and key not in self.initial and self.current[key] is state]
+        if unset:
+            raise OperatorError(f"nothing gives a value to {listed(unset)}, which the model reads", "E202",
+                                "convert from a SavedModel or a Keras model, or freeze the variables: a "
+                                "concrete function alone leaves weights behind; a signature that sets them "
+                                "is not run")
         for k, value in enumerate(graph.outputs):
             if value.state:
                 graph.outputs[k] = Build(graph.nodes, value.name)(op("Identity"),
