@@ -25,13 +25,17 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
 
     most: no product is larger. sum_type: of the tail's accumulator. result: type and bytes of y's elements.
     """
-    channels = s.out_c
+    channels, (n, sy, sx, _) = s.out_c, s.strides
+    # the longer side of the kernel is written out: its taps, their steps in x and in the weights
+    down = (s.kernel_h, s.dilation_h * sy, s.kernel_w, "ky", "begin", "end")
+    across = (s.kernel_w, s.dilation_w * sx, 1, "kx", "first", "last")
+    outer, inner = (across, down) if s.kernel_h > s.kernel_w else (down, across)
+    taps, x_step, w_taps, index, start, stop = inner
     own = "int32_t" if s.kernel_h * s.kernel_w * most <= INT32 else "int64_t"
     largest = most >> 15  # of the weights, int8 or int16 before they were widened
     fits = (Range(-largest, largest),)
     constants = [Packed("weights", np.ascontiguousarray(weights).reshape(-1), admissible=fits)]
     constants += finish.table() if finish is not None else ()
-    n, sy, sx, _ = s.strides
     cast = "" if own == "int32_t" else "(int64_t)"
 
     def store(c: int) -> list[str]:
@@ -49,7 +53,7 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
 
     def tap(width: int, k: str) -> list[str]:
         """The products of one tap; k: its place behind `from` and `w` as a pair of offsets, or nothing."""
-        x_at, w_at = (f" + {k} * {s.dilation_w * sx}", f" + {k} * {channels}") if k else ("", "")
+        x_at, w_at = (f" + {k} * {x_step}", f" + {k} * {w_taps * channels}") if k else ("", "")
         if width % 2:
             return [f"sum0 += {cast}(from[{x_at[3:] or 0}] * w[{w_at[3:] or 0}]);"]
         lines = ["{"]
@@ -63,22 +67,22 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
         return [*lines, "}"]
 
     def block(width: int) -> list[str]:
-        every = [t for k in range(s.kernel_w) for t in tap(width, str(k) if k else "")]
-        some = ["for (int32_t kx = first; kx < last; kx++) {", *_indented(tap(width, "")),
-                f"    from += {s.dilation_w * sx};", f"    w += {channels};", "}"]
+        every = [t for k in range(taps) for t in tap(width, str(k) if k else "")]
+        some = [f"for (int32_t {index} = {start}; {index} < {stop}; {index}++) {{",
+                *_indented(tap(width, "")), f"    from += {x_step};", f"    w += {w_taps * channels};", "}"]
         row = [
-            f"const int32_t begins = corner + ky * {s.dilation_h * sy} + first * {s.dilation_w * sx};",
+            f"const int32_t begins = corner + {outer[3]} * {outer[1]} + {start} * {x_step};",
             "const int16_t *from = x + (begins + c);",
-            f"const int16_t *w = weights + (ky * {s.kernel_w} + first) * {channels} + c;",
+            f"const int16_t *w = weights + ({outer[3]} * {outer[2]} + {start} * {w_taps}) * {channels} + c;",
         ]
-        if s.kernel_w <= 8:
-            row += [f"if (last - first == {s.kernel_w}) {{", *_indented(every)]
+        if taps <= 8:
+            row += [f"if ({stop} - {start} == {taps}) {{", *_indented(every)]
             row += ["} else {", *_indented(some), "}"]
         else:
             row += some
         return [
             *(f"{own} sum{c} = 0;" for c in range(width)),
-            "for (int32_t ky = begin; ky < end; ky++) {",
+            f"for (int32_t {outer[3]} = {outer[4]}; {outer[3]} < {outer[5]}; {outer[3]}++) {{",
             *_indented(row),
             "}",
             *(t for c in range(width) for t in store(c)),
