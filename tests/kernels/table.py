@@ -344,7 +344,7 @@ def windows_by_channel() -> list[tuple[tuple[int, ...], tuple[int, ...], bool, d
     window = {
         1: {"strides": (3,), "pads": (1, 0), "dilations": (2,)},
         2: {"strides": (2, 1), "pads": (0, 1, 1, 1), "dilations": (1, 2)},
-        3: {"strides": (1, 2, 2), "pads": (1, 0, 1, 0, 1, 1), "dilations": (2, 1, 1)}
+        3: {"strides": (2, 1, 2), "pads": (1, 0, 1, 0, 1, 1), "dilations": (1, 2, 1)}
     }
     sizes = {1: ((17,), (5,)), 2: ((9, 8), (3, 4)), 3: ((5, 6, 7), (2, 3, 3))}
     found = []
