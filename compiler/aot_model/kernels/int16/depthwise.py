@@ -17,6 +17,8 @@ from aot_model.kernels.int16.finish import Finish
 from aot_model.kernels.overlap import by_pixels
 
 CHANNELS = 4
+WRITTEN_OUT = 8
+"""A side of a kernel of up to so many taps is written out."""
 
 
 def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: Finish | None,
@@ -26,10 +28,11 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
     most: no product is larger. sum_type: of the tail's accumulator. result: type and bytes of y's elements.
     """
     channels, (n, sy, sx, _) = s.out_c, s.strides
-    # the longer side of the kernel is written out: its taps, their steps in x and in the weights
+    # the longer side of the kernel that can be is written out: its taps, their steps in x and in the weights
     down = (s.kernel_h, s.dilation_h * sy, s.kernel_w, "ky", "begin", "end")
     across = (s.kernel_w, s.dilation_w * sx, 1, "kx", "first", "last")
-    outer, inner = (across, down) if s.kernel_h > s.kernel_w else (down, across)
+    outer, inner = (across, down) if s.kernel_w < s.kernel_h <= WRITTEN_OUT or s.kernel_w == 1 else (
+        down, across)
     taps, x_step, w_taps, index, start, stop = inner
     own = "int32_t" if s.kernel_h * s.kernel_w * most <= INT32 else "int64_t"
     largest = most >> 15  # of the weights, int8 or int16 before they were widened
@@ -75,7 +78,7 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
             "const int16_t *from = x + (begins + c);",
             f"const int16_t *w = weights + ({outer[3]} * {outer[2]} + {start} * {w_taps}) * {channels} + c;",
         ]
-        if taps <= 8:
+        if taps <= WRITTEN_OUT:
             row += [f"if ({stop} - {start} == {taps}) {{", *_indented(every)]
             row += ["} else {", *_indented(some), "}"]
         else:
