@@ -287,3 +287,29 @@ def test_a_dequantised_result_that_is_an_output_stays(tmp_path: Path) -> None:
     graph = read_onnx(save(proto, tmp_path / "model.onnx")).graph
     fuse_qdq(graph)
     assert {"Conv", "Relu"} <= {n.kind for n in graph.nodes}
+
+
+@pytest.mark.parametrize("kind", ["int16", "uint16"])
+def test_products_of_activations_of_16_bits_are_exact(kind: str, tmp_path: Path) -> None:
+    """Sums beyond 32 bits, and a factor halfway between two of 16 bits: those would be two steps of uint16
+    off."""
+    rng, limits = np.random.default_rng(3), np.iinfo(kind)
+    of = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    a, b = (np.asarray(rng.integers(limits.max // 2, limits.max + 1, s), kind) for s in ((16, 4), (4, 16)))
+    sums = a.astype(np.int64) @ b.astype(np.int64)
+    factor = 16384.49 / 2.0 ** np.floor(np.log2(sums.max() / limits.max) + 15)
+    scale = np.float32(1 / factor)
+    constants = {"one": np.float32(1), "zero": np.asarray(0, kind), "scale": scale}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["a", "one", "zero"], ["x"]),
+        helper.make_node("DequantizeLinear", ["b", "one", "zero"], ["w"]),
+        helper.make_node("MatMul", ["x", "w"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "scale", "zero"], ["y"]),
+    ]
+    inputs = [tensor("a", (16, 4), of), tensor("b", (4, 16), of)]
+    path = save(model(nodes, inputs, [tensor("y", (16, 16), of)], constants, opset=21), tmp_path / "m.onnx")
+    compiled = compile_model(Request(path, "m", "c"))
+    with scratch_folder() as scratch:
+        ((got,),) = build(compiled.view, compiled.texts, Path(scratch), ["-O1", *SANITIZE]).run([[a, b]])
+    want = np.clip(np.rint(sums / np.float64(scale)), limits.min, limits.max).astype(kind)
+    assert want.max() > limits.max // 2 and got.tolist() == want.tolist()

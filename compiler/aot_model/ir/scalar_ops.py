@@ -143,8 +143,8 @@ def requantise_even(acc: Array, multiplier: Array, shift: Array) -> Array:
 
 
 def requantise_wide(acc: Array, multiplier: Array, shift: Array) -> Array:
-    """A 64-bit accumulator by a 16-bit multiplier, ties up: (acc * multiplier + 2^(14 - shift)) >> (15 -
-    shift).
+    """A 64-bit accumulator by a multiplier of 16 bits or more, ties up:
+    (acc * multiplier + 2^(14 - shift)) >> (15 - shift).
     """
     acc, multiplier, shift = (np.asarray(v, dtype=np.int64) for v in (acc, multiplier, shift))
     total = 15 - shift

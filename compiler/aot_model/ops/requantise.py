@@ -22,7 +22,8 @@ ROUNDINGS = {
     "double": "requantise", "single": "requantise_single", "even": "requantise_even",
     "wide": "requantise_wide"
 }
-"""Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits."""
+"""Name of a rounding -> scalar operation. "wide": 64-bit accumulator, multiplier of 16 bits, or more where
+products stay below 2^63."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ integers again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -195,22 +196,23 @@ class QdqSite:
         reals = (units / self.to.s).reshape(-1)
         rounding = "wide" if most >= 2**31 else "even" if any(
             _meets_ties(r, most) for r in set(reals.tolist())) else "single"
-        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding)
+        return self.requantised(acc, reals if len(set(reals.tolist())) > 1 else reals[:1], 0, rounding, most)
 
     def requantised(self,
                     acc: Value,
                     reals: Sequence[float] | np.ndarray,
                     x_zero_point: int = 0,
-                    rounding: str = "even") -> Value:
+                    rounding: str = "even",
+                    most: float = 0.0) -> Value:
         """Ties to even as the literal meaning has it; "single" (ties up) is less work, where no accumulator
-        is a tie.
+        is a tie; "wide" where one may be as large as `most`, beyond 32 bits.
         """
-        wide = rounding == "wide"
         pairs = [quantise_multiplier(float(r)) for r in reals]
-        multipliers = [min((m + (1 << 15)) >> 16, 0x7FFF) if wide else m for m, _ in pairs]
+        if rounding == "wide":
+            pairs = [_wide_factor(m, s, most) for m, s in pairs]
         factors = [
             np.asarray(v if len(v) > 1 else v[0], dtype=np.int32)
-            for v in (multipliers, [s for _, s in pairs])
+            for v in ([m for m, _ in pairs], [s for _, s in pairs])
         ]
         node = Requantise(self.to.z, self.to.low, self.to.high, self.to.dtype, rounding, x_zero_point)
         return self.build(node, acc, self.constant("multiplier", factors[0]),
@@ -229,3 +231,15 @@ class QdqSite:
             table = np.clip(np.rint(reals / np.float32(to.s)) + to.z, to.low, to.high)
             return self.build(lookup(x.value.dtype, [int(v) for v in table], to.dtype), x.value)
         return self.requantised(x.value, [x.s / to.s], x.z)
+
+
+def _wide_factor(multiplier: int, shift: int, most: float) -> tuple[int, int]:
+    """A factor of 32 bits as multiplier * 2^(shift - 15), with as many bits as its products have room for.
+
+    With 16 bits alone it is off by up to 2^-15, which is two steps of an output of 16 bits without a sign.
+    """
+    room = 47 - math.frexp(most)[1]  # |sum| < 2^(47 - room), times 2^(15 + more), and the rounding: < 2^63
+    more = max(0, min(16, room, shift + 31))
+    cut = 16 - more
+    rounded = (multiplier + ((1 << cut) >> 1)) >> cut
+    return min(rounded, (1 << (15 + more)) - 1), shift - more

@@ -4,8 +4,8 @@
     here        (high word of (sum + start) * 2^left * m' + offset) >> s; offset: rounding and zero point
 
 The high word is of the exact product of 64 bits, so nothing is rounded twice: so it is for the rules with one
-rounding, with multipliers of 32 bits ("single"; "even", which looks for a tie) or of 16 bits ("wide", as long
-as the sums have 32 bits in fact). TensorFlow Lite Micro's two roundings ("double") are a rounded high word
+rounding, with multipliers of 32 bits ("single"; "even", which looks for a tie) or of 16 to 31 ("wide", if
+the sums have 32 bits in fact). TensorFlow Lite Micro's two roundings ("double") are a rounded high word
 and a shift with ties away from zero. What fits none of these is the tail's.
 """
 
@@ -154,7 +154,9 @@ def _scaling(rounding: str, m: np.ndarray, shift: np.ndarray) -> Scaling | None:
         return ("away", 1, m, right, np.int64(1) << (right - 1)) if bool((right <= 30).all()) else None
     if rounding not in ("single", "wide", "even"):
         return None
-    m = m << 16 if rounding == "wide" else m
+    if rounding == "wide":  # 16 bits and more: the same factor with 31
+        more = np.asarray([max(0, int(v).bit_length() - 15) for v in m], dtype=np.int64)
+        m, shift = m << (16 - more), shift + more
     s = -1 - shift
     left = max(0, 1 - int(s.min()))  # a shift of no place would leave the rounding to the high word
     s = s + left
