@@ -3,9 +3,10 @@
     Q(conv(DQ(x), DQ(w)) + b)  =  requantise(sum((x - zx) * (w - zw)) + b / (sx * sw), sx * sw / sy)
 
 and likewise matrix products, sums, products, pooling, concatenation and softmax; what only moves elements
-moves the integers; any function of one 8-bit tensor is a table. The results are within one unit of the
-literal meaning. What has no rule stays as it is, in floats. Quantised operators (QLinearConv …) are brought
-to this form first, and constants that nobody wanted as integers are dequantised last.
+moves the integers; any function of one 8-bit tensor is a table, of a 16-bit one polynomials on pieces, where
+so many do. The results are within one unit of the literal meaning. What has no rule stays as it is, in
+floats. Quantised operators (QLinearConv …) are brought to this form first, and constants that nobody wanted
+as integers are dequantised last.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value, constant
+from aot_model.ops.piecewise import MOST
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.passes.expand import expand
 from aot_model.passes.explain import refuse
@@ -25,13 +27,16 @@ from aot_model.passes.qdq_site import MOVEMENTS, NARROW, QdqResult, QdqSite, par
 from aot_model.passes.weight_only import keep_integers
 
 
-def fuse_qdq(graph: Graph) -> bool:
-    """Replace what lies between dequantisation and quantisation. True when something changed."""
+def fuse_qdq(graph: Graph, pieces: int = MOST) -> bool:
+    """Replace what lies between dequantisation and quantisation. True when something changed.
+
+    pieces: a function of a 16-bit tensor may have, each of 8 bytes.
+    """
     changed = expand(graph, lambda node: getattr(node.op, "expands_to_qdq", False))
     producer, uses = graph.producers(), graph.uses()
     nodes: list[Node] = []
     for node in graph.nodes:
-        made = _fused(graph, node, producer, uses) if type(node.op) is QuantizeLinear else None
+        made = _fused(graph, node, producer, uses, pieces) if type(node.op) is QuantizeLinear else None
         if made is None:
             nodes.append(node)
             continue
@@ -44,7 +49,7 @@ def fuse_qdq(graph: Graph) -> bool:
 
 
 def _fused(graph: Graph, node: Node, producer: dict[Value, Node],
-           uses: dict[Value, list[Node]]) -> list[Node] | None:
+           uses: dict[Value, list[Node]], pieces: int) -> list[Node] | None:
     """The nodes on integers that give the result of a QuantizeLinear, None when there is no rule."""
     found, real, out = parameters(node), node.inputs[0], node.outputs[0]
     if found is None or real is None or real not in producer or out.dtype not in NARROW or found[
@@ -53,7 +58,7 @@ def _fused(graph: Graph, node: Node, producer: dict[Value, Node],
     low, high = out.dtype.limits
     target = QdqResult(out.dtype, float(found[0].reshape(-1)[0]), int(found[1].reshape(-1)[0]), low, high)
     behind = producer[real]
-    site = QdqSite(graph, node, producer, uses, target, behind.name)
+    site = QdqSite(graph, node, producer, uses, target, behind.name, pieces)
     answers = []
     try:
         for attempt in _attempts(site, behind):

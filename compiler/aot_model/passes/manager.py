@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from aot_model.c.names import printable
@@ -14,6 +15,7 @@ from aot_model.ir.operator import OperatorError
 from aot_model.ir.program import Buffer, Program
 from aot_model.kernels.target import Target
 from aot_model.lowering.memory_plan import PLANNED
+from aot_model.ops.piecewise import MOST
 from aot_model.partition.hooks import checked, wrong
 from aot_model.partition.lower import update_constants
 from aot_model.partition.partition import Partition, partition
@@ -95,6 +97,12 @@ def _check_names(wanted: frozenset[str], known: list[str]) -> None:
                    hint=f"there are: {', '.join(dict.fromkeys(known))}")
 
 
+def pieces(target: Target) -> int:
+    """Of functions of 16 bits: `optimize=size` has half a kilobyte for one."""
+    size = target.has_option("optimize") and str(target.option("optimize")) == "size"
+    return MOST // 2 if size else MOST
+
+
 def nested(graph: Graph) -> Iterator[Graph]:
     """A graph and the bodies of control flow in it."""
     yield graph
@@ -108,8 +116,10 @@ def run_passes(graph: Graph, target: Target, observer: Observer | None = None) -
     """
     observer = observer or Observer()
     kept = frozenset[str]().union(*(t.offloads.keep for t in target.asked() if t.offloads is not None))
-    first = [(n, _expand_but(kept) if p is expand and kept else p) for n, p in ORDER
-             if p is not share_tables or pays(target)]  # fmt: skip
+    own: dict[GraphPass, GraphPass] = {fuse_qdq: partial(fuse_qdq, pieces=pieces(target))}
+    if kept:
+        own[expand] = _expand_but(kept)
+    first = [(n, own.get(p, p)) for n, p in ORDER if p is not share_tables or pays(target)]
     rest = list(REST) if kept else []
     every = (target, *target.before)
     early = [p for t in every for p in _of_target(t, PHASES[0], graph)]

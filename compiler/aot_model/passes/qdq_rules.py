@@ -15,7 +15,7 @@ import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.ir.evaluate import evaluate
-from aot_model.ir.expr import Expr, Index, const, load, var
+from aot_model.ir.expr import Expr, Index, Leaf, const, var
 from aot_model.ir.graph import Node
 from aot_model.ir.nibbles import NIBBLES
 from aot_model.ir.types import DType
@@ -26,6 +26,7 @@ from aot_model.ops.exact_means import ExactQuotient, exact_divisor
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Concat
 from aot_model.ops.normalisation import Gemm, Softmax
+from aot_model.ops.piecewise import fit
 from aot_model.ops.pool import Pool
 from aot_model.ops.quantised import QuantisedMul, QuantisedSum
 from aot_model.ops.quantised_tables import lookup
@@ -285,7 +286,9 @@ def multiple(n: QdqSite, node: Node) -> Answer:
 
 
 def table(n: QdqSite) -> Answer:
-    """Any function of one 8-bit tensor and of constants, computed for all its 256 values."""
+    """Any function of one tensor and of constants, computed for all its values: 256, or 65,536, of which
+    polynomials are made that give the same integers but near a tie (ops/piecewise.py).
+    """
     source: Scaled | None = None
     origin: Value | None = None
     pending, seen = [n.quantise.inputs[0]], set()
@@ -303,26 +306,35 @@ def table(n: QdqSite) -> Answer:
         if node.kind != "DequantizeLinear" or (origin is not None and value is not origin):
             return "not a function of one quantised tensor"
         origin, source = value, n.tensor(value)
-    if (source is None or origin is None or source.value.dtype.bits != 8
-            or source.value.shape != n.quantise.outputs[0].shape):
-        return "not a function of one 8-bit tensor"
-    low, high = source.value.dtype.limits
-    grid = n.constant("grid", (np.arange(low - source.z, high - source.z + 1).astype(np.float32)
-                               * np.float32(source.s)).astype(origin.dtype.numpy))
-    i = var("i", 256)
+    if source is None or origin is None or source.value.shape != n.quantise.outputs[0].shape:
+        return "not a function of one quantised tensor with one scale"
+    dtype = source.value.dtype
+    low, high = dtype.limits
+    reals = ((np.arange(low - source.z, high - source.z + 1).astype(np.float32)
+              * np.float32(source.s)).astype(origin.dtype.numpy))
+    i, argument = var("i", reals.size), Leaf(origin.dtype, "x")
 
     def at(value: Value, index: Index) -> Expr:
         if value is origin:
-            return load(grid, (i,))
+            return argument
         if value.data is not None:
             return const(value.data.reshape(-1)[0].item(), value.dtype)
         node = n.producer[value]
         return node.op.express(at, node.inputs, tuple(const(0) for _ in value.shape), 0)
 
-    element = n.quantise.op.express(at, n.quantise.inputs,
-                                    tuple(const(0) for _ in n.quantise.outputs[0].shape))
-    values = evaluate(element, (i,), (256,))
-    return n.build(lookup(source.value.dtype, [int(v) for v in values], n.to.dtype), source.value)
+    def values(element: Expr, arguments: np.ndarray) -> np.ndarray:
+        return evaluate(element, (i,), arguments.shape, {argument: arguments})
+
+    zeros = tuple(const(0) for _ in n.quantise.outputs[0].shape)
+    wanted = values(n.quantise.op.express(at, n.quantise.inputs, zeros), reals)
+    if dtype.bits == 8:
+        return n.build(lookup(dtype, [int(v) for v in wanted], n.to.dtype), source.value)
+    real = n.quantise.inputs[0]
+    assert real is not None
+    # exponentials of doubles are the same wherever this runs, but for bits that nobody sees
+    precise = values(at(real, zeros), reals.astype(np.float64)).astype(np.float64)
+    made = fit(precise / n.to.s + n.to.z, wanted.astype(np.int64), dtype, n.to.dtype, n.pieces)
+    return f"no {n.pieces} pieces give it within a unit" if made is None else n.build(made, source.value)
 
 
 Rule = Callable[[QdqSite, Node], Answer]

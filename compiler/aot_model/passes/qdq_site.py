@@ -16,6 +16,7 @@ from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.elementwise import op
+from aot_model.ops.piecewise import MOST
 from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
 from aot_model.ops.quantised_tables import lookup
 from aot_model.ops.registry import Build
@@ -115,6 +116,8 @@ class QdqSite:
     to: QdqResult
     label: str
     """Name of the layer, for the new nodes."""
+    pieces: int = MOST
+    """A function of 16 bits may have."""
     nodes: list[Node] = field(default_factory=list)
 
     @property

@@ -16,9 +16,8 @@ WIDER_MAC, WIDER_DEPTHWISE, WIDER_PRODUCT = 0.8, 5.0, 0.5
 """... more for a product with 16 bits on one side; depthwise; of two tensors, for each of them."""
 WIDER = {"Add": 4.0, "Sub": 4.0, "Concat": 2.0, "LayerNormalization": 2.0, "Mul": 30.0, "Softmax": 16.0}
 """... for each element that an operator reads."""
-MOVED, FUNCTION, PIECEWISE = 3.0, 150.0, 80.0
-"""... of a movement; of a function that is a table of 256 where it reads 8 bits; of one of straight lines."""
-STRAIGHT = ("LeakyRelu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Abs", "Neg")
+MOVED, FUNCTION = 3.0, 14.0
+"""... of a movement; of a function that is a table of 256 where it reads 8 bits, else pieces."""
 
 
 def elements(source: Prepared, name: str) -> float:
@@ -65,7 +64,7 @@ def more_with_16_bits(source: Prepared, names: Iterable[str]) -> float:
             elif node.op_type in MOVEMENTS or node.op_type in RANGES or node.output[0] in multiples:
                 total += MOVED * count
             elif node.op_type in ELEMENTWISE and node.op_type not in WIDER:
-                total += (PIECEWISE if node.op_type in STRAIGHT else FUNCTION) * count
+                total += FUNCTION * count
             else:
                 total += WIDER.get(node.op_type, 8.0) * count
     return total
