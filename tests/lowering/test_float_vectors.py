@@ -112,8 +112,8 @@ def test_functions_have_the_bits_of_the_scalar_ones(optimise: str, tmp_path: Pat
     build_and_run(BOARDS["m55"], ["program.c"], tmp_path, [optimise, *FLAGS, f"-I{include_dir()}"])
 
 
-def nest(number: int, shape: tuple[int, ...], element: Callable[[Index], Expr]) -> LoopNest:
-    out, index = Value("y", TensorType(F32, shape)), index_variables(shape)
+def nest(number: int, shape: tuple[int, ...], element: Callable[[Index], Expr], to: DType = F32) -> LoopNest:
+    out, index = Value("y", TensorType(to, shape)), index_variables(shape)
     return loop_nest(f"f{number}", out, index, dense_position(index, shape), element(index), dialect="mve")
 
 
@@ -141,6 +141,15 @@ def nests() -> list[LoopNest]:
     for op in ("neg", "abs"):
         take((11, ), lambda i, o=op: call("exp", call(o, at("a", *i, shape=(11, )))))
     take((5, ), lambda i: call("add", call("erf", at("a", *i, shape=(5, ))), const(1.0, F32)))
+    for op in ("quantise_rint", "quantise_round"):
+        for to, zero in ((DType.INT8, 2), (DType.UINT8, 130), (DType.INT16, 0), (DType.INT16, -4000)):
+            limits = tuple(const(int(n)) for n in (zero, *to.limits))
+            for shape in ((3, 8), (2, 27), (17, 3), (8, 2)):  # the last two: columns that are read as rows
+                def quantised(i: Index, o: str = op, t: DType = to, n: tuple[int, ...] = shape,
+                              rest: tuple[Expr, ...] = limits) -> Expr:
+                    x = at("a", *i, shape=n) if n[1] > 3 else at("a", i[1], i[0], shape=n[::-1])
+                    return cast(call(o, call("div", x, const(0.25, F32)), *rest, dtype=DType.INT32), t)
+                found.append(nest(len(found), shape, quantised, to))
     return found
 
 
@@ -157,6 +166,10 @@ def plain() -> list[LoopNest]:
              lambda i: call("mul", at("a", *i, shape=(3, 10)), call("exp", at("b", i[0], shape=(3, ))))),
         nest(5, (12, ), lambda i: call("exp", cast(at("a", *i, shape=(12, ), dtype=DType.INT8), F32))),
         nest(6, (12, ), lambda i: call("max", call("exp", at("a", *i, shape=(12, ))), const(1.0, F32))),
+        # may take the memory of what it reads
+        nest(7, (12, 3), lambda i: cast(call("quantise_rint", call(
+            "div", at("a", *i, shape=(12, 3)), at("b", i[1], shape=(3,))), *map(const, (2, -128, 127)),
+                                             dtype=DType.INT32), DType.INT8), DType.INT8),
     ]  # fmt: skip
 
 
@@ -178,13 +191,17 @@ def test_the_same_numbers(optimise: str, tmp_path: Path) -> None:
         for p, value in zip(one.function.params, (*one.reads, None), strict=True):
             if value is not None:
                 data = rng.uniform(0.5, 3, value.type.elements) * rng.choice([-1, 1], value.type.elements)
-                numbers = ", ".join(f"{v:.6f}f" for v in data)
+                if one.function.params[-1].dtype is not F32:  # ties, limits, what is beyond them
+                    data = np.round(data * rng.choice([8, 40, 1e4, 1e30], len(data))) / 8
+                    data[:5] = np.inf, -np.inf, np.nan, 0, 3e38
+                special = {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}
+                numbers = ", ".join(special.get(str(v), f"{v:.6f}f") for v in data)
                 text += f"static const float d{k}_{p.name}[] = {{{numbers}}};\n"
                 arguments.append(f"d{k}_{p.name}, ")
-            params.append(f"{'' if value is None else 'const '}float *{p.name}")
+            params.append(f"{'' if value is None else 'const '}{p.dtype.c_type} *{p.name}")
         for suffix, part in zip("vp", parts.groups(), strict=True):
             text += f"static void f{k}{suffix}({', '.join(params)})\n{{\n{part}\n}}\n"
-        text += f"static float y{k}v[256], y{k}p[256];\n"
+        text += f"static {one.function.params[-1].dtype.c_type} y{k}v[256], y{k}p[256];\n"
         calls += (f"    f{k}v({''.join(arguments)}y{k}v);\n    f{k}p({''.join(arguments)}y{k}p);\n"
                   f"    if (memcmp(y{k}v, y{k}p, sizeof y{k}v) != 0) {{\n"
                   f"        printf(\"%d \", {k});\n        wrong = 1;\n    }}\n")

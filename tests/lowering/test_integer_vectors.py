@@ -79,6 +79,15 @@ def nests() -> list[LoopNest]:
         take(to, (3, 12), lambda i, t=to: clamped(call("add", call("requantise", call(
             "mul", call("sub", at(I8, "a", *i, shape=(3, 12)), const(4)), at(I8, "b", i[1], shape=(12,))),
             const(1319688538), const(-7)), const(3)), t))
+    for extent in (8, 11, 24):  # products of bytes, eight at a time
+        for to, kind, shift, zero in ((I8, I8, -7, 3), (U8, U8, -6, 90), (I8, U8, -13, -20), (U8, I8, -8, 0)):
+            for along in ((1,), (0,), (0, 1)):
+                def scaled(i: Index, n: int = extent, d: DType = kind, k: tuple[int, ...] = along) -> Expr:
+                    one = call("sub", at(I8, "a", *i, shape=(5, n)), const(-122))
+                    b = at(d, "b", *(i[axis] for axis in k), shape=tuple((5, n)[axis] for axis in k))
+                    return call("mul", one, call("sub", b, const(int(d.limits[0]))))
+                take(to, (5, extent), lambda i, f=scaled, t=to, s=shift, z=zero: clamped(call("add", call(
+                    "requantise_even", f(i), const(1324185741), const(s)), const(z)), t))
     table = tensor("t", I16, 256)
     take(I16, (13,), lambda i: load(table, (add(at(I8, "a", *i, shape=(13,)), 128),)))
     take(I8, (6, 10), lambda i: load(tensor("a", I8, 10, 6), (i[1], i[0])))  # a transposed copy
@@ -125,6 +134,10 @@ def nests() -> list[LoopNest]:
     take(I8, (12,), lambda i: select(call("lt", at(I8, "a", *i, shape=(12,)), const(3), dtype=DType.BOOL),
                                      load(tensor("a", I8, 12), tuple(i)), const(1, I8)))  # stays plain
     return found
+
+
+def test_products_of_bytes_are_eight_at_a_time() -> None:
+    assert sum("vmull" in one.function.body for one in nests()) == 36
 
 
 def program(found: list[LoopNest]) -> str:

@@ -1,5 +1,5 @@
-"""Loops over floats in Helium that compute exp, erf, tanh or the logistic function: four neighbouring
-elements at a time, in intrinsics and the functions of aot_model/float_vectors.h.
+"""Loops over floats in Helium that compute exp, erf, tanh or the logistic function, and those that quantise
+floats: four elements at a time, in intrinsics and the functions of aot_model/float_vectors.h.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from aot_model.c.expr import SUMMAND
 from aot_model.c.integer_vectors import LANES, LaneWriter, Plain
-from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 
@@ -18,6 +18,7 @@ _FUNCTIONS = {
     "rational_logistic": "aot_model_four_logistic",
 }  # fmt: skip
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
+_ROUNDED = {"quantise_rint": "vcvtnq_s32_f32", "quantise_round": "vcvtaq_s32_f32"}
 _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 
@@ -68,3 +69,56 @@ class _Writer(LaneWriter):
         if self.uniform(b):
             return f"{_BINARY[x.op]}_n_f32({self.vector(a)}, {self.scalar.text(b)})"
         return f"{_BINARY[x.op]}_f32({self.vector(a)}, {self.vector(b)})"
+
+
+def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
+                     names: dict[Value, str]) -> list[str] | None:
+    """C of the nest that stores y[position] = element, a quantised float, or None where it stays plain.
+
+    Along the longest loop where the innermost one is too short for a vector, unless y may take the memory of
+    wider elements, which are then read in order.
+    """
+    if to.bits > 16 or not any(isinstance(n, Call) and n.op in _ROUNDED for n in walk(element)):
+        return None
+    in_place = any(isinstance(n, Cell) and n.position is position for n in walk(element))
+    if loops and loops[-1].extent < LANES and not in_place:
+        longest = max(loops, key=lambda v: v.extent)
+        loops = [*(v for v in loops if v is not longest), longest]
+    if not loops or loops[-1].extent < LANES:
+        return None
+    try:
+        return _Quantiser(loops[-1], names).nest(loops, position, element, to)
+    except Plain:
+        return None
+
+
+class _Quantiser(LaneWriter):
+    furthest = 8
+
+    def text(self, x: Expr) -> str:
+        if not isinstance(x, Call) or x.op not in _ROUNDED:
+            raise Plain
+        real, *limits = x.args
+        if not all(isinstance(n, Const) for n in limits):
+            raise Plain
+        zero, low, high = (int(n.value) for n in limits if isinstance(n, Const))
+        if not low <= 0 <= high:
+            raise Plain  # what becomes of a NaN is clamped here
+        name = f"r{self.count}"
+        self.line(f"const float32x4_t {name} = {self.real(real)};")
+        whole = f"{_ROUNDED[x.op]}({name})"
+        return f"aot_model_four_quantised({name}, {whole}, {zero}, {low}, {high})"
+
+    def real(self, x: Expr) -> str:
+        if x.dtype is not DType.FLOAT32 or any(isinstance(n, Reduce) for n in walk(x)):
+            raise Plain
+        if self.uniform(x):
+            return f"vdupq_n_f32({self.scalar.text(x)})"
+        if isinstance(x, Cell):
+            if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
+                raise Plain
+            z, inside = ("_z", ", inside") if self.partial else ("", "")
+            return f"vldrwq{z}_f32({self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}{inside})"
+        if not isinstance(x, Call) or x.op != "div":
+            raise Plain
+        return f"aot_model_four_quotients({self.real(x.args[0])}, {self.real(x.args[1])})"

@@ -40,6 +40,8 @@ class LaneWriter:
     kind = "s32"
     ctype = "int32x4_t"
     lanes = LANES
+    furthest = 1
+    """How many elements a result may be from the one before in its vector."""
 
     def __init__(self, along: Var, names: dict[Value, str]) -> None:
         self.along = along
@@ -58,7 +60,8 @@ class LaneWriter:
         self.lines.append("    " * self.indent + text)
 
     def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
-        if self.stride(position) != 1:
+        apart = self.stride(position)
+        if apart is None or not 1 <= apart <= self.furthest:
             raise Plain
         place = self.open(loops)
         while isinstance(element, Call) and element.op == "cast" and to.bits == element.dtype.bits and (
@@ -69,6 +72,10 @@ class LaneWriter:
         y = f"y + {self.scalar.text(position, SUMMAND)}"
         y = y if to.c_type == own else f"({own} *)({y})"
         predicate = ("_p", ", inside") if self.partial else ("", "")
+        if apart != 1:
+            lanes = f"vmulq_n_u32(aot_model_lanes_u32(), {apart})"
+            shifted = "" if width == "b" else "shifted_"
+            y, predicate = f"{y}, {lanes}", (f"_scatter_{shifted}offset{predicate[0]}", predicate[1])
         self.line(f"vstr{width}q{predicate[0]}_{self.kind}({y}, {value}{predicate[1]});")
         return self.closed(len(loops), place)
 
@@ -81,7 +88,8 @@ class LaneWriter:
         self.inner, self.row.indent = self.indent, self.indent - 1
         if self.partial:
             n = self.along
-            self.line(f"const mve_pred16_t inside = vctp32q((uint32_t)({n.extent} - {n.name}));")
+            bits = 128 // self.lanes
+            self.line(f"const mve_pred16_t inside = vctp{bits}q((uint32_t)({n.extent} - {n.name}));")
         return len(self.lines) - 1 - self.partial
 
     def closed(self, loops: int, place: int) -> list[str]:

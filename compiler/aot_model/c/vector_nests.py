@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from aot_model.c.expr import SUMMAND
 from aot_model.c.integer_vectors import LANES, NARROW, LaneWriter, Plain
 from aot_model.c.literal import literal
+from aot_model.c.rescale import Product, product, saturated
+from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.nibbles import is_packed
 from aot_model.ir.types import DType
@@ -23,7 +25,8 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     moves = (MoveWriter(v, names, to, n) for v in loops[-1:] for n in (16, 8)
              if n * to.bits <= 128 and v.extent % n == 0)  # fmt: skip
     lanes = (LaneWriter(v, names) for v in loops[-1:] if v.extent >= LANES)
-    writers: tuple[LaneWriter, ...] = (*moves, *_folds(loops, element, names), *lanes)
+    products = (ProductWriter(v, names) for v in loops[-1:] if v.extent > LANES)
+    writers: tuple[LaneWriter, ...] = (*moves, *_folds(loops, element, names), *products, *lanes)
     for writer in writers:
         try:
             return writer.nest(loops, position, element, to)
@@ -95,3 +98,79 @@ class MoveWriter(LaneWriter):
         at = f"{self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}"
         at = at if self.to.c_type == own_type else f"(const {own_type} *)({at})"
         return f"vldr{'b' if self.to.bits == 8 else 'h'}q_{self.kind}({at})"
+
+
+class ProductWriter(LaneWriter):
+    """A nest that multiplies numbers of 16 bits and brings the products to bytes: eight lanes until they are
+    multiplied, and again when they have been narrowed.
+    """
+
+    kind = "s16"
+    ctype = "int16x8_t"
+    lanes = 8
+
+    def nest(self, loops: Sequence[Var], position: Expr, element: Expr, to: DType) -> list[str]:
+        clamped = element.args[0] if isinstance(element, Call) and element.op == "cast" else element
+        limits = saturated(clamped) if isinstance(clamped, Call) else None
+        form = product(limits[1]) if limits and isinstance(limits[1], Call) else None
+        if to.bits != 8 or limits is None or limits[0] != to.c_type.removesuffix("_t") or form is None:
+            raise Plain
+        half = 1 << form.shift >> 1
+        if self.stride(position) != 1 or form.shift == 32 or form.offset % (2 * half) != half:
+            raise Plain  # other offsets are rare
+        if not isinstance(form.x, Call) or form.x.op != "mul" or abs(form.offset >> form.shift) > 1 << 14:
+            raise Plain
+        if any(v.extent >= LANES for v in loops[:-1]) and self.repeats(form.x):
+            loops = [self.along, *loops[:-1]]
+        at = loops.index(self.along) + 1
+        place = self.open(loops[:at])
+        if at < len(loops):
+            for n in form.x.args:
+                if not any(v in loops[at:] for v in walk(n)):
+                    self.vector(n)  # once for all turns of the loops within
+        for v in loops[at:]:
+            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {v.name}++) {{")
+            self.indent += 1
+        kind = "u" if to is DType.UINT8 else "s"
+        self.narrowed(form, form.x.args, f"y + {self.scalar.text(position, SUMMAND)}", kind)
+        return self.closed(len(loops), place)
+
+    def repeats(self, x: Call) -> bool:
+        """Whether a factor moves along vectors alone: it is read once where their loop is the outer one."""
+        return any({v for v in walk(n) if isinstance(v, Var)} == {self.along} for n in x.args)
+
+    def narrowed(self, form: Product, factors: Sequence[Expr], y: str, kind: str) -> None:
+        """Stores the bytes. What narrows keeps half of a register: one that is no longer needed."""
+        a, b = (self.vector(n) for n in factors)
+        by, zero = form.shift - 32, form.offset >> form.shift
+        for side, name in (("b", "even"), ("t", "odd")):
+            upper = f"vmulhq_s32(vmull{side}q_int_s16({a}, {b}), vdupq_n_s32({form.multiplier}))"
+            self.line(f"const int32x4_t {name} = {upper};")
+        self.line(f"int16x8_t both = vqrshrnbq_n_s32({a}, even, {by});")
+        self.line(f"both = vqrshrntq_n_s32(both, odd, {by});")
+        if zero:
+            self.line(f"both = vaddq_n_s16(both, {zero});")
+        values = f"vqmov{'u' if kind == 'u' else ''}nbq_s16(vreinterpretq_{kind}8_s32(odd), both)"
+        p, inside = ("_p", ", inside") if self.partial else ("", "")
+        self.line(f"vstrbq{p}_{kind}16({y}, vreinterpretq_{kind}16_{kind}8({values}){inside});")
+
+    def text(self, x: Expr) -> str:
+        with only_asking():
+            low, high = bounds(x)
+        if low is None or high is None or not DType.INT16.limits[0] <= low <= high <= DType.INT16.limits[1]:
+            raise Plain
+        bounds(x)  # the code relies on it
+        if self.uniform(x):
+            return f"vdupq_n_s16((int16_t){self.one(x)})"
+        if isinstance(x, Call) and x.op == "cast":
+            return self.vector(x.args[0])
+        if isinstance(x, Call) and x.op in ("add", "sub") and isinstance(x.args[1], Const):
+            return f"v{x.op}q_n_s16({self.vector(x.args[0])}, {self.one(x.args[1])})"
+        if not isinstance(x, Cell) or x.value.dtype.bits != 8 or is_packed(x.value):
+            raise Plain
+        if x.value.dtype not in NARROW or self.stride(x.position) != 1:
+            raise Plain
+        z, inside = ("_z", ", inside") if self.partial else ("", "")
+        sign = "u" if x.value.dtype is DType.UINT8 else "s"
+        text = f"vldrbq{z}_{sign}16({self.names[x.value]} + {self.at(x.position)}{inside})"
+        return f"vreinterpretq_s16_u16({text})" if sign == "u" else text

@@ -18,7 +18,8 @@ from aot_model.ir.program import Access, Function, Overlap, Param
 from aot_model.ir.values import Value
 
 _VECTORS = (("INTEGER", integer_vectors.HEADER, vector_nests.vector_loops),
-            ("FLOAT", float_vectors.HEADER, float_vectors.float_loops))  # fmt: skip
+            ("FLOAT", float_vectors.HEADER, float_vectors.float_loops),
+            ("FLOAT", float_vectors.HEADER, float_vectors.quantising_loops))  # fmt: skip
 INDEX_NAMES = ("i", "j", "k", "l", "m", "n")
 
 

@@ -51,6 +51,7 @@
 
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
 #include <math.h>
+#include "aot_model/float_vectors.h"
 #include "aot_model/int8_dsp.h"
 #include "aot_model/scalar.h"
 
@@ -112,11 +113,22 @@ AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k3_z3(const int8_t *x, int3
 static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
     AOT_MODEL_BARRIER;
+#if AOT_MODEL_FLOAT_VECTORS
+    for (int32_t j = 0; j < 3; j++) {
+        for (int32_t i = 0; i < 16; i += 4) {
+            const float32x4_t r0 = aot_model_four_quotients(vldrwq_f32(x + (j * 16 + i)),
+                vdupq_n_f32(0.03125f));
+            const int32x4_t v0 = aot_model_four_quantised(r0, vcvtnq_s32_f32(r0), 3, -128, 127);
+            vstrbq_scatter_offset_s32(y + (i * 3 + j), vmulq_n_u32(aot_model_lanes_u32(), 3), v0);
+        }
+    }
+#else
     for (int32_t i = 0; i < 16; i++) {
         for (int32_t j = 0; j < 3; j++) {
             y[i * 3 + j] = (int8_t)aot_model_quantise_rint(x[j * 16 + i] / 0.03125f, 3, -128, 127);
         }
     }
+#endif
 }
 
 /* 2 pixels x 2 channels; requantisation: raw

@@ -9,6 +9,7 @@
 
 #include "aot_model/attributes.h"
 #include "aot_model/exponential.h"
+#include "aot_model/lanes_mve.h"
 
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && defined(__GNUC__)
 #include <arm_mve.h>
@@ -26,6 +27,13 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_quotients(float32x4_t a, float32x4_t
             : "+w"(over)
             : "w"(under));
     return over;
+}
+
+/* Whole numbers, those nearest to x, plus a zero point, within [low, high]; of a NaN 0. */
+AOT_MODEL_INLINE int32x4_t aot_model_four_quantised(float32x4_t x, int32x4_t whole, int32_t zero, int32_t low, int32_t high)
+{
+    const int32x4_t moved = vqaddq_m_n_s32(whole, whole, zero, vcmpeqq_f32(x, x));
+    return vminq_s32(vmaxq_s32(moved, vdupq_n_s32(low)), vdupq_n_s32(high));
 }
 
 /* Within -limit and limit; a NaN stays one: comparisons by > and >= are false for it, those by < and <= are not. */
