@@ -33,7 +33,7 @@ int main(void)
     for (int32_t x = -32768; x < 32768; x += 4) {{
         const int32_t at[4] = {{x, x + 1, x + 2, x + 3}};
         const int32x4_t v = vldrwq_s32(at);
-        vstrwq_s32(four, aot_model_four_logistic(table, vmulq_n_s32(v, 3)));
+        vstrwq_s32(four, aot_model_four_logistic_int16(table, vmulq_n_s32(v, 3)));
         for (int32_t i = 0; i < 4; i++) {{
             wrong += four[i] != logistic(table, (int16_t)(x + i));
         }}
@@ -70,7 +70,7 @@ def test_four_at_a_time(tmp_path: Path) -> None:
     for k, (multiplier, shift) in enumerate(ARGUMENTS):
         functions.append(function_text(f"tanh{k}", SigmoidInt16(True, multiplier, shift)))
         scaled = f"vrshlq_n_s32(vmulq_n_s32(v, {multiplier}), -{shift})"
-        calls += f"""        vstrwq_s32(four, aot_model_four_tanh(table, {scaled}));
+        calls += f"""        vstrwq_s32(four, aot_model_four_tanh_int16(table, {scaled}));
         for (int32_t i = 0; i < 4; i++) {{
             wrong += four[i] != tanh{k}(table, (int16_t)(x + i));
         }}

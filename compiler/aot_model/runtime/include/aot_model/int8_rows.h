@@ -96,14 +96,14 @@ AOT_MODEL_INLINE int32x4_t aot_model_between_entries(const uint16_t *table, int3
 }
 
 /* SigmoidInt16 of four arguments, scaled already. */
-AOT_MODEL_INLINE int32x4_t aot_model_four_logistic(const uint16_t *table, int32x4_t x)
+AOT_MODEL_INLINE int32x4_t aot_model_four_logistic_int16(const uint16_t *table, int32x4_t x)
 {
     const int32x4_t y = aot_model_between_entries(table, x, 9, 0x7FFF * 1024);
     const int32x4_t below = vsubq_s32(vdupq_n_s32((1 << 25) + (1 << 9) - 1), y);
     return vshrq_n_s32(vpselq_s32(below, vaddq_n_s32(y, 1 << 9), vcmpltq_n_s32(x, 0)), 10);
 }
 
-AOT_MODEL_INLINE int32x4_t aot_model_four_tanh(const uint16_t *table, int32x4_t x)
+AOT_MODEL_INLINE int32x4_t aot_model_four_tanh_int16(const uint16_t *table, int32x4_t x)
 {
     const int32x4_t y = vsubq_n_s32(aot_model_between_entries(table, x, 8, 0xFFFF * 256), 1 << 23);
     const int32x4_t below = vsubq_s32(vdupq_n_s32((1 << 7) - 1), y);
