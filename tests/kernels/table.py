@@ -249,6 +249,12 @@ def int8_convolutions() -> list[Layer]:
     more = (Step(both, (draw.tensor(np.int8, *out),), fed=True),)
     add(np.int8, (2, 6, 7, 12), draw.tensor(np.int8, 9, 1, 1, 4), more, group=3)
     add(np.uint8, (1, 6, 7, 6), draw.tensor(np.uint8, 4, 3, 3, 3), w_zero=120, group=2, **WINDOWS[2])
+    # few channels: rows of four pixels, windows wider than the image, dilation
+    for ins, columns in ((2, 8), (3, 8), (5, 8), (4, 4)):
+        add(np.int8, (2, 6, columns, ins), draw.tensor(np.int8, 6, 3, 3, ins), **WINDOWS[2])
+    add(np.uint8, (1, 6, 8, 3), draw.tensor(np.uint8, 5, 5, 5, 3), w_zero=120, pads=(2, 2, 2, 2))
+    for ins in (2, 5):
+        add(np.int8, (1, 7, 9, ins), draw.tensor(np.int8, 6, 3, 3, ins), dilations=(2, 2), pads=(2, 2, 2, 2))
     return layers
 
 

@@ -279,6 +279,41 @@ def grouped_cases(seed: int) -> list[Case]:
     return cases
 
 
+def row_cases(seed: int) -> list[Case]:
+    """Few channels in rows of four or eight pixels: windows beyond each edge of the image, images narrower
+    than four windows, strides, several images, weights with a zero point; dilation, which takes slices.
+    """
+    rng = np.random.default_rng(80 + seed)
+    cases = []
+    for at, kind in enumerate(KINDS * 4):
+        kernel = [int(v) for v in rng.choice([1, 2, 3, 5], 2)]
+        kernel[1] += 2 * (at % 4 == 3 and kernel[1] == 1)
+        stride = [int(rng.integers(1, 3)), int(rng.integers(1, min(kernel[1], 2) + 1))]
+        dilation = [int(rng.integers(1, 3)), 2 if at % 4 == 3 else 1]
+        pad = [int(rng.integers(0, (k - 1) * d + 1)) for k, d in zip(kernel, dilation, strict=True)]
+        out = [int(rng.integers(1, 6)), int(rng.choice([4, 4, 8]))]
+        reach = [(o - 1) * s + (k - 1) * d + 1
+                 for o, s, k, d in zip(out, stride, kernel, dilation, strict=True)]
+        size = [max(1, n - p - int(rng.integers(0, p + 1))) for n, p in zip(reach, pad, strict=True)]
+        shape = ConvShape(1 + at % 2, *size, 1 + at % 9, *out, int(rng.integers(1, 6)), *kernel, *stride,
+                          *dilation, *pad)
+        cases.append(conv_case(rng, shape, kind))
+    return cases
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_of_pixels_on_the_host(seed: int, tmp_path: Path) -> None:
+    cases = row_cases(seed)
+    for text in ("slice4x1_", "slice4x2_", "slice4x4_", "run_int8_"):
+        assert any(text in helper for case in cases for helper in case.code.helpers)
+    run_host(cases, tmp_path)
+
+
+@needs_qemu
+def test_rows_of_pixels(tmp_path: Path) -> None:
+    run_board(row_cases(7) + row_cases(8), tmp_path, "m4")
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_groups_on_the_host(seed: int, tmp_path: Path) -> None:
     cases = grouped_cases(seed)

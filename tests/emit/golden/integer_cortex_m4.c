@@ -16,25 +16,25 @@
  *      5  04_fully_connected             32  dense
  *      6  05_identity                        y
  *
- * Memory (workspace: 532 bytes at a multiple of 16), and the steps in which it holds what:
+ * Memory (workspace: 514 bytes at a multiple of 16), and the steps in which it holds what:
  *
  *        first byte        bytes           steps  holds
  *
- *   workspace + 424           48          1 to 2  result of step 1
- *     workspace + 0          224               2  scratch of step 2: columns
- *   workspace + 224          128               2  scratch of step 2: results
- *   workspace + 480           36               2  scratch of step 2: border
- *   workspace + 516           16               2  scratch of step 2: rest
- *   workspace + 352          128          2 to 3  result of step 2
+ *   workspace + 440           48          1 to 2  result of step 1
+ *     workspace + 0           16               2  scratch of step 2: rest
+ *    workspace + 16          224               2  scratch of step 2: columns
+ *   workspace + 240          128               2  scratch of step 2: results
+ *   workspace + 496           18               2  scratch of step 2: border
+ *   workspace + 368          128          2 to 3  result of step 2
  *     workspace + 0           96               3  scratch of step 3: plane
  *    workspace + 96           64               3  scratch of step 3: results
- *   workspace + 352          128          3 to 4  result of step 3
+ *   workspace + 368          128          3 to 4  result of step 3
  *     workspace + 0           48               4  scratch of step 4: plane
  *    workspace + 48           32               4  scratch of step 4: taps
  *    workspace + 80            4               4  scratch of step 4: results
- *   workspace + 352            8               4  result of step 4
+ *   workspace + 368            8               4  result of step 4
  *     workspace + 0           16               5  scratch of step 5: results
- *   workspace + 352            8               5  dense.flatten1
+ *   workspace + 368            8               5  dense.flatten1
  *    workspace + 16            4          5 to 6  result of step 5
  */
 #include "integer.h"
@@ -264,16 +264,16 @@ AOT_MODEL_OPAQUE static uint32_t *expand4_int8(
 }
 #endif
 
-/* 3 x 3 adjacent taps at (row, column); outside of the image: the zero point. */
-AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k3_z3(const int8_t *x, int32_t row, int32_t column,
+/* 6 x 3 adjacent taps at (row, column); outside of the image: the zero point. */
+AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k6_z3(const int8_t *x, int32_t row, int32_t column,
     int8_t *slot)
 {
-    if (row >= 0 && row < 4 && column >= 0 && column <= 1) {
+    if (row >= 0 && row < 4 && column >= 0 && column <= -2) {
         return x + row * 12 + column * 3;
     }
-    memset(slot, 3, 9);
+    memset(slot, 3, 18);
     const int32_t from = column < 0 ? -column : 0;
-    const int32_t to = column > 1 ? 4 - column : 3;
+    const int32_t to = column > -2 ? 4 - column : 6;
     if (row >= 0 && row < 4 && from < to) {
         memcpy(slot + from * 3, x + row * 12 + (column + from) * 3, (size_t)((to - from) * 3));
     }
@@ -477,7 +477,7 @@ AOT_MODEL_OPAQUE static void rows4_ij_raw(
 /* ---- layers ---- */
 
 /* step 1: conv (Transpose): float32[1,3,4,4] -> int8[1,4,4,3]
- *   reads x at inputs->x; writes y at workspace + 424 */
+ *   reads x at inputs->x; writes y at workspace + 440 */
 static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
     AOT_MODEL_BARRIER;
@@ -491,8 +491,8 @@ static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 /* four pixels x channel pairs, 28 taps; one SXTB16 per 4 weights, 0.31 words loaded per MAC;
  * requantisation: raw
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
- *   reads x at workspace + 424 (overlaps); works in columns at workspace + 0, border at workspace + 480,
- *   rest at workspace + 516, results at workspace + 224; writes y at workspace + 352 (overlaps) */
+ *   reads x at workspace + 440 (overlaps); works in columns at workspace + 16, border at workspace + 496,
+ *   rest at workspace + 0, results at workspace + 240; writes y at workspace + 368 (overlaps) */
 static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights,
     const int32_t *restrict requantisation, uint32_t *restrict columns, int8_t *restrict border,
     int8_t *restrict rest, int32_t *restrict results, int8_t *y)
@@ -500,24 +500,15 @@ static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights
     AOT_MODEL_BARRIER;
     int32_t row = 0, column = 0;
     for (int32_t pixel = 0; pixel < 16; pixel += 4) {
+        const int32_t y0 = row - 1;
+        const int32_t x0 = column - 1;
         uint32_t *to = columns;
-        const int32_t ahead[4] = {0, 1, 2, 3};
-        int32_t tops[4], lefts[4];
-        for (int32_t i = 0; i < 4; i++) {
-            int32_t r = row, c = column + ahead[i];
-            while (c >= 4) {
-                c -= 4;
-                r++;
-            }
-            tops[i] = r - 1;
-            lefts[i] = c - 1;
-        }
         memset(rest, 0, 16);
         for (int32_t ky = 0; ky < 3; ky++) {
-            const int8_t *run0 = run_int8_4x4x3_k3_z3(x, tops[0] + ky, lefts[0], border);
-            const int8_t *run1 = run_int8_4x4x3_k3_z3(x, tops[1] + ky, lefts[1], border + 9);
-            const int8_t *run2 = run_int8_4x4x3_k3_z3(x, tops[2] + ky, lefts[2], border + 18);
-            const int8_t *run3 = run_int8_4x4x3_k3_z3(x, tops[3] + ky, lefts[3], border + 27);
+            const int8_t *run0 = run_int8_4x4x3_k6_z3(x, y0 + ky, x0, border);
+            const int8_t *run1 = run0 + 3;
+            const int8_t *run2 = run0 + 6;
+            const int8_t *run3 = run0 + 9;
             to = expand4_int8(to, run0, run1, run2, run3, 2u);
             rest[ky] = run0[8];
             rest[4 + ky] = run1[8];
@@ -543,8 +534,8 @@ static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights
 /* one channel at a time in a plane of 6 x 8 int16, two outputs per step, weights in registers;
  * requantisation: raw
  * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
- *   reads x at workspace + 352; works in plane at workspace + 0, results at workspace + 96; writes y at
- *   workspace + 352 (in place of x) */
+ *   reads x at workspace + 368; works in plane at workspace + 0, results at workspace + 96; writes y at
+ *   workspace + 368 (in place of x) */
 static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int32_t *restrict requantisation,
     int16_t *restrict plane, int32_t *restrict results, int8_t *restrict y)
 {
@@ -572,8 +563,8 @@ static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int3
 
 /* one channel at a time in a plane of 4 x 6 int16, four outputs share their loads; requantisation: raw
  * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
- *   reads x at workspace + 352; works in plane at workspace + 0, results at workspace + 80, taps at
- *   workspace + 48; writes y at workspace + 352 (in place of x) */
+ *   reads x at workspace + 368; works in plane at workspace + 0, results at workspace + 80, taps at
+ *   workspace + 48; writes y at workspace + 368 (in place of x) */
 static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int32_t *restrict requantisation,
     int16_t *restrict plane, int32_t *restrict results, int32_t *restrict taps, int8_t *restrict y)
 {
@@ -629,7 +620,7 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
 
 /* four rows at a time, input expanded on the way; requantisation: raw
  * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
- *   reads x at workspace + 352; works in results at workspace + 0; writes y at workspace + 16 */
+ *   reads x at workspace + 368; works in results at workspace + 0; writes y at workspace + 16 */
 static void integer_04_fully_connected(const int8_t *restrict x, const int32_t *restrict weights,
     const int32_t *restrict requantisation, int32_t *restrict results, int8_t *restrict y)
 {
@@ -662,18 +653,18 @@ AOT_MODEL_OPAQUE int32_t integer_run(const integer_inputs *inputs, const integer
         return AOT_MODEL_ERROR_NULL;
     }
     /* step 1: conv */
-    integer_00_transpose(inputs->x, AT(int8_t, 424));
+    integer_00_transpose(inputs->x, AT(int8_t, 440));
     /* step 2: conv */
-    integer_01_conv_3x3(AT(int8_t, 424), integer_c_conv_weights, integer_c_conv_requantisation,
-        AT(uint32_t, 0), AT(int8_t, 480), AT(int8_t, 516), AT(int32_t, 224), AT(int8_t, 352));
+    integer_01_conv_3x3(AT(int8_t, 440), integer_c_conv_weights, integer_c_conv_requantisation,
+        AT(uint32_t, 16), AT(int8_t, 496), AT(int8_t, 0), AT(int32_t, 240), AT(int8_t, 368));
     /* step 3: depthwise */
     integer_02_depthwise_3x3(integer_c_depthwise_weights, integer_c_conv_requantisation, AT(int16_t, 0),
-        AT(int32_t, 96), AT(int8_t, 352));
+        AT(int32_t, 96), AT(int8_t, 368));
     /* step 4: pool */
     integer_03_depthwise_4x4(integer_c_pool_weights, integer_c_pool_requantisation, AT(int16_t, 0),
-        AT(int32_t, 80), AT(int32_t, 48), AT(int8_t, 352));
+        AT(int32_t, 80), AT(int32_t, 48), AT(int8_t, 368));
     /* step 5: dense */
-    integer_04_fully_connected(AT(int8_t, 352), integer_c_dense_weights, integer_c_dense_requantisation,
+    integer_04_fully_connected(AT(int8_t, 368), integer_c_dense_weights, integer_c_dense_requantisation,
         AT(int32_t, 0), AT(int8_t, 16));
     /* step 6: y */
     integer_05_identity(AT(int8_t, 16), outputs->y);

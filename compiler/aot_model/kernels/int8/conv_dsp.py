@@ -9,8 +9,10 @@ closely (see `slack`).
 A patch is kernel_h runs of kernel_w * channels adjacent bytes. Runs inside of the image are read where they
 lie; one that leaves it is first assembled in `border` with the input's zero point for what is outside, so
 that folding the zero point into the bias holds for every pixel and the inner loop knows of no padding.
+Where four pixels are always neighbours in a row, the runs of all four are assembled as one line.
 A zero point of the weights is taps more (row_sums_dsp.py). Groups of channels are done one after the other
-for each four pixels; their patches are slices of pixels (slices_dsp.py).
+for each four pixels; their patches are slices of pixels (slices_dsp.py), and so are those of kernels whose
+taps in a row are not adjacent.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ from aot_model.kernels.int8.gemm_dsp import pack_pairs
 from aot_model.kernels.int8.patch_dsp import (
     PIXELS,
     Patch,
+    corners,
     expand_helper,
     needs_assembly,
+    next_row,
     patch_layout,
     run_helper,
 )
@@ -59,7 +63,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     flat = shape.pointwise and not needs_assembly(shape) and shape.dense
     patch = patch_layout(shape.kernel_h, shape.kernel_w * shape.in_c // groups)
-    slices = Slices(shape, quant.x_dtype, quant.x_zero_point) if groups > 1 and not flat else None
+    by_slices = slices_dsp.fits(shape) and not flat and (groups > 1 or not shape.adjacent_taps)
+    slices = Slices(shape, quant.x_dtype, quant.x_zero_point) if by_slices else None
     patch = replace(patch, order=slices.order, rest=0) if slices else patch
     sums = row_sums_dsp.words(patch.length, zero)
 
@@ -87,7 +92,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
         stream, oc, quant.out_dtype, times, reading, taken, single)
     helpers = [*made.helpers, *([expand_helper(quant.x_dtype)[1]] if slices is None else slices.helpers()),
                *sum_helpers]
-    helpers += [run_helper(shape, quant)[1]] if body.assemble else []
+    helpers += [run_helper(body.line or shape, quant)[1]] if body.assemble else []
     return KernelCode(
         body="\n".join([*made.copy, *body.lines(made.spans)]) + "\n",
         constants=(Packed("weights", made.words, admissible=ANYTHING, layout=made.layout), *rule.constants),
@@ -131,6 +136,29 @@ class _Body:
         return needs_assembly(self.shape) and self.slices is None
 
     @property
+    def line(self) -> ConvShape | None:
+        """Where four pixels are always neighbours in a row and some runs are assembled: a layer whose kernel
+        is as wide as the windows of all four.
+        """
+        s = self.shape
+        dense = s.adjacent_taps and s.strides[2] == s.in_c and s.stride_w <= s.kernel_w
+        if not self.assemble or not dense or s.out_w % PIXELS:
+            return None
+        return replace(s, kernel_w=s.kernel_w + (PIXELS - 1) * s.stride_w, dilation_w=1)
+
+    @property
+    def border(self) -> int:
+        """Bytes in which runs are assembled."""
+        return PIXELS * self.patch.run if self.line is None else self.line.kernel_w * self.shape.in_c
+
+    @property
+    def one_way(self) -> bool:
+        """Whether all pixels are gathered `_together`: up to eight taps left over need no place of their own.
+        """
+        s = self.shape
+        return s.adjacent_taps and s.inside and s.out_w % PIXELS == 0 and not self.flat
+
+    @property
     def depth(self) -> int:
         """Channels of a group's input."""
         return self.shape.in_c // self.shape.groups
@@ -169,8 +197,8 @@ class _Body:
         cast, p = f"{self.quant.x_dtype}_t", self.patch
         out, size = stored(self.rq, self.quant.out_dtype)
         return [Scratch("columns", self.half * PIXELS * 4, 4, "uint32_t"),
-                *([Scratch("border", PIXELS * p.run, 4, cast)] if self.assemble else []),
-                *([Scratch("rest", PIXELS * p.rest, 4, cast)] if p.rest else []),
+                *([Scratch("border", self.border, 4, cast)] if self.assemble else []),
+                *([Scratch("rest", PIXELS * p.rest, 4, cast)] if p.rest > 8 * self.one_way else []),
                 *([Scratch("results", PIXELS * self.slots * size, 4, out)] if self.separate else []),
                 *(self.slices.scratch() if self.slices else [])]
 
@@ -202,11 +230,11 @@ class _Body:
             if self.slices is None:
                 gather = self._gather(column)
             else:
-                begin = [*self._corners(column), *self.slices.addresses(self.image)]
+                begin = [*corners(self.shape, column), *self.slices.addresses(self.image)]
                 gather = self.slices.gather()
             loop = ["int32_t row = 0, column = 0;", *loop, *begin,
                     *self._each_group([*gather, *self.sums, *products]), *stores,
-                    "column += 4;", *self._next_row("column", "row"), "}"]
+                    "column += 4;", *next_row(self.shape, "column", "row"), "}"]
         first = self.slices.begin() if self.slices else []
         return [*first, f"for (int32_t n = 0; n < {self.batch}; n++) {{", *loop, "}"]
 
@@ -215,10 +243,6 @@ class _Body:
             return lines
         return [f"for (int32_t g = 0; g < {self.shape.groups}; g++) {{",
                 f"const int32_t *group = weights + g * {self.words};", *lines, "}"]
-
-    def _next_row(self, column: str, row: str) -> list[str]:
-        width = self.shape.out_w
-        return [f"while ({column} >= {width}) {{", f"{column} -= {width};", f"{row}++;", "}"]
 
     def _expand(self, to: str, runs: Iterable[str], quads: int) -> str:
         return f"{expand_helper(self.quant.x_dtype)[0]}({to}, {', '.join(runs)}, {quads}u);"
@@ -248,18 +272,23 @@ class _Body:
         """
         s = self.shape
         last_row, last_column = s.in_h - s.tall, s.in_w - s.kernel_w - (PIXELS - 1) * s.stride_w
+        corner = [f"const int32_t y0 = row * {s.stride_h} - {s.pad_top};",
+                  f"const int32_t x0 = column * {s.stride_w} - {s.pad_left};"]
+        any_four = self._each(column) if self.line is None else self._from_lines(self.line)
+        if self.line is not None and (last_row < 0 or last_column < 0):
+            return [*corner, "uint32_t *to = columns;", *any_four]
         if not s.adjacent_taps or s.out_w < PIXELS or last_row < 0 or last_column < 0:
             return ["uint32_t *to = columns;", *self._each(column)]
-        inside = [f"column <= {s.out_w - PIXELS}"]
+        if self.one_way:
+            return [*corner, "uint32_t *to = columns;", *self._together()]
+        inside = [f"column <= {s.out_w - PIXELS}"] * (s.out_w % PIXELS != 0)
         inside += ["y0 >= 0"] * (s.pad_top > 0)
         inside += [f"y0 <= {last_row}"] * ((s.out_h - 1) * s.stride_h - s.pad_top > last_row)
         inside += ["x0 >= 0"] * (s.pad_left > 0)
         inside += [f"x0 <= {last_column}"] * ((s.out_w - PIXELS) * s.stride_w - s.pad_left > last_column)
         return [
-            f"const int32_t y0 = row * {s.stride_h} - {s.pad_top};",
-            f"const int32_t x0 = column * {s.stride_w} - {s.pad_left};",
-            "uint32_t *to = columns;",
-            f"if ({' && '.join(inside)}) {{", *self._together(), "} else {", *self._each(column), "}",
+            *corner, "uint32_t *to = columns;",
+            f"if ({' && '.join(inside)}) {{", *self._together(), "} else {", *any_four, "}",
         ]  # fmt: skip
 
     def _together(self) -> list[str]:
@@ -292,29 +321,10 @@ class _Body:
         return [*lines, f"for (int32_t i = 0; i < 4; i++, at += {step}, to++) {{",
                 *(f"to[{4 * k}] = {word};" for k, word in enumerate(words)), "}"]
 
-    def _corners(self, column: list[str]) -> list[str]:
-        """The first taps of any four pixels."""
-        s = self.shape
-        return [
-            f"const int32_t ahead[4] = {{{', '.join(column)}}};",
-            "int32_t tops[4], lefts[4];",
-            "for (int32_t i = 0; i < 4; i++) {",
-            "int32_t r = row, c = column + ahead[i];",
-            *self._next_row("c", "r"),
-            f"tops[i] = r * {s.stride_h} - {s.pad_top};",
-            f"lefts[i] = c * {s.stride_w} - {s.pad_left};",
-            "}",
-        ]  # fmt: skip
-
     def _each(self, column: list[str]) -> list[str]:
         """Any four pixels: each finds its own runs."""
         s, p = self.shape, self.patch
-        lines = [
-            *self._corners(column),
-            *([f"memset(rest, 0, {PIXELS * p.rest});"] if p.rest else []),
-            f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{",
-        ]
-        used = p.run - 4 * p.quads
+        lines = []
         _, sy, sx, _ = s.strides
         for i in range(PIXELS):
             y = f"tops[{i}] + ky * {s.dilation_h}"
@@ -323,13 +333,29 @@ class _Body:
                 run, _ = run_helper(s, self.quant)
                 where = f"{run}({self.image}, {y}, lefts[{i}], border + {i * p.run})"
             lines.append(f"const {self.quant.x_dtype}_t *run{i} = {where};")
+        return [*corners(self.shape, column), *self._of_runs(lines)]
+
+    def _from_lines(self, line: ConvShape) -> list[str]:
+        """Four neighbours in a row: their runs overlap, so what a kernel row meets is assembled once."""
+        s, cast = self.shape, f"const {self.quant.x_dtype}_t"
+        run, _ = run_helper(line, self.quant)
+        first = f"{run}({self.image}, y0 + ky * {s.dilation_h}, x0, border)"
+        runs = (f"{cast} *run{i} = run0 + {i * s.stride_w * s.in_c};" for i in range(1, PIXELS))
+        return self._of_runs([f"{cast} *run0 = {first};", *runs])
+
+    def _of_runs(self, lines: list[str]) -> list[str]:
+        """lines: C that points run0 to run3 to the pixels' runs of kernel row `ky`."""
+        s, p = self.shape, self.patch
+        used = p.run - 4 * p.quads
+        begin = [f"memset(rest, 0, {PIXELS * p.rest});"] if p.rest > s.kernel_h * used else []
+        begin.append(f"for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{")
         if p.quads:
             lines.append(f"to = {self._expand('to', [f'run{i}' for i in range(PIXELS)], p.quads)}")
         if used:
             lines += [f"for (int32_t k = 0; k < {used}; k++) {{",
                       *(f"rest[{i * p.rest} + ky * {used} + k] = run{i}[{4 * p.quads} + k];"
                         for i in range(PIXELS)), "}"]
-        return [*lines, "}", *([self._expand_rest("to")] if p.rest else [])]
+        return [*begin, *lines, "}", *([self._expand_rest("to")] if p.rest else [])]
 
     @property
     def _image_y(self) -> str:

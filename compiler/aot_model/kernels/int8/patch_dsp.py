@@ -124,3 +124,22 @@ AOT_MODEL_OPAQUE static const {cast} *{name}(const {cast} *x, int32_t row, int32
 def needs_assembly(shape: ConvShape) -> bool:
     """Whether some run cannot be read where it lies."""
     return not (shape.adjacent_taps and shape.inside)
+
+
+def next_row(shape: ConvShape, column: str, row: str) -> list[str]:
+    """C that takes a column beyond the output's width to the rows below."""
+    return [f"while ({column} >= {shape.out_w}) {{", f"{column} -= {shape.out_w};", f"{row}++;", "}"]
+
+
+def corners(s: ConvShape, column: list[str]) -> list[str]:
+    """C of the first taps of any four pixels; column: of each how far it is ahead."""
+    return [
+        f"const int32_t ahead[4] = {{{', '.join(column)}}};",
+        "int32_t tops[4], lefts[4];",
+        "for (int32_t i = 0; i < 4; i++) {",
+        "int32_t r = row, c = column + ahead[i];",
+        *next_row(s, "c", "r"),
+        f"tops[i] = r * {s.stride_h} - {s.pad_top};",
+        f"lefts[i] = c * {s.stride_w} - {s.pad_left};",
+        "}",
+    ]  # fmt: skip

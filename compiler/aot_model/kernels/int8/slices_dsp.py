@@ -3,7 +3,7 @@
 Where the taps of four pixels lie is found once for all groups: `at`, of each tap four addresses of a pixel's
 first channel, `outside` being a pixel of zero points. Then each group's slice is gathered: four channels of a
 tap at a time, of what is left two channels of two taps, one channel of two taps. An odd last tap is its own
-neighbour, with weights that add nothing.
+neighbour, with weights that add nothing. A dilated convolution is one group.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class Slices:
 
     def gather(self) -> list[str]:
         """C that fills `columns` with the slice of group `g`."""
-        lines, depth = [f"const int32_t slice = g * {self.depth};"], self.depth
+        depth = self.depth
+        lines = [f"const int32_t slice = {f'g * {depth}' if self.shape.groups > 1 else 0};"]
         calls = [(w, f"slice + {first}" if first else "slice")
                  for w, first in zip(self.widths, self._firsts(), strict=True)]
         to = "columns"
