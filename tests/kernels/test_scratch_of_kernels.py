@@ -17,11 +17,16 @@ from red_zones import generate_guarded
 PREFERENCES: tuple[dict[str, str], ...] = ({}, {"optimize": "size"})
 
 
+def _has(target: str, group: str) -> bool:
+    """Float code for Helium has no portable C beside it: its schedules are those of `host`."""
+    return {"cortex-m0": group.startswith("int8"), "cortex-m55": not group.startswith("float32")
+            }.get(target, True)
+
+
 def _cases(target: str) -> list[tuple[Layer, Case]]:
     found = [(layer, layer.case(group, {}))
-             for group, layers in GROUPS.items()
-             for layer in layers()
-             if target != "cortex-m0" or group.startswith("int8")]
+             for group, layers in GROUPS.items() if _has(target, group)
+             for layer in layers()]
     found += [(layer, network_case(layer, words))
               for words in PREFERENCES
               for layer in int8_layers()

@@ -380,6 +380,8 @@ class Importer:
             elif a.type == onnx.AttributeProto.TENSOR:
                 value = self._tensor(a.t, a.name)
                 result[a.name] = None if value is None else value.data
+            elif a.type == onnx.AttributeProto.UNDEFINED:
+                raise OperatorError(f"attribute '{printable(a.name)}' does not say what its type is")
             else:
                 result[a.name] = plain(onnx.helper.get_attribute_value(a))
         return result

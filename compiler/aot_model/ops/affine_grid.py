@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
@@ -9,7 +11,7 @@ from aot_model.ir.types import TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.matmul import MatMul
 from aot_model.ops.movement import Transpose
-from aot_model.ops.registry import Build, ints, operator, required, static
+from aot_model.ops.registry import Build, bounded, ints, operator, required, static
 from aot_model.ops.views import ReshapeTo
 
 
@@ -40,6 +42,7 @@ class AffineGrid(Operator):
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         theta, (n, _, *extents) = required(inputs), self._size(inputs)
         d = len(extents)
+        bounded(math.prod(extents) * (d + 1))  # before there are tables
         centres = [np.linspace(-1, 1, e) if self.align_corners else (2 * np.arange(e) + 1) / e - 1
                    for e in extents]
         places = np.stack([*reversed(np.meshgrid(*centres, indexing="ij")), np.ones(extents)], axis=-1)

@@ -115,6 +115,22 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
     return value.data
 
 
+MAX_TABLES = 1 << 22
+"""Numbers of all the tables that an operator makes of sizes and attributes, beyond four for each number that
+it is given: a small file may ask for as many as its result has elements.
+"""
+
+
+def bounded(numbers: int, given: int = 0) -> None:
+    """OperatorError when the tables of an operator have more numbers than a program should hold.
+
+    given: numbers of its constant inputs.
+    """
+    if numbers > MAX_TABLES + 4 * given:
+        raise OperatorError(f"its tables would have {numbers:,} numbers, more than {MAX_TABLES:,}", "E202",
+                            "compute it outside of the model, or give it fewer elements")
+
+
 def ints(values: object) -> tuple[int, ...]:
     """The elements of a constant as Python integers."""
     return tuple(int(v) for v in np.asarray(values).ravel())

@@ -9,12 +9,7 @@ from aot_model.errors import CompileError, Problem
 from aot_model.ir.graph import Graph, Node, subgraphs
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.values import Value
-from aot_model.ops.registry import Build
-
-MAX_TABLES = 1 << 22
-"""Numbers of all the tables that an operator makes of sizes and attributes, beyond four for each number that
-it is given: a small file may ask for as many as its result has elements.
-"""
+from aot_model.ops.registry import Build, bounded
 
 
 def _tables(node: Node, inner: list[Node]) -> None:
@@ -22,10 +17,7 @@ def _tables(node: Node, inner: list[Node]) -> None:
     given = {v: v.type.elements for v in node.inputs if v is not None and v.is_const}
     made = {v: v.type.elements for one in inner for v in one.inputs
             if v is not None and v.is_const and v not in given}
-    total = sum(made.values())
-    if total > MAX_TABLES + 4 * sum(given.values()):
-        raise OperatorError(f"its tables would have {total:,} numbers, more than {MAX_TABLES:,}", "E202",
-                            "compute it outside of the model, or give it fewer elements")
+    bounded(sum(made.values()), sum(given.values()))
 
 
 def expand(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> bool:
