@@ -193,12 +193,25 @@ def _spellings(dtype: DType) -> set[str]:
     return {f"tensor({n})" for n in (name, name.removesuffix("fn"), name.removesuffix("fnu"))}
 
 
+def _schema(domain: str, name: str, version: int) -> onnx.defs.OpSchema | None:
+    """An operator's schema at an opset: its first one where it came later than the opset, for files that use
+    such operators all the same; None for what the standard never had.
+    """
+    if not onnx.defs.has(name, domain):
+        return None
+    for at in range(max(version, 1), max(version, onnx.defs.onnx_opset_version()) + 1):
+        try:
+            return onnx.defs.get_schema(name, at, domain)
+        except onnx.defs.SchemaError:
+            continue
+    return None
+
+
 def type_problem(node: onnx.NodeProto, domain: str, version: int,
                  dtypes: Sequence[DType | None]) -> str | None:
     """Which input has an element type that the standard does not give the operator; None when all fit."""
-    try:
-        schema = onnx.defs.get_schema(node.op_type, version, domain)
-    except onnx.defs.SchemaError:
+    schema = _schema(domain, node.op_type, version)
+    if schema is None:
         return None
     formal = list(schema.inputs)
     for k, dtype in enumerate(dtypes):
@@ -237,12 +250,10 @@ def _functions(proto: onnx.ModelProto, where: str) -> list[Problem]:
 def check_equal_types(domain: str, proto: onnx.NodeProto, version: int, inputs: Sequence[object]) -> None:
     """OperatorError where inputs differ whose types the schema says are the same: what reads them would take
     the numbers of one for those of another. Strings are of one type whatever room they have."""
-    if not onnx.defs.has(proto.op_type, domain):
+    schema = _schema(domain, proto.op_type, version)
+    if schema is None:
         return
-    try:
-        formal = onnx.defs.get_schema(proto.op_type, version, domain).inputs
-    except onnx.defs.SchemaError:
-        return  # an operator that came later: what compiles it knows
+    formal = schema.inputs
     seen: dict[str, Value] = {}
     for k, value in enumerate(inputs):
         if not isinstance(value, Value) or value.dtype.is_string or not formal:

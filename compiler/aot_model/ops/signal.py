@@ -255,12 +255,17 @@ class MelWeightMatrix(Operator):
         if any(v is None for v in given):
             raise OperatorError("an input is missing")
         bands, length, rate, low, high = (float(np.asarray(v).reshape(-1)[0]) for v in given)
+        if not (0 < rate < np.inf and 0 <= low <= high <= rate):
+            raise OperatorError(
+                f"its bands lie between {low:g} and {high:g} Hz, not between 0 and the rate, {rate:g} Hz")
         count, bins = int(bands), int(length) // 2 + 1
         edges = np.linspace(2595 * np.log10(1 + low / 700), 2595 * np.log10(1 + high / 700), count + 2)
         # As the reference: the top edge is not part of the division.
         step = (edges[-1] - edges[0]) / (count + 2)
         mel = np.arange(count + 2) * step + edges[0]
         place = np.floor(((length + 1) * (700 * (10 ** (mel / 2595) - 1))) / rate).astype(int)
+        if place[-1] >= bins:
+            raise OperatorError(f"its bands reach {high:g} Hz, beyond the last of {bins} frequencies")
         matrix = np.zeros((bins, count))
         for k in range(count):
             a, b, c = place[k], place[k + 1], place[k + 2]
