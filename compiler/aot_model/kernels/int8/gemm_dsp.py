@@ -13,8 +13,8 @@ the alignment. That is one SXTB16 per word and not two:
 The order of the loads is that of a Cortex-M4: neighbouring LDRs overlap where none makes the address of the
 next (three take four cycles), an LDRD overlaps with nothing (three cycles). So pixels 2 and 3 come with the
 weights, at offsets, and pixels 0 and 1 later, with the step of the pointer: 16 cycles and not the 17 of two
-LDRD, for one instruction more. Cortex-M7 and M33 wait for what was just loaded instead: there pixels 0 and 1
-come one by one between the products of 2 and 3, 9 and 14 cycles and not 10 and 15, for one more again.
+LDRD, for one instruction more. Cortex-M7 and M33 wait for what was just loaded instead, but an LDRD takes
+them no longer than its words: there it brings pixels 0 and 1, between whose products 2 and 3 come one by one.
 
 It needs -32768 <= 256 * A + B and |x.A| < 2^23, both checked against the weights. Where they fail, both
 channels are sign-extended (14 instructions).
@@ -137,7 +137,8 @@ def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: s
 
 def _step(joined: bool, overlaps: bool) -> Schedule:
     """Two taps. overlaps: a load begins while the one before it is under way."""
-    step: Schedule = [Load(("r10",), "r1"), Peek("r12", "r0", 8), Peek("lr", "r0", 12)]
+    step: Schedule = [Load(("r10",), "r1")]
+    step += [Peek("r12", "r0", 8), Peek("lr", "r0", 12)] if overlaps else [Load(("r12", "lr"), "r0")]
     step += [op("sxtb16", "r11", "r10"), *([] if joined else [op("sxtb16_ror8", "r10", "r10")])]
 
     def products(x: str, pixel: int) -> Schedule:
@@ -145,10 +146,9 @@ def _step(joined: bool, overlaps: bool) -> Schedule:
 
     if overlaps:
         step += [*products("r12", 2), *products("lr", 3), Load(("r12", "lr"), "r0", skip=8)]
-    else:
-        step += [*products("r12", 2), Load(("r12",), "r0", skip=12)]
-        step += [*products("lr", 3), Peek("lr", "r0", -12)]
-    return [*step, *products("r12", 0), *products("lr", 1)]
+        return [*step, *products("r12", 0), *products("lr", 1)]
+    step += [*products("r12", 0), Load(("r12",), "r0", skip=4), *products("lr", 1), Peek("lr", "r0", -4)]
+    return [*step, *products("r12", 2), *products("lr", 3)]
 
 
 def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tuple[str, str]:
