@@ -13,7 +13,7 @@ Stages, cheap ones first, the first failure ends it:
    same as before cannot tell; one that is refused, does not compile or gives other numbers than its oracles
    catches it;
 2. test files that take seconds and are about the module (mutation/relevant.py), of passes/ before all else;
-3. of kernels/: all layers that the module may touch: other numbers, more instructions, memory beyond
+3. of kernels/: all layers that execute its line: other numbers, more instructions, memory beyond
    a buffer;
 4. the test files for the module that take longer (pytest -x), unless --quick.
 
@@ -53,7 +53,7 @@ sys.path[:0] = [str(TESTS / folder) for folder in (".", "mutation", "operators",
 import layers_of_mutant  # noqa: E402
 import rows_of_mutant  # noqa: E402
 from change import Mutant, mutants_of, token_count  # noqa: E402
-from executed import written  # noqa: E402
+from executed import LOAD, forget, functions, run_with, written  # noqa: E402
 from patched import patch  # noqa: E402
 from places import PACKAGE, Place, equivalents, place_of, read_places  # noqa: E402
 from relevant import mutated_files, near_files, pytest_files  # noqa: E402
@@ -145,42 +145,65 @@ def in_child(task: Callable[[], dict[str, Any]], seconds: float) -> dict[str, An
     return dict(pickle.loads(data))
 
 
+Stage = Callable[[dict[str, Any]], dict[str, Any]]
+"""Of what a process has loaded: what it says of a mutant."""
+
+
+def load(place: Path) -> dict[str, Any]:
+    """The compiler in a folder, with all rows and layers."""
+    sys.path.insert(0, str(place))
+    sys.dont_write_bytecode = True
+    return {"rows": rows_of_mutant.loaded(), "layers": layers_of_mutant.loaded()}
+
+
 class Loaded:
     """A process that has loaded the compiler as it is, and forks for each mutant that can be put into it."""
 
-    def __init__(self, place: Path, texts: dict[str, str]) -> None:
+    def __init__(self, place: Path) -> None:
+        self._place = place
         self._ours, theirs = multiprocessing.Pipe()
         self._pid = os.fork()
         if self._pid == 0:
             self._ours.close()
-            known = rows_of_mutant.loaded(place)
+            found = load(place)
             while True:
                 try:
-                    module, before, after, rows, seconds = theirs.recv()
+                    module, before, after, stage, seconds = theirs.recv()
                 except EOFError:
                     os._exit(0)
-                theirs.send(in_child(partial(_put_in, known, module, before, after, rows, texts), seconds))
+                theirs.send(in_child(partial(_put_in, found, module, before, after, stage), seconds))
         theirs.close()
 
-    def outcome(
-        self, module: str, before: str, after: str, rows: Rows, seconds: float
-    ) -> dict[str, Any] | None:
-        """What the rows say; None where the mutant cannot be put in."""
-        self._ours.send((module, before, after, rows, seconds))
+    def outcome(self, module: str, before: str, after: str, stage: Stage, seconds: float) -> dict[str, Any]:
+        """What a stage says of a mutant, which lies in the folder; where it cannot be put in, all is loaded
+        anew.
+        """
+        self._ours.send((module, before, after, stage, seconds))
         found: dict[str, Any] = self._ours.recv()
-        return None if "cold" in found else found
+        return in_child(partial(_anew, self._place, stage), seconds) if "cold" in found else found
 
     def end(self) -> None:
         self._ours.close()
         os.waitpid(self._pid, 0)
 
 
-def _put_in(
-    known: dict[str, Any], module: str, before: str, after: str, rows: Rows, texts: dict[str, str]
-) -> dict[str, Any]:
+def _put_in(found: dict[str, Any], module: str, before: str, after: str, stage: Stage) -> dict[str, Any]:
     if not patch(module, before, after):
         return {"cold": True}
-    return rows_of_mutant.judged(known, rows, texts)
+    forget()  # what functions computed as they were
+    return stage(found)
+
+
+def _anew(place: Path, stage: Stage) -> dict[str, Any]:
+    return stage(load(place))
+
+
+def _judge_rows(rows: Rows, texts: dict[str, str], found: dict[str, Any]) -> dict[str, Any]:
+    return rows_of_mutant.judged(found["rows"], rows, texts)
+
+
+def _judge_layers(names: list[str], known: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    return layers_of_mutant.judged(found["layers"], names, known)
 
 
 def failure(files: list[str], place: Path, seconds: float) -> dict[str, Any]:
@@ -216,7 +239,7 @@ class Judge:
     quick: bool
 
     def __post_init__(self) -> None:
-        self.loaded = Loaded(self.place, self.known["text"])
+        self.loaded = Loaded(self.place)
 
     def judge(self, record: Record, mutant: Mutant) -> None:
         """Fill in what becomes of a mutant."""
@@ -241,22 +264,38 @@ class Judge:
     def _near(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
         return failure(near_files(record.file), self.place, SLOWEST * self.seconds)
 
+    def _loaded(
+        self, record: Record, original: str, mutant: Mutant, stage: Stage, seconds: float
+    ) -> dict[str, Any]:
+        module = "aot_model." + record.file.removesuffix(".py").replace("/", ".")
+        return self.loaded.outcome(module, original, mutant.apply(original), stage, seconds)
+
+    def _keys(self, record: Record, original: str, lines: dict[str, Any]) -> list[str]:
+        """The lines that run with that of a mutant; all of the module for one that runs when it is loaded."""
+        prefix = f"{record.file}:"
+        known = {int(k.removeprefix(prefix)) for k in lines if k.startswith(prefix)}
+        inside = any(a < record.line <= b for a, b in functions(original))
+        return [f"{prefix}{k}" for k in (run_with(original, record.line, known) if inside else sorted(known))]
+
     def _rows(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
-        those = self.known["lines"].get(f"{record.file}:{mutant.line}", [])
+        lines = self.known["lines"]
+        keys = self._keys(record, original, lines)  # the first, where it is loaded, is LOAD
+        those = lines.get(keys[0] if keys else f"{record.file}:{LOAD}", [])
         record.rows = len(those)
         if not those:
             return {"status": "", "by": ""}
-        module = "aot_model." + record.file.removesuffix(".py").replace("/", ".")
-        found = self.loaded.outcome(module, original, mutant.apply(original), those, self.seconds)
-        if found is None:
-            task = partial(rows_of_mutant.outcome, self.place, those, self.known["text"])
-            found = in_child(task, self.seconds)
+        stage = partial(_judge_rows, those, self.known["text"])
+        found = self._loaded(record, original, mutant, stage, self.seconds)
         record.changed = int(str(found.get("changed", 0)))
         return found
 
     def _layers(self, record: Record, original: str, mutant: Mutant) -> dict[str, Any]:
-        task = partial(layers_of_mutant.outcome, self.place, record.file, self.known["layers"])
-        found = in_child(task, 3 * self.seconds)
+        layers = self.known["layers"]
+        names = layers_of_mutant.touched(self._keys(record, original, layers["lines"]), layers)
+        if not names:
+            return {"status": "", "by": ""}
+        stage = partial(_judge_layers, names, layers)
+        found = self._loaded(record, original, mutant, stage, 3 * self.seconds)
         record.layers = int(str(found.get("changed", 0)))
         return found
 

@@ -99,7 +99,8 @@ def test_a_wide_window_alone_in_its_row_is_not_unrolled(width: int, unrolled: bo
     assert (weighted.column_blocks() is not None) is unrolled and pool.column_blocks() is not None
 
 
-@pytest.mark.parametrize(("dialect", "length"), [(n, w) for n in ("scalar", "v4") for w in (10, 300)])
+@pytest.mark.parametrize(("dialect", "length"),
+                         [(n, w) for n in ("scalar", "v4") for w in (10, 200, 201, 300)])
 def test_every_accumulator_is_stored_once(dialect: str, length: int) -> None:
     """From registers, and from memory where the tail is long."""
     d, text = DIALECTS[dialect], CText()

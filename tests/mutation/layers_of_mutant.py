@@ -1,20 +1,22 @@
 """Layers of the kernels' table and of networks as a mutant compiles them: numbers, instructions, memory.
 
-Only those whose C is not what it was are run, some of every target: their numbers against the operators'
-references, their instructions on a board against those of the compiler as it is, and with red zones between
-their buffers.
+Those that execute its line are compiled, and those of them whose C is not what it was are run, some of every
+target: their numbers against the operators' references, their instructions on a board against those
+recorded, and with red zones between their buffers.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from executed import forget, watched
 
 BOARDS = {"cortex-m0": "m0", "cortex-m4": "m4", "cortex-m55": "m55"}
 MOST = 12
@@ -30,8 +32,8 @@ class Compiled:
     target: str
 
 
-def _layers(file: str) -> dict[str, Compiled]:
-    """Those that a module of kernels may touch, by name and target."""
+def loaded() -> dict[str, Compiled]:
+    """All layers, by target and name, of the compiler that this process finds first."""
     from network_layers import float_layers, int8_layers, network_case
     from table import GROUPS
 
@@ -45,65 +47,71 @@ def _layers(file: str) -> dict[str, Compiled]:
     found = {}
     for layer, case, name in cases:
         floats = layer.x.dtype.kind == "f"
-        if ("int8" in file and floats) or ("float32" in file and not floats):
-            continue
         for target in ("c", "host", *BOARDS):
             if not (target == "cortex-m0" and floats) and not (target in ("c", "host") and case.options):
                 found[f"{target} {name}"] = Compiled(layer, replace(case, name=f"{target} {name}"), target)
     return found
 
 
-def _texts(layers: dict[str, Compiled]) -> dict[str, str]:
+def _text(row: Compiled, folder: str) -> str:
+    """The hash of a layer's C, or why it has none."""
     from batch import compiled_case
 
-    found = {}
-    with TemporaryDirectory() as folder:
-        for name, row in layers.items():
-            try:
-                found[name] = sha256(
-                    compiled_case(row.case,
-                                  Path(folder) / "model", "m", row.target).texts["m.c"].encode()).hexdigest()
-            except Exception as error:
-                found[name] = f"{type(error).__name__}: {error}"[:200]
-    return found
+    try:
+        compiled = compiled_case(row.case, Path(folder) / "model", "m", row.target)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:200]
+    return sha256(compiled.texts["m.c"].encode()).hexdigest()
 
 
 def written(path: Path) -> dict[str, Any]:
-    """Made and written: what the compiler as it is gives for every layer, "texts" and "instructions"."""
-    from counted_firmware import instructions
-
-    layers = _layers("")
-    counts: dict[str, int] = {}
-    for target, board in BOARDS.items():
-        counts |= instructions([row.case for row in layers.values() if row.target == target], target, board)
-    path.write_text(json.dumps({"texts": _texts(layers), "instructions": counts}))
+    """Made and written: what the compiler as it is gives for every layer, "texts"; "names" of layers, and in
+    "lines" by "file:line" those that execute it, a bit each.
+    """
+    layers = loaded()
+    texts: dict[str, str] = {}
+    lines: dict[str, int] = defaultdict(int)
+    with TemporaryDirectory() as folder:
+        for number, (name, row) in enumerate(layers.items()):
+            forget()
+            with watched() as seen:
+                texts[name] = _text(row, folder)
+            for key in seen:
+                lines[key] |= 1 << number
+    found = {"texts": texts, "names": list(texts)}
+    path.write_text(json.dumps({**found, "lines": {key: f"{bits:x}" for key, bits in lines.items()}}))
     return {}
 
 
-def outcome(place: Path, file: str, known: dict[str, Any]) -> dict[str, object]:
-    """What the layers say of the compiler in a folder: caught, or nothing."""
-    sys.path.insert(0, str(place))
-    sys.dont_write_bytecode = True
-    layers = _layers(file)
-    texts = _texts(layers)
+def touched(keys: Iterable[str], known: dict[str, Any]) -> list[str]:
+    """Names of the layers that execute one of some lines, "file:line" each."""
+    bits = 0
+    for key in keys:
+        bits |= int(known["lines"].get(key, "0"), 16)
+    return [name for number, name in enumerate(known["names"]) if bits >> number & 1]
+
+
+def judged(layers: dict[str, Compiled], names: list[str], known: dict[str, Any]) -> dict[str, object]:
+    """What some layers say of the compiler as it is loaded: caught, or nothing."""
     by_target: dict[str, list[str]] = defaultdict(list)
-    for name, text in texts.items():
-        if text != known["texts"][name]:
-            if ":" in text:
-                return {"status": "caught", "by": f"{name}: {text}"}
-            by_target[layers[name].target].append(name)
-    for target, names in by_target.items():
-        problem = _problem(target, [layers[n]
-                                    for n in names[::max(1,
-                                                         len(names) // MOST)]], known["instructions"])
+    with TemporaryDirectory() as folder:
+        for name in names:
+            text = _text(layers[name], folder)
+            if text != known["texts"][name]:
+                if ":" in text:
+                    return {"status": "caught", "by": f"{name}: {text}"}
+                by_target[layers[name].target].append(name)
+    for target, changed in by_target.items():
+        step = max(1, len(changed) // MOST)
+        problem = _problem(target, [layers[n] for n in changed[::step]])
         if problem:
             return {"status": "caught", "by": problem}
     return {"status": "", "by": "", "changed": sum(map(len, by_target.values()))}
 
 
-def _problem(target: str, rows: list[Compiled], counts: dict[str, int]) -> str:
+def _problem(target: str, rows: list[Compiled]) -> str:
     from counted_firmware import instructions
-    from test_instructions import SLACK, WORSE
+    from test_instructions import FILE, SLACK, WORSE
     from test_table import problems
 
     from batch import run_cases
@@ -120,7 +128,9 @@ def _problem(target: str, rows: list[Compiled], counts: dict[str, int]) -> str:
         if wrong:
             return f"layer for {target}: {wrong[0][:150]}"
     if target in BOARDS:
+        recorded = json.loads(FILE.read_text())["targets"][target]
         for name, now in instructions(cases, target, BOARDS[target]).items():
-            if now > WORSE * counts[name] + SLACK:
-                return f"instructions of {name}: {now}, not {counts[name]}"
+            before = recorded.get(name.removeprefix(target).strip(), now)
+            if now > WORSE * before + SLACK:
+                return f"instructions of {name}: {now}, not {before}"
     return ""

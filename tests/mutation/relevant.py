@@ -22,6 +22,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic": ("tests/test_fixed_point.py",),
     "ops": ("tests/operators/test_refusals.py tests/operators/test_defaults.py",),
+    "kernels": ("tests/kernels/test_kernel_choices.py tests/kernels/test_overlap.py",),
 }
 """Of seconds."""
 
@@ -30,10 +31,15 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "kernels/int8/.*_dsp|kernels/int8/(dsp|patch|gemm|plane|finish)": ("tests/kernels/test_int8_dsp.py",),
     "kernels/int8/.*(_mve|plane|finish)": ("tests/kernels/test_int8_mve.py",),
     "kernels/int8/(.*_host|host_|finish|plane|vectors|instructions)": ("tests/kernels/test_int8_host.py",),
+    "kernels/int8/(winograd|plane)": ("tests/kernels/test_winograd.py",),
+    "kernels/int8/(products|quads|slices|requantise|row)": ("tests/kernels/test_products.py",),
+    "kernels/int16|kernels/int8/.*_mve": ("tests/kernels/test_int16_mve.py",),
+    "kernels": ("tests/kernels/test_parts.py", "tests/kernels/test_instruction_tables.py"),
     "kernels/float32": ("tests/kernels/test_float32.py",),
     "passes/dead": ("tests/passes/test_dead_channels.py",),
     "passes/.*qdq": ("tests/passes/test_fuse_qdq.py",), "passes/weight": ("tests/passes/test_int4.py",),
     "passes": ("tests/passes tests/emit/test_golden.py",),
+    "ops": ("tests/operators/test_attributes.py tests/operators/test_refused_windows.py",),
     "ops/(quantised|softmax)": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
     "ops/training": ("tests/frontends/test_gradient.py",),
     "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),

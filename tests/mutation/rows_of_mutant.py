@@ -1,9 +1,8 @@
-"""Compile and run the rows of a mutant; in a process that has loaded nothing of the compiler yet."""
+"""Compile and run the rows of a mutant."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from collections import defaultdict
 from hashlib import sha256
 from pathlib import Path
@@ -46,15 +45,8 @@ def _constants(labels: list[str], known: dict[str, Any]) -> str:
     return ""
 
 
-def outcome(place: Path, rows: list[tuple[str, str]], texts: dict[str, str]) -> dict[str, object]:
-    """What the rows say of the compiler in a folder: caught, or nothing."""
-    return judged(loaded(place), rows, texts)
-
-
-def loaded(place: Path) -> dict[str, Any]:
-    """The rows, of the compiler in a folder."""
-    sys.path.insert(0, str(place))
-    sys.dont_write_bytecode = True
+def loaded() -> dict[str, Any]:
+    """All rows, of the compiler that this process finds first."""
     from subjects import subjects
 
     return subjects()

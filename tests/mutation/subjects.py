@@ -14,9 +14,6 @@ from verdict import verdict
 from aot_model.ops.registry import OPERATORS
 from batch import Case, Outcome
 
-EACH = 5
-"""Samples of an operator: its first ones and, of the others, some all over."""
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -35,13 +32,8 @@ def _layer(group: str, layer: Layer) -> Subject:
     return Subject(layer.case(group, {}), lambda outcome: "".join(problems([layer], [outcome])))
 
 
-def subjects(each: int = EACH) -> dict[str, Subject]:
-    found = {}
-    for _, kind in sorted(OPERATORS.items()):
-        rows = rows_of(kind)
-        step = max(len(rows) / each, 1.0)
-        found.update(
-            {rows[int(k * step)].label: _row(rows[int(k * step)]) for k in range(min(each, len(rows)))})
+def subjects() -> dict[str, Subject]:
+    found = {row.label: _row(row) for _, kind in sorted(OPERATORS.items()) for row in rows_of(kind)}
     for group, layers in GROUPS.items():
         found.update({f"{group}-{k}": _layer(group, layer) for k, layer in enumerate(layers())})
     return found
