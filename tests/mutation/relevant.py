@@ -21,7 +21,7 @@ _NEAR: dict[str, tuple[str, ...]] = {
     "passes/fuse_affine": ("tests/passes/test_fuse_affine.py",),
     "passes/(manager|explain|rewrite)": ("tests/passes/test_explain.py tests/targets/test_target_passes.py",),
     "arithmetic": ("tests/test_fixed_point.py",),
-    "ops": ("tests/operators/test_refusals.py tests/operators/test_defaults.py",),
+    "ops": (" ".join(f"tests/operators/test_{name}.py" for name in ("limits", "refusals", "defaults")),),
     "kernels": ("tests/kernels/test_kernel_choices.py tests/kernels/test_overlap.py",),
 }
 """Of seconds."""
@@ -41,6 +41,7 @@ _BY_PART: dict[str, tuple[str, ...]] = {
     "passes": ("tests/passes tests/emit/test_golden.py",),
     "ops": ("tests/operators/test_attributes.py tests/operators/test_refused_windows.py",),
     "ops/(quantised|softmax)": ("tests/passes/test_fuse_qdq.py", "tests/tflite_operators"),
+    "ops/(quantised|piecewise)": ("tests/passes/test_share_tables.py",),
     "ops/training": ("tests/frontends/test_gradient.py",),
     "ops/(dynamic|control)": ("tests/frontends/test_sizes_by_data.py",),
     "ops/(strings|text|lookup|ml_)": ("tests/test_strings.py",),

@@ -43,9 +43,7 @@ def dequantised(build: Build, inputs: Inputs, k: int, axis: int = 0) -> Value:
     """Inputs k, k + 1, k + 2: integers, scale, zero point."""
     zero = present(inputs, k + 2)
     scale = required(inputs, k + 1)
-    per_axis = scale.type.elements > 1
-    return build(DequantizeLinear(axis=axis if per_axis else 0), required(inputs, k), scale,
-                 _matching(build, zero, scale))
+    return build(DequantizeLinear(axis=axis), required(inputs, k), scale, _matching(build, zero, scale))
 
 
 def _matching(build: Build, zero: Value | None, scale: Value) -> Value | None:

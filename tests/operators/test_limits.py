@@ -1,0 +1,97 @@
+"""Limits of what operators take, from both sides: the last that is taken, the first that is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aot_model.ir.operator import OperatorError
+from aot_model.ir.types import DType, TensorType
+from aot_model.ir.values import Value, constant
+from aot_model.ops.filter_bank import FilterBank
+from aot_model.ops.microsoft_attention import Attention
+from aot_model.ops.microsoft_blocks import GatherBlockQuantized, MatMulNBits
+from aot_model.ops.registry import Build, Operator
+from aot_model.ops.windows import MAX_BORDER, check_windows
+
+
+def taken(operator: Operator, *inputs: Any, said: str = "") -> bool:
+    """Whether an operator has types for its inputs: arrays are constants, types are not known. said: in the
+    error.
+    """
+    values = [constant("c", v) if isinstance(v, np.ndarray) else Value("x", v) for v in inputs]
+    try:
+        operator.infer(list(values))
+    except OperatorError as error:
+        assert said in str(error)
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "stride", "fits"),
+    [
+        (MAX_BORDER, 0, 1, True),
+        (MAX_BORDER + 1, 0, 1, False),
+        (0, MAX_BORDER, 1, True),
+        (0, MAX_BORDER + 1, 1, False),
+        (MAX_BORDER // 2, MAX_BORDER // 2 + 1, 1, False),
+        (2 * MAX_BORDER + 1, 0, 2, True),
+        (2 * MAX_BORDER + 2, 0, 2, False),
+    ],
+)
+def test_outputs_whose_windows_are_partly_in_the_padding(
+    begin: int, end: int, stride: int, fits: bool
+) -> None:
+    try:
+        check_windows((7,), (3,), (stride,), (begin, end), (1,))
+    except OperatorError as error:
+        assert not fits and str(MAX_BORDER) in str(error)
+    else:
+        assert fits
+
+
+@pytest.mark.parametrize(("places", "fits"), [(0, False), (1, False), (2, True)])
+def test_a_filter_bank_has_a_channel(places: int, fits: bool) -> None:
+    """The first band only gives."""
+    tables = [np.zeros(places, np.int16)] * 3
+    weights = TensorType(DType.INT16, (4,))
+    assert taken(FilterBank(), TensorType(DType.UINT32, (4,)), weights, weights, *tables) is fits
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_matrices_of_few_bits_stay_packed(bits: int) -> None:
+    """Up to four bits two elements share a byte, zero points too."""
+    packed, scales = np.zeros((8, 2, 2 * bits), np.uint8), np.ones((8, 2), np.float32)
+    rows, places = Value("x", TensorType(DType.FLOAT32, (3, 32))), Value("i", TensorType(DType.INT64, (3,)))
+    for operator, inputs in (
+        (MatMulNBits(32, 8, 16, bits=bits), (rows, constant("b", packed), constant("s", scales))),
+        (
+            GatherBlockQuantized(block_size=16, quantize_axis=1, bits=bits),
+            (constant("b", packed.reshape(8, 4 * bits)), places, constant("s", scales)),
+        ),
+    ):
+        build = Build([], "test")
+        operator.expand(build, list(inputs))
+        integers = [v for n in build.nodes for v in n.inputs if v is not None and v.data is not None]
+        kinds = {v.dtype for v in integers if v.dtype.is_integer and v.type.elements in (8 * 32, 8 * 2)}
+        assert kinds == {DType.UINT8 if bits == 8 else DType.UINT4}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits"),
+    [
+        ((8, 8, 4), True),
+        ((4, 4, 12), True),
+        ((8, 4, 8), False),
+        ((4, 8, 8), False),
+        ((8, 8, 8), False),
+        ((10, 10), False),
+    ],
+)
+def test_queries_are_as_wide_as_keys(sizes: tuple[int, ...], fits: bool) -> None:
+    given = [TensorType(DType.FLOAT32, s) for s in ((2, 3, 4), (4, 20), (20,))]
+    operator = Attention(2, qkv_hidden_sizes=sizes)
+    assert taken(operator, *given, said="are not queries, keys and values") is fits
