@@ -17,6 +17,7 @@ from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.kernels.base import KernelCode
 from qemu import BOARDS, COMPILER, build_and_run
+from sanitizers import REPORTS, built_and_run
 
 ATTRIBUTES = (include_dir() / "aot_model" / "attributes.h").read_text()
 """What the text of kernels and helpers takes for granted."""
@@ -146,9 +147,9 @@ def run_host(cases: list[Case],
     source = directory / "host.c"
     source.write_text(program(cases))
     exe = directory / "host"
-    sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if sanitized else []
-    _compile([compiler, *STRICT, *flags, *sanitize, f"-I{include_dir()}", "-o", exe, source])
-    return _run([*runner, str(exe)])
+    options = [*STRICT, *flags, *(REPORTS if sanitized else ())]
+    commands = [[compiler, *options, f"-I{include_dir()}", "-o", str(exe), str(source)]]
+    return built_and_run(commands, [*runner, str(exe)], directory)
 
 
 def run_board(cases: list[Case], directory: Path, core: str, flags: tuple[str, ...] = ("-O2",)) -> list[int]:
@@ -163,14 +164,3 @@ def run_board(cases: list[Case], directory: Path, core: str, flags: tuple[str, .
     return [
         board.instructions(int(line.split()[2])) for line in text.splitlines() if line.startswith("ticks ")
     ]
-
-
-def _compile(command: list[object]) -> None:
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    assert done.returncode == 0, "\n".join(line[:200] for line in done.stderr.splitlines()[:40])
-
-
-def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return done.stdout + done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
 from aot_model.kernels.float32.repack import GIVEN, Weights
+from sanitizers import REPORTS, built_and_run
 
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 HOST_FLAGS = {"scalar": [], "v4": [], "v8": ["-mavx2", "-mfma"]}
@@ -41,10 +41,9 @@ def write(cases: list[Case], folder: Path) -> None:
 
 def build_and_run(cases: list[Case], tmp: Path, flags: list[str], compiler: str = "gcc") -> None:
     write(cases, tmp)
-    sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    subprocess.run([compiler, "-O1", *WARNINGS, *sanitize, *flags, "-c", "kernels.c"], cwd=tmp, check=True)
-    subprocess.run([compiler, *sanitize, "main.c", "kernels.o", "-lm", "-o", "run"], cwd=tmp, check=True)
-    subprocess.run(["./run", "in.bin", "out.bin"], cwd=tmp, check=True, timeout=120)
+    commands = [[compiler, "-O1", *WARNINGS, *REPORTS, *flags, "-c", "kernels.c"],
+                [compiler, *REPORTS, "main.c", "kernels.o", "-lm", "-o", "run"]]
+    built_and_run(commands, ["./run", "in.bin", "out.bin"], tmp)
     check(cases, np.fromfile(tmp / "out.bin", np.float32))
 
 

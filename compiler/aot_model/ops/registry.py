@@ -16,6 +16,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,8 +59,9 @@ def operator(name: str, domain: str = "", **marks: bool) -> Callable[[type[Op]],
     return register
 
 
+@cache
 def load_all() -> None:
-    """Import every module of ops/, in name order; an import error is fatal."""
+    """Import every module of ops/, in name order, at the first call; an import error is fatal."""
     package = importlib.import_module("aot_model.ops")
     for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
         importlib.import_module(f"aot_model.ops.{module}")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from aot_model.cycles.rules import memory_of
@@ -21,6 +21,14 @@ ENTRY_POINTS = "aot_model.targets"
 
 
 @cache
+def _installed() -> tuple[EntryPoint, ...]:
+    """The targets that installed packages register, by name. Once in a process, like targets(): the files of
+    every installed package are read for it, a quarter of what it takes to compile a small model.
+    """
+    return tuple(sorted(entry_points(group=ENTRY_POINTS), key=lambda e: e.name))
+
+
+@cache
 def targets(files: tuple[Path, ...] = ()) -> dict[str, Target]:
     """Every target by name, with those of the plug-in files given. CompileError E502 when a plug-in cannot be
     loaded.
@@ -28,7 +36,7 @@ def targets(files: tuple[Path, ...] = ()) -> dict[str, Target]:
     from aot_model.targets.builtin import BUILTIN
 
     found = {t.name: t for t in BUILTIN}
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda e: e.name):
+    for entry in _installed():
         plugin = f"target plug-in '{entry.name}' ({entry.value})"
         try:
             target = entry.load()
@@ -81,8 +89,7 @@ def plugin_sources(files: Sequence[Path] = ()) -> list[Path]:
     """The files that targets from elsewhere are made of, for depfiles: plug-in files, and loaded modules of
     packages.
     """
-    packages = {e.value.partition(":")[0].split(".")[0]
-                for e in entry_points(group=ENTRY_POINTS)} - {"aot_model"}
+    packages = {e.value.partition(":")[0].split(".")[0] for e in _installed()} - {"aot_model"}
     loaded = sorted((n, m.__file__) for n, m in sys.modules.items() if n.split(".")[0] in packages)
     return [*files, *(Path(file) for _, file in loaded if file)]
 
