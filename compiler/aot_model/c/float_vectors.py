@@ -102,12 +102,7 @@ class _Quantiser(LaneWriter):
         if not all(isinstance(n, Const) for n in limits):
             raise Plain
         zero, low, high = (int(n.value) for n in limits if isinstance(n, Const))
-        if not low <= 0 <= high:
-            raise Plain  # what becomes of a NaN is clamped here
-        name = f"r{self.count}"
-        self.line(f"const float32x4_t {name} = {self.real(real)};")
-        whole = f"{_ROUNDED[x.op]}({name})"
-        return f"aot_model_four_quantised({name}, {whole}, {zero}, {low}, {high})"
+        return f"aot_model_four_quantised({_ROUNDED[x.op]}({self.real(real)}), {zero}, {low}, {high})"
 
     def real(self, x: Expr) -> str:
         if x.dtype is not DType.FLOAT32 or any(isinstance(n, Reduce) for n in walk(x)):

@@ -95,12 +95,12 @@ def _round_away(x: Array) -> Array:
 
 
 def _quantised(nearest: Callable[[Array], Array]) -> Callable[..., Array]:
-    """Of float32: the nearest whole number plus a zero point, within limits; NaN is 0."""
+    """Of float32: the nearest whole number plus a zero point, within limits; NaN is as 0."""
 
     def function(x: Array, zero: Array, low: Array, high: Array) -> Array:
-        inside = np.clip(np.asarray(x, np.float64), np.asarray(low) - zero, np.asarray(high) - zero)
-        whole = np.where(np.isnan(x), -np.asarray(zero, np.float64), nearest(inside))
-        return (whole + zero).astype(np.int32)
+        number = np.where(np.isnan(x), 0.0, np.asarray(x, np.float64))
+        inside = np.clip(number, np.asarray(low) - zero, np.asarray(high) - zero)
+        return (nearest(inside) + zero).astype(np.int32)
 
     return function
 

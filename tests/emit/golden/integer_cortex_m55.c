@@ -116,9 +116,8 @@ static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 #if AOT_MODEL_FLOAT_VECTORS
     for (int32_t j = 0; j < 3; j++) {
         for (int32_t i = 0; i < 16; i += 4) {
-            const float32x4_t r0 = aot_model_four_quotients(vldrwq_f32(x + (j * 16 + i)),
-                vdupq_n_f32(0.03125f));
-            const int32x4_t v0 = aot_model_four_quantised(r0, vcvtnq_s32_f32(r0), 3, -128, 127);
+            const int32x4_t v0 = aot_model_four_quantised(vcvtnq_s32_f32(
+                aot_model_four_quotients(vldrwq_f32(x + (j * 16 + i)), vdupq_n_f32(0.03125f))), 3, -128, 127);
             vstrbq_scatter_offset_s32(y + (i * 3 + j), vmulq_n_u32(aot_model_lanes_u32(), 3), v0);
         }
     }

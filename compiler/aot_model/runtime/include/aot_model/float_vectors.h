@@ -29,10 +29,10 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_quotients(float32x4_t a, float32x4_t
     return over;
 }
 
-/* Whole numbers, those nearest to x, plus a zero point, within [low, high]; of a NaN 0. */
-AOT_MODEL_INLINE int32x4_t aot_model_four_quantised(float32x4_t x, int32x4_t whole, int32_t zero, int32_t low, int32_t high)
+/* Whole numbers plus a zero point, within [low, high]. Those that are converted floats saturate, and of a NaN are 0. */
+AOT_MODEL_INLINE int32x4_t aot_model_four_quantised(int32x4_t whole, int32_t zero, int32_t low, int32_t high)
 {
-    const int32x4_t moved = vqaddq_m_n_s32(whole, whole, zero, vcmpeqq_f32(x, x));
+    const int32x4_t moved = vqaddq_n_s32(whole, zero);
     return vminq_s32(vmaxq_s32(moved, vdupq_n_s32(low)), vdupq_n_s32(high));
 }
 

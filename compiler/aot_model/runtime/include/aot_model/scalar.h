@@ -135,42 +135,72 @@ AOT_MODEL_SHIFT_UNSIGNED(uint64_t, 64u, uint64)
 AOT_MODEL_TO_INTS(float, float32)
 AOT_MODEL_TO_INTS(double, float64)
 
-/* The whole number that is nearest to x, plus a zero point, within [low, high]; NaN is 0. Differences of the limits and
- * the zero point are less than 2^22. Ties are even: beside 1.5 * 2^23 the last bit of a float is 1. */
+#if defined(__ARM_FEATURE_SAT) && defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__) &&            \
+    defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__ARM_FEATURE_MVE)
+#define AOT_MODEL_SATURATES_FLOATS 1
+#else
+#define AOT_MODEL_SATURATES_FLOATS 0
+#endif
+
+#if AOT_MODEL_SATURATES_FLOATS
+/* whole / 2^bits, which is rounded down, within [low, high]. */
+AOT_MODEL_INLINE int32_t aot_model_shifted_within(int32_t whole, int32_t bits, int32_t low, int32_t high)
+{
+    if (low == -128 && high == 127 && bits == 8) {
+        __asm__("ssat %0, #8, %0, asr #8" : "+r"(whole) : : "cc");
+        return whole;
+    }
+    whole >>= bits;
+    if (low == -128 && high == 127) {
+        __asm__("ssat %0, #8, %0" : "+r"(whole) : : "cc");
+        return whole;
+    }
+    if (low == 0 && high == 255) {
+        __asm__("usat %0, #8, %0" : "+r"(whole) : : "cc");
+        return whole;
+    }
+    return (whole < low) ? low : (whole > high) ? high : whole;
+}
+#endif
+
+/* The whole number that is nearest to x, plus a zero point, within [low, high]; a NaN is as 0. Differences of the limits
+ * and the zero point are less than 2^22. Ties are even: beside 1.5 * 2^23 the last bit of a float is 1. */
 AOT_MODEL_INLINE int32_t aot_model_quantise_rint(float x, int32_t zero, int32_t low, int32_t high)
 {
+#if AOT_MODEL_SATURATES_FLOATS
+    int32_t whole;
+    __asm__("vcvtr.s32.f32 %0, %0" : "+t"(x)); /* saturates; of a NaN: 0 */
+    memcpy(&whole, &x, sizeof whole);
+    if (zero != 0) {
+        __asm__("qadd %0, %0, %1" : "+r"(whole) : "r"(zero) : "cc");
+    }
+    return aot_model_shifted_within(whole, 0, low, high);
+#else
     const float least = (float)(low - zero);
     const float most = (float)(high - zero);
     const float moved = ((x < least) ? least : (x > most) ? most : x) + 12582912.0f;
     int32_t bits;
     memcpy(&bits, &moved, sizeof bits);
-    return (x != x) ? 0 : bits - 0x4B400000 + zero;
+    return (x != x) ? ((zero < low) ? low : (zero > high) ? high : zero) : bits - 0x4B400000 + zero;
+#endif
 }
 
 /* The same with ties away from zero. */
 AOT_MODEL_INLINE int32_t aot_model_quantise_round(float x, int32_t zero, int32_t low, int32_t high)
 {
-#if defined(__ARM_FEATURE_SAT) && defined(__thumb2__) && defined(__GNUC__) && defined(__ARM_FP) && (__ARM_FP & 4) &&   \
-    !defined(__ARM_FEATURE_MVE)
-    float converted = x + x;
-    int32_t halves;
-    __asm__("vcvt.s32.f32 %0, %0" : "+t"(converted)); /* saturates; of a NaN: 0 */
-    memcpy(&halves, &converted, sizeof halves);
-    __asm__("ssat %0, #24, %0" : "+r"(halves) : : "cc");
-    int32_t near = ((halves + 1 + (halves >> 31)) >> 1) + zero;
-    if (low == -128 && high == 127) {
-        __asm__("ssat %0, #8, %0" : "+r"(near) : : "cc");
-    } else {
-        near = (near < low) ? low : (near > high) ? high : near;
-    }
-    const bool is_zero = zero == 0 && low <= 0 && high >= 0; /* what became of a NaN */
-    return (!is_zero && x != x) ? 0 : near;
+#if AOT_MODEL_SATURATES_FLOATS
+    int32_t parts; /* of 1/256, towards zero: halves are exact, and what is less than one stays less */
+    __asm__("vcvt.s32.f32 %0, %0, #8" : "+t"(x)); /* saturates; of a NaN: 0 */
+    memcpy(&parts, &x, sizeof parts);
+    int32_t more;
+    __asm__("add %1, %2, %0, asr #31\n\tqadd %0, %0, %1" : "+r"(parts), "=&r"(more) : "r"(256 * zero + 128) : "cc");
+    return aot_model_shifted_within(parts, 8, low, high);
 #else
     const float least = (float)(low - zero);
     const float most = (float)(high - zero);
     const float inside = (x >= least) ? ((x > most) ? most : x) : least; /* of a NaN: a number that can be converted */
     const int32_t halves = (int32_t)(inside + inside);
-    return (x != x) ? 0 : ((halves + 1 + (halves >> 31)) >> 1) + zero;
+    return (x != x) ? ((zero < low) ? low : (zero > high) ? high : zero) : ((halves + 1 + (halves >> 31)) >> 1) + zero;
 #endif
 }
 
