@@ -13,7 +13,9 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.kernels.arguments import Argument
 from aot_model.kernels.base import Packed, Scratch
+from aot_model.kernels.int8.fully_connected_dsp import RowSums, row_sums
 from aot_model.kernels.site import Site
+from aot_model.kernels.target import Target
 from aot_model.ops.lstm_steps import LstmLayer, LstmScales, results_of, states_of, step_loops
 from aot_model.ops.quantised_tables import SigmoidInt16, sigmoid_table
 from aot_model.ops.requantise import Rescale
@@ -96,6 +98,51 @@ def _narrow_gates(inputs: int, units: int, outputs: int, small: bool, together: 
 """
     loops = (four if whole else "") + (left if units % 4 else "")
     return f"for (int32_t k = 0; k < 4; k++) {{\n{scale}{loops}}}"
+
+
+def _has_dsp(target: Target) -> bool:
+    """Whether its code is compiled for cores with the DSP extension alone, and has no vectors."""
+    conditions = (condition for t in target.lineage() for condition, _ in t.c_checks)
+    return target.dialect() != "mve" and any("__ARM_FEATURE_DSP" in one for one in conditions)
+
+
+def _rows_of_gates(weights: np.ndarray, bias: np.ndarray) -> RowSums:
+    """weights [gate, unit, input]: the units of a gate are filled up to fours."""
+    more = -weights.shape[1] % 4
+    w = np.pad(weights, ((0, 0), (0, more), (0, 0)))
+    return row_sums(w.reshape(-1, w.shape[2]), np.pad(bias, ((0, 0), (0, more))).reshape(-1))
+
+
+def _expanded(to: str, of: str, count: int) -> str:
+    """`count` bytes as pairs of int16, a multiple of four."""
+    lines = [f"dsp_widen_int8({to}, {of}, {count // 4}u);"] if count // 4 else []
+    if count % 4:
+        begin = count - count % 4
+        last = ", ".join(f"{of}[{k}]" if k < count else "0" for k in range(begin, begin + 4))
+        lines.append(f"const int8_t last_{of}[4] = {{{last}}};")
+        lines.append(f"dsp_widen_int8({to} + {count // 4 * 2}, last_{of}, 1u);")
+    return "\n".join(lines)
+
+
+def _gates_by_rows(x: RowSums, h: RowSums, inputs: int, units: int, outputs: int) -> str:
+    """All gates of a cell of int8, whose rows are expanded once for all of them."""
+    whole = units + -units % 4
+    size_x, size_h = (whole // 4 * one.group for one in (x, h))
+    behind = f"wide + {2 * x.quads}"
+    return f"""{_expanded("wide", "xt", inputs)}
+{_expanded(behind, "ht", outputs)}
+for (int32_t k = 0; k < 4; k++) {{
+    {x.name}(wide, w + k * {size_x}, sums, {x.quads}u, w + (k + 1) * {size_x});
+    {h.name}({behind}, r + k * {size_h}, sums + {whole}, {h.quads}u, r + (k + 1) * {size_h});
+    aot_model_gates_of_sums(sums, sums + {whole},
+        aot_model_scaling_of(factors[2 * k], factors[2 * k + 1]),
+        aot_model_scaling_of(factors[8 + 2 * k], factors[9 + 2 * k]), gates + k * {units}, {units});
+}}"""
+
+
+def _starts(rows: RowSums, room: int) -> Ranges:
+    """Of a stream: no start of a sum is larger than `room`; of joined sums the first is made of 24 bits."""
+    return tuple(Range(-room, room, k, rows.group) for k in ((1, 3) if rows.joined else range(4)))
 
 
 def _four_cells(scales: LstmScales, units: int, limits: tuple[int, int]) -> str:
@@ -189,8 +236,12 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     if small:
         shifts = (-30, 0)
         room_x, room_h = (_room(wide, 30, n) for n in (inputs, outputs))
-    gates = _wide_gates(inputs, units, outputs) if wide else _narrow_gates(
+    rows = (_rows_of_gates(w, bias_x), _rows_of_gates(r, bias_h)) if small and _has_dsp(site.target) else None
+    gates = _gates_by_rows(*rows, inputs, units, outputs) if rows else _wide_gates(
+        inputs, units, outputs) if wide else _narrow_gates(
         inputs, units, outputs, small, site.target.dialect() == "mve")
+    inside = "dsp_ssat8(hidden)" if (low, high) == (-128, 127) else (
+        f"aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high})")
     cells = f"""for (int32_t j = 0; j < {units}; j++) {{
     const int16_t take = {logistic}(table, gates[j]);
     const int16_t forget = {logistic}(table, gates[{units} + j]);
@@ -202,16 +253,20 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
     {clip}
     ct[j] = (int16_t)cell;
     const int32_t hidden = {product("give", f"{cell_activation}(table, (int16_t)cell)", scales.output)}{zero};
-    ht[j] = ({site.node.outputs[1].dtype.c_type})aot_model_min_int32(aot_model_max_int32(hidden, {low}), {high});
-}}"""  # noqa: E501
+    ht[j] = ({site.node.outputs[1].dtype.c_type}){inside};
+}}"""
     if vectors:
         four = _four_cells(scales, units, (int(low), int(high)))
         cells = f"#if AOT_MODEL_ROWS_MVE\n{four}\n#else\n{cells}\n#endif"
     step = f"{gates}\n{cells}"
     body = step_loops(op, site, "\n".join(line for line in step.split("\n") if line.strip()))
     constants: list[tuple[str, np.ndarray, Ranges | None]] = [
+        ("w", rows[0].words, _starts(rows[0], room_x)), ("r", rows[1].words, _starts(rows[1], room_h)),
+    ] if rows else [
         ("w", w, ANYTHING), ("r", r, ANYTHING), ("bias_x", bias_x, (Range(-room_x, room_x),)),
         ("bias_h", bias_h, (Range(-room_h, room_h),)),
+    ]
+    constants += [
         ("factors", factors.reshape(-1), (Range(*shifts, 1, 2),)),
         ("table", np.asarray(sigmoid_table(), dtype=np.uint16), None),
     ]
@@ -220,6 +275,11 @@ def integer_lstm(op: LstmLayer, site: Site) -> None:
         *(Argument(k, Packed(k, np.ascontiguousarray(v), v.itemsize, fits)) for k, v, fits in constants)
     ]
     arguments.append(Argument("gates", Scratch("gates", 4 * units * 2, 2, "int16_t")))
+    if rows:
+        helpers += tuple(dict.fromkeys(one.text for one in rows))
+        pieces = (Scratch("wide", 8 * (rows[0].quads + rows[1].quads), 4, "uint32_t"),
+                  Scratch("sums", 8 * (units + -units % 4), 4, "int32_t"))
+        arguments += [Argument(one.name, one) for one in pieces]
     site.call("lstm",
               body, [*arguments, *results_of(site)],
               includes=["string.h", "aot_model/scalar.h", "aot_model/int8_rows.h"],

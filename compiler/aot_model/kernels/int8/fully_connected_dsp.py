@@ -15,6 +15,8 @@ of four are computed as rows of zeros and not stored.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,7 +37,7 @@ from aot_model.kernels.int8.dsp import (
 from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored, wrapped
 from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 UNROLL = 4
 ROWS = 4
@@ -161,6 +163,54 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
     return name, dsp_function(name, comment, parameters, lines, body)
 
 
+def _four_rows(b: Int64, ordered: Int64, slots: Int64, shift: Int64,
+               joined: bool) -> tuple[list[int], npt.NDArray[np.int32]]:  # fmt: skip
+    """(start values, words) of four rows of weights [row, tap], in the order of reading."""
+    init, pairs = [], []
+    for i in (0, 2):
+        a, c = slots[i], slots[i + 1]
+        start_a, start_c = int(b[a] + shift[i]), int(b[c] + shift[i + 1])
+        init += [256 * start_a + start_c if joined else start_a, start_c]
+        half = 256 * ordered[a] + ordered[c] if joined else (ordered[a] & 0xFF) * 256 + (ordered[c] & 0xFF)
+        pairs.append(to_words(half.reshape(-1, 2, 2)))  # [quads, 2]
+    return init, np.stack(pairs, axis=2).reshape(-1)  # quad, half of the quad, pair of rows
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """Sums of an expanded row of int8 with all rows of weights: the micro-kernel and its stream."""
+
+    name: str
+    text: str
+    words: npt.NDArray[np.int32]
+    quads: int
+    joined: bool
+
+    @property
+    def group(self) -> int:
+        """Words of four rows."""
+        return ROWS + 4 * self.quads
+
+
+def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -> RowSums:
+    """weights [rows, taps] of int8, start [rows]; rows: a multiple of four. The kernel gets the row as pairs
+    of int16, a multiple of four taps, and stores int32.
+    """
+    count, taps = weights.shape
+    w, b = weights.astype(np.int64), start.astype(np.int64)
+    ordered = np.zeros((count, taps + -taps % 4), np.int64)
+    ordered[:, :taps] = w
+    ordered = ordered.reshape(count, -1, 4)[:, :, [0, 2, 1, 3]].reshape(count, -1)
+    quant, slots = QuantSpec.accumulators(0, "int8", 0), np.arange(count)
+    rq, joined = plan_slots(w, b, quant, slots, ordered)
+    name, text = row_kernel(rq, joined, quant, True, False)
+    parts = []
+    for g in range(0, count, ROWS):
+        init, words = _four_rows(b, ordered, slots[g:g + ROWS], rq.bias_shift[g:g + ROWS], joined)
+        parts += [wrapped(np.array(init, np.int64)), words]
+    return RowSums(name, text, np.concatenate(parts).astype(np.int32), ordered.shape[1] // 4, joined)
+
+
 def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
                     quant: QuantSpec, tail: Tail | None = None, expanded_bytes: int = EXPANDED_BYTES,
                     apart: bool = False, common: bool = False) -> KernelCode:  # fmt: skip
@@ -184,15 +234,7 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     shared = len(each[0]) == 2 and all(each[i] == each[i % 2] for i in range(slots.size))
     rows, own = [], []
     for g in range(0, slots.size, ROWS):
-        init, pairs = [], []
-        for i in (g, g + 2):
-            a, c = slots[i], slots[i + 1]
-            start_a, start_c = int(b[a] + rq.bias_shift[i]), int(b[c] + rq.bias_shift[i + 1])
-            init += [256 * start_a + start_c if joined else start_a, start_c]
-            half = 256 * ordered[a] + ordered[c] if joined else (ordered[a] & 0xFF) * 256 + (ordered[c]
-                                                                                             & 0xFF)
-            pairs.append(to_words(half.reshape(-1, 2, 2)))  # [quads, 2]
-        words = np.stack(pairs, axis=2).reshape(-1)  # quad, half of the quad, pair of rows
+        init, words = _four_rows(b, ordered, slots[g:g + ROWS], rq.bias_shift[g:g + ROWS], joined)
         tail_words = [v for i in range(g, g + ROWS) for v in requantise_words(rq, i)] if not shared else []
         begin, end = (wrapped(np.array(v, np.int64)) for v in (init, tail_words))
         rows.append(words if common else np.concatenate([begin, words, end]))

@@ -156,6 +156,16 @@ AOT_MODEL_INLINE void aot_model_four_rows_int8(const int8_t *x, const int8_t *w,
 #endif
 }
 
+/* n gates of int16: sums of x and of h, scaled apart. */
+AOT_MODEL_FUNCTION void aot_model_gates_of_sums(const int32_t *from_x, const int32_t *from_h, aot_model_scaling scale_x,
+                                                aot_model_scaling scale_h, int16_t *gates, int32_t n)
+{
+    for (const int16_t *const end = gates + n; gates != end;) {
+        *gates++ = (int16_t)dsp_ssat16(dsp_ssat16(aot_model_scaled(*from_x++, scale_x)) +
+                                       dsp_ssat16(aot_model_scaled(*from_h++, scale_h)));
+    }
+}
+
 /* Four gates of int16: sums of x and of h with four rows each, scaled apart. */
 AOT_MODEL_INLINE void aot_model_four_gates(const int8_t *x, const int8_t *w, int32_t inputs, const int8_t *h, const int8_t *r,
                                            int32_t outputs, const int32_t *bias_x, const int32_t *bias_h,
