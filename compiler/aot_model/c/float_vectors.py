@@ -33,16 +33,48 @@ def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     if not any(v is loops[-1] for n in changing for v in walk(n)):
         return None
     try:
-        return _Writer(loops[-1], names).nest(loops, position, element, to)
+        return _Writer(loops[-1], names, to).nest(loops, position, element, to)
+    except Plain:
+        return None
+
+
+def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
+                     names: dict[Value, str]) -> list[str] | None:
+    """C of the nest that stores y[position] = element, a quantised float, or None where it stays plain.
+
+    Along the longest loop where the innermost one is too short for a vector, unless y may take the memory of
+    wider elements, which are then read in order.
+    """
+    if to.bits > 16 or not any(isinstance(n, Call) and n.op in _ROUNDED for n in walk(element)):
+        return None
+    in_place = any(isinstance(n, Cell) and n.position is position for n in walk(element))
+    if loops and loops[-1].extent < LANES and not in_place:
+        longest = max(loops, key=lambda v: v.extent)
+        loops = [*(v for v in loops if v is not longest), longest]
+    if not loops or loops[-1].extent < LANES:
+        return None
+    try:
+        return _Writer(loops[-1], names, to).nest(loops, position, element, to)
     except Plain:
         return None
 
 
 class _Writer(LaneWriter):
-    kind = "f32"
-    ctype = "float32x4_t"
+    """Lanes of floats; what is stored may be integers, which they become."""
+
+    def __init__(self, along: Var, names: dict[Value, str], to: DType) -> None:
+        super().__init__(along, names)
+        if to is DType.FLOAT32:
+            self.kind = "f32"
+        else:
+            self.furthest = 8
+
+    def ctype_of(self, x: Expr) -> str:
+        return "float32x4_t" if x.dtype is DType.FLOAT32 else self.ctype
 
     def text(self, x: Expr) -> str:
+        if isinstance(x, Call) and x.op in _ROUNDED:
+            return self.quantised(x)
         if x.dtype is not DType.FLOAT32 or any(isinstance(n, Reduce) for n in walk(x)):
             raise Plain
         if self.uniform(x):
@@ -70,50 +102,9 @@ class _Writer(LaneWriter):
             return f"{_BINARY[x.op]}_n_f32({self.vector(a)}, {self.scalar.text(b)})"
         return f"{_BINARY[x.op]}_f32({self.vector(a)}, {self.vector(b)})"
 
-
-def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-                     names: dict[Value, str]) -> list[str] | None:
-    """C of the nest that stores y[position] = element, a quantised float, or None where it stays plain.
-
-    Along the longest loop where the innermost one is too short for a vector, unless y may take the memory of
-    wider elements, which are then read in order.
-    """
-    if to.bits > 16 or not any(isinstance(n, Call) and n.op in _ROUNDED for n in walk(element)):
-        return None
-    in_place = any(isinstance(n, Cell) and n.position is position for n in walk(element))
-    if loops and loops[-1].extent < LANES and not in_place:
-        longest = max(loops, key=lambda v: v.extent)
-        loops = [*(v for v in loops if v is not longest), longest]
-    if not loops or loops[-1].extent < LANES:
-        return None
-    try:
-        return _Quantiser(loops[-1], names).nest(loops, position, element, to)
-    except Plain:
-        return None
-
-
-class _Quantiser(LaneWriter):
-    furthest = 8
-
-    def text(self, x: Expr) -> str:
-        if not isinstance(x, Call) or x.op not in _ROUNDED:
-            raise Plain
+    def quantised(self, x: Call) -> str:
         real, *limits = x.args
         if not all(isinstance(n, Const) for n in limits):
             raise Plain
         zero, low, high = (int(n.value) for n in limits if isinstance(n, Const))
-        return f"aot_model_four_quantised({_ROUNDED[x.op]}({self.real(real)}), {zero}, {low}, {high})"
-
-    def real(self, x: Expr) -> str:
-        if x.dtype is not DType.FLOAT32 or any(isinstance(n, Reduce) for n in walk(x)):
-            raise Plain
-        if self.uniform(x):
-            return f"vdupq_n_f32({self.scalar.text(x)})"
-        if isinstance(x, Cell):
-            if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
-                raise Plain
-            z, inside = ("_z", ", inside") if self.partial else ("", "")
-            return f"vldrwq{z}_f32({self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}{inside})"
-        if not isinstance(x, Call) or x.op != "div":
-            raise Plain
-        return f"aot_model_four_quotients({self.real(x.args[0])}, {self.real(x.args[1])})"
+        return f"aot_model_four_quantised({_ROUNDED[x.op]}({self.vector(real)}), {zero}, {low}, {high})"

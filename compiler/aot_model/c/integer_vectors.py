@@ -154,9 +154,13 @@ class LaneWriter:
             text = self.text(x)
             name = f"v{self.count}"
             self.count += 1
-            self.line(f"const {self.ctype} {name} = {text};")
+            self.line(f"const {self.ctype_of(x)} {name} = {text};")
             self.known[x] = name
         return self.known[x]
+
+    def ctype_of(self, x: Expr) -> str:
+        """Of the vector of an expression."""
+        return self.ctype
 
     def one(self, x: Expr) -> str:
         """C of a value that is the same for all four."""

@@ -17,7 +17,8 @@ from aot_model.ir.types import DType, TensorType
 from aot_model.kernels.arguments import Argument, written
 from aot_model.kernels.site import Site
 from aot_model.ops.elementwise import clamp
-from aot_model.ops.registry import broadcast_index, operator, required
+from aot_model.ops.registry import operator, required
+from aot_model.ops.requantise import two_widened
 
 WORD = 2**32
 
@@ -46,8 +47,7 @@ class ScaledWindow(Operator):
         return [x.type]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        x, window = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
-                     for v in (required(inputs, 0), required(inputs, 1)))
+        x, window = two_widened(at, inputs, index)
         y = call("sar", call("mul", x, window), const(self.shift))
         return cast(clamp(y, const(-32768), const(32767)), DType.INT16)
 

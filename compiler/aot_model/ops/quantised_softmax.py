@@ -10,7 +10,7 @@ import numpy as np
 from aot_model.arithmetic import exact
 from aot_model.arithmetic.fixed_point import scaled_differences, softmax_exponentials
 from aot_model.ir.admissible import Range, observed, want
-from aot_model.ir.expr import Expr, Index, call, cast, const
+from aot_model.ir.expr import Expr, Index, call, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -25,7 +25,7 @@ from aot_model.ops.registry import (
     required,
     shared_shape,
 )
-from aot_model.ops.requantise import saturated
+from aot_model.ops.requantise import saturated, two_widened
 
 # --- softmax ------------------------------------------------------------------------------------------------
 
@@ -96,8 +96,7 @@ class Exponential(Operator):
         return [TensorType(self.table.dtype, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
-                for v in (required(inputs, 0), required(inputs, 1)))
+        a, b = two_widened(at, inputs, index)
         values = self.table.value
         assert values.data is not None
         # of the largest element: so sums have an inverse and a logarithm

@@ -54,6 +54,13 @@ def widened(x: Expr, zero_point: int) -> Expr:
     return call("sub", wide, const(zero_point, wide.dtype)) if zero_point else wide
 
 
+def two_widened(at: At, inputs: Inputs, index: Index) -> tuple[Expr, Expr]:
+    """The elements of two inputs that broadcast to each other, as int32."""
+    a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
+            for v in (required(inputs, 0), required(inputs, 1)))
+    return a, b
+
+
 def rescaled(x: Expr, by: Rescale, rounding: str = "double") -> Expr:
     """x times the factor."""
     return call(ROUNDINGS[rounding], x, const(by.multiplier), const(by.shift))

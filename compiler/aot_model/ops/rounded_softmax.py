@@ -9,7 +9,7 @@ import numpy as np
 
 from aot_model.arithmetic import exact
 from aot_model.ir.admissible import Range, observed, want
-from aot_model.ir.expr import Expr, Index, call, cast, const
+from aot_model.ir.expr import Expr, Index, call, const
 from aot_model.ir.operator import Arrays, At, Inputs, Operator, OperatorError, Sample
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
@@ -17,8 +17,8 @@ from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import op
 from aot_model.ops.quantised_softmax import Exponential
 from aot_model.ops.quantised_tables import Table
-from aot_model.ops.registry import Build, broadcast, broadcast_index, normal_axis, operator, required
-from aot_model.ops.requantise import Requantise
+from aot_model.ops.registry import Build, broadcast, normal_axis, operator, required
+from aot_model.ops.requantise import Requantise, two_widened
 
 
 @operator("RoundedSoftmax", domain="aot")
@@ -130,8 +130,7 @@ class ExponentialProduct(Operator):
         return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
-                for v in (required(inputs, 0), required(inputs, 1)))
+        a, b = two_widened(at, inputs, index)
         for table in (self.coarse, self.fine):  # sums of rows have an inverse
             assert table.value.data is not None
             want(table.value, *observed(table.value.data), Range(1 << 30, 1 << 30, count=1))

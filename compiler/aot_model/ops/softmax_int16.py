@@ -16,7 +16,7 @@ from aot_model.ir.values import Value
 from aot_model.ops.elementwise import clamp, op
 from aot_model.ops.quantised_tables import Table
 from aot_model.ops.registry import Build, broadcast, broadcast_index, operator, required, shared_shape
-from aot_model.ops.requantise import saturated
+from aot_model.ops.requantise import saturated, two_widened
 
 
 @cache
@@ -97,8 +97,7 @@ class ExponentialInt16(Operator):
         return [TensorType(DType.INT32, broadcast(required(inputs, 0).shape, required(inputs, 1).shape))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
-        a, b = (cast(at(v, broadcast_index(v.shape, index)), DType.INT32)
-                for v in (required(inputs, 0), required(inputs, 1)))
+        a, b = two_widened(at, inputs, index)
         scaled = call("requantise", call("sub", b, a), const(self.multiplier), const(self.shift))
         return interpolated(exponential_table(), saturated16(call("add", scaled, const(32767))))
 

@@ -116,9 +116,11 @@ static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 #if AOT_MODEL_FLOAT_VECTORS
     for (int32_t j = 0; j < 3; j++) {
         for (int32_t i = 0; i < 16; i += 4) {
-            const int32x4_t v0 = aot_model_four_quantised(vcvtnq_s32_f32(
-                aot_model_four_quotients(vldrwq_f32(x + (j * 16 + i)), vdupq_n_f32(0.03125f))), 3, -128, 127);
-            vstrbq_scatter_offset_s32(y + (i * 3 + j), vmulq_n_u32(aot_model_lanes_u32(), 3), v0);
+            const float32x4_t v0 = vldrwq_f32(x + (j * 16 + i));
+            const float32x4_t v1 = vdupq_n_f32(0.03125f);
+            const float32x4_t v2 = aot_model_four_quotients(v0, v1);
+            const int32x4_t v3 = aot_model_four_quantised(vcvtnq_s32_f32(v2), 3, -128, 127);
+            vstrbq_scatter_offset_s32(y + (i * 3 + j), vmulq_n_u32(aot_model_lanes_u32(), 3), v3);
         }
     }
 #else
