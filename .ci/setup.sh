@@ -33,6 +33,24 @@ _apt_get() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get "$@" >&2  # RUNLEVEL: a server is not started
 }
 
+# Installs packages in one call, and each alone where that fails: one of them may not be in this distribution.
+# The lists of packages are fetched once in a shell. The first argument says what is missing without a package.
+_install() {
+    local without=$1 package failed=0
+    shift
+    say "installing $*"
+    if [ -z "${_lists_are_fetched:-}" ]; then
+        _apt_get update || true
+        _lists_are_fetched=1
+    fi
+    _apt_get install --yes --no-install-recommends "$@" && return 0
+    for package in "$@"; do
+        _apt_get install --yes --no-install-recommends "$package" ||
+            { say "could not install $package: $without"; failed=1; }
+    done
+    return "$failed"
+}
+
 _has_newlib() {
     local file
     file=$(arm-none-eabi-gcc -print-file-name=libc_nano.a 2>/dev/null) && [ -f "$file" ]
@@ -58,28 +76,18 @@ setup_tools() {
     local missing
     read -r -a missing <<<"$(_missing_packages | tr '\n' ' ')"
     [ "${#missing[@]}" -gt 0 ] || return 0
-    say "installing ${missing[*]}"
-    if ! { _apt_get update && _apt_get install --yes --no-install-recommends "${missing[@]}"; }; then
-        say "could not install: ${missing[*]}"
-        say "what needs them is skipped; install them with: apt-get install ${missing[*]}"
-    fi
+    _install "what needs it is skipped" "${missing[@]}" || true
 }
 
 setup_build_systems() {
-    local wanted=() package tools=$root/build/node
+    local wanted=() tools=$root/build/node
     command -v bazel-4 >/dev/null || command -v bazel >/dev/null || wanted+=(bazel-bootstrap)
     command -v ccache >/dev/null || wanted+=(ccache)
     command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || wanted+=(nginx)
     command -v riscv64-unknown-elf-gcc >/dev/null || wanted+=(gcc-riscv64-unknown-elf)  # ESP-IDF's flags
     [ -d /usr/lib/picolibc/riscv64-unknown-elf ] || wanted+=(picolibc-riscv64-unknown-elf)
     command -v qemu-system-riscv32 >/dev/null || wanted+=(qemu-system-misc)
-    if [ "${#wanted[@]}" -gt 0 ]; then
-        say "installing ${wanted[*]}"
-        _apt_get update || true
-    fi
-    for package in "${wanted[@]}"; do
-        _apt_get install --yes --no-install-recommends "$package" || say "could not install $package: the tests with it are skipped"
-    done
+    [ "${#wanted[@]}" = 0 ] || _install "the tests with it are skipped" "${wanted[@]}" || true
     if ! command -v buildifier >/dev/null && command -v npm >/dev/null; then
         say "installing buildifier"
         npm install --silent --no-audit --no-fund --prefix "$tools" @bazel/buildifier@8.2.1 >&2 || say "could not install buildifier"
@@ -93,20 +101,16 @@ setup_checkers() {
         command -v "$tool" >/dev/null || wanted+=("$tool")
     done
     [ "${#wanted[@]}" -gt 0 ] || return 0
-    say "installing ${wanted[*]}"
-    _apt_get update || true
-    _apt_get install --yes --no-install-recommends "${wanted[@]}" || say "could not install ${wanted[*]}: the tests with them are skipped"
+    _install "the tests with it are skipped" "${wanted[@]}" || true
 }
 
 setup_browser() {
     command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null && return 0
-    say "installing chromium"
-    _apt_get update || true
-    _apt_get install --yes --no-install-recommends chromium || say "could not install chromium: the tests of pages in a browser are skipped"
+    _install "the tests of pages in a browser are skipped" chromium || true
 }
 
 setup_compilers() {
-    local wanted=() version machine package
+    local wanted=() version machine
     command -v gcc-12 >/dev/null || wanted+=(gcc-12)
     for version in 14 19 22; do
         command -v "clang-$version" >/dev/null || wanted+=("clang-$version")
@@ -119,12 +123,7 @@ setup_compilers() {
     done
     command -v qemu-aarch64 >/dev/null || wanted+=(qemu-user)
     [ "${#wanted[@]}" -gt 0 ] || return 0
-    say "installing ${wanted[*]}"
-    _apt_get update || true
-    _apt_get install --yes --no-install-recommends "${wanted[@]}" && return 0
-    for package in "${wanted[@]}"; do  # one of them may not be in this distribution
-        _apt_get install --yes --no-install-recommends "$package" || say "could not install $package: columns of the matrix are missing"
-    done
+    _install "columns of the matrix are missing" "${wanted[@]}" || true
 }
 
 setup_lowest() {
