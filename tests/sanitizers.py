@@ -11,10 +11,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from aot_model.host.program import SANITIZE
+from aot_model.emit.view import ModelView
+from aot_model.errors import CompileError
+from aot_model.host.compiler import HostCompiler
+from aot_model.host.program import SANITIZE, HostProgram, build
 
 REPORTS = SANITIZE
 """Flags whose programs say where it was, by function and line."""
@@ -57,3 +61,32 @@ def _all(commands: Sequence[Sequence[str]], folder: Path) -> subprocess.Complete
         if done.returncode:
             break
     return done
+
+
+@dataclass(frozen=True)
+class _Trapping(HostProgram):
+    """A program that is made again, with reports, where it fails."""
+
+    reporting: Callable[[], HostProgram] | None = None
+
+    def _data(self, vectors: Sequence[bytes], timeout: float) -> bytes:
+        try:
+            return super()._data(vectors, timeout)
+        except CompileError:
+            if self.reporting is not None:
+                self.reporting()._data(vectors, timeout)
+            raise
+
+
+def sanitized(view: ModelView, texts: Mapping[str, str], folder: Path, *flags: str) -> HostProgram:
+    """A compiled model as a program of this machine with the sanitizers. CompileError E601 when building
+    fails; what it raises when running fails has the sanitizers' reports.
+    """
+    compiler = HostCompiler.find()
+    options = ("-O1", *REPORTS, *flags)
+    fast = quick(compiler.command[0], options)
+    program = build(view, texts, folder, fast, compiler)
+    if fast == options:
+        return program
+    return _Trapping(view, program.executable, program.runner, program.big_endian,
+                     lambda: build(view, texts, folder, options, compiler))

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aot_model.host import program as host_run
 from aot_model.pipeline import Compiled, Request, compile_model
 from corpus import MODELS, REASON, index, vectors
+from sanitizers import sanitized
 
 pytestmark = pytest.mark.skipif(MODELS is None, reason=REASON)
 
@@ -54,7 +54,7 @@ def _outputs(name: str, folder: Path) -> tuple[Compiled, list[list[np.ndarray]],
     compiled = compile_model(Request(MODELS / name, "model", options=options))
     limit = 1 if (row["macs"] or 0) > LARGE else None
     inputs, expected = vectors(MODELS / name, len(compiled.view.inputs), len(compiled.view.outputs), limit)
-    program = host_run.build(compiled.view, compiled.texts, folder, ["-O1", *host_run.SANITIZE])
+    program = sanitized(compiled.view, compiled.texts, folder)
     # A process for each vector: vectors of models with state were made from a fresh start.
     fresh = bool(compiled.view.program.states)
     got = [program.run([v])[0] for v in inputs] if fresh else program.run(inputs)

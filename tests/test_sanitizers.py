@@ -13,8 +13,10 @@ import pytest
 from onnx import helper
 
 import batch
+from aot_model.errors import CompileError
+from aot_model.pipeline import Request, compile_model
 from batch import Case, Generated, Outcome, run_cases
-from sanitizers import REPORTS, built_and_run, quick
+from sanitizers import REPORTS, built_and_run, quick, sanitized
 
 DEFECTS = {
     "a byte beyond the heap is read": "return ((unsigned char *)heap)[n];",
@@ -87,14 +89,17 @@ def test_flags_of_others_stay() -> None:
         assert quick(compiler, REPORTS) != REPORTS
 
 
+def _negation() -> onnx.ModelProto:
+    value = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", value[:1], value[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("count", [1, 2])
 def test_cases_that_fail_are_reported(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Alone and beside another one, whose outcome stays right."""
-    value = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3]) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", value[:1], value[1:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    cases = [Case(f"case {k}", model, (np.zeros(3, np.float32),)) for k in range(count)]
+    cases = [Case(f"case {k}", _negation(), (np.zeros(3, np.float32),)) for k in range(count)]
     made = batch.generate
 
     def broken(folder: Path, number: int, *more: object) -> Generated | Outcome:
@@ -110,3 +115,17 @@ def test_cases_that_fail_are_reported(count: int, monkeypatch: pytest.MonkeyPatc
     first, *others = run_cases(cases, jobs=1, make=broken)
     assert first.status == "crash" and "signed integer overflow" in first.message
     assert all(other.status == "ok" for other in others)
+
+
+def test_compiled_models_that_fail_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(_negation().SerializeToString())
+    compiled = compile_model(Request(tmp_path / "m.onnx", "m"))
+    x = np.array([1, -2, 3], np.float32)
+    (found,), = sanitized(compiled.view, compiled.texts, tmp_path / "right").run([[x]])
+    assert found.tolist() == (-x).tolist()
+    overflow = "{ volatile int32_t n = INT32_MAX; n = n + 1; }\n"
+    end = "    return AOT_MODEL_OK;\n"
+    wrong = {name: text.replace(end, f"    {overflow}{end}") for name, text in compiled.texts.items()}
+    program = sanitized(compiled.view, wrong, tmp_path / "wrong")
+    with pytest.raises(CompileError, match="signed integer overflow"):
+        program.run([[x]])

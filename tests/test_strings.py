@@ -18,7 +18,7 @@ from aot_model.cli import main
 from aot_model.cli.arguments import parser
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host.program import SANITIZE, STRICT, HostProgram, build
+from aot_model.host.program import STRICT, HostProgram, build
 from aot_model.installation import include_dir
 from aot_model.ir.strings import WIDTHS, decoded, encoded, string_type
 from aot_model.ir.types import DType
@@ -27,6 +27,7 @@ from aot_model.pipeline import Request, compile_model
 from firmware import run_firmware
 from onnx_models import model, save, tensor
 from qemu import available
+from sanitizers import sanitized
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs cc")
 STRING = TensorProto.STRING
@@ -58,7 +59,7 @@ def program(proto: onnx.ModelProto, folder: Path, width: int = 16) -> HostProgra
     """Built with sanitizers."""
     compiled = compile_model(
         Request(save(proto, folder / "m.onnx"), "m", "c", library=Options(string_bytes=width)))
-    return build(compiled.view, compiled.texts, folder, ("-O1", *SANITIZE))
+    return sanitized(compiled.view, compiled.texts, folder)
 
 
 def status(made: HostProgram, *inputs: np.ndarray) -> int:

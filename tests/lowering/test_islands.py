@@ -13,10 +13,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from aot_model.emit.view import Options
-from aot_model.host import program as host_run
 from aot_model.ops.quantised_linear import QuantizeLinear
 from aot_model.pipeline import Compiled, Request, compile_model
 from onnx_models import model, save, tensor
+from sanitizers import sanitized
 
 EDGE, INS, OUTS = 16, 12, 20
 FLOATS = 4 * EDGE * EDGE * INS
@@ -68,7 +68,7 @@ def test_values_of_an_island(edge: int, target: str, by_channel: bool, tmp_path:
     session = onnxruntime.InferenceSession(proto.SerializeToString(), plain, ["CPUExecutionProvider"])
     wanted, = session.run(None, {"x": x})
     assert np.ptp(wanted.astype(int)) > 60
-    program = host_run.build(made.view, made.texts, tmp_path, ["-O1", *host_run.SANITIZE])
+    program = sanitized(made.view, made.texts, tmp_path)
     (found,), = program.run([[x]])
     off = np.abs(found.reshape(wanted.shape).astype(int) - wanted.astype(int))
     assert off.max() <= 1 and (off > 0).mean() < 0.002, "sums in another order may round the other way"

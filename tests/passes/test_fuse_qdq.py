@@ -14,10 +14,11 @@ import pytest
 from onnx import TensorProto, helper
 
 from aot_model.frontends.onnx import read_onnx
-from aot_model.host.program import SANITIZE, build, scratch_folder
+from aot_model.host.program import scratch_folder
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.pipeline import Request, compile_model
 from onnx_models import model, save, tensor
+from sanitizers import sanitized
 
 TYPES = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorProto.INT16}
 
@@ -187,7 +188,7 @@ def test_integers_are_within_a_unit_of_the_literal_meaning(case: Callable[[Net],
     compiled = compile_model(Request(path, "m", "c"))
     assert "float" not in compiled.texts["m.c"].split("/* ---- metadata")[0]
     with scratch_folder() as folder:
-        program = build(compiled.view, compiled.texts, Path(folder), ["-O1", *SANITIZE])
+        program = sanitized(compiled.view, compiled.texts, Path(folder))
         for vector, (got,) in zip(vectors, program.run(vectors), strict=True):
             expected = session.run(None,
                                    {i.name: v for i, v in zip(session.get_inputs(), vector, strict=True)})[0]
@@ -213,7 +214,7 @@ def _exact(nodes: list[onnx.NodeProto], count: int, scale: float, to: float, kin
     given = [np.asarray(n.rng.integers(limits.min, limits.max + 1, (3, 50)), kind) for _ in inputs]
     compiled = compile_model(Request(path, "m", "c"))
     with scratch_folder() as scratch:
-        ((got,),) = build(compiled.view, compiled.texts, Path(scratch), ["-O1", *SANITIZE]).run([given])
+        ((got,),) = sanitized(compiled.view, compiled.texts, Path(scratch)).run([given])
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     (want,) = session.run(None, {f"q{k}": x for k, x in enumerate(given)})
     return got, want, {node.kind for node in graph.nodes}
@@ -258,7 +259,7 @@ def test_softmax_is_rounded_once(kind: str, to_kind: str, keys: int, scale: floa
         tmp_path / "m.onnx")
     compiled = compile_model(Request(path, "m", "c"))
     assert not [c for c in compiled.view.program.calls() if c.op in ("Softmax", "Exp")], "it has integers"
-    (got,) = build(compiled.view, compiled.texts, tmp_path, ["-O1", *SANITIZE]).run([[x]])[0]
+    (got,) = sanitized(compiled.view, compiled.texts, tmp_path).run([[x]])[0]
     e = np.exp(
         float(np.float32(scale)) * (x.astype(np.float64) - x.max(axis=-1, keepdims=True).astype(np.float64)))
     real = e / e.sum(axis=-1, keepdims=True) / float(to)
@@ -310,6 +311,6 @@ def test_products_of_activations_of_16_bits_are_exact(kind: str, tmp_path: Path)
     path = save(model(nodes, inputs, [tensor("y", (16, 16), of)], constants, opset=21), tmp_path / "m.onnx")
     compiled = compile_model(Request(path, "m", "c"))
     with scratch_folder() as scratch:
-        ((got,),) = build(compiled.view, compiled.texts, Path(scratch), ["-O1", *SANITIZE]).run([[a, b]])
+        ((got,),) = sanitized(compiled.view, compiled.texts, Path(scratch)).run([[a, b]])
     want = np.clip(np.rint(sums / np.float64(scale)), limits.min, limits.max).astype(kind)
     assert want.max() > limits.max // 2 and got.tolist() == want.tolist()

@@ -12,7 +12,6 @@ import pytest
 from onnx import ModelProto, NodeProto, helper
 
 from aot_model.frontends.onnx import read_onnx
-from aot_model.host.program import SANITIZE, build
 from aot_model.ops.piecewise import CLOSE, MOST, Piecewise
 from aot_model.passes.explain import reasons
 from aot_model.passes.fuse_qdq import fuse_qdq
@@ -20,6 +19,7 @@ from aot_model.pipeline import Compiled, Request, compile_model
 from firmware import run_firmware
 from onnx_models import model, save
 from qemu import available
+from sanitizers import sanitized
 
 Nodes = Callable[[], list[NodeProto]]
 Real = Callable[[np.ndarray], np.ndarray]
@@ -113,7 +113,7 @@ def test_every_argument(name: str, tmp_path: Path) -> None:
     function = FUNCTIONS[name]
     made = compiled(function, "c", tmp_path)
     assert made.view.constant_bytes <= 8 * MOST
-    (got,) = build(made.view, made.texts, tmp_path, ["-O1", *SANITIZE]).run([[function.arguments()]])[0]
+    (got,) = sanitized(made.view, made.texts, tmp_path).run([[function.arguments()]])[0]
     function.check(got)
 
 

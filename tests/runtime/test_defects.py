@@ -15,11 +15,12 @@ from onnx import TensorProto, helper
 from aot_model.emit.metadata import metadata_of
 from aot_model.emit.view import Options
 from aot_model.errors import CompileError
-from aot_model.host.program import SANITIZE, STRICT, build
+from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import model, save, small_cnn, tensor
 from qemu import COMPILER, available
+from sanitizers import sanitized
 from tflite_models import Op, T
 from tflite_models import build as tflite
 
@@ -135,7 +136,7 @@ def test_absolute_values_of_every_float_type(tmp_path: Path, kind: int) -> None:
     compiled = compile_model(Request(save(proto, tmp_path / "m.onnx"), "m", "c"))
     dtype = compiled.view.inputs[0].buffer.type.dtype.numpy
     x = np.asarray([-1.5, 0.0, 2.25, -np.inf, 3.0], np.float32).astype(dtype)
-    (got,) = build(compiled.view, compiled.texts, tmp_path / "c", ("-O1", *SANITIZE)).run([[x]])[0]
+    (got,) = sanitized(compiled.view, compiled.texts, tmp_path / "c").run([[x]])[0]
     np.testing.assert_array_equal(got.astype(np.float32), np.abs(x.astype(np.float32)))
 
 

@@ -13,11 +13,12 @@ import pytest
 from onnx import helper
 
 from aot_model.emit.view import Options
-from aot_model.host.program import SANITIZE, STRICT, build
+from aot_model.host.program import SANITIZE, STRICT
 from aot_model.installation import include_dir
 from aot_model.memory import Pool
 from aot_model.pipeline import Request, compile_model, write
 from onnx_models import model, save, small_cnn, tensor
+from sanitizers import sanitized
 
 X = np.random.default_rng(1).normal(size=(1, 2, 6, 6)).astype(np.float32)
 
@@ -108,8 +109,7 @@ def test_graphs_at_the_edge(make: object, tmp_path: Path) -> None:
     """
     path = save(make(), tmp_path / "m.onnx")  # type: ignore[operator]
     compiled = compile_model(Request(path, "m", "c"))
-    got = build(compiled.view, compiled.texts, tmp_path / "c",
-                ("-O1", *SANITIZE)).run([[X][:len(compiled.view.inputs)]])[0]
+    got = sanitized(compiled.view, compiled.texts, tmp_path / "c").run([[X][:len(compiled.view.inputs)]])[0]
     for a, b in zip(got, reference(path), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 

@@ -13,7 +13,6 @@ import pytest
 from onnx import helper
 
 from aot_model.errors import CompileError
-from aot_model.host.program import SANITIZE, build
 from aot_model.ir.graph import Graph
 from aot_model.ir.pattern import constant, op, value
 from aot_model.ir.types import DType
@@ -27,6 +26,7 @@ from aot_model.pipeline import Compiled, Request, compile_model
 from aot_model.targets import registry
 from aot_model.targets.builtin import BUILTIN
 from onnx_models import model, save, tensor
+from sanitizers import sanitized
 
 W = np.zeros(4, np.float32)
 X = np.asarray([[1, 2, 3, 4], [0, -1, 2, -3]], np.float32)
@@ -115,8 +115,8 @@ def outputs(result: Compiled,
             extra: Sequence[str] = (),
             texts: Mapping[str, str] | None = None) -> list[np.ndarray]:
     """What the generated C computes, under sanitizers."""
-    program = build(result.view, {**result.texts, **(texts or {})}, folder / "build",
-                    ("-O1", *SANITIZE, *(str(folder / "build" / file) for file in extra)))
+    program = sanitized(result.view, {**result.texts, **(texts or {})}, folder / "build",
+                        *(str(folder / "build" / file) for file in extra))
     return program.run([list(inputs)])[0]
 
 

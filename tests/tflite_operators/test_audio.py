@@ -12,9 +12,8 @@ import pytest
 from audio import SUBTRACTION, loud, noise, options, signal, tensor
 
 from aot_model.errors import CompileError
-from aot_model.host.program import SANITIZE
-from aot_model.host.program import build as build_program
 from aot_model.pipeline import Request, compile_model
+from sanitizers import sanitized
 from tflite_models import INT16, INT32, UINT32, UINT64, Op, T, build
 from tflite_reference import tflm
 
@@ -26,8 +25,7 @@ def streamed(folder: Path, model: bytes, rows: Sequence[Sequence[np.ndarray]]) -
     path = folder / "m.tflite"
     path.write_bytes(model)
     compiled = compile_model(Request(path, "m", "c"))
-    return build_program(compiled.view, compiled.texts, folder,
-                         ["-O1", *SANITIZE]).run([list(r) for r in rows])
+    return sanitized(compiled.view, compiled.texts, folder).run([list(r) for r in rows])
 
 
 def compared(folder: Path,
