@@ -182,7 +182,10 @@ _LOGICAL = frozenset(("And", "Or", "Xor", "Not"))
 
 
 MAX_INPUTS = 128
-"""Of one node: its expression is as deep, and C compilers promise few levels."""
+"""Of one node. Brackets of a Max are as deep as its inputs are many, and three more; with the at most 48
+operations that are fused into it (lowering/storage.py) that is below the 256 levels that Clang takes
+(-fbracket-depth).
+"""
 
 
 class Elementwise(Operator):

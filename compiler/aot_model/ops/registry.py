@@ -119,7 +119,8 @@ def static(inputs: Inputs, index: int, what: str) -> np.ndarray | None:
 
 MAX_TABLES = 1 << 22
 """Numbers of all the tables that an operator makes of sizes and attributes, beyond four for each number that
-it is given: a small file may ask for as many as its result has elements.
+it is given: a small file may ask for as many as its result has elements. Of four bytes each they are 16 MiB,
+all that serial flash with addresses of 24 bits has.
 """
 
 
