@@ -24,8 +24,8 @@ from aot_model.kernels.int8 import (
     requantise,
     slices_dsp,
 )
-from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.reading import Reading
 from qemu import available
 
 SEEDS = range(4)

@@ -24,7 +24,7 @@ from test_int8_dsp import (
 from aot_model.cycles.rules import memory_of
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8 import conv_dsp, products_dsp
-from aot_model.kernels.int8.products_dsp import Reading
+from aot_model.kernels.reading import Reading
 from qemu import available
 
 needs_qemu = pytest.mark.skipif(not available(), reason="needs qemu-system-arm and arm-none-eabi-gcc")

@@ -22,11 +22,13 @@ from aot_model.kernels.float32.dialect import VectorDialect
 from aot_model.kernels.float32.dialects import DIALECTS
 from aot_model.kernels.float32.matmul import MatmulShape, matmul
 from aot_model.kernels.float32.repack import GIVEN, Weights
+from aot_model.kernels.reading import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
 from aot_model.ops.convolution import Convolution, ConvolutionTranspose
 from aot_model.ops.pool import Pool
+from aot_model.targets.memory import memory_of_constants
 
 FEWEST_PIXELS = 4
 """For which weights that are an input are worth being packed."""
@@ -184,7 +186,8 @@ def _convolution(site: Site) -> None:
         return
     row = conv_kernels.pixels_in_a_row(shape)
     tail, bias, dialect = _begin(site, flat_pixels=row is not None)
-    code = conv_kernels.conv(row or shape, _weights(w, shape, bias), tail, dialect, vector_tail=tail.vector)
+    code = conv_kernels.conv(row or shape, _weights(w, shape, bias), tail, dialect, vector_tail=tail.vector,
+                             reading=_reading(site))
     _emit(site, f"conv_{_size(shape)}", code, tail, shape.macs, window)
 
 
@@ -196,6 +199,11 @@ def _depthwise(site: Site, shape: ConvShape, window: Strided, transposed: bool =
     _emit(site, name, code, tail, _transposed_macs(site) if transposed else shape.macs, window)
 
 
+def _reading(site: Site) -> Reading:
+    """How the weights are read."""
+    return Reading(memory_of_constants(site), room=site.room)
+
+
 def _size(shape: ConvShape) -> str:
     """Of the windows."""
     planes = (shape.depth.kernel,) if shape.depth else ()
@@ -205,7 +213,7 @@ def _size(shape: ConvShape) -> str:
 def _emit(site: Site, name: str, code: KernelCode, tail: FusedTail, macs: int, window: Strided) -> None:
     """The call; of weights that are an input, too."""
     if site.input(1).is_const:
-        site.emit(name, code, tail, _shapes(site), macs, (window,))
+        site.emit(name, code, tail, _shapes(site), macs, (window,), code.wish)
     else:
         site.emit(name, code, tail, _shapes(site), macs, (window, dense(site.input(1))), names=("x", GIVEN))
 
@@ -225,7 +233,7 @@ def _convolution_transpose(site: Site) -> None:
         return
     tail, bias, dialect = _begin(site)
     code = conv_kernels.conv_transpose(shape, _weights(w, shape, bias), tail, dialect,
-                                       vector_tail=tail.vector)
+                                       vector_tail=tail.vector, reading=_reading(site))
     _emit(site, f"conv_transpose_{_size(shape)}", code, tail, _transposed_macs(site), window)
 
 
@@ -284,8 +292,8 @@ def _matmul_packed(site: Site, a: Value, b: Value) -> None:
                       x_strides=(rows * row_stride, rows * row_stride, row_stride, strides[-1]))
     tail, bias, dialect = _begin(site, flat_pixels=True)
     weights = Weights(np.ascontiguousarray(b.data.T).reshape(n, 1, 1, k), bias)
-    code = conv_kernels.conv(shape, weights, tail, dialect, vector_tail=tail.vector)
-    site.emit("matmul", code, tail, _shapes(site), shape.macs, (window,))
+    code = conv_kernels.conv(shape, weights, tail, dialect, vector_tail=tail.vector, reading=_reading(site))
+    site.emit("matmul", code, tail, _shapes(site), shape.macs, (window,), code.wish)
 
 
 def _matmul_in_place(site: Site, a: Value, b: Value) -> None:

@@ -15,7 +15,6 @@ from textwrap import indent
 
 import numpy as np
 
-from aot_model.cycles.rules import memory_named
 from aot_model.ir.expr import Const, Expr, Leaf, leaf
 from aot_model.ir.graph import Node
 from aot_model.ir.nibbles import NIBBLES
@@ -24,7 +23,7 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode, Tail
 from aot_model.kernels.int8 import conv_c, nibbles, winograd, winograd_dsp
-from aot_model.kernels.int8.products_dsp import Reading
+from aot_model.kernels.reading import Reading
 from aot_model.kernels.site import Coordinates, Site
 from aot_model.kernels.tail import Chain, FusedTail
 from aot_model.kernels.target import Kernel, Target
@@ -41,6 +40,7 @@ from aot_model.targets.float32 import (
 )
 from aot_model.targets.int8_families import PLAIN, Family, Writer
 from aot_model.targets.int8_part import BYTES, Integer, integer_part
+from aot_model.targets.memory import memory_of_constants
 from aot_model.targets.row_tails import by_rows
 
 OVERLAPS = {"cortex-m4": True, "cortex-m7": False, "cortex-m33": False}
@@ -175,8 +175,8 @@ def _for_site(family: Family, site: Site, whole: bool) -> Family:
         return family
     core = next((t.name for t in site.target.lineage() if t.name in OVERLAPS), "")
     w = site.node.input(1)
-    known = whole and w is not None and w.dtype not in NIBBLES and site.target.has_option("memory")
-    memory = memory_named(str(site.target.option("memory"))) if known else None
+    known = whole and w is not None and w.dtype not in NIBBLES
+    memory = memory_of_constants(site) if known else None
     return family.reading(family, Reading(memory, OVERLAPS.get(core, True), site.room, _compact(site),
                                    common=_common(site)))
 

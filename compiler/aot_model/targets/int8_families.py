@@ -30,8 +30,8 @@ from aot_model.kernels.int8 import (
     vectors,
 )
 from aot_model.kernels.int8.affine_sum import Affine, RowSum
-from aot_model.kernels.int8.products_dsp import Reading
 from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.reading import Reading
 
 Writer = Callable[[ConvShape, np.ndarray, "np.ndarray | None", QuantSpec, "Tail | None"], KernelCode]
 

@@ -10,6 +10,7 @@ from aot_model.kernels.float32.direct import DirectConvolution
 from aot_model.kernels.float32.planes import conv_planes, transposed_planes
 from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.tiles import TiledConvolution
+from aot_model.kernels.reading import UNKNOWN, Reading
 
 
 def conv(
@@ -20,16 +21,18 @@ def conv(
     *,
     vector_tail: bool = True,
     block: Block | None = None,
+    reading: Reading = UNKNOWN,
 ) -> KernelCode:
     """Convolution of `x` [N, (D,) H, W, C].
 
     vector_tail: the tail takes vectors of `dialect.lanes` channels. block: instead of the one that would be
-    chosen.
+    chosen. reading: how the weights are read.
     """
     s = shape
     rows = conv_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = conv_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, (conv_planes(s), rows, cols), weights, tail, dialect, vector_tail).emit(block)
+    return _direct(s, (conv_planes(s), rows, cols), weights, tail, dialect, vector_tail,
+                   reading).emit(block)
 
 
 def conv_transpose(
@@ -40,6 +43,7 @@ def conv_transpose(
     *,
     vector_tail: bool = True,
     block: Block | None = None,
+    reading: Reading = UNKNOWN,
 ) -> KernelCode:
     """Transposed convolution of `x` [N, (D,) H, W, C], gathered: every output is finished at once.
 
@@ -49,13 +53,14 @@ def conv_transpose(
     s = shape
     rows = transposed_axis(s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top)
     cols = transposed_axis(s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left)
-    return _direct(s, (transposed_planes(s), rows, cols), weights, tail, dialect, vector_tail).emit(block)
+    return _direct(s, (transposed_planes(s), rows, cols), weights, tail, dialect, vector_tail,
+                   reading).emit(block)
 
 
 def _direct(s: ConvShape, axes: tuple[Axis | None, Axis, Axis], weights: Weights, tail: Tail,
-            dialect: VectorDialect, vector_tail: bool) -> DirectConvolution:
+            dialect: VectorDialect, vector_tail: bool, reading: Reading) -> DirectConvolution:
     """Blocks as calls where the dialect has functions for them and the shape fits, else written out."""
-    tiled = TiledConvolution(s, *axes, weights, tail, dialect, vector_tail)
+    tiled = TiledConvolution(s, *axes, weights, tail, dialect, vector_tail, reading)
     if dialect.sums_fpv4 and tiled.fits():
         return tiled
     return DirectConvolution(s, *axes, weights, tail, dialect, vector_tail)

@@ -7,6 +7,7 @@ smaller function may compute.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import ceil, gcd, prod
 
 import numpy as np
@@ -20,6 +21,7 @@ from aot_model.kernels.float32.direct import DirectConvolution
 from aot_model.kernels.float32.pixels import next_pixel, times
 from aot_model.kernels.float32.planes import each_plane, image_of, number_of, segments_of
 from aot_model.kernels.float32.sums_fpv4 import POINTERS, Sums
+from aot_model.kernels.reading import LEAST_SAVING, UNKNOWN, Reading
 
 _FEWEST = 14
 """Fewest products of a sum that are worth a call: of 9 loops that are written out take 80 % of the time, of
@@ -63,6 +65,8 @@ class Tiling:
 @dataclass(frozen=True)
 class TiledConvolution(DirectConvolution):
     """A convolution whose blocks are calls."""
+
+    reading: Reading = UNKNOWN
 
     @property
     def order(self) -> str | None:
@@ -108,6 +112,34 @@ class TiledConvolution(DirectConvolution):
         if self.order != "channels":
             return super().in_order(weights)
         return np.ascontiguousarray(weights.swapaxes(2, 3))
+
+    # ---- weights that wait less in RAM
+
+    def _ends(self, tiling: Tiling) -> list[int]:
+        """Elements of the weights up to the end of each block of channels."""
+        loops = self.vectors(Block(tiling.pixels, tiling.channels)) * self.shape.groups
+        return list(accumulate(self.block_size(vectors) for _, count, vectors in loops for _ in range(count)))
+
+    def _saving(self, elements: int, tiling: Tiling) -> float:
+        """Cycles less where so many elements of the weights are read in RAM."""
+        if self.weights.given or not self.reading.waits(4 * elements):
+            return 0
+        deep = self.shape.depth.out if self.shape.depth else 1
+        times = sum(len(tiling.begins(pixels)) * number for (pixels, _, _), number in self.kinds().items())
+        return self.reading.saving(4 * elements, self.shape.batch * deep * times)
+
+    def copied(self, tiling: Tiling) -> int:
+        """Elements of the weights that are copied to RAM: blocks of channels for which there is room, where
+        that pays.
+        """
+        room = (self.reading.room - 4 * tiling.pixels * self.staged) // 4
+        most = max((end for end in self._ends(tiling) if end <= room), default=0)
+        return most if self._saving(most, tiling) >= LEAST_SAVING else 0
+
+    def wish(self, tiling: Tiling) -> int | None:
+        """Bytes of scratch memory from which on copying pays."""
+        pays = [end for end in self._ends(tiling) if self._saving(end, tiling) >= LEAST_SAVING]
+        return 4 * (tiling.pixels * self.staged + pays[0]) if pays else None
 
     # ---- blocks
 
@@ -173,7 +205,10 @@ class TiledConvolution(DirectConvolution):
             start = np.zeros(self.shape.out_c, np.float32)
             return replace(self, weights=replace(self.weights, bias=start)).emit(block)
         tiling = Tiling(block.pixels, block.vectors) if block else self.tiling()
+        copied = self.copied(tiling)
         text = CText()
+        if copied:
+            text.line(f"memcpy(copied, weights, {4 * copied}); /* weights wait less in RAM */")
         self._declare(text)
         batch = "1" if self.shape.depth else str(self.shape.batch)
         with each_plane(text, self.shape, self.planes), text.loop("n", batch, needed=batch != "1"):  # noqa: SIM117
@@ -184,6 +219,8 @@ class TiledConvolution(DirectConvolution):
         widths = dict.fromkeys(channel_vectors(self.out_c, 1, tiling.channels))
         functions = [self.sums(n, v) for n in tiling.sizes for v in widths]
         helpers = self.dialect.helpers(body)
+        scratch = (Scratch("staged", 4 * tiling.pixels * self.staged, 4, "float"),
+                   Scratch("copied", 4 * copied, 4, "float"))
         packed = Block(tiling.pixels, tiling.channels)
         over, residual = self.slack(packed, tiling.begins, reread=not self.staged)
         few = f", of the last {counted(tiling.few, 'pixel')}" if tiling.few else ""
@@ -192,7 +229,9 @@ class TiledConvolution(DirectConvolution):
             constants=(Packed("weights", self.pack(packed), 4,
                               layout="for each block of channels: bias; for each tap those of the block"),),
             helpers=(*helpers, *dict.fromkeys(f.text() for f in functions)),
-            scratch=(Scratch("staged", 4 * tiling.pixels * self.staged, 4, "float"),) if self.staged else (),
+            includes=frozenset({"string.h"} if copied else ()),
+            scratch=tuple(piece for piece in scratch if piece.nbytes),
+            wish=self.wish(tiling),
             slack=over,
             residual=residual,
             note=f"{counted(tiling.pixels, 'pixel')} x {counted(tiling.channels, 'channel')} in registers"
@@ -302,17 +341,27 @@ class TiledConvolution(DirectConvolution):
                     p = "p" if pixels > 1 else "0"
                     text.line(f"of_group[{p}] = at[{p}] + {product('g', self.in_c * self.shape.strides[3])};")
             text.line(f"float sums[{pixels}][{channels.vectors}];")
-            self._call(text, tiling, channels.vectors, channels.weights, pointers)
+            weights = self._weights(text, tiling, channels.weights)
+            self._call(text, tiling, channels.vectors, weights, pointers)
             oc = channels.first
             if not oc.isdigit() and oc != "g":
                 text.line(f"const int32_t oc = {oc};")
                 oc = "oc"
             self._finish(text, pixels, size, oc, channels.number)
 
+    def _weights(self, text: CText, tiling: Tiling, at: str) -> str:
+        """Where those of a block of channels are read, so many elements from the first."""
+        copied = self.copied(tiling)
+        source = "copied" if copied and not (at.isdigit() and int(at) >= copied) else "weights"
+        if copied and not at.isdigit() and copied < self._ends(tiling)[-1]:
+            text.line(f"const float *const from = {at} < {copied} ? copied : weights;")
+            source = "from"
+        return total(source, at)
+
     def _call(self, text: CText, tiling: Tiling, channels: int, weights: str, pointers: str) -> None:
         def call(pixels: int) -> str:
             name = self.sums(pixels, channels).name
-            return f"{name}(sums[0], {total('weights', weights)}, {pointers}, taps);"
+            return f"{name}(sums[0], {weights}, {pointers}, taps);"
 
         if not tiling.few:
             text.line(call(tiling.pixels))

@@ -39,12 +39,13 @@ from aot_model.kernels.int8.patch_dsp import (
     patch_layout,
     run_helper,
 )
-from aot_model.kernels.int8.products_dsp import UNKNOWN, Reading, Span, by_groups, products, worth_single
+from aot_model.kernels.int8.products_dsp import Span, by_groups, products, worth_single
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.row_tail import RowTail
 from aot_model.kernels.int8.slices_dsp import Slices
 from aot_model.kernels.int8.spec import Int64, QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
+from aot_model.kernels.reading import UNKNOWN, Reading
 
 
 def applicable(shape: ConvShape, quant: QuantSpec) -> bool:

@@ -15,52 +15,15 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from aot_model.cycles.rules import Memory
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel, single_kernel
 from aot_model.kernels.int8.quads_dsp import applicable, interleaved, quad_kernel
+from aot_model.kernels.reading import LEAST_SAVING, Reading
 
-COPY = 3
-"""Cycles of a word that is copied, beside those that it waits for."""
-LEAST_SAVING = 2_000
-"""Estimated cycles of a layer that are worth the code of a copy."""
 SINGLE_SAVING = 8
 """Instructions for a word of the stream that a kernel for one pixel takes less than that for four."""
 LEAST_SINGLE, LEAST_SHARE = 20_000, 1 / 16
 """Instructions of a layer that are worth the code of that kernel, and their share of the fours of pixels."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How constants are read: what the target's option `memory` says, and the core."""
-
-    memory: Memory | None = None
-    """Where they are; None: nothing is known, and no memory is given for speed."""
-    overlaps: bool = True
-    """Whether neighbouring loads of a word overlap on the core, so that four channels for two pixels are
-    faster where weights do not wait."""
-    room: int = 0
-    """Bytes of scratch memory that the layer may take."""
-    compact: bool = False
-    """Whether code is to be small: `optimize=size`."""
-    common: bool = False
-    """Whether other calls have the same weights."""
-
-    def waits(self, nbytes: int) -> bool:
-        """Whether constants of so many bytes, read again and again, make the core wait, as RAM would not."""
-        m = self.memory
-        return m is not None and m.data is not None and m.flash_only and nbytes > m.data.bytes
-
-    def saving(self, nbytes: int, times: int) -> float:
-        """Estimated cycles less where they are copied to RAM, not read so often."""
-        if not self.waits(nbytes):
-            return 0
-        assert self.memory is not None and self.memory.data is not None
-        once = nbytes / self.memory.data.line * self.memory.load_miss
-        return (times - 1) * once - nbytes / 4 * COPY
-
-
-UNKNOWN = Reading()
 
 
 def worth_single(batch: int, pixels: int, stream: PairStream) -> bool:
