@@ -81,7 +81,7 @@ def _hard_swish(x: int, scale: float, out_scale: float) -> int:
 
 @pytest.mark.parametrize(("scale", "out_scale", "zero"), [(0.05, 0.04, 3), (0.1, 0.1, -128), (0.02, 0.015, 0),
                                                           (0.4, 0.3, 11), (0.005, 0.006, -7),
-                                                          (0.013, 0.0005, 1)])
+                                                          (0.013, 0.0005, 1), (0.008, 0.006, 2)])
 def test_hard_swish(scale: float, out_scale: float, zero: int) -> None:
     """Bit for bit its definition, and within a step of the real function, as it rounds four times."""
     function = fixed_point.hard_swish(scale, out_scale, zero)

@@ -15,6 +15,7 @@ import pytest
 
 from aot_model.c.text import CText
 from aot_model.ir.expr import Expr, call, const
+from aot_model.ir.expr import cast as cast_to
 from aot_model.ir.expr import cell as cell_of
 from aot_model.ir.index import add, dense_position, floordiv, index_variables, mul
 from aot_model.ir.types import DType, TensorType
@@ -26,7 +27,6 @@ from aot_model.kernels.float32.dialects import DIALECTS, SCALAR
 from aot_model.kernels.float32.direct import DirectConvolution
 from aot_model.kernels.float32.repack import Weights
 from aot_model.kernels.float32.store import Accumulators
-from aot_model.kernels.float32.vector_text import can_vectorise
 from aot_model.kernels.float32.window_plan import MAC, WindowPlan
 from aot_model.kernels.int8 import (
     conv_dsp,
@@ -39,7 +39,7 @@ from aot_model.kernels.int8 import (
 )
 from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.site import Site
-from aot_model.kernels.tail import accumulator_leaf
+from aot_model.kernels.tail import FusedTail, accumulator_leaf
 
 
 class LongTail:
@@ -120,15 +120,38 @@ def test_tails_over_vectors() -> None:
     n, y, x, c = index
     accumulator = accumulator_leaf(DType.FLOAT32)
 
+    def vectors(element: Expr, dialect: str = "v4") -> bool:
+        position = dense_position(index, (2, 3, 4, 8))
+        tail = FusedTail.of(element, accumulator, index, position, lambda at: at)
+        return tail.with_dialect(DIALECTS[dialect]).vector
+
     def takes(shape: tuple[int, ...], *place: Expr) -> bool:
         value = Value("v", TensorType(DType.FLOAT32, shape))
-        read = call("add", accumulator, cell_of(value, dense_position(place, shape)))
-        return can_vectorise(read, index, accumulator, DIALECTS["v4"])
+        return vectors(call("add", accumulator, cell_of(value, dense_position(place, shape))))
 
     assert takes((8,), c) and takes((2, 3, 4, 8), *index) and takes((2, 3, 4, 1), n, y, x, const(0))
     assert takes((2, 9), n, add(c, const(1)))
     assert not takes((2, 3, 4, 16), n, y, x, mul(c, 2)) and not takes((8, 2), c, const(0))
     assert not takes((4,), floordiv(c, 2)) and not takes((2, 4), n, floordiv(c, 2))
+    assert vectors(accumulator) and not vectors(accumulator, "scalar")
+    assert not vectors(cast_to(accumulator, DType.INT8)) and not vectors(call("exp", accumulator))
+
+
+def test_what_a_tail_reads_elsewhere_too_is_not_read_in_place() -> None:
+    """A result may lie over an input only where every element is read before it is written."""
+    index, accumulator = index_variables((1, 2, 2, 8)), accumulator_leaf(DType.FLOAT32)
+    here = dense_position(index, (1, 2, 2, 8))
+    first, other = (Value(name, TensorType(DType.FLOAT32, (1, 2, 2, 8))) for name in "ab")
+
+    def tail(*reads: Expr) -> FusedTail:
+        element = accumulator
+        for read in reads:
+            element = call("add", element, read)
+        return FusedTail.of(element, accumulator, index, here, lambda at: at)
+
+    both = tail(cell_of(first, here), cell_of(first, add(here, const(1))), cell_of(other, here))
+    assert not both.reads_in_place(first) and both.reads_in_place(other)
+    assert tail(cell_of(first, here), cell_of(first, here)).reads_in_place(first)
 
 
 @pytest.mark.parametrize(("out", "pixels", "outside"), [((1, 3, 3), 2, True), ((1, 2, 4), 2, False),

@@ -24,6 +24,9 @@ INPUT = np.array([[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0
                   [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1]])  # fmt: skip
 
 
+PLAIN_CYCLES = winograd.plain_cycles
+
+
 @pytest.fixture(autouse=True)
 def _all_variants(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the plain kernel is faster."""
@@ -175,6 +178,19 @@ def test_the_choice_is_within_the_room_and_not_slower_with_more() -> None:
         assert chosen is not None and chosen.scratch <= room
         cycles.append(chosen.cycles)
     assert cycles == sorted(cycles, reverse=True) and cycles[-1] < cycles[0]
+
+
+def test_only_what_saves_enough_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth, and 100,000 cycles."""
+    monkeypatch.setattr(winograd, "plain_cycles", PLAIN_CYCLES)
+    taken = []
+    for size in (6, 8, 12, 16, 24):
+        shape = ConvShape(1, size, size, 16, size, size, 16, 3, 3, pad_top=1, pad_left=1)
+        plain = PLAIN_CYCLES(shape)
+        found = list(winograd.variants(shape, False))
+        assert all(v.cycles + 100_000 < plain and v.cycles < 0.9 * plain for v in found)
+        taken += [size] if found else []
+    assert taken == [16, 24]
 
 
 def test_a_wrong_coefficient_is_seen(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+TESTS = Path(__file__).resolve().parents[1]
+
 
 def mutated_files(package: Path) -> list[str]:
     """The modules of the folders that are mutated."""
@@ -13,7 +15,8 @@ def mutated_files(package: Path) -> list[str]:
         for folder in ("ops", "kernels", "passes")
         for p in sorted((package / folder).rglob("*.py"))
     ]
-    return [f for f in found if not f.endswith("__init__.py")] + ["arithmetic/fixed_point.py"]
+    found = [f for f in found if not f.endswith(("__init__.py", "_samples.py"))]
+    return [*found, "arithmetic/fixed_point.py"]
 
 
 _NEAR: dict[str, tuple[str, ...]] = {
@@ -54,7 +57,8 @@ _BY_PART: dict[str, tuple[str, ...]] = {
 
 def near_files(file: str) -> list[str]:
     """Arguments of pytest that take seconds, one after the other."""
-    return _of(_NEAR, file)
+    own = f"tests/passes/test_{Path(file).stem}.py"
+    return [*([own] if (TESTS.parent / own).is_file() else []), *_of(_NEAR, file)]
 
 
 def pytest_files(file: str) -> list[str]:

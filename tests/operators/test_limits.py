@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from aot_model.ir.expr import Call, Expr, cell, walk
+from aot_model.ir.index import Index, dense_position, index_variables
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value, constant
 from aot_model.ops.filter_bank import FilterBank
 from aot_model.ops.microsoft_attention import Attention
 from aot_model.ops.microsoft_blocks import GatherBlockQuantized, MatMulNBits
-from aot_model.ops.registry import Build, Operator
+from aot_model.ops.pool import Pool
+from aot_model.ops.quantised import QuantisedSum
+from aot_model.ops.registry import OPERATORS, Build, Operator, load_all
+from aot_model.ops.requantise import Rescale
 from aot_model.ops.windows import MAX_BORDER, check_windows
+
+load_all()
 
 
 def taken(operator: Operator, *inputs: Any, said: str = "") -> bool:
@@ -95,3 +103,62 @@ def test_queries_are_as_wide_as_keys(sizes: tuple[int, ...], fits: bool) -> None
     given = [TensorType(DType.FLOAT32, s) for s in ((2, 3, 4), (4, 20), (20,))]
     operator = Attention(2, qkv_hidden_sizes=sizes)
     assert taken(operator, *given, said="are not queries, keys and values") is fits
+
+
+@pytest.mark.parametrize(("extent", "fits"), [(2, False), (3, True)])
+def test_a_window_is_not_larger_than_its_input(extent: int, fits: bool) -> None:
+    for mode in ("max", "average"):
+        x = TensorType(DType.FLOAT32, (1, 5, extent, 4))
+        assert taken(Pool(mode, (3, 3)), x, said="larger than the padded input") is fits
+
+
+@pytest.mark.parametrize(("kernel", "dilation", "alike"), [(2, 1, True), (3, 1, False), (2, 2, False)])
+def test_windows_within_the_border_are_alike(kernel: int, dilation: int, alike: bool) -> None:
+    """The divisor of an average is a constant where no window reaches beyond the image."""
+    node = Pool("average", (kernel, 1), strides=(2, 1), dilations=(dilation, 1), ceil_mode=1)
+    count = node._count(index_variables((1, 3, 1, 1)), (1, 6, 1, 1), DType.INT32)
+    assert all(part.op == "mul" for part in walk(count) if isinstance(part, Call)) is alike
+
+
+def test_coordinates_lie_behind_batch_axes() -> None:
+    kind = OPERATORS["", "GatherND"]
+    for shape, fits in (((1,), False), ((1, 1), True), ((1, 2), False), ((2, 1), False)):
+        data, indices = TensorType(DType.FLOAT32, (1, 3)), TensorType(DType.INT64, shape)
+        assert taken(kind(batch_dims=1), data, indices, said="batch axes") is fits  # type: ignore[call-arg]
+
+
+def test_pads_may_leave_nothing_but_not_less() -> None:
+    for begin, fits in ((-1, True), (-2, False)):
+        pads = np.asarray([begin, -2], np.int64)
+        x = TensorType(DType.FLOAT32, (3,))
+        assert taken(OPERATORS["", "Pad"](), x, pads, said="pads leave") is fits
+
+
+@pytest.mark.parametrize("field", ["vectors_per_class", "coefficients", "rho", "prob_a", "prob_b"])
+def test_lists_of_a_support_vector_machine_fit(field: str) -> None:
+    kind, seen = OPERATORS["ai.onnx.ml", "SVMClassifier"], 0
+    for sample in kind.samples():
+        node = kind(**sample.attributes)
+        given = getattr(node, field)
+        if node.support_vectors and given:  # type: ignore[attr-defined]
+            seen += 1
+            assert taken(node, TensorType(DType.FLOAT32, sample.inputs[0].shape))
+            longer = replace(node, **{field: (*given, given[-1])})  # type: ignore[type-var]
+            assert not taken(longer, TensorType(DType.FLOAT32, sample.inputs[0].shape))
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "result", "plain"),
+    [(0, 0, -13, True), (1, 1, -14, True), (0, 1, -13, False), (1, 0, -13, False), (0, 0, -14, False)],
+)
+def test_sums_of_one_scale_multiply_nothing(a: int, b: int, result: int, plain: bool) -> None:
+    terms = [Rescale(0, 1 << 30, shift) for shift in (a, b, result)]
+    node = QuantisedSum("add", *terms, left_shift=15, low=-32768, high=32767)
+    values = [Value(name, TensorType(DType.INT16, (4,))) for name in "xy"]
+
+    def at(value: Value, index: Index) -> Expr:
+        return cell(value, dense_position(index, value.shape))
+
+    parts = walk(node.express(at, values, index_variables((4,))))
+    assert all(part.op != "mul" for part in parts if isinstance(part, Call)) is plain

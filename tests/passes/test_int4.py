@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from aot_model.kernels.int8 import nibbles
 from aot_model.pipeline import Request, compile_model
-from batch import Case, Outcome, run_cases
+from batch import Case, Outcome, compiled_case, run_cases
 from onnx_models import model, save, tensor
 from qemu import available
 
@@ -282,6 +282,16 @@ def test_panels_of_a_host(dialect: str, flags: tuple[str, ...], needs: str) -> N
                                    _literally(case.model, case.inputs[0]),
                                    rtol=2e-5,
                                    atol=2e-5)
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize(("label", "before"), [("conv3x3", True), ("larger than its room", False)])
+def test_weights_are_put_together_before_where_there_is_room(target: str, label: str, before: bool,
+                                                             tmp_path: Path) -> None:
+    """And where they lie among other numbers: kernels of these cores pack both."""
+    proto, x, _ = _build(label, "int4")
+    text = compiled_case(Case("x", proto, (x,)), tmp_path / "model", "m", target).texts["m.c"]
+    assert ("aot_model_unpack_words(" in text) is before
 
 
 @pytest.mark.parametrize("seed", range(6))

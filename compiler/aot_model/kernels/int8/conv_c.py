@@ -35,9 +35,10 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
     """Convolution, grouped ones too; weights [out_c, kernel_h, kernel_w, in_c / groups]; block: pixels x
     channels.
 
-    nibbles: weights of 4 bits stay two in a byte, those of two channels for the same tap; a channel left over
-    has bytes.
+    nibbles: weights of 4 bits, of one group, stay two in a byte, those of two channels for the same tap; a
+    channel left over has bytes.
     """
+    assert not nibbles or shape.groups == 1
     s = shape
     oc, per_in, per_out = s.out_c, s.in_c // s.groups, s.out_c // s.groups
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
@@ -57,8 +58,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], bias: npt.NDArray[n
         packed.append(part[:whole].reshape(-1, channels, taps).transpose(0, 2, 1).reshape(-1))
         packed.append(part[whole:].reshape(-1))
     helpers = [*rows.helpers()]
-    if nibbles:
-        packed = [_pairs(v, offset) if k % 2 == 0 and channels == 2 else v for k, v in enumerate(packed)]
+    if nibbles and channels == 2:
+        packed[0] = _pairs(packed[0], offset)
     constants = [
         Packed("weights",
                np.concatenate([v.view(np.uint8) for v in packed]) if nibbles else np.concatenate(packed),
