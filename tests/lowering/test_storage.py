@@ -37,12 +37,6 @@ def test_a_chain_of_elements_is_one_expression() -> None:
     assert inner_stored(lambda m, x: m.Relu(m.Neg(m.Abs(x))), X) == []
 
 
-def test_what_quantises_an_element_is_part_of_its_expression() -> None:
-    scale, zero = constant("scale", np.float32(0.5)), constant("zero", np.int8(3))
-    assert inner_stored(lambda m, x: m.QuantizeLinear(m.Exp(x), scale, zero), X) == []
-    assert inner_stored(lambda m, x, s: m.QuantizeLinear(m.Exp(x), s, zero), X, value("s")) == ["Exp"]
-
-
 def test_what_two_read_is_computed_once() -> None:
     def twice(m: Any, x: Value) -> Value:
         y = m.Exp(x)

@@ -67,7 +67,7 @@ def _must_store(node: Node, out: Value, readers: list[Node], weight: int, reduci
     if len(readers) != 1:
         return True
     reader = readers[0]
-    same_shape = reader.op.by_element(reader.inputs) and all(v.shape == out.shape for v in reader.outputs)
+    same_shape = reader.op.elementwise and all(v.shape == out.shape for v in reader.outputs)
     if reducing:
         return not same_shape
     return not (same_shape or reads_once(reader, out))
@@ -75,7 +75,7 @@ def _must_store(node: Node, out: Value, readers: list[Node], weight: int, reduci
 
 def reads_once(reader: Node, value: Value) -> bool:
     """Whether a reader reads every element of a value at most once."""
-    if reader.op.by_element(reader.inputs):
+    if reader.op.elementwise:
         return all(v.type.elements == value.type.elements for v in reader.outputs)
     if reader.op.movement and not isinstance(reader.op, Concat):
         return sum(v.type.elements for v in reader.outputs) <= value.type.elements
