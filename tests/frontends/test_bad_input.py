@@ -223,6 +223,14 @@ def test_all_problems_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "[E202]" in text
 
 
+def test_a_dimension_behind_one_that_is_refused_is_not_unknown(tmp_path: Path,
+                                                                capsys: pytest.CaptureFixture[str]) -> None:
+    path = save(unary("Relu", [1, None, "width"]), tmp_path / "m.onnx")
+    assert compile_(path, tmp_path / "out", "--dim", "width=4") == 1
+    said = capsys.readouterr().err
+    assert "--dim x:1=N" in said and "unknown" not in said
+
+
 # --- names --------------------------------------------------------------------------------------------------
 
 NAMES = [

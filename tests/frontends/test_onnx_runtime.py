@@ -126,3 +126,24 @@ def test_layouts_of_one_machine(tmp_path: Path) -> None:
      / "m.onnx").write_bytes(_model([node], {"x": _draw(1, 1, 8, 4, 4)}, ["y"], {}).SerializeToString())
     with pytest.raises(CompileError, match="ORT_ENABLE_EXTENDED"):
         compile_model(Request(tmp_path / "m.onnx", "m", "c"))
+
+
+@pytest.mark.parametrize("attributes, peepholes", [({}, False), ({"direction": "reverse"}, True),
+                                                   ({"direction": "bidirectional"}, False),
+                                                   ({"clip": 2.0}, True), ({"input_forget": 1}, False)])
+def test_a_dynamically_quantised_lstm_is_onnx_runtimes_bit_for_bit(attributes: dict[str, object],
+                                                                   peepholes: bool) -> None:
+    """The hidden state is quantised in every step: where a last bit differs, all digits do later."""
+    both, units, rng = 1 + (attributes.get("direction") == "bidirectional"), 24, np.random.default_rng(1)
+    x = np.asarray(rng.standard_normal((60, 1, 10)), np.float32)
+    constants = {"w": np.asarray(rng.integers(-128, 128, (both, 10, 4 * units)), np.int8),
+                 "r": np.asarray(rng.integers(-128, 128, (both, units, 4 * units)), np.int8),
+                 "b": _draw(2, both, 8 * units), "p": _draw(3, both, 3 * units),
+                 "ws": np.full(both, 0.011, np.float32), "rs": np.full(both, 0.017, np.float32),
+                 "z": np.zeros(both, np.int8)}
+    if not peepholes:
+        del constants["p"]
+    node = helper.make_node("DynamicQuantizeLSTM",
+                            ["x", "w", "r", "b", "", "", "", "p" if peepholes else "", "ws", "z", "rs", "z"],
+                            ["y", "h", "c"], domain=MS, hidden_size=units, **attributes)
+    _check([node], {"x": x}, ["y", "h", "c"], constants, tolerance=0)

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from aot_model.ir.bounds import bounds
-from aot_model.ir.expr import call, const, leaf
+from aot_model.ir.expr import Expr, call, const, leaf
 from aot_model.ir.types import DType
 
 RANGES = ((-128, 127), (-127, 5), (-9, -3), (0, 0), (3, 100), (-1, 0))
@@ -50,3 +50,11 @@ def test_of_common_bits(one: tuple[int, int], other: tuple[int, int]) -> None:
     assert least is None or least <= min(values)
     assert most is None or most >= max(values)
     assert (least is None) == (one[0] < 0 and other[0] < 0)
+
+
+@pytest.mark.parametrize("low, high", [(const(0), const(255)), (leaf("n", DType.INT32, 0, None), const(255)),
+                                       (const(-128), leaf("n", DType.INT32, 5, 127))])
+def test_of_a_quantisation_whose_limits_a_function_is_given(low: Expr, high: Expr) -> None:
+    x = leaf("x", DType.FLOAT32)
+    least, most = bounds(call("quantise_rint", x, const(3), low, high, dtype=DType.INT32))
+    assert least == min(bounds(low)[0] or 0, 0) and most == bounds(high)[1]

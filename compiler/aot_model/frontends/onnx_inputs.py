@@ -48,10 +48,12 @@ class InputBinder:
         return self._constant(value) if isinstance(value, Value) and value.name in self.constants else value
 
     def check_all_used(self, inputs: Iterable[onnx.ValueInfoProto]) -> None:
-        """A problem for what --dim and --constant name that no input has."""
-        unknown = set(self.dims) - self.used
+        """A problem for what --dim and --constant name that no input has. A name behind a dimension that was
+        refused is none.
+        """
+        named = sorted({dimension_name(d) for i in inputs for d in i.type.tensor_type.shape.dim} - {""})
+        unknown = set(self.dims) - self.used - set(named)
         if unknown:
-            named = sorted({dimension_name(d) for i in inputs for d in i.type.tensor_type.shape.dim} - {""})
             has = f"it has: {', '.join(map(printable, named))}" if named else "it has none"
             self._problem("E203", f"--dim names unknown dimensions: {', '.join(sorted(unknown))}", hint=has)
         if self.constants:

@@ -129,10 +129,9 @@ def _union_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
 
 
 def _limits_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:
-    """Of a quantisation, where NaN is 0."""
-    low, high = args[2], args[3]
-    assert isinstance(low, Const) and isinstance(high, Const)
-    return min(int(low.value), 0), max(int(high.value), 0)
+    """Of a quantisation, where NaN is 0; its limits may be arguments of a function that layers share."""
+    low, high = bounds(args[2])[0], bounds(args[3])[1]
+    return None if low is None else min(low, 0), None if high is None else max(high, 0)
 
 
 def _requantise_bounds(args: tuple[Expr, ...]) -> tuple[int | None, int | None]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from aot_model.c.expr import SUMMAND, CWriter
-from aot_model.ir.expr import Cell, Expr, Leaf, const, leaf, walk
+from aot_model.ir.expr import Cell, Const, Expr, Leaf, const, leaf, walk
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import flatten, substitute
 from aot_model.ir.nibbles import element_text
@@ -111,7 +111,8 @@ class FusedTail:
 
     def mapping(self, acc: str, index: tuple[str, str, str, str]) -> dict[Expr, Expr]:
         """The tail's indices and accumulator to the kernel's C texts."""
-        mapping: dict[Expr, Expr] = dict(zip(self.index, self.coordinates(_leaves(index)), strict=True))
+        at = zip(self.index, self.coordinates(_leaves(index)), strict=True)
+        mapping: dict[Expr, Expr] = {i: to for i, to in at if not isinstance(i, Const)}  # not every other 0
         a = self.accumulator
         mapping[a] = leaf(_atom(acc), a.dtype, a.low, a.high)
         return mapping

@@ -99,7 +99,7 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         bias = present(inputs, 3)
         if bias is not None:
             both = _one(a, bias, direction)
-            gates = a.add(gates, a.add(a.cut(both, 0, 0, 4 * units), a.cut(both, 0, 4 * units, 8 * units)))
+            bias = a.add(a.cut(both, 0, 0, 4 * units), a.cut(both, 0, 4 * units, 8 * units))
         initial = [
             _one(a, v, direction) if
             (v := present(inputs, k)) is not None else a.build.constant(np.zeros((batch, units), np.float32))
@@ -107,15 +107,17 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         ]
         peepholes = present(inputs, 7)
         recurrent = weights(r, 10)
-        body = self._step(a, gates, initial, recurrent,
-                          None if peepholes is None else _one(a, peepholes, direction), activations, steps)
+        body = self._step(a, gates, initial, recurrent, bias,
+                          None if peepholes is None else _one(a, peepholes, direction), activations)
         scan = Scan(body, 1, scan_input_directions=(backwards,), scan_output_directions=(backwards,))
         return a.build.many(scan, *initial, a.reshape(gates, steps, batch, 4 * units))
 
     def _step(self, a: Algebra, gates: Value, initial: list[Value], recurrent: tuple[Value, Value,
                                                                                      Value | None],
-              peepholes: Value | None, activations: tuple[str, ...], steps: int) -> Graph:
-        """One step: (h, c, gates of the input) -> (h, c, h)."""
+              bias: Value | None, peepholes: Value | None, activations: tuple[str, ...]) -> Graph:
+        """One step: (h, c, gates of the input) -> (h, c, h). Sums are in ONNX Runtime's order, the bias last:
+        the next step quantises the hidden state, and a last bit decides to which integer.
+        """
         prefix = f"{a.build.prefix}.step"
         batch, units = initial[0].shape
         h, c = (Value(f"{prefix}.{n}", v.type) for n, v in zip("hc", initial, strict=True))
@@ -126,8 +128,11 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         i, o, f, g = (b.cut(total, 1, k * units, (k + 1) * units) for k in range(4))
         pi, po, pf = (None,) * 3 if peepholes is None else tuple(
             b.cut(peepholes, 0, k * units, (k + 1) * units) for k in range(3))
+        bi, bo, bf, bg = (None,) * 4 if bias is None else tuple(
+            b.cut(bias, 0, k * units, (k + 1) * units) for k in range(4))
 
-        def act(v: Value, which: int) -> Value:
+        def act(v: Value, add: Value | None, which: int) -> Value:
+            v = b.add(v, add)
             if self.clip > 0:
                 v = b(Clip(), v, scalar(b.build, -self.clip, v.dtype), scalar(b.build, self.clip, v.dtype))
             return activated(b.build, v, activations[which])
@@ -135,10 +140,10 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         def seen(v: Value, cell: Value, weight: Value | None) -> Value:
             return v if weight is None else b.add(v, b.mul(cell, weight))
 
-        into = act(seen(i, c, pi), 0)
-        kept = b.sub(1.0, into) if self.input_forget else act(seen(f, c, pf), 0)
-        cell = b.add(b.mul(kept, c), b.mul(into, act(g, 1)))
-        out = act(seen(o, cell, po), 0)
+        into = act(seen(i, c, pi), bi, 0)
+        kept = b.sub(1.0, into) if self.input_forget else act(seen(f, c, pf), bf, 0)
+        cell = b.add(b.mul(kept, c), b.mul(into, act(g, bg, 1)))
+        out = act(seen(o, cell, po), bo, 0)
         hidden = b.mul(out, activated(b.build, cell, activations[2]))
         graph.outputs = [hidden, cell, b.of("Identity", hidden)]
         return graph

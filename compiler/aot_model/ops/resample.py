@@ -180,6 +180,26 @@ def _linear(distance: Array) -> Array:
     return weights
 
 
+def _between(x: Array, n: int) -> tuple[Array, Array]:
+    """The two neighbours of positions in float32, and their weights as ONNX Runtime has them: halves of the
+    last element behind it, which is a sum of other numbers than the element alone.
+    """
+    at = np.clip(x, 0, n - 1).astype(np.float32)
+    first = at.astype(np.int32)
+    second = np.minimum(first + 1, n - 1)
+    beyond = at - first.astype(np.float32)
+    if not beyond.any():
+        return first[:, None], np.ones((len(x), 1))
+    share = np.where(first == second, np.float32(0.5), beyond)
+    near = np.where(first == second, np.float32(0.5), second.astype(np.float32) - at)
+    return np.stack([first, second], 1), np.stack([near, share], 1)
+
+
+def _single(x: float) -> float:
+    """Rounded to float32."""
+    return float(np.float32(x))
+
+
 def nearest(x: Array, mode: str) -> Array:
     """Rounding of positions."""
     rules: dict[str, Callable[[Array], Array]] = {
@@ -227,7 +247,7 @@ class Resize(Operator):
         factors = [float(s) for s in scales.reshape(-1)]
         if min(factors) <= 0:
             raise OperatorError(f"scales {factors} are not positive")
-        return {a: (math.floor(x.shape[a] * s), s) for a, s in zip(axes, factors, strict=True)}
+        return {a: (math.floor(_single(x.shape[a] * s)), s) for a, s in zip(axes, factors, strict=True)}
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
@@ -239,27 +259,32 @@ class Resize(Operator):
         return [TensorType(x.dtype, tuple(shape))]
 
     def _positions(self, n: int, m: int, scale: float, roi: tuple[float, float]) -> Array:
-        """Source position of each output index, as a real number."""
-        i = np.arange(m, dtype=np.float64)
-        exact = scale * n
+        """Source position of each output index, rounded to float32 step by step as ONNX Runtime does it: from
+        a quotient that is just not whole another neighbour would be the nearest.
+        """
+        i: Array = np.arange(m, dtype=np.float32)
+        factor, exact = _single(scale), _single(_single(scale) * n)
         mode = self.coordinate_transformation_mode
         if mode == "align_corners":
             return i * (n - 1) / (exact - 1) if exact != 1 else np.zeros(m)
         if mode == "asymmetric":
-            return i / scale
+            return i / factor
         if mode == "tf_crop_and_resize":
-            span = (roi[1] - roi[0]) * (n - 1)
-            return roi[0] * (n - 1) + (i * span / (exact - 1) if exact != 1 else np.full(m, span / 2))
+            first, span = roi[0] * (n - 1), (roi[1] - roi[0]) * (n - 1)
+            return first + (i * span / (exact - 1) if exact != 1 else np.full(m, span / 2))
         if mode == "pytorch_half_pixel":
-            return (i + 0.5) / scale - 0.5 if m > 1 else np.zeros(m)
+            return (i + 0.5) / factor - 0.5 if m > 1 else np.zeros(m)
         if mode == "half_pixel_symmetric":
-            return n / 2 * (1 - m / exact) + (i + 0.5) / scale - 0.5
+            return n / 2 * (1 - m / exact) + (i + 0.5) / factor - 0.5
         if mode in ("half_pixel", "tf_half_pixel_for_nn"):
-            return (i + 0.5) / scale - (0.5 if mode == "half_pixel" else 0.0)
+            return (i + 0.5) / factor - (0.5 if mode == "half_pixel" else 0.0)
         raise OperatorError(f"unknown coordinate_transformation_mode '{mode}'")
 
     def _taps(self, x: Array, n: int, scale: float) -> tuple[Array, Array]:
         """Positions [out, taps], clamped, and weights."""
+        if self.mode == "linear" and not self.antialias and not self.exclude_outside:
+            return _between(x, n)
+        x = x.astype(np.float64)
         shrink = min(scale, 1.0) if self.antialias and x.size else 1.0
         reach = 1 if self.mode == "linear" else 2
         start = math.floor(-reach / shrink) + 1

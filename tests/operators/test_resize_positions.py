@@ -1,0 +1,87 @@
+"""Resize finds its neighbours and weights in float32 as ONNX Runtime does: as many elements, the same nearest
+ones, and linear interpolation bit for bit, since what quantises it is often exactly between two integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper, numpy_helper
+
+from batch import Case, run_cases
+
+KINDS = ("half_pixel", "asymmetric", "align_corners")
+
+
+def _resize(shape: list[int], factors: list[float], sizes: list[int] | None, **attributes: str) -> Case:
+    last = numpy_helper.from_array(
+        np.asarray(factors, np.float32) if sizes is None else np.asarray(sizes), "last"
+    )
+    node = helper.make_node(
+        "Resize", ["x", "", "last"] if sizes is None else ["x", "", "", "last"], ["y"], **attributes
+    )
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    proto = helper.make_model(
+        helper.make_graph([node], "g", [x], [y], [last]),
+        opset_imports=[helper.make_opsetid("", 18)],
+        ir_version=9,
+    )
+    data = np.asarray(np.random.default_rng(4).standard_normal(shape), np.float32)
+    return Case(f"{shape} {factors} {sizes} {attributes}", proto, (data,))
+
+
+def _check(cases: list[Case]) -> None:
+    for case, outcome in zip(cases, run_cases(cases), strict=True):
+        assert outcome.status == "ok", f"{case.name}: {outcome.message}"
+        session = onnxruntime.InferenceSession(
+            case.model.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        (want,) = session.run(None, {"x": case.inputs[0]})
+        np.testing.assert_array_equal(outcome.outputs[0], want, err_msg=case.name)
+
+
+def test_as_many_elements_as_a_product_of_float32() -> None:
+    """10 * 5.7 in float32 is 57, in float64 56.999998."""
+    pairs = [(10, 5.7), (3, 7 / 3), (24, 14 / 24)]
+    _check(
+        [
+            _resize([1, 1, 2, n], [1, 1, 2, s], None, mode=m, coordinate_transformation_mode="half_pixel")
+            for n, s in pairs
+            for m in ("nearest", "linear")
+        ]
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_the_nearest(kind: str) -> None:
+    """12 / float32(2.4) is 5 in float32, and just below in float64."""
+    pairs = [(10, 24), (21, 60), (9, 57), (22, 4), (12, 52)]
+    _check(
+        [
+            _resize(
+                [1, 1, 1, n],
+                [1, 1, 1, m / n],
+                None,
+                mode="nearest",
+                nearest_mode="floor",
+                coordinate_transformation_mode=kind,
+            )
+            for n, m in pairs
+        ]
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_linear_bit_for_bit(kind: str) -> None:
+    """In the last row and column, too, where halves of one element are added."""
+    shapes = [
+        ([1, 3, 4, 4], [1, 1, 2, 2]),
+        ([1, 2, 5, 7], [1, 1, 2, 3]),
+        ([1, 2, 6, 5], [1, 1, 0.5, 0.8]),
+        ([1, 5, 7, 3], [1, 2, 2, 1]),
+        ([1, 2, 4, 6], [1, 1, 1.5, 2.5]),
+    ]
+    _check([_resize(s, f, None, mode="linear", coordinate_transformation_mode=kind) for s, f in shapes])
