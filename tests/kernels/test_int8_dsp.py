@@ -389,6 +389,49 @@ def small_depthwise_cases(seed: int) -> list[Case]:
     return cases
 
 
+LONG = [  # kernel, stride, dilation, pad, size of the image
+    ((5, 5), (1, 1), (1, 1), (2, 2), (7, 7)), ((7, 7), (1, 1), (1, 1), (3, 3), (9, 13)),
+    ((1, 15), (1, 1), (1, 1), (0, 7), (1, 49)), ((1, 21), (1, 2), (1, 1), (0, 10), (2, 30)),
+    ((1, 25), (1, 1), (1, 1), (0, 12), (2, 23)), ((41, 1), (1, 1), (1, 1), (20, 0), (26, 2)),
+    ((2, 30), (1, 1), (1, 1), (1, 15), (4, 21)), ((3, 26), (2, 1), (2, 1), (2, 0), (9, 33)),
+    ((3, 50), (1, 3), (1, 1), (1, 40), (3, 20)), ((5, 5), (1, 1), (1, 9), (2, 18), (6, 11)),
+    ((3, 9), (1, 2), (1, 2), (1, 8), (5, 14)), ((1, 3), (1, 70), (1, 1), (0, 1), (1, 200)),
+    ((4, 6), (1, 61), (1, 1), (2, 2), (5, 130)), ((1, 4), (1, 1), (1, 40), (0, 60), (2, 70)),
+    ((6, 2), (1, 1), (1, 1), (3, 1), (8, 5)), ((2, 4), (1, 3), (1, 1), (1, 2), (6, 25)),
+    ((1, 5), (1, 1), (1, 3), (0, 6), (3, 17)), ((10, 4), (2, 2), (1, 1), (4, 1), (19, 10)),
+    ((1, 1), (1, 1), (1, 1), (0, 0), (3, 7)), ((1, 7), (1, 1), (1, 1), (0, 3), (2, 6)),
+    ((9, 9), (1, 1), (1, 1), (4, 4), (6, 6)), ((5, 3), (1, 1), (3, 1), (6, 1), (5, 900)),
+]  # fmt: skip
+"""Kernels whose weights are in memory in one, two and three parts of a line, written out and not, blocks of
+one to six outputs; and those with the most pairs in registers."""
+
+
+def long_depthwise_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    cases = []
+    for at, (kernel, stride, dilation, pad, size) in enumerate(LONG):
+        out = [(n + 2 * p - (k - 1) * d - 1) // s + 1
+               for n, p, k, d, s in zip(size, pad, kernel, dilation, stride, strict=True)]  # fmt: skip
+        ic = (3, 1, 30, 300)[(at + seed) % 4] if size[1] < 60 else 2
+        shape = ConvShape(1, *size, ic, *out, ic * (1 + at % 2), *kernel, *stride, *dilation, *pad, ic)
+        cases.append(depthwise_case(rng, shape, KINDS[(at + 3 * seed) % len(KINDS)]))
+    return cases
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_depthwise_kernels_on_the_host(seed: int, tmp_path: Path) -> None:
+    run_host(long_depthwise_cases(seed), tmp_path)
+
+
+@needs_qemu
+@pytest.mark.parametrize("seed", range(3))
+def test_long_depthwise_kernels(seed: int, tmp_path: Path) -> None:
+    cases = long_depthwise_cases(seed)
+    found = {n for case in cases for n in re.findall(r"(\d) outputs share", case.code.note)}
+    assert found >= {"4", "6"}, found
+    run_board(cases, tmp_path, "m4")
+
+
 def test_small_depthwise_kernels_on_the_host(tmp_path: Path) -> None:
     run_host(small_depthwise_cases(1), tmp_path)
 

@@ -322,18 +322,18 @@ AOT_MODEL_NAKED static void depthwise3x3_4x4_l8_s11_y4_1_raw(
         "ldrd r8, r9, [r0, #16]\n"
         "smlatb r11, r8, r4, r12\n"
         "smlad r10, r8, r4, r12\n"
-        "smlabt r10, r9, r5, r10\n"
         "smlad r11, r9, r5, r11\n"
+        "smlabt r10, r9, r5, r10\n"
         "ldrd r8, r9, [r0, #32]\n"
         "smlatb r11, r8, r6, r11\n"
         "smlad r10, r8, r6, r10\n"
-        "smlabt r10, r9, r7, r10\n"
         "smlad r11, r9, r7, r11\n"
+        "smlabt r10, r9, r7, r10\n"
         "ldrd r8, r9, [r0], #4\n"
         "smlatb r11, r8, r2, r11\n"
         "smlad r10, r8, r2, r10\n"
-        "smlabt r10, r9, r3, r10\n"
         "smlad r11, r9, r3, r11\n"
+        "smlabt r10, r9, r3, r10\n"
         "str r10, [r1], #4\n"
         "str r11, [r1], #4\n"
         "cmp r0, lr\n"
@@ -354,19 +354,100 @@ AOT_MODEL_OPAQUE static void depthwise3x3_4x4_l8_s11_y4_1_raw(
 {
     const int32_t *p = constants + 4;
     (void)p;
-    int32_t w[9];
-    for (int32_t i = 0; i < 9; i++) {
-        w[i] = (int8_t)((uint32_t)constants[1 + i / 3] >> i % 3 * 8 & 0xffu);
-    }
     for (int32_t u = 0; u < 4; u++) {
         for (int32_t j = 0; j < 4; j++) {
             const int16_t *from = plane + u * 8 + j;
             uint32_t sum = (uint32_t)constants[0];
-            for (int32_t i = 0; i < 9; i++) {
-                sum += (uint32_t)(from[i / 3 * 8 + i % 3] * w[i]);
+            for (int32_t i = 0; i < 3; i++) {
+                for (int32_t t = 0; t < 3; t++) {
+                    const int32_t w = (int8_t)((uint32_t)constants[1 + (i * 4 + t) / 4] >> t % 4 * 8 & 0xffu);
+                    sum += (uint32_t)(from[i * 8 + t] * w);
+                }
             }
             int32_t v = (int32_t)sum;
             y[u * 4 + j] = (int32_t)v;
+        }
+    }
+}
+#endif
+
+/* 4x4 depthwise, one channel: 1 lines of 1 outputs; constants = bias, weights (one word per line),
+ * requantisation; y is stepped by 1 per line and by 1 within a line. */
+#if AOT_MODEL_DSP
+AOT_MODEL_NAKED static void depthwise4x4_1x1_l6_s11_y1_1_raw(
+    __attribute__((unused)) const int16_t *plane, __attribute__((unused)) int32_t *y,
+    __attribute__((unused)) const int32_t *constants, __attribute__((unused)) int32_t *taps)
+{
+    __asm__ volatile(
+        "push {r4-r11, lr}\n"
+        "sub sp, sp, #36\n"
+        "ldr r12, [r2], #4\n"
+        "str r12, [sp, #28]\n"
+        "addw r6, r3, #32\n"
+        "1:\n"
+        "ldr r8, [r2], #4\n"
+        "sxtb16 r11, r8\n"
+        "sxtb16 r8, r8, ror #8\n"
+        "pkhbt r4, r11, r8, lsl #16\n"
+        "str r4, [r3], #4\n"
+        "pkhtb r4, r8, r11, asr #16\n"
+        "str r4, [r3], #4\n"
+        "cmp r3, r6\n"
+        "bne 1b\n"
+        "subw r3, r3, #32\n"
+        "mov r2, r3\n"
+        "movw r8, #12\n"
+        "add r8, r8, r0\n"
+        "str r8, [sp, #20]\n"
+        "1:\n"
+        "strd r0, r1, [sp, #12]\n"
+        "ldr.w r10, [sp, #28]\n"
+        "ldrd r4, r5, [r2, #0]\n"
+        "ldrd r8, r9, [r0, #0]\n"
+        "smlad r10, r8, r4, r10\n"
+        "smlad r10, r9, r5, r10\n"
+        "ldrd r4, r5, [r2, #8]\n"
+        "ldrd r8, r9, [r0, #12]\n"
+        "smlad r10, r8, r4, r10\n"
+        "smlad r10, r9, r5, r10\n"
+        "ldrd r4, r5, [r2, #16]\n"
+        "ldrd r8, r9, [r0, #24]\n"
+        "smlad r10, r8, r4, r10\n"
+        "smlad r10, r9, r5, r10\n"
+        "ldrd r4, r5, [r2, #24]\n"
+        "ldrd r8, r9, [r0, #36]\n"
+        "smlad r10, r8, r4, r10\n"
+        "smlad r10, r9, r5, r10\n"
+        "str r10, [r1]\n"
+        "ldrd r0, r1, [sp, #12]\n"
+        "addw r0, r0, #12\n"
+        "addw r1, r1, #4\n"
+        "ldr r8, [sp, #20]\n"
+        "cmp r0, r8\n"
+        "bne 1b\n"
+        "add sp, sp, #36\n"
+        "pop {r4-r11, pc}\n"
+        );
+}
+#else
+AOT_MODEL_OPAQUE static void depthwise4x4_1x1_l6_s11_y1_1_raw(
+    const int16_t *plane, int32_t *y, const int32_t *constants, int32_t *taps)
+{
+    const int32_t *p = constants + 5;
+    (void)p;
+    (void)taps;
+    for (int32_t u = 0; u < 1; u++) {
+        for (int32_t j = 0; j < 1; j++) {
+            const int16_t *from = plane + u * 6 + j;
+            uint32_t sum = (uint32_t)constants[0];
+            for (int32_t i = 0; i < 4; i++) {
+                for (int32_t t = 0; t < 4; t++) {
+                    const int32_t w = (int8_t)((uint32_t)constants[1 + (i * 4 + t) / 4] >> t % 4 * 8 & 0xffu);
+                    sum += (uint32_t)(from[i * 6 + t] * w);
+                }
+            }
+            int32_t v = (int32_t)sum;
+            y[u + j] = (int32_t)v;
         }
     }
 }
@@ -561,7 +642,7 @@ static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int3
     }
 }
 
-/* one channel at a time in a plane of 4 x 6 int16, four outputs share their loads; requantisation: raw
+/* one channel at a time in a plane of 4 x 6 int16, one output at a time; requantisation: raw
  * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
  *   reads x at workspace + 368; works in plane at workspace + 0, results at workspace + 80, taps at
  *   workspace + 48; writes y at workspace + 368 (in place of x) */
@@ -580,41 +661,9 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
             int16_t *to = plane + i * 6;
             DSP_GATHER_4(ldrsb, to, 0, from, 0, 8, 16, 24);
         }
-        const int32_t *constants = weights + 5 * c;
-        {
-            const int32_t *bytes = constants + 1;
-            for (int32_t *to_taps = taps; to_taps != taps + 8; to_taps += 2) {
-                const int32_t even0 = dsp_sxtb16(bytes[0]), odd0 = dsp_sxtb16_ror8(bytes[0]);
-                to_taps[0] = dsp_pair(even0, odd0);
-                to_taps[1] = dsp_pair(even0 >> 16, odd0 >> 16);
-                bytes += 1;
-            }
-        }
-        {
-            const int16_t *from = plane;
-            int32_t *line = results;
-            const int32_t column = 0;
-            const int16_t *at = from + column;
-            int32_t *to = line + column;
-            const int32_t *tap = taps;
-            int32_t sum0 = constants[0];
-            for (int32_t k = 0; k < 4; k++) {
-                const int32_t x0 = dsp_pair_at(at);
-                sum0 = dsp_smlad(x0, tap[0], sum0);
-                const int32_t x2 = dsp_pair_at(at + 2);
-                sum0 = dsp_smlad(x2, tap[1], sum0);
-                at += 6;
-                tap += 2;
-            }
-            {
-                int32_t v = sum0;
-                to[0] = (int32_t)v;
-            }
-        }
-        {
-            const int32_t v = requantise_even_3_n128_127(results[0], requantisation + 2 * c);
-            y[c] = (int8_t)v;
-        }
+        depthwise4x4_1x1_l6_s11_y1_1_raw(plane, results, weights + 5 * c, taps);
+        const int32_t v = requantise_even_3_n128_127(results[0], requantisation + 2 * c);
+        y[c] = (int8_t)v;
     }
 }
 

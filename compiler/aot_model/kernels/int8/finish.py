@@ -73,7 +73,7 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
             products.append([*lift, op("smmlar", a, a, m, c)])
         else:
             products.append([
-                op("asr", a, a, align - 1) if align else op("lsl", a, a, 1),
+                *([op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]),
                 op("add_sign", free, c, a),
                 op("smmlar", a, a, m, free)
             ])
@@ -96,12 +96,14 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
     return [step for part in parts for step in part]
 
 
-def finish_c(rq: RequantisePlan, out_dtype: str, constants: str, offset: str = "") -> list[str]:
+def finish_c(rq: RequantisePlan, out_dtype: str, constants: str, offset: str = "",
+             align: int = 0) -> list[str]:  # fmt: skip
     """C that turns the accumulator `v` into the clamped value; `constants`: a pointer to {multiplier,
-    offset[, shift]}; offset: C of it, where it is elsewhere and the shift is one for all.
+    offset[, shift]}; offset: C of it, where it is elsewhere and the shift is one for all. align: `v` comes
+    shifted left by so much.
     """
     places = (f"{constants}[0]", offset or f"{constants}[1]", "sign", f"{constants}[2]")
-    lines = twin(requantise(rq, ("v",), 0, out_dtype, places, [], clamp=True))
+    lines = twin(requantise(rq, ("v",), align, out_dtype, places, [], clamp=True))
     return [f"const int32_t {line}" if line.startswith("sign =") else line for line in lines]
 
 

@@ -125,10 +125,12 @@ class PlaneLoops:
         u, v = self.plane.u, self.plane.v
         return (v.size_out, 1) if self.results else (u.y_step, v.y_step)
 
-    def scratch(self) -> list[Scratch]:
+    def scratch(self, beyond: int = 0) -> list[Scratch]:
+        """beyond: elements of the plane behind its end that are read, of any value."""
         p, (ctype, size) = self.plane, self.stored
+        plane = Scratch("plane", 2 * (p.length * p.lines + beyond), 4, "int16_t")
         results = Scratch("results", size * p.lines_out * p.v.size_out, 4, ctype)
-        return [Scratch("plane", 2 * p.length * p.lines, 4, "int16_t"), *([results] if self.results else [])]
+        return [plane, *([results] if self.results else [])]
 
     @property
     def slack(self) -> int | None:
