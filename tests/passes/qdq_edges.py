@@ -157,6 +157,21 @@ def _integer_bias(axis: int | None) -> Callable[[Maker, Value], Value]:
     return build
 
 
+def _vanished_channel(kind: str) -> Callable[[Maker, Value], Value]:
+    """Weights whose scale is next to nothing beside the bias."""
+
+    def build(m: Maker, q: Value) -> Value:
+        n = Net(m, ODD)
+        scale, zero, bias = numbers([0.01, 1e-9, 1e-12]), numbers(np.zeros(3), "int8"), numbers([1, -2, 3])
+        shape = (3, 9, 1, 1) if kind == "Conv" else (3, 9)
+        w = m.DequantizeLinear(drawn(1, *shape, low=-127, high=127, dtype="int8"), scale, zero, axis=0)
+        if kind == "Conv":
+            return n.quantised(m.Conv(m.Reshape(n.x(q), numbers([2, 9, 1, 1], INT64)), w, bias))
+        return n.quantised(m.Gemm(n.x(q), w, bias, transB=1))
+
+    return build
+
+
 def _bias_by_row(m: Maker, q: Value) -> Value:
     n = Net(m, ODD)
     return n.quantised(m.Gemm(n.x(q), n.weights(9, 2), drawn(2, 2, 1)))
@@ -275,6 +290,8 @@ OTHERS: dict[str, PassCase] = {
     "bias from outside": _graph(_bias_from_outside, Q, tensor("b", 2)),
     "bias of integers": _graph(_integer_bias(None), Q),
     "bias of integers by channels": _graph(_integer_bias(0), Q),
+    "bias beside a vanished channel": _graph(_vanished_channel("Gemm"), Q),
+    "bias of a convolution beside a vanished channel": _graph(_vanished_channel("Conv"), Q),
     "bias by rows": _graph(_bias_by_row, Q),
     "bias by rows added": _graph(_added(drawn(2, 5, 1), 5), tensor("q", 5, 9, dtype=DType.INT8)),
     "bias by elements": _graph(_added(drawn(2, 2, 5), 5), Q),

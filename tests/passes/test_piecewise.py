@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto, NodeProto, helper
 
 from aot_model.frontends.onnx import read_onnx
-from aot_model.ops.piecewise import CLOSE, MOST, Piecewise
+from aot_model.ops.piecewise import CLOSE, CLOSE_BYTES, MOST, Piecewise
 from aot_model.passes.explain import reasons
 from aot_model.passes.fuse_qdq import fuse_qdq
 from aot_model.pipeline import Compiled, Request, compile_model
@@ -88,7 +88,10 @@ FUNCTIONS = {
                                   ("uint16", "uint16"), (33000, 1600)),
     "SiLU": Function(silu, lambda x: x * sigmoid(x), 2.0**-12, 2.0**-12),
     "Sigmoid": Function(one("Sigmoid"), sigmoid),
-    "Sigmoid to int8": Function(one("Sigmoid"), sigmoid, 2.0**-12, 2.0**-8, ("int16", "int8"), (0, -128)),
+    "Sigmoid to int8": Function(one("Sigmoid"), sigmoid, 2.0**-12, 2.0**-8, ("int16", "int8"), (0, -128),
+                                close=CLOSE_BYTES),
+    "Tanh to uint8": Function(one("Tanh"), np.tanh, 2.0**-14, 0.0061, ("uint16", "uint8"), (30000, 120),
+                              close=CLOSE_BYTES),
     "Tanh": Function(one("Tanh"), np.tanh, 2.0**-13),
     "Tanh, wide range": Function(one("Tanh"), np.tanh, close=0.5),  # within a unit, and no more
     "Erf": Function(one("Erf"), erf, 2.0**-13),

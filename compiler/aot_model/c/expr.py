@@ -14,7 +14,9 @@ from functools import cache
 
 from aot_model.c.hoisting import hoistable
 from aot_model.c.literal import literal
+from aot_model.c.reading_order import ascends
 from aot_model.c.rescale import product, saturated
+from aot_model.c.text import IN_ORDER
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, walk
@@ -74,6 +76,8 @@ class CWriter:
         self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
         self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
         self.open_loops(node.over)
+        if node.dtype.is_float and infix_of(node) and not ascends(node):
+            self.line(IN_ORDER)
         self.compute(node.body)
         self.line(f"{name} = {self._combine(node, name)};")
         self.close_loops(len(node.over))

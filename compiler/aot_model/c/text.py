@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+IN_ORDER = "AOT_MODEL_IN_ORDER;"
+"""First in the body of a loop that adds several floats to one sum from high addresses to low: GCC 12 gets its
+vectors wrong (docs/compilers.md).
+"""
+
 
 class CText:
     """Lines of C, written in order. Braces and indentation come from `block`."""

@@ -186,6 +186,10 @@ class KernelCode:
     slack_step: int = 1
     """... and the difference must be a multiple of this many bytes (one channel at a time: the pixel's size).
     """
+    sizes: tuple[int, int] | None = None
+    """Bytes of an element of `x` and of `y` that `slack` was counted with; None: both as large as those of
+    `x`. A tail may make the elements of `y` larger: it does not lie over `x` then.
+    """
     residual: int | None = None
     """The same for an element of another tensor that is read where the one of `y` is stored, if it may lie
     elsewhere than in the very place of `y`: groups of elements are stored, not each one in the order of

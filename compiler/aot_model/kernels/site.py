@@ -163,7 +163,9 @@ class Site:
                             for h in code.includes) | (frozenset(tail.headers) if tail else frozenset())
         function = Function(name, tuple(params), code.body, headers, code.helpers, code.note)
         overlaps: tuple[Overlap, ...] = ()
-        if code.slack is not None:
+        width = values[0].dtype.size
+        of_x, of_y = code.sizes or (width, width)
+        if code.slack is not None and width == of_x and out.dtype.size <= of_y:
             overlaps = (Overlap(0,
                                 len(params) - 1, code.slack,
                                 code.slack_step), *self._tail_overlaps(tail, values, len(params) - 1,

@@ -17,8 +17,10 @@ from aot_model.ops.requantise import saturated
 
 MOST = 128
 """Pieces; one takes 8 bytes of flash."""
-CLOSE = 0.25
-"""Units from the real number, before rounding: more pieces are taken only where fewer are further off."""
+CLOSE, CLOSE_BYTES = 0.25, 1 / 64
+"""Units from the real number, before rounding: more pieces are taken only where fewer are further off. A
+unit of a result of 8 bits is much: nothing further off is taken for it.
+"""
 
 
 @operator("Piecewise", domain="aot", elementwise=True)
@@ -98,7 +100,8 @@ def fit(real: np.ndarray, wanted: np.ndarray, of: DType, to: DType, most: int = 
     """The operator with the fewest pieces for a function at all 65,536 arguments, the smallest first.
 
     real: results in units of the result, before they are rounded and saturated. wanted: integers, of which
-    every result is within one unit; None where that takes more than `most` pieces.
+    every result is within one unit, of 8 bits only where `real` is next to a tie; None where that takes more
+    than `most` pieces.
     """
     low, high = (int(v) for v in to.limits)
     within = np.isfinite(real) & (real >= low) & (real <= high)
@@ -106,14 +109,15 @@ def fit(real: np.ndarray, wanted: np.ndarray, of: DType, to: DType, most: int = 
     # what saturates may go on as it likes, but not for ever
     bounded = np.clip(np.nan_to_num(real.astype(np.float64)), low - 32768.0, high + 32768.0)
     pieces, best = 16, None
+    close = CLOSE if to.bits > 8 else CLOSE_BYTES
     while pieces <= most:
         found = _integers(bounded.reshape(pieces, -1), int(of.limits[0]), to)
         if found is not None:
             got = found.reference([every])[0].astype(np.int64)
             if np.abs(got - wanted).max() <= 1:
-                best = found
-                if not within.any() or np.abs(got - real)[within].max() <= 0.5 + CLOSE:
-                    break
+                if not within.any() or np.abs(got - real)[within].max() <= 0.5 + close:
+                    return found
+                best = found if to.bits > 8 else None
         pieces *= 2
     return best
 
@@ -132,7 +136,7 @@ def _integers(real: np.ndarray, lowest: int, to: DType) -> Piecewise | None:
         return math.frexp(float(np.abs(v).max()))[1]
 
     most = np.abs(value).max() + half * (np.abs(slope).max() + half * np.abs(curve).max())
-    point = min(14, 30 - bits(most), 15 - bits(slope))
+    point = min(22, 30 - bits(most), 15 - bits(slope))
     if point < 1:
         return None
     curved = min(15, 15 - point - bits(curve))

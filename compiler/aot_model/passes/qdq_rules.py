@@ -63,6 +63,14 @@ def _bias(n: QdqSite, value: Value | None, channels: int, rank: int) -> np.ndarr
     return np.broadcast_to(real.reshape(-1), (channels,))
 
 
+def _too_large(bias: np.ndarray | None, units: np.ndarray, x: Scaled, most: float) -> str:
+    """Why sums with this bias would not be those of the real numbers; empty when they are."""
+    if bias is None or x.value.dtype.bits > 8:  # sums of 16-bit activations have 64 bits
+        return ""
+    largest = most + float(np.abs(bias / units).max(initial=0))
+    return "" if largest < 2**31 else "the bias is beyond 32 bits in units of the sums"
+
+
 def _largest_sum(x: Scaled, w: Scaled, channels: int, terms: int = 0) -> float:
     """A bound of the accumulators' size."""
 
@@ -88,6 +96,9 @@ def convolution(n: QdqSite, node: Node) -> Answer:
     bias = _bias(n, node.input(2), channels, 1)
     if isinstance(bias, str):
         return bias
+    most = _largest_sum(x, w, channels)
+    if why := _too_large(bias, x.s * w.scale, x, most):
+        return why
     inner = replace(node.op._inner(x.value, w.value), x_zero_point=x.z, w_zero_point=w.z)
     build = n.build
     if isinstance(node.op, ConvTranspose):
@@ -96,7 +107,7 @@ def convolution(n: QdqSite, node: Node) -> Answer:
         assert w.value.data is not None
         weights = n.constant("weights", w.value.data.transpose(0, *range(2, w.value.type.rank), 1))
     acc = build(inner, channels_last(build, x.value), weights)
-    return channels_first(n.build, n.finish(acc, bias, x.s * w.scale, _largest_sum(x, w, channels)))
+    return channels_first(n.build, n.finish(acc, bias, x.s * w.scale, most))
 
 
 def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer:
@@ -136,8 +147,11 @@ def matrix_product(n: QdqSite, node: Node, extra: Value | None = None) -> Answer
         bias = _bias(n, extra, channels, node.outputs[0].type.rank)
     if isinstance(bias, str):
         return bias
+    most = _largest_sum(a, w, channels, a.value.shape[-1])
+    if why := _too_large(bias, a.s * w.scale, a, most):
+        return why
     acc = n.build(MatMul(a.z, w.z), a.value, right)
-    return n.finish(acc, bias, a.s * w.scale, _largest_sum(a, w, channels, a.value.shape[-1]))
+    return n.finish(acc, bias, a.s * w.scale, most)
 
 
 def _pair(n: QdqSite, node: Node) -> tuple[Scaled, Scaled] | str:

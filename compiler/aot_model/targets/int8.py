@@ -108,8 +108,7 @@ def _emit(family: Family, site: Site, part: Integer, name: str, writer: Writer, 
     if kind is not None:
         code = _with_nibbles(family, site, part, code, shape, weights, used)
     code = replace(code, body=indent(code.body.rstrip(), "    "))
-    if site.result.dtype.size > 1 or not whole:
-        # The kernels' slack is for outputs of one byte; a tail that widens would overtake the input.
+    if not whole:
         code = replace(code, slack=None)
     shapes = f"{site.input(0).type} * {w.type if w is not None else ''} -> {site.result.type}"
     wishes = [least for least in (wish, code.wish) if least is not None]

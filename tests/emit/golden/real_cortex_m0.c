@@ -295,6 +295,7 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
                 const float *a = row + c;
                 w += rows[r].tap * 3;
                 for (int32_t ky = 0; ky < rows[r].taps; ky++) {
+                    AOT_MODEL_IN_ORDER;
                     const float w2 = w[2];
                     const float e3 = a[24];
                     acc2 = f32_fma(w2, e3, acc2);
@@ -335,6 +336,7 @@ static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
         float acc0 = -INFINITY;
         const float *a = row + c;
         for (int32_t ky = 0; ky < 4; ky++) {
+            AOT_MODEL_IN_ORDER;
             const float e3 = a[24];
             acc0 = f32_max(acc0, e3);
             const float e2 = a[16];

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot_model.c.text import CText, product, total
+from aot_model.c.text import IN_ORDER, CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import KernelCode, Packed
 from aot_model.kernels.float32.axis import Axis
@@ -202,6 +202,8 @@ class Window(WindowPlan):
         pointers = ["w"] if self.weights is not None else []
         with self._each_tap_plane(text, d, ["a"], pointers):  # noqa: SIM117
             with text.loop("ky", self._rows.taps, needed=self._rows.taps != "1"):
+                if d.lanes == 1 and self._rows.taps != "1":
+                    text.line(IN_ORDER)
                 self._slide_row(text, d, pairs, left)
                 if self._rows.taps != "1":
                     if self.weights is not None:

@@ -241,6 +241,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
         frozenset({HEADER, *([block_mve.HEADER] if dots.mve else []), *([MVE] if ending else [])}),
         tuple(helpers),
         slack,
+        sizes=(x.size, result[1]),
         residual=residual(pixels, s, result[1]),
         note=f"{pixels} pixels x {columns} channels, {'rows' if dots.mve else 'pairs'} of int16",
     )  # fmt: skip

@@ -113,7 +113,8 @@ def depthwise(s: ConvShape, weights: npt.NDArray[np.int16], most: int, finish: F
     ]
     slack = by_pixels(s, 1, reread=True, through_images=True, sizes=(2, result[1]))
     note = f"{CHANNELS} channels, pairs of int16"
-    return KernelCode("\n".join(body) + "\n", tuple(constants), (), frozenset({HEADER}), (), slack, note=note)
+    return KernelCode("\n".join(body) + "\n", tuple(constants), (), frozenset({HEADER}), (), slack,
+                      sizes=(2, result[1]), note=note)
 
 
 def _clipped(start: str, first: str, last: str, dilation: int, size: int) -> list[str]:

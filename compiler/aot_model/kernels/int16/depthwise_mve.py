@@ -105,6 +105,7 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
         frozenset({HEADER, block_mve.HEADER}),
         (text,),
         _slack(p),
+        sizes=(2, f.to.size),
         note=f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
     )
 

@@ -24,6 +24,7 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
     if s.x_strides is not None or s.dilation_h != 1 or s.dilation_w != 1:
         raise ValueError("pooling: dense input without dilation")
     cast, size, inside = f"{dtype}_t", s.kernel_h * s.kernel_w, s.inside
+    width = 2 if dtype.endswith("16") else 1
     four = dsp and s.in_c % 4 == 0 and (kind == "max" or size <= _LANES)
     step = 4 if four else 1
 
@@ -88,6 +89,6 @@ def pool(kind: Literal["average", "max"], shape: ConvShape, dtype: str = "int8",
     return KernelCode(
         body="\n".join(lines) + "\n",
         includes=frozenset({HEADER}) if four else frozenset(),
-        slack=by_pixels(shape, 1, by_channel=True),
+        slack=by_pixels(shape, 1, by_channel=True, sizes=(width, width)),
         note=f"{kind} of {s.kernel_h}x{s.kernel_w}, {counted(step, 'channel')} at a time",
     )

@@ -29,6 +29,14 @@
 #define AOT_MODEL_BARRIER (void)0
 #endif
 
+/* In a loop whose sums of floats read backwards: GCC 12 adds other elements where it turns such a loop into vectors.
+ * Nothing is executed for it. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define AOT_MODEL_IN_ORDER __asm__ volatile("")
+#else
+#define AOT_MODEL_IN_ORDER (void)0
+#endif
+
 /* A function in a header that is too large for every call. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define AOT_MODEL_FUNCTION AOT_MODEL_OPAQUE static __attribute__((unused))

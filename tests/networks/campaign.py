@@ -1,0 +1,228 @@
+"""Random networks on any target against runtimes that share no code with ours.
+
+    python tests/networks/campaign.py tflite --seed 1 --count 200
+    python tests/networks/campaign.py qdq --seed 1 --count 200 --targets cortex-m4 cortex-m55
+    python tests/networks/campaign.py float --only 17 --targets c                     # one of them
+
+tflite: integers, equal to those of LiteRT or TensorFlow Lite Micro. float: ONNX networks of float32 against
+ONNX Runtime. qdq: the same, quantised in parts, against the standard's evaluator with floats of 64 bits
+and, where that says otherwise, against ONNX Runtime: a number on the edge between two steps tips with the
+last bit of a float, so that few may differ by few steps.
+
+Networks are numbered: number k is the same one whatever is asked for. Options of the target (what to
+optimise for, where inputs and outputs lie) follow from the number, too. What differs is listed; --keep
+FOLDER takes its models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "networks")]
+
+import random_onnx  # noqa: E402
+import random_tflite  # noqa: E402
+
+from batch import Case, Outcome, run_cases  # noqa: E402
+from tflite_reference import litert, tflm  # noqa: E402
+
+TARGETS = {
+    "c": None,
+    "host": None,
+    "cortex-m0": "m0",
+    "cortex-m3": "m3",
+    "cortex-m4": "m4",
+    "cortex-m7": "m7",
+    "cortex-m33": "m33",
+    "cortex-m55": "m55",
+}
+
+
+STEPS, SHARE = 3 / 256, 0.03
+"""Of a quantised output: how far a number may be, of the range, and how many may be off (one always) by
+more than NOISE steps, by the output's bits: floats of 32 bits have no more than 8 bits behind the point of
+one of 16, functions of 16 bits are within one step, and one tipped number of 8 bits moves many of 16 behind
+it.
+"""
+NOISE = {8: 0, 16: 16}
+FLOAT_ERROR, QUANTISED_ERROR = 1e-4, 0.05
+"""Of float outputs, of the largest number: without anything quantised before, and with."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network, what its outputs are by each of its oracles, and the names of its operators. steps: scales
+    and bits of outputs that are quantised, by their places; rounds: whether anything is.
+    """
+
+    case: Case
+    wanted: tuple[tuple[np.ndarray, ...], ...]
+    kinds: tuple[str, ...]
+    steps: dict[int, tuple[float, int]]
+    rounds: bool
+
+
+def _options(number: int) -> dict[str, str]:
+    return {} if number % 3 else {"optimize": "size" if number % 2 else "speed"}
+
+
+def _io(number: int) -> str:
+    return "workspace" if number % 5 == 0 else "caller"
+
+
+def onnx_network(number: int, quantised: bool) -> Network | None:
+    """None where ONNX Runtime does not take it."""
+    try:
+        model, fed, scales, kinds = random_onnx.random_network(number, quantised)
+        wanted = [tuple(random_onnx.runtime(model, fed))]
+        if quantised and (exact := random_onnx.in_doubles(model, fed)) is not None:
+            wanted.insert(0, tuple(exact))
+    except Exception as error:  # its exceptions have no common class
+        if "onnxruntime" not in type(error).__module__:
+            raise
+        return None
+    case = Case(f"network {number}", model, tuple(fed.values()), options=_options(number), io=_io(number))
+    steps = {k: scales[o.name] for k, o in enumerate(model.graph.output) if o.name in scales}
+    return Network(case, tuple(wanted), tuple(kinds), steps, quantised)
+
+
+def tflite_network(number: int) -> Network | None:
+    """None where no runtime takes it. Every other one has the arithmetic of TensorFlow Lite Micro, if that
+    has its operators.
+    """
+    model, fed, kinds = random_tflite.random_network(number)
+    options = _options(number)
+    oracle = "tflm" if number % 2 else "litert"
+    try:
+        first = litert(model, fed)
+    except (RuntimeError, ValueError):
+        return None
+    if "SUM" in kinds:  # LiteRT 2.3's reference kernel of SUM reads what nothing wrote
+        other = litert(model, fed, "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
+        if any((a != b).any() for a, b in zip(first, other, strict=True)):
+            return None
+    wanted = first
+    if oracle == "tflm":
+        try:
+            wanted = tflm(model, [fed], len(first))[0]
+        except (RuntimeError, ValueError, IndexError):
+            oracle = "litert"
+    options["arithmetic"] = "tflm" if oracle == "tflm" else "litert-ref"
+    case = Case(f"network {number} ({oracle})", model, fed, options=options, io=_io(number))
+    return Network(case, (tuple(wanted),), tuple(kinds), {}, True)
+
+
+def verdict(network: Network, outcome: Outcome) -> str:
+    """What is wrong with an outcome by all oracles; empty when it is right."""
+    if outcome.status != "ok":
+        return f"{outcome.status}: {outcome.message[:600]}"
+    problems = [_unlike(network, outcome, wanted) for wanted in network.wanted]
+    return "; ".join(problems) if all(problems) else ""
+
+
+def _unlike(network: Network, outcome: Outcome, wanted: tuple[np.ndarray, ...]) -> str:
+    for k, (got, want) in enumerate(zip(outcome.outputs, wanted, strict=True)):
+        if got.size != want.size or got.dtype != want.dtype:
+            return f"output {k} is {got.dtype}{got.shape}, not {want.dtype}{want.shape}"
+        problem = _difference(got.reshape(-1), want.reshape(-1), network.steps.get(k), network.rounds)
+        if problem:
+            return f"output {k} of {want.shape}: {problem}"
+    return ""
+
+
+def _difference(got: np.ndarray, want: np.ndarray, step: tuple[float, int] | None, rounds: bool) -> str:
+    if got.dtype.kind in "iu":
+        off = np.abs(got.astype(np.int64) - want.astype(np.int64))
+        return (
+            f"{int((off > 0).sum())} of {off.size} numbers differ, by up to {int(off.max())}"
+            if off.any()
+            else ""
+        )
+    if not (np.isfinite(want) == np.isfinite(got)).all():
+        return "infinite or not a number"
+    error = np.abs(np.where(np.isfinite(want), got.astype(np.float64) - want, 0))
+    if step is None:
+        largest = max(float(np.abs(want[np.isfinite(want)]).max(initial=0)), 1e-3)
+        return (
+            ""
+            if error.max(initial=0) <= (QUANTISED_ERROR if rounds else FLOAT_ERROR) * largest
+            else (f"{error.max():g} of {largest:g}")
+        )
+    scale, bits = step
+    off = np.round(error / scale)
+    if off.max() > STEPS * 2**bits or (off > NOISE[bits]).sum() > max(1, SHARE * off.size):
+        return (
+            f"{int((off > NOISE[bits]).sum())} of {off.size} numbers differ, by up to {int(off.max())} steps"
+        )
+    return ""
+
+
+def run(
+    networks: Sequence[Network], target: str, jobs: int = 2, flags: Sequence[str] = (), sanitize: bool = False
+) -> list[str]:
+    """The verdict on each, compiled as users do, or with other flags and sanitizers."""
+    flags = flags or (("-O2", "-march=native") if target == "host" else ("-O2",))
+    found = run_cases(
+        [n.case for n in networks], target, sanitize=sanitize, flags=flags, board=TARGETS[target], jobs=jobs
+    )
+    return [verdict(n, o) for n, o in zip(networks, found, strict=True)]
+
+
+MAKERS: dict[str, Callable[[int], Network | None]] = {
+    "tflite": tflite_network,
+    "float": lambda k: onnx_network(k, False),
+    "qdq": lambda k: onnx_network(k, True),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=MAKERS)
+    parser.add_argument("--seed", type=int, default=0, help="networks from seed * 1,000,000 on")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--only", type=int, help="the network of this number")
+    parser.add_argument(
+        "--targets", nargs="+", default=["c", "host", "cortex-m4", "cortex-m55"], choices=TARGETS
+    )
+    parser.add_argument("--flags", default="", help="of the C compiler, instead of those that users have")
+    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="a folder for models that are not right")
+    options = parser.parse_args()
+    first = options.seed * 1_000_000
+    numbers = [options.only] if options.only is not None else range(first, first + options.count)
+    networks = {k: n for k in numbers if (n := MAKERS[options.kind](k)) is not None}
+    print(
+        f"{len(networks)} of {len(numbers)} networks, {sum(len(n.kinds) for n in networks.values())} layers:",
+        *Counter(kind for n in networks.values() for kind in n.kinds).most_common(),
+    )
+    wrong = 0
+    for target in options.targets:
+        verdicts = run(list(networks.values()), target, options.jobs, options.flags.split(), options.sanitize)
+        for (number, n), problem in zip(networks.items(), verdicts, strict=True):
+            if problem:
+                wrong += 1
+                print(f"{target}: {n.case.name} {n.case.options} {n.case.io}: {problem}")
+                print(f"    {' '.join(n.kinds)}")
+                if options.keep:
+                    options.keep.mkdir(parents=True, exist_ok=True)
+                    model = n.case.model
+                (options.keep / f"{number}.{'tflite' if options.kind == 'tflite' else 'onnx'}").write_bytes(
+                    model if isinstance(model, bytes) else model.SerializeToString()
+                )
+        print(f"{target}: {sum(not v for v in verdicts)} of {len(verdicts)} right", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

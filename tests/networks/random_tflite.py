@@ -1,0 +1,537 @@
+"""Random quantised TFLite networks: layers of every kind in any order, of int8, of 16-bit activations, of
+uint8.
+
+LiteRT's reference kernels say what they compute, to the bit. Scales are drawn so that numbers use a good
+part of their range: saturated or vanishing ones would hide faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tflite_models import INT8, INT16, INT32, INT64, UINT8, Op, T, build
+
+RANGE = {INT8: (-128, 127, "int8"), UINT8: (0, 255, "uint8"), INT16: (-32768, 32767, "int16")}
+ACTIVATIONS = (0, 0, 0, 1, 2, 3)
+"""None, RELU, RELU_N1_TO_1, RELU6."""
+MAX_ELEMENTS = 3000
+MAX_PRODUCTS = 400_000
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A tensor that layers may read: its number, shape, scale and zero point."""
+
+    number: int
+    shape: tuple[int, ...]
+    scale: float
+    zero: int
+
+
+class Network:
+    """Adds random layers; `rng` decides everything."""
+
+    def __init__(self, rng: np.random.Generator, kind: int) -> None:
+        self.rng, self.kind = rng, kind
+        self.tensors: list[T] = []
+        self.operators: list[Op] = []
+        self.values: list[Activation] = []
+        self.low, self.high, self.dtype = RANGE[kind]
+        self.products = 0
+
+    def number(self, low: int, high: int) -> int:
+        return int(self.rng.integers(low, high, endpoint=True))
+
+    def pick(self, *options: Any) -> Any:
+        return options[self.number(0, len(options) - 1)]
+
+    def zero(self) -> int:
+        return (
+            0 if self.kind == INT16 else self.pick(self.low, self.number(self.low, self.high), self.low + 128)
+        )
+
+    def tensor(self, t: T) -> int:
+        self.tensors.append(replace(t, name=f"t{len(self.tensors)}"))
+        return len(self.tensors) - 1
+
+    def activation(
+        self,
+        shape: tuple[int, ...],
+        spread: float = 0,
+        like: Activation | None = None,
+        fixed: tuple[float, int] | None = None,
+    ) -> Activation:
+        """A new one: of numbers that spread so far in reality, of the scale of another, or of one given."""
+        if like is not None:
+            scale, zero = like.scale, like.zero
+        elif fixed is not None:
+            scale, zero = fixed
+        else:
+            scale, zero = 2.5 * spread / self.high * float(np.exp(self.rng.normal(0, 0.4))), self.zero()
+            if self.kind == UINT8:
+                scale *= 2
+        scale = float(np.float32(max(scale, 1e-9)))
+        return Activation(self.tensor(T("", shape, self.kind, (scale,), (zero,))), shape, scale, zero)
+
+    def integers(self, data: object, kind: int = INT32) -> int:
+        array = np.asarray(data, "int64" if kind == INT64 else "int32")
+        return self.tensor(T("", array.shape, kind, (), data=array))
+
+    def add(
+        self,
+        kind: str,
+        inputs: tuple[int, ...],
+        output: Activation,
+        options: str | None = None,
+        **fields: Any,
+    ) -> Activation:
+        self.operators.append(Op(kind, inputs, (output.number,), options, fields))
+        self.values.append(output)
+        return output
+
+    def spread(self, x: Activation) -> float:
+        """About the standard deviation of its numbers."""
+        return x.scale * self.high * (0.2 if self.kind == UINT8 else 0.4)
+
+    def weights(self, shape: tuple[int, ...], axis: int, terms: int, x: Activation) -> tuple[int, int, float]:
+        """Weights and bias of a layer, and how far its results spread. axis: that of output channels."""
+        each = self.kind != UINT8 and self.pick(True, True, False)
+        channels = shape[axis]
+        scale = np.asarray(0.01 * np.exp(self.rng.normal(0, 0.7, channels if each else 1)), np.float32)
+        if self.kind == UINT8:
+            low, high, kind, zero = 0, 255, UINT8, self.pick(128, self.number(100, 150))
+        else:
+            low, high, kind, zero = -127, 127, INT8, 0
+        data = np.clip(np.round(self.rng.normal(zero, self.pick(20, 45), shape)), low, high)
+        if self.number(0, 9) == 0:
+            data = np.where(self.rng.random(shape) < 0.7, zero, data)
+        w = self.tensor(
+            T(
+                "",
+                shape,
+                kind,
+                tuple(map(float, scale)),
+                (zero,) * len(scale),
+                axis=axis if each else 0,
+                data=data.astype("uint8" if kind == UINT8 else "int8"),
+            )
+        )
+        width = float(np.sqrt(terms)) * self.spread(x) * 40 * float(np.median(scale))
+        bias_scale = tuple(float(np.float32(x.scale) * s) for s in scale)
+        numbers = self.rng.normal(0, 0.5, channels) * width / np.asarray(bias_scale)
+        wide = self.kind == INT16
+        b = self.tensor(
+            T(
+                "",
+                (channels,),
+                INT64 if wide else INT32,
+                bias_scale,
+                (0,) * len(scale),
+                data=np.round(numbers).astype("int64" if wide else "int32"),
+            )
+        )
+        return w, b, max(width, 1e-6)
+
+    def window(self, x: Activation, kernel: tuple[int, int], dilated: bool = True) -> tuple[Any, ...] | None:
+        """Strides, dilations, the padding (0 SAME) and the size of the output; None where nothing fits."""
+        stride = (self.pick(1, 1, 1, 2, 3), self.pick(1, 1, 1, 2, 3))
+        dilation = (self.pick(1, 1, 2), self.pick(1, 1, 3)) if dilated and stride == (1, 1) else (1, 1)
+        padding = self.number(0, 1)
+        size = []
+        for d, k, s, a in zip(x.shape[1:3], kernel, stride, dilation, strict=True):
+            reach = (k - 1) * a + 1
+            size.append(-(-d // s) if padding == 0 else (d - reach) // s + 1)
+        return (stride, dilation, padding, tuple(size)) if min(size) >= 1 else None
+
+    def affordable(self, outputs: int, terms: int) -> bool:
+        if outputs > MAX_ELEMENTS or self.products + outputs * terms > MAX_PRODUCTS:
+            return False
+        self.products += outputs * terms
+        return True
+
+
+Layer = Callable[[Network, Activation], "Activation | None"]
+IMAGE: list[Layer] = []
+ANY: list[Layer] = []
+
+
+def image(layer: Layer) -> Layer:
+    IMAGE.append(layer)
+    return layer
+
+
+def anywhere(layer: Layer) -> Layer:
+    ANY.append(layer)
+    return layer
+
+
+@image
+def convolution(n: Network, x: Activation) -> Activation | None:
+    kernel = n.pick((1, 1), (3, 3), (n.number(1, 5), n.number(1, 5)))
+    inside, outside = x.shape[3], n.pick(n.number(1, 9), 4, 8, 12, 16, n.number(9, 40))
+    groups = (
+        n.pick(*(g for g in range(1, inside + 1) if inside % g == 0))
+        if n.kind == INT8 and not n.number(0, 4)
+        else 1
+    )
+    outside = -(-outside // groups) * groups
+    fit = n.window(x, kernel)
+    depth = inside // groups
+    if fit is None or not n.affordable(
+        x.shape[0] * int(np.prod(fit[3])) * outside, kernel[0] * kernel[1] * depth
+    ):
+        return None
+    stride, dilation, padding, size = fit
+    w, b, width = n.weights((outside, *kernel, depth), 0, kernel[0] * kernel[1] * depth, x)
+    y = n.activation((x.shape[0], *size, outside), width)
+    more = {"QuantizedBiasType": INT64} if n.kind == INT16 else {}
+    return n.add(
+        "CONV_2D",
+        (x.number, w, b),
+        y,
+        "Conv2DOptions",
+        Padding=padding,
+        StrideH=stride[0],
+        StrideW=stride[1],
+        DilationHFactor=dilation[0],
+        DilationWFactor=dilation[1],
+        FusedActivationFunction=n.pick(*ACTIVATIONS),
+        **more,
+    )
+
+
+@image
+def depthwise(n: Network, x: Activation) -> Activation | None:
+    kernel = n.pick((3, 3), (n.number(1, 5), n.number(1, 5)), (1, n.number(2, 9)), (n.number(2, 9), 1))
+    times = n.pick(1, 1, 1, 2, 3)
+    fit = n.window(x, kernel)
+    outside = x.shape[3] * times
+    if fit is None or not n.affordable(x.shape[0] * int(np.prod(fit[3])) * outside, kernel[0] * kernel[1]):
+        return None
+    stride, dilation, padding, size = fit
+    w, b, width = n.weights((1, *kernel, outside), 3, kernel[0] * kernel[1], x)
+    y = n.activation((x.shape[0], *size, outside), width)
+    return n.add(
+        "DEPTHWISE_CONV_2D",
+        (x.number, w, b),
+        y,
+        "DepthwiseConv2DOptions",
+        Padding=padding,
+        StrideH=stride[0],
+        StrideW=stride[1],
+        DilationHFactor=dilation[0],
+        DilationWFactor=dilation[1],
+        DepthMultiplier=times,
+        FusedActivationFunction=n.pick(*ACTIVATIONS),
+    )
+
+
+@image
+def transposed(n: Network, x: Activation) -> Activation | None:
+    kernel, stride = (n.number(1, 4), n.number(1, 4)), (n.number(1, 3), n.number(1, 3))
+    padding, outside = n.number(0, 1), n.number(1, 9)
+    size = tuple(
+        d * s if padding == 0 else (d - 1) * s + k
+        for d, s, k in zip(x.shape[1:3], stride, kernel, strict=True)
+    )
+    terms = kernel[0] * kernel[1] * x.shape[3]
+    if n.kind == UINT8 or not n.affordable(x.shape[0] * int(np.prod(size)) * outside, terms):
+        return None
+    w, b, width = n.weights((outside, *kernel, x.shape[3]), 0, terms, x)
+    shape = (x.shape[0], *size, outside)
+    y = n.activation(shape, width)
+    inputs = (n.integers(shape), w, x.number, *((b,) if n.number(0, 3) else ()))
+    return n.add(
+        "TRANSPOSE_CONV",
+        inputs,
+        y,
+        "TransposeConvOptions",
+        Padding=padding,
+        StrideH=stride[0],
+        StrideW=stride[1],
+    )
+
+
+@image
+def pool(n: Network, x: Activation) -> Activation | None:
+    kernel = (n.number(1, 4), n.number(1, 4))
+    fit = n.window(x, kernel, dilated=False)
+    if fit is None or not n.affordable(x.shape[0] * int(np.prod(fit[3])) * x.shape[3], kernel[0] * kernel[1]):
+        return None
+    stride, _, padding, size = fit
+    y = n.activation((x.shape[0], *size, x.shape[3]), like=x)
+    return n.add(
+        n.pick("MAX_POOL_2D", "AVERAGE_POOL_2D"),
+        (x.number,),
+        y,
+        "Pool2DOptions",
+        Padding=padding,
+        StrideH=stride[0],
+        StrideW=stride[1],
+        FilterHeight=kernel[0],
+        FilterWidth=kernel[1],
+        FusedActivationFunction=n.pick(*ACTIVATIONS),
+    )
+
+
+@image
+def resize(n: Network, x: Activation) -> Activation | None:
+    size = (n.number(1, 2 * x.shape[1] + 1), n.number(1, 2 * x.shape[2] + 1))
+    if not n.affordable(x.shape[0] * size[0] * size[1] * x.shape[3], 1):
+        return None
+    kind = n.pick("BILINEAR", "NEAREST_NEIGHBOR")
+    corners = n.pick((False, False), (True, False), (False, True))
+    y = n.activation((x.shape[0], *size, x.shape[3]), like=x)
+    options = "ResizeBilinearOptions" if kind == "BILINEAR" else "ResizeNearestNeighborOptions"
+    return n.add(
+        f"RESIZE_{kind}",
+        (x.number, n.integers(size)),
+        y,
+        options,
+        AlignCorners=corners[0],
+        HalfPixelCenters=corners[1],
+    )
+
+
+@image
+def depth_to_space(n: Network, x: Activation) -> Activation | None:
+    if n.kind == INT16:
+        return None
+    if x.shape[3] % 4 == 0 and n.number(0, 1):
+        y = n.activation((x.shape[0], 2 * x.shape[1], 2 * x.shape[2], x.shape[3] // 4), like=x)
+        return n.add("DEPTH_TO_SPACE", (x.number,), y, "DepthToSpaceOptions", BlockSize=2)
+    if x.shape[1] % 2 == 0 and x.shape[2] % 2 == 0:
+        y = n.activation((x.shape[0], x.shape[1] // 2, x.shape[2] // 2, 4 * x.shape[3]), like=x)
+        return n.add("SPACE_TO_DEPTH", (x.number,), y, "SpaceToDepthOptions", BlockSize=2)
+    return None
+
+
+@anywhere
+def dense(n: Network, x: Activation) -> Activation | None:
+    keep = bool(n.number(0, 1)) and len(x.shape) > 1
+    inside = x.shape[-1] if keep else int(np.prod(x.shape[1:]))
+    outside = n.pick(n.number(1, 12), 16, 10)
+    rows = int(np.prod(x.shape)) // inside
+    if not n.affordable(rows * outside, inside):
+        return None
+    w, b, width = n.weights((outside, inside), 0, inside, x)
+    y = n.activation((*x.shape[:-1], outside) if keep else (x.shape[0], outside), width)
+    return n.add(
+        "FULLY_CONNECTED",
+        (x.number, w, b if n.number(0, 3) else -1),
+        y,
+        "FullyConnectedOptions",
+        KeepNumDims=keep,
+        FusedActivationFunction=n.pick(*ACTIVATIONS),
+    )
+
+
+@anywhere
+def pair(n: Network, x: Activation) -> Activation | None:
+    """A residual, a gate, a constant."""
+    same = [v for v in n.values if v.shape == x.shape or v.shape == (*(1,) * (len(x.shape) - 1), x.shape[-1])]
+    other = n.pick(*same)
+    if n.number(0, 3) == 0:
+        shape = n.pick(x.shape, (1,) * (len(x.shape) - 1) + (x.shape[-1],), (1,) * len(x.shape))
+        zero = n.zero()
+        data = np.clip(np.round(n.rng.normal(zero, n.high / 3, shape)), n.low, n.high).astype(n.dtype)
+        other = Activation(
+            n.tensor(T("", shape, n.kind, (x.scale * n.pick(0.3, 1, 2.2),), (zero,), data=data)),
+            shape,
+            x.scale,
+            zero,
+        )
+    kind = n.pick("ADD", "ADD", "SUB", "MUL")
+    a, b = n.spread(x), n.spread(other)
+    y = n.activation(x.shape, a * b if kind == "MUL" else float(np.hypot(a, b)))
+    more = {} if kind == "MUL" else {"PotScaleInt16": False}
+    both = (x.number, other.number) if n.number(0, 1) or other.shape != x.shape else (other.number, x.number)
+    return n.add(
+        kind, both, y, f"{kind.capitalize()}Options", FusedActivationFunction=n.pick(*ACTIVATIONS), **more
+    )
+
+
+@anywhere
+def extreme(n: Network, x: Activation) -> Activation | None:
+    same = [
+        v
+        for v in n.values
+        if v.shape == x.shape and (v.scale, v.zero) == (x.scale, x.zero) and v.number != x.number
+    ]
+    if not same:
+        return None
+    return n.add(
+        n.pick("MAXIMUM", "MINIMUM"),
+        (x.number, n.pick(*same).number),
+        n.activation(x.shape, like=x),
+        "MaximumMinimumOptions",
+    )
+
+
+@anywhere
+def joined(n: Network, x: Activation) -> Activation | None:
+    axis = n.number(1, len(x.shape) - 1) if len(x.shape) > 1 else 0
+
+    def rest(shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape[:axis] + shape[axis + 1 :]
+
+    same = [
+        v
+        for v in n.values
+        if len(v.shape) == len(x.shape)
+        and rest(v.shape) == rest(x.shape)
+        and (v.scale, v.zero) == (x.scale, x.zero)
+    ]
+    others = [n.pick(*same) for _ in range(n.number(1, 2))]
+    size = x.shape[axis] + sum(o.shape[axis] for o in others)
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    if int(np.prod(shape)) > MAX_ELEMENTS:
+        return None
+    numbers = [x.number, *(o.number for o in others)]
+    return n.add(
+        "CONCATENATION",
+        tuple(numbers if n.number(0, 1) else numbers[::-1]),
+        n.activation(shape, like=x),
+        "ConcatenationOptions",
+        Axis=n.pick(axis, axis - len(shape)),
+    )
+
+
+@anywhere
+def padded(n: Network, x: Activation) -> Activation | None:
+    pads = np.asarray([[0, 0], *([n.number(0, 2), n.number(0, 2)] for _ in x.shape[1:])])
+    shape = tuple(int(d + p.sum()) for d, p in zip(x.shape, pads, strict=True))
+    if int(np.prod(shape)) > MAX_ELEMENTS:
+        return None
+    return n.add("PAD", (x.number, n.integers(pads)), n.activation(shape, like=x), "PadOptions")
+
+
+@anywhere
+def sliced(n: Network, x: Activation) -> Activation | None:
+    begin = [n.number(0, d - 1) for d in x.shape]
+    size = [n.number(1, d - b) for d, b in zip(x.shape, begin, strict=True)]
+    begin[0], size[0] = 0, x.shape[0]
+    if n.number(0, 1):
+        return n.add(
+            "SLICE",
+            (x.number, n.integers(begin), n.integers(size)),
+            n.activation(tuple(size), like=x),
+            "SliceOptions",
+        )
+    steps = [n.pick(1, 1, 2) for _ in size]
+    shape = tuple(-(-d // s) for d, s in zip(size, steps, strict=True))
+    ends = [b + d for b, d in zip(begin, size, strict=True)]
+    return n.add(
+        "STRIDED_SLICE",
+        (x.number, *map(n.integers, (begin, ends, steps))),
+        n.activation(shape, like=x),
+        "StridedSliceOptions",
+    )
+
+
+@anywhere
+def reshaped(n: Network, x: Activation) -> Activation | None:
+    elements = int(np.prod(x.shape[1:]))
+    divisors = [d for d in range(1, elements + 1) if elements % d == 0]
+    a = n.pick(*divisors)
+    b = n.pick(*(d for d in divisors if elements // a % d == 0))
+    shape = n.pick(
+        (x.shape[0], elements), (x.shape[0], a, elements // a), (x.shape[0], a, b, elements // a // b)
+    )
+    return n.add("RESHAPE", (x.number, n.integers(shape)), n.activation(shape, like=x), "ReshapeOptions")
+
+
+@anywhere
+def moved(n: Network, x: Activation) -> Activation | None:
+    order = [0, *(int(k) + 1 for k in n.rng.permutation(len(x.shape) - 1))]
+    return n.add(
+        "TRANSPOSE",
+        (x.number, n.integers(order)),
+        n.activation(tuple(x.shape[k] for k in order), like=x),
+        "TransposeOptions",
+    )
+
+
+@anywhere
+def mean(n: Network, x: Activation) -> Activation | None:
+    axes = sorted({n.number(1, len(x.shape) - 1) for _ in range(2)}) if len(x.shape) > 1 else []
+    if not axes:
+        return None
+    keep = bool(n.number(0, 1))
+    shape = tuple(1 if k in axes else d for k, d in enumerate(x.shape) if keep or k not in axes)
+    kind = n.pick("MEAN", "MEAN", "SUM", "REDUCE_MAX")
+    terms = float(np.prod([x.shape[a] for a in axes]))
+    y = (
+        n.activation(shape, like=x)
+        if kind == "REDUCE_MAX"
+        else n.activation(shape, n.spread(x) * float(np.sqrt(terms)) / (terms if kind == "MEAN" else 1))
+    )
+    return n.add(kind, (x.number, n.integers(axes)), y, "ReducerOptions", KeepDims=keep)
+
+
+@anywhere
+def function(n: Network, x: Activation) -> Activation | None:
+    kind = n.pick("LOGISTIC", "TANH", "SOFTMAX", "HARD_SWISH", "LEAKY_RELU", "RELU", "RELU6")
+    wide = n.kind == INT16
+    ends = {
+        "LOGISTIC": (1 / 32768, 0) if wide else (1 / 256, n.low),
+        "SOFTMAX": (1 / 32768, 0) if wide else (1 / 256, n.low),
+        "TANH": (1 / 32768, 0) if wide else (1 / 128, n.low + 128),
+    }
+    if (kind == "HARD_SWISH" and wide) or (kind == "SOFTMAX" and (x.shape[-1] < 2 or len(x.shape) > 4)):
+        return None
+    # TensorFlow Lite Micro takes the scales of RELU6 for equal
+    y = n.activation(x.shape, n.spread(x), fixed=(x.scale, x.zero) if kind == "RELU6" else ends.get(kind))
+    options: dict[str, tuple[str, dict[str, Any]]] = {
+        "SOFTMAX": ("SoftmaxOptions", {"Beta": 1.0}),
+        "LEAKY_RELU": ("LeakyReluOptions", {"Alpha": n.pick(0.1, 0.3, 0.01)}),
+    }
+    name, fields = options.get(kind, (None, {}))
+    return n.add(kind, (x.number,), y, name, **fields)
+
+
+@anywhere
+def rescaled(n: Network, x: Activation) -> Activation | None:
+    return n.add(
+        "QUANTIZE", (x.number,), n.activation(x.shape, n.spread(x) * n.pick(0.6, 1, 2)), "QuantizeOptions"
+    )
+
+
+def random_network(seed: int) -> tuple[bytes, tuple[np.ndarray, ...], list[str]]:
+    """A model, its inputs, and the names of its operators in order. Outputs: all that nothing reads."""
+    rng = np.random.default_rng(seed)
+    kind = (INT8, INT8, INT8, INT16, UINT8)[int(rng.integers(5))]
+    n = Network(rng, kind)
+    inputs = []
+    for _ in range(n.pick(1, 1, 2)):
+        batch = n.pick(1, 1, 1, 2)
+        shape = n.pick(
+            (batch, n.number(3, 12), n.number(3, 12), n.pick(n.number(1, 9), 8, 16)),
+            (batch, n.number(4, 30), n.number(1, 12)),
+            (batch, n.number(2, 60)),
+            (batch, 1, n.number(8, 40), n.number(1, 8)),
+        )
+        x = n.activation(
+            shape, fixed=(float(0.02 * np.exp(rng.normal())) / (256 if kind == INT16 else 1), n.zero())
+        )
+        inputs.append(x)
+        n.values.append(x)
+    for _ in range(n.number(2, 9)):
+        for _ in range(4):  # some layers do not fit what they are given
+            x = n.values[-1] if n.number(0, 3) else n.pick(*n.values)
+            layer = n.pick(*(IMAGE if len(x.shape) == 4 and n.number(0, 2) else ANY))
+            if layer(n, x) is not None:
+                break
+    read = {i for op in n.operators for i in op.inputs}
+    outputs = [v.number for v in n.values[len(inputs) :] if v.number not in read]
+    fed = tuple(
+        np.clip(np.round(rng.normal(x.zero, n.high * 0.4, x.shape)), n.low, n.high).astype(n.dtype)
+        for x in inputs
+        if x.number in read
+    )
+    given = [x.number for x in inputs if x.number in read]
+    return build(n.tensors, n.operators, given, outputs), fed, [op.kind for op in n.operators]
