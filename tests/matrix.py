@@ -11,10 +11,10 @@ judged by oracles.
     python tests/matrix.py --results all.jsonl --table  a table of what is there; runs nothing
 
 Rows are units: programs of many small models (cases of the conformance suite of onnx, samples of the
-operators, random graphs), kernels of every family, the models of the corpus. Columns are compilers with
-flags; each takes the code (`aot-model --target`) that fits it: `c` always, and vectors, DSP or MVE where the
-flags allow. The exit status is 1 when anything is wrong, crashes or does not compile; what is off in every
-column is no matter of compilers: it is said, and left to the tests of operators and models.
+operators, random graphs), random networks, kernels of every family, the models of the corpus. Columns are
+compilers with flags; each takes the code (`aot-model --target`) that fits it: `c` always, and vectors, DSP
+or MVE where the flags allow. The exit status is 1 when anything is wrong, crashes or does not compile; what
+is off in every column is no matter of compilers: it is said, and left to the tests of operators and models.
 """
 
 from __future__ import annotations

@@ -25,14 +25,17 @@ from .program import Program, program_of
 PER_UNIT = 24
 CONFORMANCE = 300
 GRAPHS = 200
+NETWORKS = 48
+"""Of each kind."""
 
-sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("kernels", "conformance", "operators")]
+sys.path += [ str(Path(__file__).parents[1] / folder) for folder in ("kernels", "conformance", "operators",
+"random_networks") ]
 
 
 @dataclass(frozen=True)
 class Unit:
-    """group: conformance, samples, graphs, kernels, models, foreign. build: the program for a target, None
-    where there is none.
+    """group: conformance, samples, graphs, networks, kernels, models, foreign. build: the program for a
+    target, None where there is none.
     """
 
     group: str
@@ -50,7 +53,7 @@ def units() -> list[Unit]:
     """All units; what they are made of is computed when they are built."""
     return [
         *_small("conformance", CONFORMANCE, _conformance), *_small("samples", len(_rows()), _samples),
-        *_small("graphs", GRAPHS, _graphs), *_kernels(),
+        *_small("graphs", GRAPHS, _graphs), *_small("networks", 3 * NETWORKS, _networks), *_kernels(),
         *(Unit(group, name, lambda target, folder, g=group, n=name: model_program(g, n, target, folder))
           for group, name in model_units())
     ]
@@ -194,6 +197,26 @@ def _graphs() -> list[Candidate]:
 
 def _tolerance_of_graph(want: np.ndarray) -> Tolerance:
     return Tolerance(1e-4, 1e-5 * max(float(np.max(np.abs(want), initial=0.0)), 1.0))
+
+
+@cache
+def _networks() -> list[Candidate]:
+    import network_campaign as campaign
+
+    drawn = ((kind, make(k)) for kind, make in campaign.MAKERS.items() for k in range(NETWORKS))
+    return [(n.case, lambda n=n: n.wanted, partial(_tolerance_of_network, kind))  # type: ignore[misc]
+            for kind, n in drawn if n is not None]
+
+
+def _tolerance_of_network(kind: str, want: np.ndarray) -> Tolerance:
+    """Integers are equal; a quantised number on the edge between two steps tips with the last bit of a
+    float."""
+    import network_campaign as campaign
+
+    if want.dtype.kind in "iu":
+        return Tolerance(0, 0)
+    largest = max(float(np.abs(want).max(initial=0.0)), 1e-3)
+    return Tolerance(0, (campaign.QUANTISED_ERROR if kind == "qdq" else campaign.FLOAT_ERROR) * largest)
 
 
 def _hash(name: str) -> str:

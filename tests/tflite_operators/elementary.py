@@ -234,6 +234,9 @@ def _integers() -> list[OpCase]:
         "RELU6", [a], EVERY.shape, 0.07, -5, oracles=["tflm"])
     found += quantised("ELU", [a], EVERY.shape, 0.06, -10, oracles=["tflm"]) + quantised(
         "L2_NORMALIZATION", [(EVERY, 0.07, 0)], EVERY.shape, 1 / 128, 0, "L2NormOptions")
+    ties = (EVERY, 1 / 256, -128)  # LiteRT and TensorFlow Lite Micro round them to different steps
+    found += quantised("TANH", [ties], EVERY.shape, 1 / 128, 0, tag="-ties") + quantised(
+        "LOGISTIC", [(EVERY, 1 / 128, 0)], EVERY.shape, 1 / 256, -128, tag="-ties")
     for kind, scale in (("LOGISTIC", 2**-15), ("TANH", 2**-15)):
         found += quantised(kind, [(WORDS, 2**-12, 0)], WORDS.shape, scale, 0)
     found += quantised("SOFTMAX", [(WORDS, 2**-11, 0)], WORDS.shape, 2**-15, 0, "SoftmaxOptions",

@@ -147,6 +147,8 @@ def sigmoid(n: Conversion) -> Value:
     if x.dtype is DType.INT16:
         return n.build(
             SigmoidInt16(hyperbolic, *sixteen_bit_argument(n.scale(), (0, 1) if hyperbolic else (0,))), x)
+    if n.host.arithmetic == "litert-ref":
+        return _float_table(n, np.tanh if hyperbolic else lambda v: f32(1) / (f32(1) + np.exp(-v)))
     fraction, shift = math.frexp(n.scale() * 2.0**27)
     multiplier, radius = fixed_point.round_away(fraction * 2**31), fixed_point.input_radius(4, shift)
     function, bits = (fixed_point.tanh, 24) if hyperbolic else (fixed_point.logistic, 23)

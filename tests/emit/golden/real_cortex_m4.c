@@ -594,7 +594,6 @@ static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
         float acc0 = -INFINITY;
         const float *a = row + c;
         for (int32_t ky = 0; ky < 4; ky++) {
-            AOT_MODEL_IN_ORDER;
             const float e3 = a[24];
             acc0 = f32_max(acc0, e3);
             const float e2 = a[16];

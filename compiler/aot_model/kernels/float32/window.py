@@ -27,7 +27,7 @@ from aot_model.kernels.float32.planes import each_plane, image_of, number_of, se
 from aot_model.kernels.float32.repack import GIVEN
 from aot_model.kernels.float32.segments import Segments
 from aot_model.kernels.float32.store import Accumulators
-from aot_model.kernels.float32.window_plan import Columns, WindowPlan
+from aot_model.kernels.float32.window_plan import MAXIMUM, Columns, WindowPlan
 
 _GATHERED = 4
 """Vectors of channels that are gathered together."""
@@ -202,7 +202,7 @@ class Window(WindowPlan):
         pointers = ["w"] if self.weights is not None else []
         with self._each_tap_plane(text, d, ["a"], pointers):  # noqa: SIM117
             with text.loop("ky", self._rows.taps, needed=self._rows.taps != "1"):
-                if d.lanes == 1 and self._rows.taps != "1":
+                if d.lanes == 1 and self._rows.taps != "1" and self.reduction is not MAXIMUM:
                     text.line(IN_ORDER)
                 self._slide_row(text, d, pairs, left)
                 if self._rows.taps != "1":

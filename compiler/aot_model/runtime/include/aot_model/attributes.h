@@ -11,6 +11,8 @@
  * is possible that has a statement of which the compiler must assume that it reads and writes all memory. The first is
  * reached whatever follows; the last stays with the loops where GCC splits a function, which it does not where an
  * opaque function has the only call: there the first is enough.
+ * It also stands between a vector that is stored to an array and its elements that are read, and the other way round:
+ * GCC 12 takes a load or store of Helium for one of its first element alone and moves what touches the others.
  * AOT_MODEL_INLINE: it is part of such a function. */
 #ifndef AOT_MODEL_ATTRIBUTES_H
 #define AOT_MODEL_ATTRIBUTES_H
@@ -31,7 +33,7 @@
 
 /* In a loop whose sums of floats read backwards: GCC 12 adds other elements where it turns such a loop into vectors.
  * Nothing is executed for it. */
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__GNUC__) && !defined(__clang__) && (!defined(__arm__) || defined(__ARM_FEATURE_MVE) || defined(__ARM_NEON))
 #define AOT_MODEL_IN_ORDER __asm__ volatile("")
 #else
 #define AOT_MODEL_IN_ORDER (void)0
@@ -73,7 +75,7 @@
 
 /* A function that is part of those that call it. */
 #if defined(__GNUC__) || defined(__clang__)
-#define AOT_MODEL_INLINE static inline __attribute__((always_inline, unused))
+#define AOT_MODEL_INLINE static inline __attribute__((always_inline, unused, no_instrument_function))
 #else
 #define AOT_MODEL_INLINE static inline
 #endif

@@ -16,7 +16,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import campaign
+import network_campaign as campaign
 import random_onnx
 import tflite
 
@@ -34,8 +34,8 @@ TARGETS = [
 CORPUS = sorted(p for p in (Path(__file__).parent / "corpus").iterdir() if p.suffix in (".onnx", ".tflite"))
 
 
-def check(networks: list[campaign.Network], target: str) -> None:
-    problems = campaign.run(networks, target, jobs=1)
+def check(networks: list[campaign.Network], target: str, flags: tuple[str, ...] = ()) -> None:
+    problems = campaign.run(networks, target, jobs=1, flags=flags)
     wrong = [
         f"{n.case.name}: {p}\n    {' '.join(n.kinds)}" for n, p in zip(networks, problems, strict=True) if p
     ]
@@ -80,6 +80,8 @@ def saved(path: Path) -> campaign.Network:
     return campaign.Network(case, (tuple(litert(content, given)),), (), {}, True)
 
 
+@pytest.mark.parametrize("flags", ["-O2", "-O3"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_was_wrong_once(target: str) -> None:
-    check([saved(path) for path in CORPUS], target)
+def test_what_was_wrong_once(target: str, flags: str) -> None:
+    networks = [saved(path) for path in CORPUS]
+    check(networks, target, (flags, *(["-march=native"] if target == "host" else [])))

@@ -298,6 +298,7 @@ def function(n: Network, x: str, shape: Shape) -> str | None:
         "PRelu",
         "Softmax",
         "Sqrt",
+        "Erf",
     )
     if kind == "Clip":
         return n.add(
@@ -383,7 +384,7 @@ def reduced(n: Network, x: str, shape: Shape) -> str | None:
     if len(size) < 2:
         return None
     return n.add(
-        n.pick("ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax"),
+        n.pick("ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2"),
         [x, n.constant(axes)],
         size,
         keepdims=keep,
@@ -394,6 +395,56 @@ def reduced(n: Network, x: str, shape: Shape) -> str | None:
 def layer_norm(n: Network, x: str, shape: Shape) -> str | None:
     c = shape[-1]
     return n.add("LayerNormalization", [x, n.floats(c), n.floats(c)], shape, axis=-1) if c > 3 else None
+
+
+def recurrent(n: Network, x: str, shape: Shape) -> str | None:
+    """Over [steps, batch, inputs]."""
+    if len(shape) != 3:
+        return None
+    steps, batch, inside = shape
+    kind, gates = n.pick(("LSTM", 4), ("GRU", 3), ("RNN", 1))
+    units, direction = n.pick(n.number(1, 9), 8, 12), n.pick("forward", "reverse", "bidirectional")
+    sides = 2 if direction == "bidirectional" else 1
+    if not n.affordable(steps * batch * sides * units, gates * (inside + units)):
+        return None
+    inputs = [
+        x,
+        n.floats(sides, gates * units, inside, spread=inside**-0.5),
+        n.floats(sides, gates * units, units, spread=units**-0.5),
+    ]
+    inputs += [n.floats(sides, 2 * gates * units, spread=0.3)] if n.number(0, 1) else []
+    more = {"linear_before_reset": n.number(0, 1)} if kind == "GRU" else {}
+    y = (steps, sides, batch, units)
+    return n.add(kind, inputs, y, hidden_size=units, direction=direction, **more)
+
+
+def attention(n: Network, x: str, shape: Shape) -> str | None:
+    """Of one head over [batch, steps, inputs]."""
+    if len(shape) != 3:
+        return None
+    batch, steps, inside = shape
+    width = n.pick(4, 8, n.number(1, 9))
+    if not n.affordable(batch * steps * (3 * inside + 2 * steps), width):
+        return None
+    weights = [n.floats(inside, width, spread=inside**-0.5) for _ in range(3)]
+    parts = [n.add("MatMul", [x, w], (batch, steps, width)) for w in weights]
+    if None in parts:
+        return None
+    q, k, v = (str(p) for p in parts)
+    turned = n.add("Transpose", [k], (batch, width, steps), perm=[0, 2, 1])
+    scores = n.add("MatMul", [q, str(turned)], (batch, steps, steps))
+    if scores is None:
+        return None
+    by = n.constant(width**-0.5 if n.number(0, 1) else width**0.5, "float32")
+    scores = n.add("Mul" if n.constants[by] < 1 else "Div", [scores, by], (batch, steps, steps))
+    shares = n.add("Softmax", [str(scores)], (batch, steps, steps), axis=-1)
+    return n.add("MatMul", [str(shares), v], (batch, steps, width))
+
+
+@anywhere
+def chosen(n: Network, x: str, shape: Shape) -> str | None:
+    mask = n.constant(n.rng.random(n.pick(shape, shape[-1:])) < 0.6, "bool")
+    return n.add("Where", [mask, x, n.floats(*n.pick(shape[-1:], (1,)))], shape)
 
 
 def float_network(rng: np.random.Generator) -> Network:
@@ -411,7 +462,10 @@ def float_network(rng: np.random.Generator) -> Network:
         for _ in range(4):  # some layers do not fit what they are given
             x = n.values[-1] if n.number(0, 3) else n.pick(*n.values)
             shape = n.shapes[x]
-            if n.pick(*(IMAGE if 3 <= len(shape) <= 5 and n.number(0, 2) else ANY))(n, x, shape) is not None:
+            layers = IMAGE if 3 <= len(shape) <= 5 and n.number(0, 2) else ANY
+            if len(shape) == 3 and n.number(0, 2) == 0:
+                layers = [recurrent, attention]
+            if n.pick(*layers)(n, x, shape) is not None:
                 break
     return n
 

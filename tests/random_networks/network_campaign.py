@@ -1,8 +1,8 @@
 """Random networks on any target against runtimes that share no code with ours.
 
-    python tests/networks/campaign.py tflite --seed 1 --count 200
-    python tests/networks/campaign.py qdq --seed 1 --count 200 --targets cortex-m4 cortex-m55
-    python tests/networks/campaign.py float --only 17 --targets c                     # one of them
+    python tests/random_networks/network_campaign.py tflite --seed 1 --count 200 python
+    tests/random_networks/network_campaign.py qdq --seed 1 --count 200 --targets cortex-m4 cortex-m55 python
+    tests/random_networks/network_campaign.py float --only 17 --targets c                     # one of them
 
 tflite: integers, equal to those of LiteRT or TensorFlow Lite Micro. float: ONNX networks of float32 against
 ONNX Runtime. qdq: the same, quantised in parts, against the standard's evaluator with floats of 64 bits
@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS / "networks")]
+sys.path[:0] = [str(TESTS), str(TESTS / "random_networks")]
 
 import random_onnx  # noqa: E402
 import random_tflite  # noqa: E402
