@@ -23,11 +23,11 @@ from aot_model.frontends.model import Bindings, Model
 from aot_model.frontends.read import read_model
 from aot_model.ir.expr import clear_interned
 from aot_model.ir.graph import count_parameters
-from aot_model.ir.program import Program
+from aot_model.ir.program import Buffer, Program
 from aot_model.kernels.target import Target
 from aot_model.lowering.lower import lower
 from aot_model.lowering.memory_plan import Addresses, plan_memory
-from aot_model.lowering.room import Lowered, limit, with_room
+from aot_model.lowering.room import Lowered, Place, limit, with_room
 from aot_model.memory import Pool
 from aot_model.ops.registry import load_all
 from aot_model.page.given import Given
@@ -103,14 +103,14 @@ def compile_graph(request: Request,
         parts = run_passes(model.graph, target, observer)
         program = lower(model.graph, target)
 
-
-    def planned(lowered: Program) -> Addresses:
+    def planned(lowered: Program, kept: Mapping[Buffer, Place] | None = None) -> Addresses:
         run_program_passes(lowered, target, "after-lowering")
         return plan_memory(lowered,
                            request.pools,
                            io_in_workspace=request.library.io == "workspace",
                            algorithm=request.algorithm,
-                           processor=target.name)
+                           processor=target.name,
+                           kept=kept)
 
     least = Lowered(program, planned(program))
     found = with_room(model.graph, target, least, planned, limit(target, least.size, request.budgets.ram))

@@ -16,11 +16,13 @@ from aot_model.emit.budgets import Budgets
 from aot_model.emit.view import Options
 from aot_model.frontends.model import Model
 from aot_model.ir.graph import Graph
+from aot_model.ir.program import Access
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.lowering import room
 from aot_model.memory import Pool
 from aot_model.ops.convolution import Convolution
+from aot_model.ops.pool import Pool as Pooling
 from aot_model.ops.registry import Build, load_all
 from aot_model.ops.requantise import Requantise
 from aot_model.pipeline import Compiled, Request, compile_graph
@@ -48,9 +50,9 @@ def network(sizes: tuple[int, ...] = (16, 16, 32, 32), edge: int = 16) -> Graph:
 
 
 def compiled(optimize: str, budget: int | None = None, pool: int | None = None,
-             make: Network = network, memory: str | None = None) -> Compiled:
+             make: Network = network, memory: str | None = None, io: str = "workspace") -> Compiled:
     options = {"optimize": optimize} | ({} if memory is None else {"memory": memory})
-    request = Request(Path("net.onnx"), "net", "cortex-m4", options, library=Options(io="workspace"),
+    request = Request(Path("net.onnx"), "net", "cortex-m4", options, library=Options(io=io),
                       budgets=Budgets(ram=budget), pools=(Pool("workspace", size=pool),))  # fmt: skip
     return compile_graph(request, Model(make(), (), ""), parse_target("cortex-m4", options))
 
@@ -132,6 +134,48 @@ def test_weights_are_copied_where_flash_is_slow_and_there_is_room() -> None:
     middle = (plain.view.workspace_size + fast.view.workspace_size) // 2
     budget = compiled("speed", middle, make=pointwise, memory="l4-art")
     assert budget.view.workspace_size <= middle and sum(copies(slow)) < sum(copies(budget))
+
+
+def separable(layers: int = 4, wide: int = 64) -> Graph:
+    """A convolution of one channel, then depthwise and pointwise ones of which each needs the same memory."""
+    load_all()
+    rng = np.random.default_rng(7)
+    x = Value("x", TensorType(DType.FLOAT32, (1, 49, 10, 1)))
+    graph = Graph("net", [x])
+    build = Build(graph.nodes, "net")
+
+    def weights(*sizes: int) -> Value:
+        return build.constant(rng.standard_normal((wide, *sizes)).astype(np.float32))
+
+    y = build(Convolution(strides=(2, 2), pads=(4, 1, 5, 1)), x, weights(10, 4, 1))
+    for _ in range(layers):
+        y = build(Convolution(pads=(1, 1, 1, 1), group=wide), y, weights(3, 3, 1))
+        y = build(Convolution(), y, weights(1, 1, wide))
+    y = build(Pooling("average", (25, 5), (1, 1), (0, 0, 0, 0), (1, 1)), y)
+    y.name = "y"
+    graph.outputs = [y]
+    return graph
+
+
+def test_gaps_of_the_plan_hold_copies_where_no_other_plan_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A depthwise layer writes a row before what it reads, so that what is free lies at both ends. Here no
+    call is given room by the search for another plan.
+    """
+
+    def of_floats() -> tuple[Compiled, dict[str, tuple[str, int]], int]:
+        """What was made, where its tensors lie, bytes of weights that are copied."""
+        made = compiled("balanced", make=separable, memory="l4-art", io="caller")
+        places = {b.name: made.view.addresses.of[b] for call in made.view.program.calls()
+                  for b in call.buffers(Access.READ, Access.WRITE) if b in made.view.addresses.of}
+        return made, places, sum(b.nbytes for call in made.view.program.calls()
+                                 for b in call.buffers(Access.SCRATCH) if b.name.endswith("_copied"))
+
+    monkeypatch.setattr(room, "_live", lambda lowered: dict.fromkeys(lowered.program.calls(), 10**6))
+    found, places, bytes_copied = of_floats()
+    monkeypatch.setattr(room, "_in_gaps", lambda graph, target, least, *rest: least)
+    plain, places_of_plain, none = of_floats()
+    assert bytes_copied > 0 == none
+    assert places == places_of_plain and found.view.workspace_size == plain.view.workspace_size
 
 
 def test_the_same_program_every_time() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_oracle import Instance, faults, instances, smallest
 
-from aot_model.memory import Placement, PlanError, Pool, plan, verify
+from aot_model.memory import Block, Placement, PlanError, Pool, around, plan, verify
 from aot_model.memory.bodies import problem
 from aot_model.memory.planner import ALGORITHMS
 
@@ -26,6 +26,26 @@ def test_every_plan_is_safe_and_not_below_the_bound(algorithm: str, instance: In
     assert faults(instance, result.offsets) == []
     assert result.pool_sizes["workspace"] >= result.lower_bound
     assert result.distance() >= 0
+
+
+@_RUNS
+@given(instance=instances(), size=st.integers(1, 24), step=st.integers(0, 8))
+def test_blocks_stay_where_they_are_and_others_go_into_gaps(instance: Instance, size: int, step: int) -> None:
+    before = plan(instance.blocks, instance.overlaps, instance.views)
+    more = replace(instance, blocks=(*instance.blocks, Block("more", size, 4, step, step)))
+    after = plan(more.blocks, more.overlaps, more.views, algorithm=around(before.offsets))
+    assert faults(more, after.offsets) == []
+    real = [block.id for block in instance.blocks if block.size]
+    assert [after.offsets[name] for name in real] == [before.offsets[name] for name in real]
+
+
+@_RUNS
+@given(instance=instances(), seed=st.integers(0, 1000))
+def test_blocks_that_may_not_stay_are_moved(instance: Instance, seed: int) -> None:
+    choice = random.Random(seed)
+    anywhere = {block.id: Placement("workspace", choice.randrange(0, 24)) for block in instance.blocks}
+    result = plan(instance.blocks, instance.overlaps, instance.views, algorithm=around(anywhere))
+    assert faults(instance, result.offsets) == []
 
 
 @_RUNS

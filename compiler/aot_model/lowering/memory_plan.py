@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Loop, Once, Program, Role, Step
 from aot_model.ir.program import Overlap as CallOverlap
-from aot_model.memory import Block, MemoryPlan, Overlap, PlanError, Pool, View, algorithm_names, plan
+from aot_model.memory import (
+    Algorithm,
+    Block,
+    MemoryPlan,
+    Overlap,
+    Placement,
+    PlanError,
+    Pool,
+    View,
+    algorithm_names,
+    around,
+    plan,
+)
 
 TRIES = 3
 """Plans with one output more that does not take the place of its input."""
@@ -38,10 +50,12 @@ def plan_memory(program: Program,
                 *,
                 io_in_workspace: bool = False,
                 algorithm: str | None = None,
-                processor: str = "") -> Addresses:
+                processor: str = "",
+                kept: Mapping[Buffer, tuple[str, int]] | None = None) -> Addresses:
     """Offsets of all buffers. CompileError E401 with a table when they do not fit in the pools.
 
     processor: name of the target that computes what no other has taken over.
+    kept: addresses that buffers have and keep; the others go into the gaps.
     """
     planned = set(PLANNED) | ({Role.INPUT, Role.OUTPUT} if io_in_workspace else set())
     ranges: dict[Buffer, _Range] = {}
@@ -71,15 +85,19 @@ def plan_memory(program: Program,
     views = [View(ids[b], ids[b.root()[0]], b.root()[1]) for b in every if b.view_of is not None]
     same = _same_address(order, ranges, allowed)
     _check(algorithm)
+    how: list[str | Algorithm] = [algorithm] if algorithm else []
+    if kept is not None:
+        same = {late: early for late, early in same.items() if kept.get(late) == kept.get(early)}
+        how = [around({ids[b]: Placement(*place) for b, place in kept.items() if b in ids})]
 
     def answered(in_place: dict[Buffer, Buffer]) -> MemoryPlan:
         own = [View(ids[late], ids[early], 0) for late, early in in_place.items()]
         overlaps = _overlaps(order, ranges, ids, in_place)
-        return plan(blocks, overlaps, [*views, *own], pools, *([algorithm] if algorithm else []))
+        return plan(blocks, overlaps, [*views, *own], pools, *how)
 
     try:
         answer = answered(same)
-        if len(pools) == 1:
+        if len(pools) == 1 and kept is None:
             answer = _apart(answer, same, answered)
     except PlanError as error:
         raise fail("E401", str(error),

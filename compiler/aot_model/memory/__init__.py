@@ -10,11 +10,12 @@ all constraints take), bound, layout, heuristics, optimal, planner.
 from .blocks import Block, Overlap, Placement, PlanError, Pool, Unplaced, View
 from .bodies import Problem
 from .layout import Layout
-from .planner import DEFAULT, MemoryPlan, PoolPlan, algorithm_names, plan
+from .planner import DEFAULT, Algorithm, MemoryPlan, PoolPlan, algorithm_names, around, plan
 from .verify import verify
 
 __all__ = [
     "DEFAULT",
+    "Algorithm",
     "Block",
     "Layout",
     "MemoryPlan",
@@ -27,6 +28,7 @@ __all__ = [
     "Unplaced",
     "View",
     "algorithm_names",
+    "around",
     "plan",
     "verify",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .blocks import Placement
 from .bodies import Body, Ints, Problem
 from .bound import lower_bound
 
@@ -159,6 +160,19 @@ class Layout:
                 self.put(index, pool, offset)
                 return
         self.take(index)
+
+    def keep(self, index: int, place: Placement) -> bool:
+        """Puts the body at a place, where what is placed lets it; whether it did."""
+        body = self.problem.bodies[index]
+        pool = next((number for number in body.pools if self.problem.pools[number].name == place.pool), None)
+        if pool is None or (place.offset - body.residue) % body.align or place.offset < 0:
+            return False
+        limit = self.problem.pools[pool].size
+        beyond = limit is not None and place.offset + body.size > limit
+        if beyond or any(low < place.offset < high for low, high in self.forbidden(index, pool)):
+            return False
+        self.put(index, pool, place.offset)
+        return True
 
     def place_all(self, order: Sequence[int], fit: Fit) -> None:
         """Places all bodies anew, one by one."""

@@ -10,7 +10,7 @@ from .blocks import Block, Overlap, Placement, PlanError, Pool, Unplaced, View
 from .bodies import Problem, problem
 from .bound import lower_bound
 from .heuristics import best_fit, greedy, local_search
-from .layout import Layout
+from .layout import Layout, tightest
 from .optimal import auto, optimal
 from .verify import verify
 
@@ -94,7 +94,7 @@ def plan(
     overlaps: Iterable[Overlap] = (),
     views: Iterable[View] = (),
     pools: Sequence[Pool] = (Pool("workspace"),),
-    algorithm: str = DEFAULT,
+    algorithm: str | Algorithm = DEFAULT,
 ) -> MemoryPlan:
     """Places every block in a pool. The result depends on the input's contents alone, not on its order.
 
@@ -103,7 +103,7 @@ def plan(
     """
     blocks, overlaps, views = list(blocks), list(overlaps), list(views)
     planned = problem(blocks, overlaps, views, pools)
-    layout = _algorithm(algorithm)(planned)
+    layout = (_algorithm(algorithm) if isinstance(algorithm, str) else algorithm)(planned)
     if -1 in layout.pool:
         raise PlanError(_unplaced(planned, layout))
     offsets = _offsets(planned, layout)
@@ -120,6 +120,26 @@ def plan(
     live = tuple((piece.owner, piece.size) for piece in peak.live)
     proved = layout.proved or sum(sizes) == peak.bytes
     return MemoryPlan(offsets, by_pool, peak.bytes, peak.step, live, proved)
+
+
+def around(kept: Mapping[str, Placement]) -> Algorithm:
+    """An algorithm that leaves blocks where they are, as far as they may be there, and puts others, the
+    largest first, into the gaps that they fill best.
+    """
+
+    def layout_of(planned: Problem) -> Layout:
+        layout = Layout(planned)
+        rest = []
+        for index, body in enumerate(planned.bodies):
+            places = {Placement(kept[name].pool, kept[name].offset - start)
+                      for name, start in body.members if name in kept}
+            if len(places) != 1 or not layout.keep(index, places.pop()):
+                rest.append(index)
+        for index in sorted(rest, key=lambda k: (-planned.bodies[k].size, planned.bodies[k].id)):
+            layout.place(index, tightest)
+        return layout
+
+    return layout_of
 
 
 def _algorithm(name: str) -> Algorithm:
