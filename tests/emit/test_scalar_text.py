@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aot_model.c.expr import CWriter
+from aot_model.c.statements import CWriter
 from aot_model.host.program import STRICT
 from aot_model.installation import include_dir
 from aot_model.ir.expr import Call, Const, Expr, Leaf, call, cast, clear_interned, const, leaf, select

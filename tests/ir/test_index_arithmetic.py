@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aot_model.c.expr import CWriter
+from aot_model.c.statements import CWriter
 from aot_model.installation import include_dir
 from aot_model.ir.bounds import bounds
 from aot_model.ir.evaluate import evaluate

@@ -20,7 +20,8 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,8 @@ import random_onnx  # noqa: E402
 import random_tflite  # noqa: E402
 
 from batch import Case, Outcome, run_cases  # noqa: E402
+from layouts import scattered  # noqa: E402
+from red_zones import generate_guarded  # noqa: E402
 from tflite_reference import litert, tflm  # noqa: E402
 
 TARGETS = {
@@ -122,6 +125,8 @@ def tflite_network(number: int) -> Network | None:
 
 def verdict(network: Network, outcome: Outcome) -> str:
     """What is wrong with an outcome by all oracles; empty when it is right."""
+    if outcome.status == "same":  # it has no workspace that could be laid out otherwise
+        return ""
     if outcome.status != "ok":
         return f"{outcome.status}: {outcome.message[:600]}"
     problems = [_unlike(network, outcome, wanted) for wanted in network.wanted]
@@ -166,13 +171,29 @@ def _difference(got: np.ndarray, want: np.ndarray, step: tuple[float, int] | Non
 
 
 def run(
-    networks: Sequence[Network], target: str, jobs: int = 2, flags: Sequence[str] = (), sanitize: bool = False
+    networks: Sequence[Network],
+    target: str,
+    jobs: int = 2,
+    flags: Sequence[str] = (),
+    sanitize: bool = False,
+    memory: str | int = "planned",
 ) -> list[str]:
-    """The verdict on each, compiled as users do, or with other flags and sanitizers."""
+    """The verdict on each, compiled as users do, or with other flags and sanitizers. memory: "planned";
+    "apart" for buffers with red zones between them; or the seed of a layout that is drawn within what calls
+    say of their buffers, inputs and outputs among them.
+    """
     flags = flags or (("-O2", "-march=native") if target == "host" else ("-O2",))
-    found = run_cases(
-        [n.case for n in networks], target, sanitize=sanitize, flags=flags, board=TARGETS[target], jobs=jobs
-    )
+    cases = [n.case if isinstance(memory, str) else replace(n.case, io="workspace") for n in networks]
+    with scattered(memory) if isinstance(memory, int) else nullcontext():
+        found = run_cases(
+            cases,
+            target,
+            sanitize=sanitize,
+            flags=flags,
+            board=TARGETS[target],
+            jobs=jobs,
+            make=generate_guarded if memory == "apart" else None,
+        )
     return [verdict(n, o) for n, o in zip(networks, found, strict=True)]
 
 
@@ -196,6 +217,12 @@ def main() -> int:
     )
     parser.add_argument("--flags", default="", help="of the C compiler, instead of those that users have")
     parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument(
+        "--memory",
+        default="planned",
+        type=lambda text: int(text) if text.isdecimal() else text,
+        help="planned (default), apart: red zones between buffers, or the seed of a layout to draw",
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="a folder for models that are not right")
     options = parser.parse_args()
@@ -208,7 +235,14 @@ def main() -> int:
     )
     wrong = 0
     for target in options.targets:
-        verdicts = run(list(networks.values()), target, options.jobs, options.flags.split(), options.sanitize)
+        verdicts = run(
+            list(networks.values()),
+            target,
+            options.jobs,
+            options.flags.split(),
+            options.sanitize,
+            options.memory,
+        )
         for (number, n), problem in zip(networks.items(), verdicts, strict=True):
             if problem:
                 wrong += 1
@@ -217,9 +251,9 @@ def main() -> int:
                 if options.keep:
                     options.keep.mkdir(parents=True, exist_ok=True)
                     model = n.case.model
-                (options.keep / f"{number}.{'tflite' if options.kind == 'tflite' else 'onnx'}").write_bytes(
-                    model if isinstance(model, bytes) else model.SerializeToString()
-                )
+                    content = model if isinstance(model, bytes) else model.SerializeToString()
+                    suffix = "tflite" if isinstance(model, bytes) else "onnx"
+                    (options.keep / f"{number}.{suffix}").write_bytes(content)
         print(f"{target}: {sum(not v for v in verdicts)} of {len(verdicts)} right", flush=True)
     return 1 if wrong else 0
 

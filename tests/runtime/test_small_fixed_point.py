@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from aot_model.arithmetic import exact
-from aot_model.c.expr import CWriter
 from aot_model.c.rescale import product
+from aot_model.c.statements import CWriter
 from aot_model.installation import include_dir
 from aot_model.ir.bounds import bounds
 from aot_model.ir.expr import Expr, call, const, leaf

@@ -7,107 +7,38 @@ when its guard does not hold.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
-from aot_model.c.hoisting import hoistable
 from aot_model.c.literal import literal
-from aot_model.c.reading_order import ascends
 from aot_model.c.rescale import product, saturated
-from aot_model.c.text import IN_ORDER
 from aot_model.ir.admissible import Range, observed, want
 from aot_model.ir.bounds import bounds, only_asking
-from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Reduce, Var, walk
+from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, Var, walk
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.ir.types import DType
 
 # C operator precedence; a text of lower precedence than its place needs parentheses.
-_ATOM, _UNARY, _MUL, _ADD, _SHIFT = 16, 15, 13, 12, 11
+_ATOM, UNARY, _MUL, _ADD, _SHIFT = 16, 15, 13, 12, 11
 _COMPARE, _EQUAL, _AND, _LOGIC, _SELECT = 10, 9, 8, 5, 3
 SUMMAND = _MUL
 """The precedence that a text needs to stand beside a + without brackets."""
-_PRECEDENCE = {
+PRECEDENCE = {
     "*": _MUL, "/": _MUL, "%": _MUL, "+": _ADD, "-": _ADD, "<": _COMPARE, "<=": _COMPARE, "==": _EQUAL,
     "!=": _EQUAL, ">>": _SHIFT, "&": _AND, "^": _AND - 1, "|": _AND - 2, "&&": _LOGIC, "||": _LOGIC - 1
 }
 
-_IDENTITY: dict[str, float] = {"add": 0, "mul": 1, "and": True, "or": False}
 
+class ExprWriter:
+    """Writes expressions. `address` gives the C text of an element in memory."""
 
-class CWriter:
-    """Writes the statements that compute expressions. `address` gives the C text of an element in memory."""
-
-    def __init__(self, address: Callable[[Cell, str], str], indent: int = 1) -> None:
-        self.lines: list[str] = []
-        self.indent = indent
+    def __init__(self, address: Callable[[Cell, str], str]) -> None:
         self.headers: set[str] = set()
         self._address = address
         self._names: dict[Expr, str] = {}
-        self._count = 0
-
-    def line(self, text: str) -> None:
-        self.lines.append("    " * self.indent + text)
-
-    def compute(self, *roots: Expr) -> list[str]:
-        """Emit locals for what is shared or folded, and return the texts of the roots."""
-        for node in hoistable(roots):
-            if node in self._names:
-                continue
-            if isinstance(node, Reduce):
-                self._fold(node)
-            else:
-                name = self._local(node.dtype)
-                self.line(f"const {_value_type(node.dtype)} {name} = {self.text(node)};")
-                self._names[node] = name
-        return [self.text(r) for r in roots]
-
-    def _local(self, dtype: DType) -> str:
-        self._count += 1
-        return f"t{self._count - 1}"
-
-    def _fold(self, node: Reduce) -> None:
-        outer, name = dict(self._names), self._local(node.dtype)
-        c_type = _value_type(node.dtype)
-        low, high = (-math.inf, math.inf) if node.dtype.is_float else node.dtype.limits
-        start = _IDENTITY.get(node.op, high if node.op == "min" else low)
-        self.line(f"{c_type} {name} = {literal(start, node.dtype)};")
-        self.headers.add("math.h" if infix_of(node) and node.dtype.is_float else "aot_model/scalar.h")
-        self.open_loops(node.over)
-        if node.dtype.is_float and infix_of(node) and not ascends(node):
-            self.line(IN_ORDER)
-        self.compute(node.body)
-        self.line(f"{name} = {self._combine(node, name)};")
-        self.close_loops(len(node.over))
-        self._names = outer
-        self._names[node] = name
-
-    def _combine(self, node: Reduce, name: str) -> str:
-        """The next value of an accumulator."""
-        infix = SCALAR_OPS[node.op].infix
-        if infix is None:
-            text = f"aot_model_{node.op}_{_compute_label(node.dtype)}({name}, {self.text(node.body)})"
-            return f"({node.dtype.c_type}){text}" if node.dtype.is_integer and node.dtype.bits < 32 else text
-        if node.dtype.is_integer:
-            unsigned = f"uint{max(node.dtype.bits, 32)}_t"
-            return (f"({node.dtype.c_type})(({unsigned}){name} {infix} "
-                    f"({unsigned}){self.text(node.body, _UNARY)})")
-        return (f"{name} {infix} "
-                f"{self.text(node.body, _PRECEDENCE[infix] + 1 if infix == '*' else _PRECEDENCE[infix])}")
-
-    def open_loops(self, over: Sequence[Var]) -> None:
-        for v in over:
-            self.line(f"for (int32_t {v.name} = 0; {v.name} < {v.extent}; {v.name}++) {{")
-            self.indent += 1
-
-    def close_loops(self, count: int) -> None:
-        for _ in range(count):
-            self.indent -= 1
-            self.line("}")
-
-    # --- texts ----------------------------------------------------------------------------------------------
+        """Locals that hold expressions."""
 
     def text(self, x: Expr, place: int = 0) -> str:
         """C text of an expression, in parentheses where its place needs them."""
@@ -121,7 +52,7 @@ class CWriter:
             text = literal(x.value, x.dtype)
             if text.lstrip("-") in ("INFINITY", "NAN"):
                 self.headers.add("math.h")
-            return text, _UNARY if text.startswith("-") else _ATOM
+            return text, UNARY if text.startswith("-") else _ATOM
         if isinstance(x, (Var, Leaf)):
             return x.name, _ATOM
         if isinstance(x, Cell):
@@ -158,7 +89,7 @@ class CWriter:
         if template is None:  # of an operator that has no schema, which would name its types
             raise OperatorError(f"{x.op} of {x.args[0].dtype.label} is not defined", "E202")
         dtype = x.args[0].dtype
-        d = _compute_label(dtype)
+        d = compute_label(dtype)
         self.headers.add(op.header or "aot_model/scalar.h" if "aot_model_" in
                          template else "math.h" if dtype.is_float else "stdint.h")
         args = [self.text(a, _place(template, k)) for k, a in enumerate(x.args)]
@@ -169,19 +100,19 @@ class CWriter:
         text = template.format(*args, **names)
         narrow = x.dtype.is_integer and x.dtype.bits < 32 and not text.startswith(f"({x.dtype.c_type})")
         if narrow:
-            return f"({x.dtype.c_type}){text}", _UNARY
-        return text, _MUL if "/" in template else _UNARY
+            return f"({x.dtype.c_type}){text}", UNARY
+        return text, _MUL if "/" in template else UNARY
 
     def _infix(self, x: Call, infix: str, wrap: bool) -> tuple[str, int]:
-        level = _PRECEDENCE[infix]
+        level = PRECEDENCE[infix]
         a, b = x.args
         dtype = x.dtype
         if infix == "==" and a.dtype.is_float:
             return self._equal_floats(self.text(a), self.text(b), a.dtype), _ATOM
         if wrap and dtype.is_integer and not _fits(x):
             u = f"uint{max(dtype.bits, 32)}_t"
-            left, right = self.text(a, _UNARY), self.text(b, _UNARY)
-            return f"({dtype.c_type})(({u}){left} {infix} ({u}){right})", _UNARY
+            left, right = self.text(a, UNARY), self.text(b, UNARY)
+            return f"({dtype.c_type})(({u}){left} {infix} ({u}){right})", UNARY
         if level in (_COMPARE, _EQUAL):
             # Compilers warn of comparisons of comparisons without parentheses.
             left, right = self.text(a, _COMPARE + 1), self.text(b, _COMPARE + 1)
@@ -189,8 +120,8 @@ class CWriter:
             return f"{right} > {left}" if turned else f"{left} {infix} {right}", level
         if level in (_SHIFT, _AND, _AND - 1, _AND - 2):
             # Compilers warn of arithmetic beside these without parentheses.
-            text = f"{self.text(a, _UNARY)} {infix} {self.text(b, _UNARY)}"
-            return (f"({dtype.c_type})({text})", _UNARY) if dtype.is_integer and dtype.bits < 32 else (text,
+            text = f"{self.text(a, UNARY)} {infix} {self.text(b, UNARY)}"
+            return (f"({dtype.c_type})({text})", UNARY) if dtype.is_integer and dtype.bits < 32 else (text,
                                                                                                        level)
         if infix == "||":
             # Compilers warn of && beside || without parentheses.
@@ -199,13 +130,13 @@ class CWriter:
         # C adds and multiplies from the left: the right operand needs parentheses at its own level.
         text = f"{self.text(a, level)} {infix} {self.text(b, level + 1)}"
         if dtype.is_integer and dtype.bits < 32:
-            return f"({dtype.c_type})({text})", _UNARY
+            return f"({dtype.c_type})({text})", UNARY
         return text, level
 
     def _equal_floats(self, a: str, b: str, dtype: DType) -> str:
         """By name, as it is meant so: -Wfloat-equal warns of the operator."""
         self.headers.add("aot_model/scalar.h")
-        return f"aot_model_equal_{_compute_label(dtype)}({a}, {b})"
+        return f"aot_model_equal_{compute_label(dtype)}({a}, {b})"
 
     def _sum(self, x: Call) -> tuple[str, int]:
         base = x.args[-1]
@@ -218,7 +149,7 @@ class CWriter:
             body = self.text(atom, _ADD + 1) if abs(c) == 1 else f"{self.text(atom, _MUL)} * {abs(c)}"
             sign = "-" if c < 0 else "+"
             parts.append(f"{sign} {body}" if parts else (
-                f"-{self.text(atom, _UNARY)}" if c == -1 else f"-{body}" if c < 0 else body))
+                f"-{self.text(atom, UNARY)}" if c == -1 else f"-{body}" if c < 0 else body))
         offset = int(base.value)
         if offset:
             parts.append(f"{'-' if offset < 0 else '+'} {abs(offset)}" if parts else str(offset))
@@ -257,7 +188,7 @@ class CWriter:
         c, a, b = x.args
         text = f"{self.text(c, _SELECT + 1)} ? {self.text(a, _SELECT + 1)} : {self.text(b, _SELECT)}"
         if x.dtype.is_integer and x.dtype.bits < 32:
-            return f"({x.dtype.c_type})({text})", _UNARY
+            return f"({x.dtype.c_type})({text})", UNARY
         return text, _SELECT
 
     def _cast(self, x: Call) -> tuple[str, int]:
@@ -267,13 +198,13 @@ class CWriter:
             self.headers.add("aot_model/narrow.h")
             return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
         if target is DType.BOOL and source.is_float:
-            return f"!{self._equal_floats(self.text(a), literal(0, source), source)}", _UNARY
+            return f"!{self._equal_floats(self.text(a), literal(0, source), source)}", UNARY
         if target is DType.BOOL:
             return f"{self.text(a, _COMPARE + 1)} != {literal(0, source)}", _EQUAL
         if source.is_float and target.is_integer:
             self.headers.add("aot_model/scalar.h")
             return f"aot_model_{source.label}_to_{target.label}({self.text(a)})", _ATOM
-        return f"({target.c_type}){self.text(a, _UNARY)}", _UNARY
+        return f"({target.c_type}){self.text(a, UNARY)}", UNARY
 
     def _cast_unbounded(self, x: Call) -> tuple[str, int]:
         self.headers.add("aot_model/narrow.h")
@@ -281,7 +212,7 @@ class CWriter:
 
     def _bitcast(self, x: Call) -> tuple[str, int]:
         source, target = x.args[0].dtype, x.dtype
-        text = self.text(x.args[0], _UNARY)
+        text = self.text(x.args[0], UNARY)
         wide = {DType.FLOAT32: "uint32_t", DType.FLOAT64: "uint64_t"}
         if source in wide:
             self.headers.add("aot_model/narrow.h")
@@ -291,23 +222,23 @@ class CWriter:
             return f"aot_model_bits_{target.label}(({wide[target]}){text})", _ATOM
         if target is DType.BOOL:
             return f"({text}) != 0", _EQUAL
-        return f"({target.c_type}){text}", _UNARY
+        return f"({target.c_type}){text}", UNARY
 
     def _cast_up(self, x: Call) -> tuple[str, int]:
         self.headers.add("aot_model/narrow.h")
         return f"aot_model_float32_to_{x.dtype.label}_up({self.text(x.args[0])})", _ATOM
 
 
-_SPECIAL: dict[str, Callable[[CWriter, Call], tuple[str, int]]] = {
-    "isum": CWriter._sum,
-    "idiv": CWriter._idiv,
-    "imod": CWriter._imod,
-    "same_text": CWriter._same_text,
-    "select": CWriter._select,
-    "cast": CWriter._cast,
-    "cast_unbounded": CWriter._cast_unbounded,
-    "cast_up": CWriter._cast_up,
-    "bitcast": CWriter._bitcast,
+_SPECIAL: dict[str, Callable[[ExprWriter, Call], tuple[str, int]]] = {
+    "isum": ExprWriter._sum,
+    "idiv": ExprWriter._idiv,
+    "imod": ExprWriter._imod,
+    "same_text": ExprWriter._same_text,
+    "select": ExprWriter._select,
+    "cast": ExprWriter._cast,
+    "cast_unbounded": ExprWriter._cast_unbounded,
+    "cast_up": ExprWriter._cast_up,
+    "bitcast": ExprWriter._bitcast,
 }
 
 
@@ -318,7 +249,7 @@ def _place(template: str, operand: int) -> int:
         return _ATOM  # It must not begin with a sign itself: "--x" is a decrement.
     slot = rf"\{{{operand}\}}"
     beside = re.search(rf"(?<!\()(?<!, ){slot}|{slot}(?![,)])", template)
-    return _UNARY if beside else 0
+    return UNARY if beside else 0
 
 
 def _want_operand(x: Expr, domain: Range) -> None:
@@ -382,14 +313,10 @@ def _exact_bounds(x: Call) -> tuple[int | None, int | None]:
     return min(corners), max(corners)
 
 
-def _compute_label(dtype: DType) -> str:
+def compute_label(dtype: DType) -> str:
     """The type in which C computes: integers narrower than int are promoted."""
     return "int32" if dtype.kind in ("int", "uint", "bool") and dtype.bits < 32 else dtype.label
 
 
-def _value_type(dtype: DType) -> str:
+def value_type(dtype: DType) -> str:
     return dtype.c_type
-
-
-def infix_of(node: Reduce) -> str | None:
-    return SCALAR_OPS[node.op].infix

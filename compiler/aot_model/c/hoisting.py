@@ -9,7 +9,9 @@ from aot_model.ir.expr import Call, Cell, Expr, Reduce, walk
 
 
 def hoistable(roots: Sequence[Expr]) -> list[Expr]:
-    """Reductions, and operations read more than once that run whatever the conditions say; children first."""
+    """What becomes a local, children first: reductions, operations read more than once that run whatever the
+    conditions say, and those that decide whether a reduction runs (`branches`).
+    """
     uses: dict[Expr, int] = {}
     order: list[Expr] = []
 
@@ -18,9 +20,8 @@ def hoistable(roots: Sequence[Expr]) -> list[Expr]:
         if uses[node] > 1:
             return
         if not isinstance(node, Reduce):
-            guarded = isinstance(node, Call) and node.op in ("select", "and", "or")
             for position, child in enumerate(node.children):
-                if position == 0 or not guarded or _always_in_range(child):
+                if position == 0 or not _decides(node) or _always_in_range(child):
                     visit(child)
         order.append(node)
 
@@ -28,8 +29,20 @@ def hoistable(roots: Sequence[Expr]) -> list[Expr]:
         visit(root)
     return [
         n for n in order
-        if isinstance(n, Reduce) or (uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))
+        if isinstance(n, Reduce) or branches(n) or (
+            uses[n] > 1 and isinstance(n, (Call, Cell)) and not _is_index(n))
     ]
+
+
+def branches(node: Expr) -> bool:
+    """Whether statements must decide what runs: a reduction reads memory that is there on one condition only.
+    """
+    guarded = [c for c in node.children[1:] if not _always_in_range(c)] if _decides(node) else []
+    return any(isinstance(n, Reduce) for child in guarded for n in walk(child))
+
+
+def _decides(node: Expr) -> bool:
+    return isinstance(node, Call) and node.op in ("select", "and", "or")
 
 
 def _always_in_range(x: Expr) -> bool:

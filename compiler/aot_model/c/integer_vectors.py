@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aot_model.c.expr import SUMMAND, CWriter
+from aot_model.c.expr import SUMMAND
 from aot_model.c.literal import literal
 from aot_model.c.rescale import product, saturated
+from aot_model.c.statements import CWriter
 from aot_model.ir.bounds import bounds, only_asking
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, call, cast, const, walk
 from aot_model.ir.nibbles import is_packed

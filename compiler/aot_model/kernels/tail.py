@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from aot_model.c.expr import SUMMAND, CWriter
+from aot_model.c.expr import SUMMAND
+from aot_model.c.statements import CWriter
 from aot_model.ir.expr import Cell, Const, Expr, Leaf, const, leaf, walk
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import flatten, substitute

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from aot_model.c import float_vectors, integer_vectors, vector_nests
-from aot_model.c.expr import CWriter
+from aot_model.c.statements import CWriter
 from aot_model.ir.expr import Call, Cell, Expr, Reduce, Var, var, walk
 from aot_model.ir.index import flatten, floordiv, mod, substitute
 from aot_model.ir.nibbles import element_text, read_parameter

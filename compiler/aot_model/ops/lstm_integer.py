@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot_model.c.expr import CWriter
+from aot_model.c.statements import CWriter
 from aot_model.ir.admissible import ANYTHING, Range, Ranges
 from aot_model.ir.expr import Expr, Index, leaf
 from aot_model.ir.index import flatten

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aot_model.c.expr import CWriter
+from aot_model.c.statements import CWriter
 from aot_model.ir.expr import Expr, call, leaf
 from aot_model.ir.operator import Inputs, Operator, OperatorError, Sample
 from aot_model.ir.program import Access

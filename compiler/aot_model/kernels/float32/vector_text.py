@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from aot_model.c.expr import SUMMAND, CWriter
+from aot_model.c.expr import SUMMAND
 from aot_model.c.literal import float_literal
+from aot_model.c.statements import CWriter
 from aot_model.ir.expr import Call, Cell, Const, Expr, Leaf, walk
 from aot_model.ir.index import substitute
 from aot_model.ir.types import DType
