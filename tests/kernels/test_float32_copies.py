@@ -33,7 +33,7 @@ def written(s: ConvShape, weights: Weights, tail: object, memory: str, room: int
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies for small layers too."""
     monkeypatch.setattr(tiles, "LEAST_SAVING", -1e9)
-    monkeypatch.setattr(Reading, "waits", lambda self, nbytes: nbytes > 0)
+    monkeypatch.setattr(Reading, "waits", lambda self, nbytes: self.memory.data is not None)
 
 
 def cases(seed: int, count: int) -> list[Case]:
@@ -59,16 +59,34 @@ def cases(seed: int, count: int) -> list[Case]:
     return found
 
 
+def panels(seed: int) -> list[Case]:
+    """Pixels copied aside: odd and even counts of steps, padding, loops of more turns where code is fast."""
+    rng, found = np.random.default_rng(seed), []
+    for memory, steps in (("0ws", 20), ("0ws", 22), ("0ws", 27), ("0ws", 23), ("l4-art", 20), ("l4-art", 21)):
+        pixels, pad = int(rng.integers(2, 40)), int(rng.integers(0, 2))
+        s = ConvShape(1, 1, pixels, steps, 1, pixels + 2 * pad, int(rng.choice([32, 45])), pad_left=pad)
+        x = rng.standard_normal((1, 1, pixels, steps)).astype(np.float32)
+        w = rng.standard_normal((s.out_c, 1, 1, steps)).astype(np.float32)
+        bias = rng.standard_normal(s.out_c).astype(np.float32)
+        tail = dense_tail((1, 1, s.out_w, s.out_c), APART, rng)
+        code = written(s, Weights(w, bias), tail, memory, 0)
+        unroll = next(u for u in ((4, 3, 2, 1) if memory == "0ws" else (2, 3, 1)) if steps % u == 0)
+        assert f"f32_panel_{code.note[0]}x" in code.body and f"_by_{unroll}(" in code.body
+        found.append(Case(f"{s}, {memory}", code, [x], conv_reference(s, x, w) + bias))
+    return found
+
+
 def test_host(tmp_path: Path, eager: None) -> None:
-    build_and_run(cases(0, 16), tmp_path, [])
+    build_and_run([*cases(0, 16), *panels(2)], tmp_path, [])
 
 
 @pytest.mark.skipif(not qemu.available(), reason="needs arm-none-eabi-gcc and qemu-system-arm")
 def test_core(tmp_path: Path, eager: None) -> None:
-    every = cases(1, 12)
+    every = [*cases(1, 12), *panels(3)]
     write(every, tmp_path)
-    qemu.build_and_run(qemu.BOARDS["m4"], ["main.c", "kernels.c"], tmp_path, ["-O2", *WARNINGS])
-    check(every, np.fromfile(tmp_path / "out.bin", np.float32))
+    for level in ("-O2", "-O3", "-Os"):
+        qemu.build_and_run(qemu.BOARDS["m4"], ["main.c", "kernels.c"], tmp_path, [level, *WARNINGS])
+        check(every, np.fromfile(tmp_path / "out.bin", np.float32))
 
 
 def test_copies_are_made_where_they_pay() -> None:

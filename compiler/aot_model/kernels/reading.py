@@ -28,6 +28,11 @@ class Reading:
     common: bool = False
     """Whether other calls have the same weights."""
 
+    @property
+    def code_is_fast(self) -> bool:
+        """Whether code is known to be read without waiting, however long a loop is."""
+        return self.memory is not None and self.memory.code is None
+
     def waits(self, nbytes: int) -> bool:
         """Whether constants of so many bytes, read again and again, make the core wait, as RAM would not."""
         m = self.memory

@@ -93,11 +93,19 @@ class Sums:
     def _element(self, place: int) -> str:
         return f"s{self.pixels * self.channels + self.channels + place}"
 
+    def _load(self, place: int, pixel: int, step: int) -> str:
+        return f"vldr {self._element(place)}, [{POINTERS[pixel]}, #{4 * step}]"
+
+    def _begin(self, first: list[str]) -> list[str]:
+        """The other pixels' sums start as the first's."""
+        return [f"vmov.f32 {self._sum(p, v)}, {first[v]}"
+                for p in range(1, self.pixels) for v in range(self.channels)]
+
     def _step(self, number: int) -> Iterator[str]:
         """One element of each pixel by a weight of each channel."""
         for group in self._groups():
             for place, p in enumerate(group):
-                yield f"vldr {self._element(place)}, [{POINTERS[p]}, #{4 * number}]"
+                yield self._load(place, p, number)
             if group[0] == 0:
                 for v in range(self.channels):
                     yield f"vldr {self._weight(v)}, [r1, #{4 * (number * self.channels + v)}]"
@@ -136,9 +144,8 @@ class Sums:
             "push {r4-r11, lr}",
             "vpush {s16-s31}",
             *[f"ldr {p}, [r2, #{4 * k}]" for k, p in enumerate(POINTERS[: self.pixels])],
-            f"vldmia r1!, {{{_span(first[0], first[-1])}}}",
-            *[f"vmov.f32 {self._sum(p, v)}, {first[v]}"
-              for p in range(1, self.pixels) for v in range(self.channels)],
+            f"vldmia r1!, {{{span(first[0], first[-1])}}}",
+            *self._begin(first),
             "ldr r11, [r3]",
             "cmp r11, #0",
             "beq.w 4f",
@@ -170,7 +177,7 @@ class Sums:
             "subs r11, r11, #1",
             "bne.w 1b",
             "4:",
-            f"vstmia r0, {{{_span('s0', f's{self.pixels * self.channels - 1}')}}}",
+            f"vstmia r0, {{{span('s0', f's{self.pixels * self.channels - 1}')}}}",
             "vpop {s16-s31}",
             "pop {r4-r11, pc}",
         ]  # fmt: skip
@@ -228,5 +235,6 @@ def _remainder(to: str, of: str, unroll: int) -> list[str]:
             f"mul {to}, {to}, lr", f"sub {to}, {to}, {of}"]
 
 
-def _span(first: str, last: str) -> str:
+def span(first: str, last: str) -> str:
+    """A list of registers."""
     return first if first == last else f"{first}-{last}"

@@ -18,6 +18,7 @@ from aot_model.kernels.base import Depth, KernelCode, Packed, Scratch
 from aot_model.kernels.float32.axis import Axis
 from aot_model.kernels.float32.block import Block, channel_vectors
 from aot_model.kernels.float32.direct import DirectConvolution
+from aot_model.kernels.float32.panel_fpv4 import PanelSums, pack_panel
 from aot_model.kernels.float32.pixels import next_pixel, times
 from aot_model.kernels.float32.planes import each_plane, image_of, number_of, segments_of
 from aot_model.kernels.float32.sums_fpv4 import POINTERS, Sums
@@ -145,6 +146,9 @@ class TiledConvolution(DirectConvolution):
 
     def sums(self, pixels: int, channels: int) -> Sums:
         """The function of a block: several steps at a time."""
+        if self.staged:
+            several = (4, 3, 2, 1) if self.reading.code_is_fast else (2, 3, 1)
+            return PanelSums(pixels, channels, next(u for u in several if self.staged % u == 0), False)
         steps = gcd(*(self.walk(taps)[1] for taps in {s.taps for s in self.cols.segments} if taps))
         most = 2 if pixels * channels > 8 else 4
         unroll = next((u for u in (most, 3, 2) if steps % u == 0), 0)
@@ -242,7 +246,8 @@ class TiledConvolution(DirectConvolution):
         n, h, w, _ = self.shape.strides
         rows, cols = self._rows, self._cols
         batch = product("n", n) if self.shape.batch > 1 and not self.shape.depth else "0"
-        self._geometry(text)
+        if not self.staged:
+            self._geometry(text)
         start = total(image_of(self.shape), batch, product(rows.first, h), product(cols.first, w))
         text.line(f"const float *in = {start};")
         if rows.repeated:
@@ -276,18 +281,8 @@ class TiledConvolution(DirectConvolution):
                 with text.block(f"if (left > {total(p, '1')})"):
                     next_pixel(text, self.shape, self._rows, self._cols)
             if self.staged:
-                self._stage(text, size)
+                pack_panel(text, self.staged, tiling.pixels, size)
             self._channel_blocks(text, tiling, tiling.pixels, size)
-
-    def _stage(self, text: CText, size: str) -> None:
-        """Copy the pixels of a block."""
-        together = next(u for u in (4, 3, 2, 1) if self.staged % u == 0)
-        with text.loop("p", size):
-            text.line(f"float *const copy = staged + p * {self.staged};")
-            with text.loop("i", str(self.staged), together):
-                for u in range(together):
-                    text.line(f"copy[{total('i', str(u))}] = at[p][{total('i', str(u))}];")
-            text.line("at[p] = copy;")
 
     def _geometry(self, text: CText) -> None:
         """The table `taps` of sums_fpv4.TAPS."""
@@ -359,9 +354,11 @@ class TiledConvolution(DirectConvolution):
         return total(source, at)
 
     def _call(self, text: CText, tiling: Tiling, channels: int, weights: str, pointers: str) -> None:
+        steps = product(times(self._rows.taps, self._cols.taps), self.staged)
+        inputs = f"staged, {steps}" if self.staged else f"{pointers}, taps"
+
         def call(pixels: int) -> str:
-            name = self.sums(pixels, channels).name
-            return f"{name}(sums[0], {weights}, {pointers}, taps);"
+            return f"{self.sums(pixels, channels).name}(sums[0], {weights}, {inputs});"
 
         if not tiling.few:
             text.line(call(tiling.pixels))
