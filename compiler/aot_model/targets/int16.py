@@ -20,7 +20,7 @@ from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8.groups_mve import BLOCK
-from aot_model.kernels.int16 import depthwise_mve, groups_mve
+from aot_model.kernels.int16 import depthwise_dsp, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
 from aot_model.kernels.int16.depthwise import depthwise
 from aot_model.kernels.int16.dots import INT32, Dots
@@ -232,14 +232,30 @@ def _groups(site: Site, layer: Layer, shape: ConvShape) -> None:
 def _depthwise(family: Family, site: Site, layer: Layer, shape: ConvShape) -> None:
     out = site.node.outputs[0]
     finish, own = _end(site, layer)
-    result, taps = site.result.dtype, layer.weights.reshape(-1, shape.kernel_h, shape.kernel_w)
-    weights, ending = taps.transpose(1, 2, 0), Ending.of(finish) if family.mve else None
+    result, weights = site.result.dtype, _by_channel(shape, layer)
+    ending = Ending.of(finish) if family.mve else None
     if ending is not None and depthwise_mve.applicable(shape, weights, layer.dots.most, ending):
         code = depthwise_mve.depthwise(shape, weights, ending, own)
+    elif _in_planes(family, site, shape, layer):
+        code = depthwise_dsp.depthwise(shape, weights, finish, own, out.dtype.c_type,
+                                       (result.c_type, result.size))
     else:
         code = depthwise(shape, weights.astype(np.int16), layer.dots.most, finish, own, out.dtype.c_type,
                          (result.c_type, result.size))
     _add(site, code, own, shape, f"integer_depthwise_{shape.kernel_h}x{shape.kernel_w}")
+
+
+def _in_planes(family: Family, site: Site, shape: ConvShape, layer: Layer) -> bool:
+    if not family.dsp or family.mve:
+        return False
+    weights, (finish, _) = _by_channel(shape, layer), _end(site, layer)
+    return depthwise_dsp.applicable(shape, weights, layer.dots.most, finish)
+
+
+def _by_channel(shape: ConvShape, layer: Layer) -> np.ndarray:
+    """The weights [kernel_h, kernel_w, output channel] of groups of one channel."""
+    weights: np.ndarray = layer.weights.reshape(-1, shape.kernel_h, shape.kernel_w).transpose(1, 2, 0)
+    return weights
 
 
 def _convolution(family: Family) -> Callable[[Site], None]:
@@ -249,7 +265,8 @@ def _convolution(family: Family) -> Callable[[Site], None]:
         assert isinstance(layer, Layer) and isinstance(op, Convolution)
         x, w, out = site.input(0), site.input(1), site.node.outputs[0]
         shape = conv_shape(x, out, w.shape[1:-1], op, op.group)
-        by_channel = op.group == shape.in_c == shape.out_c > 1
+        by_channel = op.group == shape.in_c > 1 and (shape.out_c == shape.in_c
+                                                     or _in_planes(family, site, shape, layer))
         if by_channel and x.dtype is DType.INT16 and op.x_zero_point == 0:
             _depthwise(family, site, layer, shape)
         elif op.group > 1 and family.mve:

@@ -185,7 +185,7 @@ class _Steps:
 
     def stores(self, sums: tuple[str, ...], below: tuple[str, ...] = ()) -> list[str]:
         """Of one line, and of the one below it; y moves on behind all columns if there are more than one."""
-        store, columns = "str" if self.raw else "strb", len(sums)
+        store, columns = {4: "str", 2: "strh", 1: "strb"}[self.size], len(sums)
         step, at, base = self.y_v * self.size, self.y_u * self.size, "r1"
         text: list[str] = []
         if below and at + step > 4095:

@@ -81,12 +81,19 @@ def _called(name: str, count: int, meaning: object, operand: Operand = WORD,
     return _row(f"dsp_{name}({places})", count, meaning, assembly, operand, last)
 
 
-def _saturating(kind: str, low: int, high: int) -> dict[str, CoreInstruction]:
+SATURATIONS = {
+    (-128, 127): "ssat8", (0, 255): "usat8", (-32768, 32767): "ssat16", (0, 65535): "usat16",
+    (0, 32767): "usat15"
+}  # fmt: skip
+"""Instructions that clamp to two ends; `_asr` behind the name: what was shifted right before."""
+
+
+def _saturating(name: str, low: int, high: int) -> dict[str, CoreInstruction]:
+    kind, bits = name[:4], name[4:]
     return {
-        f"{kind}8": _row(f"dsp_{kind}8({{0}})", 1, lambda a: np.clip(a, low, high),
-                         f"{kind} {{d}}, #8, {{0}}"),
-        f"{kind}8_asr": _row(f"dsp_{kind}8({{0}} >> {{1}})", 2, lambda a, s: np.clip(a >> s, low, high),
-                             f"{kind} {{d}}, #8, {{0}}, asr {{1}}", last=_SHIFT),
+        name: _row(f"dsp_{name}({{0}})", 1, lambda a: np.clip(a, low, high), f"{kind} {{d}}, #{bits}, {{0}}"),
+        f"{name}_asr": _row(f"dsp_{name}({{0}} >> {{1}})", 2, lambda a, s: np.clip(a >> s, low, high),
+                            f"{kind} {{d}}, #{bits}, {{0}}, asr {{1}}", last=_SHIFT),
     }
 
 
@@ -107,7 +114,9 @@ DSP = InstructionSet("DSP extension", HEADER, "", {
     **{name: _called(name, count, meaning) for name, (count, meaning) in _MEANINGS.items()},
     **{name: _called(name, 2, meaning, _UNSIGNED) for name, meaning in _OF_LANES.items()},
     "smmlar": _called("smmlar", 3, lambda a, b, c: c + ((a * b + (1 << 31)) >> 32), last=_SMALL),
-    **_saturating("ssat", -128, 127), **_saturating("usat", 0, 255),
+    "smmla": _called("smmla", 3, lambda a, b, c: c + (a * b >> 32), last=_SMALL),
+    **{name: row for ends, saturation in SATURATIONS.items()
+       for name, row in _saturating(saturation, *ends).items()},
     "asr": _row("{0} >> {1}", 2, lambda a, s: a >> s, "asr {d}, {0}, {1}", last=_SHIFT),
     "lsl": _row("(int32_t)((uint32_t){0} << {1})", 2, lambda a, s: a << s, "lsl {d}, {0}, {1}", last=_SHIFT),
     "add_sign": _row("{0} + ({1} >> 31)", 2, lambda a, b: a + (b >> 31), "add {d}, {0}, {1}, asr #31",

@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from aot_model.ir.admissible import SHIFTS, Range, Ranges
 from aot_model.kernels.base import Packed
-from aot_model.kernels.int8.dsp import Schedule, op, twin
+from aot_model.kernels.int8.dsp import SATURATIONS, Schedule, op, twin
 from aot_model.kernels.int8.requantise import RequantisePlan
 from aot_model.kernels.int8.spec import Int64, QuantSpec
+
+_ENDS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
 
 
 def wrapped(values: Int64) -> npt.NDArray[np.int32]:
@@ -38,7 +40,8 @@ def form_name(rq: RequantisePlan, out_dtype: str) -> str:
         return "raw"
     parts = [
         rq.form,
-        str(int(rq.shift[0])) if rq.uniform_shift else "v", "s8" if out_dtype == "int8" else "u8"
+        str(int(rq.shift[0])) if rq.uniform_shift else "v",
+        ("u" if out_dtype.startswith("u") else "s") + out_dtype.strip("uint")
     ]
     parts += [f"l{rq.lift}"] if rq.lift else []
     parts += [
@@ -57,20 +60,25 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
     """
     if rq.form == "raw":
         return [op("asr", a, a, align) for a in accs] if align else []
-    saturate, ends = ("ssat8", (-128, 127)) if out_dtype == "int8" else ("usat8", (0, 255))
+    ends = _ENDS[out_dtype]
     low, high = rq.clamp_low, rq.clamp_high
+    inside = (ends[0] if low is None else low, ends[1] if high is None else high)
+    if inside in SATURATIONS:
+        ends, low, high = inside, None, None
+    saturate = SATURATIONS[ends]
     compare = clamp and not (low is None and high is None)
     if compare:
         low, high = (end if v is None else v for v, end in zip((low, high), ends, strict=True))
     m, c, free, variable = constants
     products: list[Schedule] = []
     every: list[Schedule] = []
-    fixed = int(rq.shift[0]) + (align if rq.form == "affine" else 0)
+    one_product = rq.form in ("affine", "up")
+    fixed = int(rq.shift[0]) + (align if one_product else 0)
     for a in accs:
         lines: Schedule = []
-        if rq.form == "affine":
+        if one_product:
             lift: Schedule = [op("lsl", a, a, rq.lift)] if rq.lift else []
-            products.append([*lift, op("smmlar", a, a, m, c)])
+            products.append([*lift, op("smmlar" if rq.form == "affine" else "smmla", a, a, m, c)])
         else:
             products.append([
                 *([op("asr", a, a, align - 1)] if align > 1 else [] if align else [op("lsl", a, a, 1)]),
@@ -78,7 +86,7 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
                 op("smmlar", a, a, m, free)
             ])
         if not rq.uniform_shift:
-            lines += [op("asr", a, a, align)] if rq.form == "affine" and align else []
+            lines += [op("asr", a, a, align)] if one_product and align else []
             lines.append(op("asr", a, a, variable))
         if rq.uniform_shift and fixed:
             lines.append(op("asr" if compare else f"{saturate}_asr", a, a, fixed))
@@ -87,7 +95,7 @@ def requantise(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype:
         lines += [op("at_least", a, a, low)] if low is not None else []
         lines += [op("at_most", a, a, high)] if high is not None else []
         every.append(lines)
-    if rq.form == "affine":  # step by step: cores that wait for a product have others to do
+    if one_product:  # step by step: cores that wait for a product have others to do
         products, every = ([[step for steps in zip(*part, strict=True) for step in steps]]
                            for part in (products, every))
     elif rq.uniform_shift or not fetch:
@@ -157,7 +165,7 @@ def raw_constants(quant: QuantSpec, channels: int) -> list[Packed]:
 
 def stored(rq: RequantisePlan, out_dtype: str) -> tuple[str, int]:
     """(C type, bytes) of what a micro-kernel stores: in raw form the accumulators."""
-    return ("int32_t", 4) if rq.form == "raw" else (f"{out_dtype}_t", 1)
+    return ("int32_t", 4) if rq.form == "raw" else (f"{out_dtype}_t", 2 if out_dtype.endswith("16") else 1)
 
 
 @dataclass(frozen=True)
@@ -176,6 +184,10 @@ class Rule:
             return Rule()
         name, text = requantise_helper(quant)
         return Rule(name, (text,), tuple(raw_constants(quant, channels)))
+
+    def lines(self, accumulator: str, channel: str) -> list[str]:
+        """C that declares `v`, what an accumulator becomes."""
+        return [f"const int32_t v = {self.value(accumulator, channel)};"]
 
     def value(self, accumulator: str, channel: str) -> str:
         return f"{self.name}({accumulator}, requantisation + 2 * {channel})" if self.name else accumulator

@@ -12,6 +12,9 @@ from aot_model.kernels.base import ConvShape, Scratch, Tail
 from aot_model.kernels.int8.finish import Rule
 from aot_model.kernels.int8.spec import QuantSpec
 
+_GATHERS = {"int8": ("DSP_GATHER_4(ldrsb, ", 1), "uint8": ("DSP_GATHER_4(ldrb, ", 1),
+            "int16": ("DSP_GATHER_4_INT16(", 2)}  # fmt: skip
+"""How a call begins that copies four elements into the plane, and the bytes of an element."""
 PLANE_BYTES = 6144
 """A plane larger than this is done in strips of lines."""
 
@@ -196,10 +199,10 @@ class PlaneLoops:
     def _copies(self, count: int) -> list[str]:
         """Four at a time, whose loads overlap, where their offsets fit into instructions."""
         step = self.plane.v.x_step
-        load = "ldrsb" if self.quant.x_dtype == "int8" else "ldrb"
-        fours = count // 4 * 4 if self.dsp and (count // 4 * 4 - 1) * step <= 4095 else 0
+        gather, size = _GATHERS[self.quant.x_dtype]
+        fours = count // 4 * 4 if self.dsp and (count // 4 * 4 - 1) * step * size <= 4095 else 0
         places = [", ".join(str(i * step) for i in range(k, k + 4)) for k in range(0, fours, 4)]
-        return [*(f"DSP_GATHER_4({load}, to, {4 * k}, from, {four});" for k, four in enumerate(places)),
+        return [*(f"{gather}to, {4 * k}, from, {four});" for k, four in enumerate(places)),
                 *(f"to[{k}] = from[{k * step}];" for k in range(fours, count))]
 
     def _finish(self) -> list[str]:
@@ -214,5 +217,4 @@ class PlaneLoops:
             store = self.tail.store("v", ("n", row, column, self.channel), 1).rstrip()
         return [f"for (int32_t u = 0; u < {plane.lines_out}; u++) {{",
                 f"for (int32_t j = 0; j < {size}; j++) {{",
-                f"const int32_t v = {self.rule.value(f'results[u * {size} + j]', self.channel)};", store,
-                "}", "}"]
+                *self.rule.lines(f"results[u * {size} + j]", self.channel), store, "}", "}"]

@@ -18,6 +18,7 @@ affine    y = sat((mulhi(acc + b, m') + c) >> s): three instructions where a cor
           negative q survives the clamp, so there is no kink at zero), and for rules whose second rounding has
           none.
 ties      the rule with the rounding constant and the zero point folded into one; right >= 1 and |acc| < 2^30.
+up        one product, its high word as it is; the offset rounds (16-bit activations).
 raw       the rule as it stands, in C; where there is none (rounding None), the accumulator itself.
 
 What a set multiplies with decides which is cheapest: rounded high words (SMMLAR) or cut ones (vectors of x86
@@ -35,7 +36,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.int8.spec import Int64, QuantSpec, Rounding
 
-Form = Literal["affine", "ties", "raw"]
+Form = Literal["affine", "up", "ties", "raw"]
 
 WORD = 1 << 32
 _NARROW_OFFSET = 8192
@@ -94,9 +95,11 @@ class RequantisePlan:
     form: Form
     multiplier: Int64
     offset: Int64
-    """affine: c; ties: rounding constant + zero point, both shifted left by `shift`; raw: zero."""
+    """affine, up: c; ties: rounding constant + zero point, both shifted left by `shift`; raw: zero.
+    """
     shift: Int64
-    """Right shift after the multiplication, of a high word (affine), of the rule's h (ties); raw: TFLite's.
+    """Right shift behind the multiplication, of a high word (affine, up), of the rule's h (ties); raw: the
+    rule's own.
     """
     bias_shift: Int64
     """What to add to the bias."""
@@ -106,7 +109,7 @@ class RequantisePlan:
     accumulators: bool = False
     """No requantisation: the accumulators themselves are the results."""
     lift: int = 0
-    """affine: how far the accumulator is shifted left before the multiplication."""
+    """affine, up: how far the accumulator is shifted left before the multiplication."""
 
     @property
     def note(self) -> str:

@@ -58,8 +58,9 @@ AOT_MODEL_DSP_2(usat15, "usat %0, #15, %1", int32_t, a < 0 ? 0 : a > 32767 ? 327
 AOT_MODEL_DSP_4(smlad, "smlad", int32_t, (uint32_t)c + (uint32_t)(dsp_low(a) * dsp_low(b)) + (uint32_t)(dsp_high(a) * dsp_high(b)))
 AOT_MODEL_DSP_4(smlabt, "smlabt", int32_t, (uint32_t)c + (uint32_t)(dsp_low(a) * dsp_high(b)))
 AOT_MODEL_DSP_4(smlatb, "smlatb", int32_t, (uint32_t)c + (uint32_t)(dsp_high(a) * dsp_low(b)))
-/* High word of a * b, rounded, plus c. */
+/* High word of a * b, rounded, plus c; as it is. */
 AOT_MODEL_DSP_4(smmlar, "smmlar", int32_t, (((int64_t)a * b + INT64_C(0x80000000)) >> 32) + c)
+AOT_MODEL_DSP_4(smmla, "smmla", int32_t, (((int64_t)a * b) >> 32) + c)
 
 /* a + b, a - b, wrapping. */
 AOT_MODEL_INLINE int32_t dsp_sub(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
@@ -105,19 +106,22 @@ AOT_MODEL_INLINE int32_t dsp_smlad_at(const int16_t *at, int32_t weights, int32_
 
 /* to[k], to[k + 1], to[k + 2], to[k + 3] = from[a], from[b], from[c], from[d], all of them numbers; load: ldrsb for int8, ldrb for
  * uint8. Loads that follow each other overlap. */
+#define DSP_GATHER_4(load, to, k, from, a, b, c, d) DSP_GATHER_4_OF(load, 1, to, k, from, a, b, c, d)
+/* The same of int16. */
+#define DSP_GATHER_4_INT16(to, k, from, a, b, c, d) DSP_GATHER_4_OF(ldrsh, 2, to, k, from, a, b, c, d)
 #if AOT_MODEL_DSP
-#define DSP_GATHER_4(load, to, k, from, a, b, c, d)                                                                    \
+#define DSP_GATHER_4_OF(load, size, to, k, from, a, b, c, d)                                                                    \
     do {                                                                                                               \
         int32_t dsp_a, dsp_b, dsp_c, dsp_d;                                                                            \
-        __asm__ volatile(#load " %0, [%5, #" #a "]\n\t" #load " %1, [%5, #" #b "]\n\t" #load " %2, [%5, #" #c "]\n\t"   \
-                         #load " %3, [%5, #" #d "]\n\tstrh %0, [%4, #2*" #k "]\n\tstrh %1, [%4, #2*" #k "+2]\n\t"       \
+        __asm__ volatile(#load " %0, [%5, #" #size "*" #a "]\n\t" #load " %1, [%5, #" #size "*" #b "]\n\t"           \
+                         #load " %2, [%5, #" #size "*" #c "]\n\t" #load " %3, [%5, #" #size "*" #d "]\n\tstrh %0, [%4, #2*" #k "]\n\tstrh %1, [%4, #2*" #k "+2]\n\t"       \
                          "strh %2, [%4, #2*" #k "+4]\n\tstrh %3, [%4, #2*" #k "+6]"                                    \
                          : "=&r"(dsp_a), "=&r"(dsp_b), "=&r"(dsp_c), "=&r"(dsp_d)                                      \
                          : "r"(to), "r"(from)                                                                          \
                          : "memory");                                                                                  \
     } while (0)
 #else
-#define DSP_GATHER_4(load, to, k, from, a, b, c, d)                                                                    \
+#define DSP_GATHER_4_OF(load, size, to, k, from, a, b, c, d)                                                           \
     do {                                                                                                               \
         (to)[k] = (from)[a];                                                                                           \
         (to)[(k) + 1] = (from)[b];                                                                                     \
