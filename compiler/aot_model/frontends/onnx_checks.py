@@ -256,13 +256,14 @@ def check_equal_types(domain: str, proto: onnx.NodeProto, version: int, inputs: 
     formal = schema.inputs
     seen: dict[str, Value] = {}
     for k, value in enumerate(inputs):
-        if not isinstance(value, Value) or value.dtype.is_string or not formal:
+        if not isinstance(value, Value) or not formal:
             continue
         f = formal[min(k, len(formal) - 1)]
         if f.option == onnx.defs.OpSchema.FormalParameterOption.Variadic and not f.is_homogeneous:
             continue
         first = seen.setdefault(f.type_str, value)
-        if first.dtype is not value.dtype and not f.type_str.startswith(("tensor(", "seq(", "optional(")):
+        alike = first.dtype is value.dtype or (first.dtype.is_string and value.dtype.is_string)
+        if not alike and not f.type_str.startswith(("tensor(", "seq(", "optional(")):
             raise OperatorError(
                 f"'{printable(first.name)}' {first.type} and '{printable(value.name)}' {value.type} must be "
                 "of one type"
