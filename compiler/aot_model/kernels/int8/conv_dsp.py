@@ -391,7 +391,7 @@ class _Body:
             return []
         slots, oc = self.slots, self.shape.out_c
         lines = [f"for (int32_t p = 0; p < {'valid' if self.partial else '4'}; p++) {{"]
-        where = ("n", "0", "pixel + p")
+        where = ("0" if self.batch == 1 else "n", "0", "pixel + p")  # pixels of all images are counted
         if isinstance(self.tail, RowTail) and self.rq.form != "raw":
             return [*lines, self.tail.store_row(f"results + p * {slots}", (*where, "0"), oc).rstrip(), "}"]
         store = f"y[{self._image_y} + (pixel + p) * {oc} + c] = ({self.quant.out_dtype}_t)v;"
