@@ -72,7 +72,7 @@ AOT_MODEL_INLINE void aot_model_fill_int16(int16_t *to, int16_t value, int32_t n
     AOT_MODEL_INLINE void name(const int16_t *x0, const int16_t *x1, const type *w0, const type *w1, int32_t n, int32_t *sums)    \
     {                                                                                                                            \
         int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
-        __asm__("wlstp.16 lr, %[n], 2f\n\t"                                                                                      \
+        __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"                                                                             \
                 "1:\n\t"                                                                                                         \
                 "vldrh.u16 q0, [%[x0]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                              \
                 "vmladava.s16 %[a], q0, q2\n\t"                                                                                  \
@@ -118,7 +118,7 @@ AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
     {                                                                                                                            \
         int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
         const type *w1 = w0 + apart, *w2 = w0 + 2 * apart, *w3 = w0 + 3 * apart;                                                 \
-        __asm__("wlstp.16 lr, %[n], 2f\n\t"                                                                                      \
+        __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"                                                                             \
                 "1:\n\t"                                                                                                         \
                 "vldrh.u16 q0, [%[x]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                               \
                 "vmladava.s16 %[a], q0, q2\n\t" load " q3, [%[w1]], #" step "\n\t"                                               \

@@ -53,7 +53,7 @@ AOT_MODEL_INLINE int32x4_t aot_model_four_row_sums(const int32_t start[4], const
     int32_t a = start[0], b = start[1], c = start[2], d = start[3];
     int32x4_t sums;
     const int8_t *w1 = w + n, *w2 = w + 2 * n, *w3 = w + 3 * n;
-    __asm__("wlstp.8 lr, %[n], 2f\n\t"
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n\t"
             "1:\n\t"
             "vldrb.8 q0, [%[x]], #16\n\t"
             "vldrb.8 q1, [%[w]], #16\n\t"
