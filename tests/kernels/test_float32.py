@@ -20,6 +20,7 @@ from float32_cases import (
 )
 
 import qemu
+from aot_model.installation import include_dir
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.float32 import conv as conv_kernels
 from aot_model.kernels.float32 import pool
@@ -222,5 +223,6 @@ def test_cortex_m_matches_numpy(board: str, name: str, tmp_path: Path) -> None:
     d = DIALECTS[name]
     cases = [*conv_cases(rng, d, 12), *window_cases(rng, d, 10), *matmul_cases(rng, d)[::2]]
     write(cases, tmp_path)
-    qemu.build_and_run(qemu.BOARDS[board], ["main.c", "kernels.c"], tmp_path, ["-O2", *WARNINGS])
+    qemu.build_and_run(qemu.BOARDS[board], ["main.c", "kernels.c"], tmp_path,
+                       ["-O2", *WARNINGS, f"-I{include_dir()}"])
     check(cases, np.fromfile(tmp_path / "out.bin", np.float32))

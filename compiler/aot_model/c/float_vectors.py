@@ -82,8 +82,10 @@ class _Writer(LaneWriter):
         if isinstance(x, Cell):
             if self.stride(x.position) != 1 or any(isinstance(n, Cell) for n in walk(x.position)):
                 raise Plain
-            z, inside = ("_z", ", inside") if self.partial else ("", "")
-            return f"vldrwq{z}_f32({self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}{inside})"
+            at = f"{self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}"
+            if self.partial:
+                return f"vldrwq_z_f32(aot_model_read_float({at}), inside)"
+            return f"aot_model_load_f32({at})"
         if not isinstance(x, Call):
             raise Plain
         a = x.args[0]

@@ -77,6 +77,11 @@ class LaneWriter:
             lanes = f"vmulq_n_u32(aot_model_lanes_u32(), {apart})"
             shifted = "" if width == "b" else "shifted_"
             y, predicate = f"{y}, {lanes}", (f"_scatter_{shifted}offset{predicate[0]}", predicate[1])
+        elif self.kind == "f32" and not self.partial:
+            self.line(f"aot_model_store_f32({y}, {value});")
+            return self.closed(len(loops), place)
+        elif self.partial or 128 // self.lanes != to.bits:
+            y = f"aot_model_written_{own}({y})"
         self.line(f"vstr{width}q{predicate[0]}_{self.kind}({y}, {value}{predicate[1]});")
         return self.closed(len(loops), place)
 
@@ -235,11 +240,13 @@ class LaneWriter:
         z, inside = ("_z", ", inside") if self.partial else ("", "")
         if self.stride(x.position) == 1:
             at = self.at(x.position)
-            text = f"vldr{letter}q{z}_{sign}32({name} + {at}{inside})"
+            place = f"{name} + {at}" if letter == "w" else f"aot_model_read_{dtype.c_type}({name} + {at})"
+            text = f"vldr{letter}q{z}_{sign}32({place}{inside})"
         else:
             shifted = "" if letter == "b" else "shifted_"
             at = f"vreinterpretq_u32_s32({self.vector(x.position)})"
-            text = f"vldr{letter}q_gather_{shifted}offset{z}_{sign}32({name}, {at}{inside})"
+            place = f"aot_model_read_{dtype.c_type}({name})"
+            text = f"vldr{letter}q_gather_{shifted}offset{z}_{sign}32({place}, {at}{inside})"
         return f"vreinterpretq_s32_u32({text})" if sign == "u" else text
 
     def fixed_point(self, x: Call) -> str | None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-STORED = "AOT_MODEL_BARRIER;"
-"""Between vectors of Helium that are stored to an array and its elements that are read, and the other way
-round: GCC 12 takes such a store for one of the first element (docs/compilers.md).
-"""
 IN_ORDER = "AOT_MODEL_IN_ORDER;"
 """First in the body of a loop that adds several floats to one sum from high addresses to low: GCC 12 gets its
 vectors wrong (docs/compilers.md).

@@ -97,6 +97,8 @@ class MoveWriter(LaneWriter):
         own_type = f"int{self.to.bits}_t"
         at = f"{self.names[x.value]} + {self.scalar.text(x.position, SUMMAND)}"
         at = at if self.to.c_type == own_type else f"(const {own_type} *)({at})"
+        if 128 // self.lanes != self.to.bits:
+            at = f"aot_model_read_{own_type}({at})"
         return f"vldr{'b' if self.to.bits == 8 else 'h'}q_{self.kind}({at})"
 
 
@@ -152,6 +154,7 @@ class ProductWriter(LaneWriter):
             self.line(f"both = vaddq_n_s16(both, {zero});")
         values = f"vqmov{'u' if kind == 'u' else ''}nbq_s16(vreinterpretq_{kind}8_s32(odd), both)"
         p, inside = ("_p", ", inside") if self.partial else ("", "")
+        y = f"aot_model_written_{'' if kind == 's' else 'u'}int8_t({y})"
         self.line(f"vstrbq{p}_{kind}16({y}, vreinterpretq_{kind}16_{kind}8({values}){inside});")
 
     def text(self, x: Expr) -> str:
@@ -172,5 +175,6 @@ class ProductWriter(LaneWriter):
             raise Plain
         z, inside = ("_z", ", inside") if self.partial else ("", "")
         sign = "u" if x.value.dtype is DType.UINT8 else "s"
-        text = f"vldrbq{z}_{sign}16({self.names[x.value]} + {self.at(x.position)}{inside})"
+        place = f"aot_model_read_{x.value.dtype.c_type}({self.names[x.value]} + {self.at(x.position)})"
+        text = f"vldrbq{z}_{sign}16({place}{inside})"
         return f"vreinterpretq_s16_u16({text})" if sign == "u" else text

@@ -152,7 +152,7 @@ def _four_cells(scales: LstmScales, units: int, limits: tuple[int, int]) -> str:
 
     def gate(k: int) -> str:
         at = f"{k * units} + j" if k else "j"
-        return f"vmulq_n_s32(vldrhq{z}_s32(gates + {at}{inside}), 3)"
+        return f"vmulq_n_s32(vldrhq{z}_s32(aot_model_read_int16_t(gates + {at}){inside}), 3)"
 
     def scaled(product: str, by: Rescale) -> str:
         return f"aot_model_four_scaled({product}, aot_model_scaling_of({by.multiplier}, {by.shift}))"
@@ -168,17 +168,17 @@ def _four_cells(scales: LstmScales, units: int, limits: tuple[int, int]) -> str:
         f"const int32x4_t forget = aot_model_four_logistic_int16(table, {gate(1)});",
         f"const int32x4_t candidate = aot_model_four_tanh_int16(table, {gate(2)});",
         f"const int32x4_t give = aot_model_four_logistic_int16(table, {gate(3)});",
-        f"const int32x4_t before = vldrhq{z}_s32(ct + j{inside});",
+        f"const int32x4_t before = vldrhq{z}_s32(aot_model_read_int16_t(ct + j){inside});",
         f"const int32x4_t kept = {scaled('vmulq_s32(forget, before)', scales.forget)};",
         f"const int32x4_t taken = {scaled('vmulq_s32(take, candidate)', scales.input)};",
         "int32x4_t cell = vmovlbq_s16(aot_model_saturated_sum(kept, taken));",
         f"cell = vminq_s32(vmaxq_s32(cell, vdupq_n_s32(-{clip})), vdupq_n_s32({clip}));" if clip else "",
-        f"vstrhq{p}_s32(ct + j, cell{inside});",
+        f"vstrhq{p}_s32(aot_model_written_int16_t(ct + j), cell{inside});",
         f"const int32x4_t activated = aot_model_four_tanh_int16(table, {argument});",
         f"int32x4_t hidden = {scaled('vmulq_s32(give, activated)', scales.output)};",
         f"hidden = vaddq_n_s32(hidden, {scales.output.zero_point});" if scales.output.zero_point else "",
         f"hidden = vminq_s32(vmaxq_s32(hidden, vdupq_n_s32({limits[0]})), vdupq_n_s32({limits[1]}));",
-        f"vstr{bits}q{p}_s32(ht + j, hidden{inside});",
+        f"vstr{bits}q{p}_s32(aot_model_written_int{8 if bits == 'b' else 16}_t(ht + j), hidden{inside});",
     ]
     body = "\n".join(f"    {line}" for line in lines if line)
     return f"for (int32_t j = 0; j < {units}; j += 4) {{\n{body}\n}}"

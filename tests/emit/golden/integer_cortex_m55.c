@@ -116,7 +116,7 @@ static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 #if AOT_MODEL_FLOAT_VECTORS
     for (int32_t j = 0; j < 3; j++) {
         for (int32_t i = 0; i < 16; i += 4) {
-            const float32x4_t v0 = vldrwq_f32(x + (j * 16 + i));
+            const float32x4_t v0 = aot_model_load_f32(x + (j * 16 + i));
             const float32x4_t v1 = vdupq_n_f32(0.03125f);
             const float32x4_t v2 = aot_model_four_quotients(v0, v1);
             const int32x4_t v3 = aot_model_four_quantised(vcvtnq_s32_f32(v2), 3, -128, 127);

@@ -41,8 +41,8 @@
 #endif
 
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
-#include <arm_mve.h>
 #include <math.h>
+#include "aot_model/helium.h"
 #include "aot_model/scalar.h"
 
 /* ---- constants: 1,280 bytes; their values are at the end of this file ---- */
@@ -121,30 +121,30 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                             {
                                 const float e0 = a0[0];
                                 const float e1 = a1[0];
-                                const float32x4_t w1 = vldrwq_f32(w + 4);
+                                const float32x4_t w1 = aot_model_load_f32(w + 4);
                                 acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
                                 acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
-                                const float32x4_t w0 = vldrwq_f32(w);
+                                const float32x4_t w0 = aot_model_load_f32(w);
                                 acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
                                 acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
                             }
                             {
                                 const float e0 = a0[16];
                                 const float e1 = a1[16];
-                                const float32x4_t w1 = vldrwq_f32(w + 12);
+                                const float32x4_t w1 = aot_model_load_f32(w + 12);
                                 acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
                                 acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
-                                const float32x4_t w0 = vldrwq_f32(w + 8);
+                                const float32x4_t w0 = aot_model_load_f32(w + 8);
                                 acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
                                 acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
                             }
                             {
                                 const float e0 = a0[32];
                                 const float e1 = a1[32];
-                                const float32x4_t w1 = vldrwq_f32(w + 20);
+                                const float32x4_t w1 = aot_model_load_f32(w + 20);
                                 acc0_1 = vfmaq_n_f32(acc0_1, w1, e0);
                                 acc1_1 = vfmaq_n_f32(acc1_1, w1, e1);
-                                const float32x4_t w0 = vldrwq_f32(w + 16);
+                                const float32x4_t w0 = aot_model_load_f32(w + 16);
                                 acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
                                 acc1_0 = vfmaq_n_f32(acc1_0, w0, e1);
                             }
@@ -154,11 +154,12 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
                         }
                         w += (3 - cols[s].taps) * 24;
                     }
-                    vstrwq_f32(y + (y0 * 32 + c0 * 8), vmaxnmq_f32(vdupq_n_f32(0.0f), acc0_0));
-                    vstrwq_f32(y + (y0 * 32 + c0 * 8 + 4), vmaxnmq_f32(vdupq_n_f32(0.0f), acc0_1));
+                    aot_model_store_f32(y + (y0 * 32 + c0 * 8), vmaxnmq_f32(vdupq_n_f32(0.0f), acc0_0));
+                    aot_model_store_f32(y + (y0 * 32 + c0 * 8 + 4), vmaxnmq_f32(vdupq_n_f32(0.0f), acc0_1));
                     if (left > 1) {
-                        vstrwq_f32(y + (y1 * 32 + c1 * 8), vmaxnmq_f32(vdupq_n_f32(0.0f), acc1_0));
-                        vstrwq_f32(y + (y1 * 32 + c1 * 8 + 4), vmaxnmq_f32(vdupq_n_f32(0.0f), acc1_1));
+                        aot_model_store_f32(y + (y1 * 32 + c1 * 8), vmaxnmq_f32(vdupq_n_f32(0.0f), acc1_0));
+                        aot_model_store_f32(y + (y1 * 32 + c1 * 8 + 4),
+                            vmaxnmq_f32(vdupq_n_f32(0.0f), acc1_1));
                     }
                 }
             }
@@ -191,30 +192,30 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
                 const float *a = row + c * 4;
                 w += rows[r].tap * 12;
                 for (int32_t ky = 0; ky < rows[r].taps; ky++) {
-                    const float32x4_t w2 = vldrwq_f32(w + 8);
-                    const float32x4_t e3 = vldrwq_f32(a + 24);
+                    const float32x4_t w2 = aot_model_load_f32(w + 8);
+                    const float32x4_t e3 = aot_model_load_f32(a + 24);
                     acc2 = vfmaq_f32(acc2, w2, e3);
-                    const float32x4_t w1 = vldrwq_f32(w + 4);
+                    const float32x4_t w1 = aot_model_load_f32(w + 4);
                     acc3 = vfmaq_f32(acc3, w1, e3);
-                    const float32x4_t e2 = vldrwq_f32(a + 16);
+                    const float32x4_t e2 = aot_model_load_f32(a + 16);
                     acc1 = vfmaq_f32(acc1, w2, e2);
                     acc2 = vfmaq_f32(acc2, w1, e2);
-                    const float32x4_t w0 = vldrwq_f32(w);
+                    const float32x4_t w0 = aot_model_load_f32(w);
                     acc3 = vfmaq_f32(acc3, w0, e2);
-                    const float32x4_t e1 = vldrwq_f32(a + 8);
+                    const float32x4_t e1 = aot_model_load_f32(a + 8);
                     acc0 = vfmaq_f32(acc0, w2, e1);
                     acc1 = vfmaq_f32(acc1, w1, e1);
                     acc2 = vfmaq_f32(acc2, w0, e1);
-                    const float32x4_t e0 = vldrwq_f32(a);
+                    const float32x4_t e0 = aot_model_load_f32(a);
                     acc0 = vfmaq_f32(acc0, w1, e0);
                     acc1 = vfmaq_f32(acc1, w0, e0);
                     w += 12;
                     a += 32;
                 }
-                vstrwq_f32(y + (oy * 32 + c * 4), acc0);
-                vstrwq_f32(y + (oy * 32 + c * 4 + 8), acc1);
-                vstrwq_f32(y + (oy * 32 + c * 4 + 16), acc2);
-                vstrwq_f32(y + (oy * 32 + c * 4 + 24), acc3);
+                aot_model_store_f32(y + (oy * 32 + c * 4), acc0);
+                aot_model_store_f32(y + (oy * 32 + c * 4 + 8), acc1);
+                aot_model_store_f32(y + (oy * 32 + c * 4 + 16), acc2);
+                aot_model_store_f32(y + (oy * 32 + c * 4 + 24), acc3);
             }
         }
     }
@@ -231,17 +232,17 @@ static void real_02_max_pool_4x4(const float *restrict x, float *restrict y)
         float32x4_t acc0 = vdupq_n_f32(-INFINITY);
         const float *a = row + c * 4;
         for (int32_t ky = 0; ky < 4; ky++) {
-            const float32x4_t e3 = vldrwq_f32(a + 24);
+            const float32x4_t e3 = aot_model_load_f32(a + 24);
             acc0 = vmaxnmq_f32(acc0, e3);
-            const float32x4_t e2 = vldrwq_f32(a + 16);
+            const float32x4_t e2 = aot_model_load_f32(a + 16);
             acc0 = vmaxnmq_f32(acc0, e2);
-            const float32x4_t e1 = vldrwq_f32(a + 8);
+            const float32x4_t e1 = aot_model_load_f32(a + 8);
             acc0 = vmaxnmq_f32(acc0, e1);
-            const float32x4_t e0 = vldrwq_f32(a);
+            const float32x4_t e0 = aot_model_load_f32(a);
             acc0 = vmaxnmq_f32(acc0, e0);
             a += 32;
         }
-        vstrwq_f32(y + c * 4, acc0);
+        aot_model_store_f32(y + c * 4, acc0);
     }
 }
 
@@ -259,13 +260,13 @@ static void real_03_matmul(const float *restrict x, const float *restrict weight
         for (int32_t i = 0; i < 8; i++) {
             {
                 const float e0 = a0[0];
-                const float32x4_t w0 = vldrwq_f32(w);
+                const float32x4_t w0 = aot_model_load_f32(w);
                 acc0_0 = vfmaq_n_f32(acc0_0, w0, e0);
             }
             a0 += 1;
             w += 4;
         }
-        vstrwq_f32(y, acc0_0);
+        aot_model_store_f32(y, acc0_0);
     }
 }
 

@@ -37,8 +37,8 @@
 #endif
 
 #include "aot_model/precise_math.h" /* first: what follows is compiled as it says */
-#include <arm_mve.h>
 #include <string.h>
+#include "aot_model/helium.h"
 #include "aot_model/rational.h"
 
 /* ---- constants: 512 bytes; their values are at the end of this file ---- */
@@ -68,31 +68,31 @@ static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
         float *const next = y + t * 4;
         const float *w0k = w0;
         {
-            float32x4_t a0_0 = vldrwq_f32(b0);
-            float32x4_t a1_0 = vldrwq_f32(b0 + 4);
-            float32x4_t a2_0 = vldrwq_f32(b0 + 8);
-            float32x4_t a3_0 = vldrwq_f32(b0 + 12);
+            float32x4_t a0_0 = aot_model_load_f32(b0);
+            float32x4_t a1_0 = aot_model_load_f32(b0 + 4);
+            float32x4_t a2_0 = aot_model_load_f32(b0 + 8);
+            float32x4_t a3_0 = aot_model_load_f32(b0 + 12);
             for (int32_t k = 0; k < 3; k++) {
                 const float v = xt[k];
-                a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
-                a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
-                a2_0 = vfmaq_n_f32(a2_0, vldrwq_f32(w0k + 8), v);
-                a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
+                a0_0 = vfmaq_n_f32(a0_0, aot_model_load_f32(w0k), v);
+                a1_0 = vfmaq_n_f32(a1_0, aot_model_load_f32(w0k + 4), v);
+                a2_0 = vfmaq_n_f32(a2_0, aot_model_load_f32(w0k + 8), v);
+                a3_0 = vfmaq_n_f32(a3_0, aot_model_load_f32(w0k + 12), v);
                 w0k += 16;
             }
             for (int32_t k = 0; k < 4; k++) {
                 const float v = h[k];
-                a0_0 = vfmaq_n_f32(a0_0, vldrwq_f32(w0k), v);
-                a1_0 = vfmaq_n_f32(a1_0, vldrwq_f32(w0k + 4), v);
-                a2_0 = vfmaq_n_f32(a2_0, vldrwq_f32(w0k + 8), v);
-                a3_0 = vfmaq_n_f32(a3_0, vldrwq_f32(w0k + 12), v);
+                a0_0 = vfmaq_n_f32(a0_0, aot_model_load_f32(w0k), v);
+                a1_0 = vfmaq_n_f32(a1_0, aot_model_load_f32(w0k + 4), v);
+                a2_0 = vfmaq_n_f32(a2_0, aot_model_load_f32(w0k + 8), v);
+                a3_0 = vfmaq_n_f32(a3_0, aot_model_load_f32(w0k + 12), v);
                 w0k += 16;
             }
             float a[4][4];
-            vstrwq_f32(&a[0][0], a0_0);
-            vstrwq_f32(&a[1][0], a1_0);
-            vstrwq_f32(&a[2][0], a2_0);
-            vstrwq_f32(&a[3][0], a3_0);
+            aot_model_store_f32(&a[0][0], a0_0);
+            aot_model_store_f32(&a[1][0], a1_0);
+            aot_model_store_f32(&a[2][0], a2_0);
+            aot_model_store_f32(&a[3][0], a3_0);
             for (int32_t j = 0; j < 4; j++) {
                 const int32_t u = j;
                 const float i_in = a[0][j];

@@ -116,8 +116,8 @@ MVE = VectorDialect(
     ctype="float32x4_t",
     registers=8,
     costs=Costs(in_order=True, loop=1.0, unroll=1),
-    load_text="vldrwq_f32({p})",
-    store_text="vstrwq_f32({p}, {a})",
+    load_text="aot_model_load_f32({p})",
+    store_text="aot_model_store_f32({p}, {a})",
     splat_text="vdupq_n_f32({s})",
     fma_text="vfmaq_f32({acc}, {a}, {b})",
     fma_scalar_text="vfmaq_n_f32({acc}, {a}, {s})",
@@ -128,7 +128,7 @@ MVE = VectorDialect(
     max_text="vmaxnmq_f32({a}, {b})",
     min_text="vminnmq_f32({a}, {b})",
     sum_text="mve_sum({a})",
-    includes=frozenset({"arm_mve.h"}),
+    includes=frozenset({"aot_model/helium.h"}),
     scalar_in_vector=False,
 )
 

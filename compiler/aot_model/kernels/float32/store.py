@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from aot_model.c.text import STORED, CText, total
+from aot_model.c.text import CText, total
 from aot_model.kernels.base import Tail
 from aot_model.kernels.float32.dialect import VectorDialect
 
@@ -55,8 +55,6 @@ class Accumulators:
                         text.line(f"done[{i}][{v}] = {name};")
                     else:
                         text.line(d.store(total(f"done[{i}]", str(v * d.lanes)), name))
-            if d.name == "mve":
-                text.line(STORED)
             y, x = self._coordinate(text, "y_at", 0), self._coordinate(text, "x_at", 1)
             count = str(pixels)
             if self.left and pixels > 1:

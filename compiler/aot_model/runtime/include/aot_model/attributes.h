@@ -11,8 +11,6 @@
  * is possible that has a statement of which the compiler must assume that it reads and writes all memory. The first is
  * reached whatever follows; the last stays with the loops where GCC splits a function, which it does not where an
  * opaque function has the only call: there the first is enough.
- * It also stands between a vector that is stored to an array and its elements that are read, and the other way round:
- * GCC 12 takes a load or store of Helium for one of its first element alone and moves what touches the others.
  * AOT_MODEL_INLINE: it is part of such a function. */
 #ifndef AOT_MODEL_ATTRIBUTES_H
 #define AOT_MODEL_ATTRIBUTES_H

@@ -100,13 +100,11 @@ AOT_MODEL_INLINE float32x4_t aot_model_four_exp_within(float32x4_t x)
 AOT_MODEL_FUNCTION float32x4_t aot_model_four_exp_beyond(float32x4_t x)
 {
     float lanes[4];
-    vstrwq_f32(lanes, x);
-    AOT_MODEL_BARRIER;
+    aot_model_store_f32(lanes, x);
     for (int32_t k = 0; k < 4; k++) {
         lanes[k] = aot_model_short_exp(lanes[k]);
     }
-    AOT_MODEL_BARRIER;
-    return vldrwq_f32(lanes);
+    return aot_model_load_f32(lanes);
 }
 
 AOT_MODEL_INLINE float32x4_t aot_model_four_exp(float32x4_t x)

@@ -200,8 +200,8 @@ AOT_MODEL_INLINE int32x4_t aot_model_finish_constants(const aot_model_finish *f,
         return vdupq_n_s32(rows[k]);
     }
     const uint32x4_t at = vmulq_n_u32(aot_model_lanes_u32(), (uint32_t)f->width);
-    return columns == 4 ? vldrwq_gather_shifted_offset_s32(rows + k, at)
-                        : vldrwq_gather_shifted_offset_z_s32(rows + k, at, vctp32q((uint32_t)columns));
+    return columns == 4 ? vldrwq_gather_shifted_offset_s32(aot_model_read_int32_t(rows + k), at)
+                        : vldrwq_gather_shifted_offset_z_s32(aot_model_read_int32_t(rows + k), at, vctp32q((uint32_t)columns));
 }
 #endif
 
@@ -252,7 +252,7 @@ AOT_MODEL_INLINE void aot_model_finish_four(const aot_model_finish *f, const int
 AOT_MODEL_INLINE void aot_model_put_four_16(int16_t *y, const int32_t *v)
 {
 #if AOT_MODEL_INT16_MVE
-    vstrhq_s32(y, vldrwq_s32(v));
+    vstrhq_s32(aot_model_written_int16_t(y), vldrwq_s32(v));
 #else
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (int16_t)(v[i] > 32767 ? v[i] - 65536 : v[i]);
@@ -263,7 +263,7 @@ AOT_MODEL_INLINE void aot_model_put_four_16(int16_t *y, const int32_t *v)
 AOT_MODEL_INLINE void aot_model_put_four_8(int8_t *y, const int32_t *v)
 {
 #if AOT_MODEL_INT16_MVE
-    vstrbq_s32(y, vldrwq_s32(v));
+    vstrbq_s32(aot_model_written_int8_t(y), vldrwq_s32(v));
 #else
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (int8_t)(v[i] > 127 ? v[i] - 256 : v[i]);

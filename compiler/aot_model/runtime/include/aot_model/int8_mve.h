@@ -224,7 +224,6 @@ AOT_MODEL_MVE_LOOP void aot_mve_interleave(int8_t *to, const int8_t *a, const in
 #if AOT_MODEL_MVE
     int8_t outside[16];
     vstrbq_s8(outside, vdupq_n_s8(fill));
-    AOT_MODEL_BARRIER;
     const int8_t *row_a = a ? a : outside;
     const int8_t *row_b = b ? b : outside;
     const int32_t mask_a = a ? -1 : 0;
@@ -311,7 +310,6 @@ AOT_MODEL_MVE_LOOP void aot_mve_turn(int8_t *to, const aot_mve_turned_rows *s, c
     const uint16x8_t lanes = aot_model_lanes_u16();
     int8_t outside[16];
     vstrbq_s8(outside, vdupq_n_s8(s->fill));
-    AOT_MODEL_BARRIER;
     if (s->channels >= 8) { /* eight channels of a column at a time; the last ones cover some once more */
         const uint16x8_t at = vmulq_n_u16(lanes, (uint16_t)s->plane);
         const int32_t step = row ? s->channels : 0;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/helium.h"
 #include "aot_model/int8_dsp.h"
 
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__)
@@ -89,8 +90,8 @@ AOT_MODEL_INLINE int32x4_t aot_model_between_entries(const uint16_t *table, int3
     const int32x4_t place = vshlq_r_s32(size, -bits);
     const int32x4_t part = vandq_s32(size, vdupq_n_s32((1 << bits) - 1));
     const uint32x4_t k = vreinterpretq_u32_s32(vminq_s32(place, vdupq_n_s32(254)));
-    const int32x4_t left = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table, k));
-    const int32x4_t right = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(table + 1, k));
+    const int32x4_t left = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(aot_model_read_uint16_t(table), k));
+    const int32x4_t right = vreinterpretq_s32_u32(vldrhq_gather_shifted_offset_u32(aot_model_read_uint16_t(table + 1), k));
     const int32x4_t between = vaddq_s32(vshlq_r_s32(left, bits), vmulq_s32(part, vsubq_s32(right, left)));
     return vpselq_s32(vdupq_n_s32(most), between, vcmpgtq_n_s32(place, 254));
 }
@@ -176,7 +177,7 @@ AOT_MODEL_INLINE void aot_model_four_gates(const int8_t *x, const int8_t *w, int
     const int32x4_t from_h = aot_model_four_row_sums(bias_h, h, r, outputs);
     const int16x8_t sum = aot_model_saturated_sum(aot_model_four_scaled(from_x, scale_x),
                                                   aot_model_four_scaled(from_h, scale_h));
-    vstrhq_s32(gates, vreinterpretq_s32_s16(sum));
+    vstrhq_s32(aot_model_written_int16_t(gates), vreinterpretq_s32_s16(sum));
 #else
     int32_t sums_x[4];
     int32_t sums_h[4];

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/helium.h"
 
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__)
 #include <arm_mve.h>

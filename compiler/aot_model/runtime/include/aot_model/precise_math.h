@@ -34,10 +34,4 @@
 #error "generated C needs NaN and infinity: compile this file without the options for fast mathematics"
 #endif
 
-/* GCC 12 takes loads and stores of Helium for ones of a vector's first element alone; before registers are given it then
- * moves across them what touches the other elements. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__ARM_FEATURE_MVE)
-#pragma GCC optimize("no-schedule-insns")
-#endif
-
 #endif

@@ -1,0 +1,59 @@
+/* Pointers for the loads and stores of arm_mve.h that GCC 12 takes for smaller ones. Part of aot-model.
+ *
+ * To it those of floats, those that widen or narrow and gathers touch one element, and a predicated store all of a vector:
+ * it moves what touches other elements across them, takes them for what they were before, leaves stores out
+ * (docs/compilers.md). Whole vectors of floats are objects of a vector's type here. The other forms get a pointer of which
+ * the compiler knows nothing but that what lies behind it was read, or read and written, where it was made. */
+#ifndef AOT_MODEL_HELIUM_H
+#define AOT_MODEL_HELIUM_H
+
+#include <stdint.h>
+
+#include "aot_model/attributes.h"
+
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && defined(__GNUC__)
+#include <arm_mve.h>
+
+#if defined(__clang__)
+#define AOT_MODEL_HELIUM_POINTERS(type)                                                                                          \
+    AOT_MODEL_INLINE const type *aot_model_read_##type(const type *p) { return p; }                                              \
+    AOT_MODEL_INLINE type *aot_model_written_##type(type *p) { return p; }
+#else
+#define AOT_MODEL_HELIUM_POINTERS(type)                                                                                          \
+    AOT_MODEL_INLINE const type *aot_model_read_##type(const type *p)                                                            \
+    {                                                                                                                            \
+        const type *same;                                                                                                        \
+        __asm__("" : "=r"(same) : "0"(p), "m"(*(const char(*)[])(const void *)p));                                               \
+        return same;                                                                                                             \
+    }                                                                                                                            \
+    AOT_MODEL_INLINE type *aot_model_written_##type(type *p)                                                                     \
+    {                                                                                                                            \
+        type *same;                                                                                                              \
+        __asm__("" : "=r"(same), "+m"(*(char(*)[])(void *)p) : "0"(p));                                                          \
+        return same;                                                                                                             \
+    }
+#endif
+AOT_MODEL_HELIUM_POINTERS(int8_t)
+AOT_MODEL_HELIUM_POINTERS(uint8_t)
+AOT_MODEL_HELIUM_POINTERS(int16_t)
+AOT_MODEL_HELIUM_POINTERS(uint16_t)
+AOT_MODEL_HELIUM_POINTERS(int32_t)
+AOT_MODEL_HELIUM_POINTERS(uint32_t)
+
+#if __ARM_FEATURE_MVE & 2
+AOT_MODEL_HELIUM_POINTERS(float)
+typedef float32x4_t aot_model_four_floats __attribute__((aligned(4), may_alias));
+
+AOT_MODEL_INLINE float32x4_t aot_model_load_f32(const float *p)
+{
+    return *(const aot_model_four_floats *)(const void *)p;
+}
+
+AOT_MODEL_INLINE void aot_model_store_f32(float *p, float32x4_t v)
+{
+    *(aot_model_four_floats *)(void *)p = v;
+}
+#endif
+#endif
+
+#endif
