@@ -10,8 +10,8 @@ and, where that says otherwise, against ONNX Runtime: a number on the edge betwe
 last bit of a float, so that few may differ by few steps.
 
 Networks are numbered: number k is the same one whatever is asked for. Options of the target (what to
-optimise for, where inputs and outputs lie) follow from the number, too. What differs is listed; --keep
-FOLDER takes its models.
+optimise for, where inputs and outputs lie, the memory of a Cortex-M, the vectors of the host) follow from
+the number, too. What differs is listed; --keep FOLDER takes its models.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class Network:
     and bits of outputs that are quantised, by their places; rounds: whether anything is.
     """
 
+    number: int
     case: Case
     wanted: tuple[tuple[np.ndarray, ...], ...]
     kinds: tuple[str, ...]
@@ -75,6 +76,17 @@ class Network:
 
 def _options(number: int) -> dict[str, str]:
     return {} if number % 3 else {"optimize": "size" if number % 2 else "speed"}
+
+
+MEMORIES = ("", "l4-art", "0ws", "f4-art", "", "m7-cache", "tcm", "nrf53")
+VECTORS = ("auto", "scalar", "auto", "v4")
+
+
+def options_for(target: str, number: int) -> dict[str, str]:
+    """Of one target, drawn by the network's number: what a Cortex-M's code is in, the vectors of the host."""
+    if target.startswith("cortex") and MEMORIES[number % len(MEMORIES)]:
+        return {"memory": MEMORIES[number % len(MEMORIES)]}
+    return {"vector": VECTORS[number % len(VECTORS)]} if target == "host" else {}
 
 
 def _io(number: int) -> str:
@@ -94,7 +106,7 @@ def onnx_network(number: int, quantised: bool) -> Network | None:
         return None
     case = Case(f"network {number}", model, tuple(fed.values()), options=_options(number), io=_io(number))
     steps = {k: scales[o.name] for k, o in enumerate(model.graph.output) if o.name in scales}
-    return Network(case, tuple(wanted), tuple(kinds), steps, quantised)
+    return Network(number, case, tuple(wanted), tuple(kinds), steps, quantised)
 
 
 def tflite_network(number: int) -> Network | None:
@@ -120,7 +132,7 @@ def tflite_network(number: int) -> Network | None:
             oracle = "litert"
     options["arithmetic"] = "tflm" if oracle == "tflm" else "litert-ref"
     case = Case(f"network {number} ({oracle})", model, fed, options=options, io=_io(number))
-    return Network(case, (tuple(wanted),), tuple(kinds), {}, True)
+    return Network(number, case, (tuple(wanted),), tuple(kinds), {}, True)
 
 
 def verdict(network: Network, outcome: Outcome) -> str:
@@ -183,7 +195,9 @@ def run(
     say of their buffers, inputs and outputs among them.
     """
     flags = flags or (("-O2", "-march=native") if target == "host" else ("-O2",))
-    cases = [n.case if isinstance(memory, str) else replace(n.case, io="workspace") for n in networks]
+    cases = [replace(n.case, options=n.case.options | options_for(target, n.number)) for n in networks]
+    if isinstance(memory, int):
+        cases = [replace(c, io="workspace") for c in cases]
     with scattered(memory) if isinstance(memory, int) else nullcontext():
         found = run_cases(
             cases,
@@ -246,7 +260,8 @@ def main() -> int:
         for (number, n), problem in zip(networks.items(), verdicts, strict=True):
             if problem:
                 wrong += 1
-                print(f"{target}: {n.case.name} {n.case.options} {n.case.io}: {problem}")
+                given = n.case.options | options_for(target, number)
+                print(f"{target}: {n.case.name} {given} {n.case.io}: {problem}")
                 print(f"    {' '.join(n.kinds)}")
                 if options.keep:
                     options.keep.mkdir(parents=True, exist_ok=True)

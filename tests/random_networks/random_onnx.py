@@ -15,6 +15,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from sizes import larger, room
 
 Array = np.ndarray
 Shape = tuple[int, ...]
@@ -26,8 +27,8 @@ HEAVY = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 class Network:
     """Adds random nodes; `rng` decides everything."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
+    def __init__(self, rng: np.random.Generator, room: int = 1) -> None:
+        self.rng, self.room = rng, room
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, Array] = {}
         self.shapes: dict[str, Shape] = {}
@@ -52,14 +53,15 @@ class Network:
         return self.constant(self.rng.normal(0, 1, shape) * by_channel / np.sqrt(max(terms, 1)), "float32")
 
     def affordable(self, outputs: int, terms: int) -> bool:
-        if not 0 < outputs <= MAX_ELEMENTS or self.products + outputs * terms > MAX_PRODUCTS:
+        many, products = MAX_ELEMENTS * self.room, self.products + outputs * terms
+        if not 0 < outputs <= many or products > MAX_PRODUCTS * self.room:
             return False
         self.products += outputs * terms
         return True
 
     def add(self, kind: str, inputs: list[str], *shapes: Shape, **attributes: Any) -> str | None:
         """A node whose results have these shapes; None where they are too large or empty."""
-        if any(not 0 < np.prod(s) <= MAX_ELEMENTS for s in shapes):
+        if any(not 0 < np.prod(s) <= MAX_ELEMENTS * self.room for s in shapes):
             return None
         names = [f"v{len(self.shapes) + k}" for k in range(len(shapes))]
         self.nodes.append(helper.make_node(kind, inputs, names, **attributes))
@@ -447,8 +449,8 @@ def chosen(n: Network, x: str, shape: Shape) -> str | None:
     return n.add("Where", [mask, x, n.floats(*n.pick(shape[-1:], (1,)))], shape)
 
 
-def float_network(rng: np.random.Generator) -> Network:
-    n = Network(rng)
+def float_network(rng: np.random.Generator, times: int = 1) -> Network:
+    n = Network(rng, times)
     for _ in range(n.pick(1, 1, 2)):
         batch, name = n.pick(1, 1, 1, 2), f"x{len(n.values)}"
         n.shapes[name] = n.pick(
@@ -457,6 +459,8 @@ def float_network(rng: np.random.Generator) -> Network:
             (batch, n.number(2, 60)),
             (1, n.number(1, 4), n.number(2, 5), n.number(2, 6), n.number(2, 6)),
         )
+        if times > 1:
+            n.shapes[name] = larger(n.shapes[name], 1)
         n.values.append(name)
     for _ in range(n.number(2, 9)):
         for _ in range(4):  # some layers do not fit what they are given
@@ -611,7 +615,7 @@ def random_network(
     """A model, its inputs, scale and bits of quantised outputs by name, and the names of its layers in
     order."""
     rng = np.random.default_rng(number)
-    n = float_network(rng)
+    n = float_network(rng, room(number))
     read = {i for node in n.nodes for i in node.input}
     inputs = {v: n.shapes[v] for v in n.values if v.startswith("x") and v in read}
     ends = {v: n.shapes[v] for v in n.values if not v.startswith("x") and v not in read}

@@ -7,166 +7,14 @@ part of their range: saturated or vanishing ones would hide faults.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import tflite_movements  # noqa: F401  (adds layers)
+from sizes import larger, room
+from tflite_network import ACTIVATIONS, ANY, IMAGE, MAX_ELEMENTS, Activation, Network, anywhere, image
 
-from tflite_models import INT8, INT16, INT32, INT64, UINT8, Op, T, build
-
-RANGE = {INT8: (-128, 127, "int8"), UINT8: (0, 255, "uint8"), INT16: (-32768, 32767, "int16")}
-ACTIVATIONS = (0, 0, 0, 1, 2, 3)
-"""None, RELU, RELU_N1_TO_1, RELU6."""
-MAX_ELEMENTS = 3000
-MAX_PRODUCTS = 400_000
-
-
-@dataclass(frozen=True)
-class Activation:
-    """A tensor that layers may read: its number, shape, scale and zero point."""
-
-    number: int
-    shape: tuple[int, ...]
-    scale: float
-    zero: int
-
-
-class Network:
-    """Adds random layers; `rng` decides everything."""
-
-    def __init__(self, rng: np.random.Generator, kind: int) -> None:
-        self.rng, self.kind = rng, kind
-        self.tensors: list[T] = []
-        self.operators: list[Op] = []
-        self.values: list[Activation] = []
-        self.low, self.high, self.dtype = RANGE[kind]
-        self.products = 0
-
-    def number(self, low: int, high: int) -> int:
-        return int(self.rng.integers(low, high, endpoint=True))
-
-    def pick(self, *options: Any) -> Any:
-        return options[self.number(0, len(options) - 1)]
-
-    def zero(self) -> int:
-        return (
-            0 if self.kind == INT16 else self.pick(self.low, self.number(self.low, self.high), self.low + 128)
-        )
-
-    def tensor(self, t: T) -> int:
-        self.tensors.append(replace(t, name=f"t{len(self.tensors)}"))
-        return len(self.tensors) - 1
-
-    def activation(
-        self,
-        shape: tuple[int, ...],
-        spread: float = 0,
-        like: Activation | None = None,
-        fixed: tuple[float, int] | None = None,
-    ) -> Activation:
-        """A new one: of numbers that spread so far in reality, of the scale of another, or of one given."""
-        if like is not None:
-            scale, zero = like.scale, like.zero
-        elif fixed is not None:
-            scale, zero = fixed
-        else:
-            scale, zero = 2.5 * spread / self.high * float(np.exp(self.rng.normal(0, 0.4))), self.zero()
-            if self.kind == UINT8:
-                scale *= 2
-        scale = float(np.float32(max(scale, 1e-9)))
-        return Activation(self.tensor(T("", shape, self.kind, (scale,), (zero,))), shape, scale, zero)
-
-    def integers(self, data: object, kind: int = INT32) -> int:
-        array = np.asarray(data, "int64" if kind == INT64 else "int32")
-        return self.tensor(T("", array.shape, kind, (), data=array))
-
-    def add(
-        self,
-        kind: str,
-        inputs: tuple[int, ...],
-        output: Activation,
-        options: str | None = None,
-        **fields: Any,
-    ) -> Activation:
-        self.operators.append(Op(kind, inputs, (output.number,), options, fields))
-        self.values.append(output)
-        return output
-
-    def spread(self, x: Activation) -> float:
-        """About the standard deviation of its numbers."""
-        return x.scale * self.high * (0.2 if self.kind == UINT8 else 0.4)
-
-    def weights(self, shape: tuple[int, ...], axis: int, terms: int, x: Activation) -> tuple[int, int, float]:
-        """Weights and bias of a layer, and how far its results spread. axis: that of output channels."""
-        each = self.kind != UINT8 and self.pick(True, True, False)
-        channels = shape[axis]
-        scale = np.asarray(0.01 * np.exp(self.rng.normal(0, 0.7, channels if each else 1)), np.float32)
-        if self.kind == UINT8:
-            low, high, kind, zero = 0, 255, UINT8, self.pick(128, self.number(100, 150))
-        else:
-            low, high, kind, zero = -127, 127, INT8, 0
-        data = np.clip(np.round(self.rng.normal(zero, self.pick(20, 45), shape)), low, high)
-        if self.number(0, 9) == 0:
-            data = np.where(self.rng.random(shape) < 0.7, zero, data)
-        w = self.tensor(
-            T(
-                "",
-                shape,
-                kind,
-                tuple(map(float, scale)),
-                (zero,) * len(scale),
-                axis=axis if each else 0,
-                data=data.astype("uint8" if kind == UINT8 else "int8"),
-            )
-        )
-        width = float(np.sqrt(terms)) * self.spread(x) * 40 * float(np.median(scale))
-        bias_scale = tuple(float(np.float32(x.scale) * s) for s in scale)
-        numbers = self.rng.normal(0, 0.5, channels) * width / np.asarray(bias_scale)
-        wide = self.kind == INT16
-        b = self.tensor(
-            T(
-                "",
-                (channels,),
-                INT64 if wide else INT32,
-                bias_scale,
-                (0,) * len(scale),
-                data=np.round(numbers).astype("int64" if wide else "int32"),
-            )
-        )
-        return w, b, max(width, 1e-6)
-
-    def window(self, x: Activation, kernel: tuple[int, int], dilated: bool = True) -> tuple[Any, ...] | None:
-        """Strides, dilations, the padding (0 SAME) and the size of the output; None where nothing fits."""
-        stride = (self.pick(1, 1, 1, 2, 3), self.pick(1, 1, 1, 2, 3))
-        dilation = (self.pick(1, 1, 2), self.pick(1, 1, 3)) if dilated and stride == (1, 1) else (1, 1)
-        padding = self.number(0, 1)
-        size = []
-        for d, k, s, a in zip(x.shape[1:3], kernel, stride, dilation, strict=True):
-            reach = (k - 1) * a + 1
-            size.append(-(-d // s) if padding == 0 else (d - reach) // s + 1)
-        return (stride, dilation, padding, tuple(size)) if min(size) >= 1 else None
-
-    def affordable(self, outputs: int, terms: int) -> bool:
-        if outputs > MAX_ELEMENTS or self.products + outputs * terms > MAX_PRODUCTS:
-            return False
-        self.products += outputs * terms
-        return True
-
-
-Layer = Callable[[Network, Activation], "Activation | None"]
-IMAGE: list[Layer] = []
-ANY: list[Layer] = []
-
-
-def image(layer: Layer) -> Layer:
-    IMAGE.append(layer)
-    return layer
-
-
-def anywhere(layer: Layer) -> Layer:
-    ANY.append(layer)
-    return layer
+from tflite_models import INT8, INT16, INT64, UINT8, T, build
 
 
 @image
@@ -389,7 +237,7 @@ def joined(n: Network, x: Activation) -> Activation | None:
     others = [n.pick(*same) for _ in range(n.number(1, 2))]
     size = x.shape[axis] + sum(o.shape[axis] for o in others)
     shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-    if int(np.prod(shape)) > MAX_ELEMENTS:
+    if int(np.prod(shape)) > MAX_ELEMENTS * n.room:
         return None
     numbers = [x.number, *(o.number for o in others)]
     return n.add(
@@ -405,7 +253,7 @@ def joined(n: Network, x: Activation) -> Activation | None:
 def padded(n: Network, x: Activation) -> Activation | None:
     pads = np.asarray([[0, 0], *([n.number(0, 2), n.number(0, 2)] for _ in x.shape[1:])])
     shape = tuple(int(d + p.sum()) for d, p in zip(x.shape, pads, strict=True))
-    if int(np.prod(shape)) > MAX_ELEMENTS:
+    if int(np.prod(shape)) > MAX_ELEMENTS * n.room:
         return None
     return n.add("PAD", (x.number, n.integers(pads)), n.activation(shape, like=x), "PadOptions")
 
@@ -505,7 +353,7 @@ def random_network(seed: int) -> tuple[bytes, tuple[np.ndarray, ...], list[str]]
     """A model, its inputs, and the names of its operators in order. Outputs: all that nothing reads."""
     rng = np.random.default_rng(seed)
     kind = (INT8, INT8, INT8, INT16, UINT8)[int(rng.integers(5))]
-    n = Network(rng, kind)
+    n = Network(rng, kind, room(seed))
     inputs = []
     for _ in range(n.pick(1, 1, 2)):
         batch = n.pick(1, 1, 1, 2)
@@ -515,6 +363,7 @@ def random_network(seed: int) -> tuple[bytes, tuple[np.ndarray, ...], list[str]]
             (batch, n.number(2, 60)),
             (batch, 1, n.number(8, 40), n.number(1, 8)),
         )
+        shape = larger(shape, len(shape) - 1) if n.room > 1 else shape
         x = n.activation(
             shape, fixed=(float(0.02 * np.exp(rng.normal())) / (256 if kind == INT16 else 1), n.zero())
         )
@@ -527,7 +376,7 @@ def random_network(seed: int) -> tuple[bytes, tuple[np.ndarray, ...], list[str]]
             if layer(n, x) is not None:
                 break
     read = {i for op in n.operators for i in op.inputs}
-    outputs = [v.number for v in n.values[len(inputs) :] if v.number not in read]
+    outputs = [v.number for v in n.values[len(inputs) :] if v.number not in read] + n.ends
     fed = tuple(
         np.clip(np.round(rng.normal(x.zero, n.high * 0.4, x.shape)), n.low, n.high).astype(n.dtype)
         for x in inputs

@@ -61,7 +61,7 @@ def saved(path: Path) -> campaign.Network:
             for i in model.graph.input
         }
         case = Case(path.stem, model, tuple(fed.values()))
-        return campaign.Network(case, (tuple(random_onnx.runtime(model, fed)),), (), {}, False)
+        return campaign.Network(0, case, (tuple(random_onnx.runtime(model, fed)),), (), {}, False)
     content = path.read_bytes()
     graph = tflite.Model.GetRootAs(content, 0).Subgraphs(0)
     tensors = [graph.Tensors(int(i)) for i in graph.InputsAsNumpy()]
@@ -77,7 +77,7 @@ def saved(path: Path) -> campaign.Network:
         for t in tensors
     )
     case = Case(path.stem, content, given, options={"arithmetic": "litert-ref"})
-    return campaign.Network(case, (tuple(litert(content, given)),), (), {}, True)
+    return campaign.Network(0, case, (tuple(litert(content, given)),), (), {}, True)
 
 
 @pytest.mark.parametrize("flags", ["-O2", "-O3"])

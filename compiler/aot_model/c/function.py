@@ -10,10 +10,21 @@ from aot_model.ir.program import Access, Call, Device, Function, Param
 
 @dataclass(frozen=True)
 class Aliasing:
-    """same: (input, output) parameters at one address; shared: parameters that overlap otherwise."""
+    """same: (input, output) parameters at one address; shared: parameters that overlap otherwise; retyped:
+    those of them that write what is read as another type.
+    """
 
     same: tuple[tuple[int, int], ...] = ()
     shared: frozenset[int] = frozenset()
+    retyped: frozenset[int] = frozenset()
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether C compilers think that what is written as one element type may be read as the other: types that
+    differ in their sign, and bytes.
+    """
+    types = {t.removeprefix("u") for t in (one, other)}
+    return len(types) == 1 or "int8_t" in types
 
 
 @dataclass(eq=False)
@@ -65,7 +76,8 @@ class CFunction:
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""
         alone = k not in self.aliasing.shared
-        return f"{const}{param.element} *{'restrict ' if alone else ''}{param.name}"
+        element = f"aot_model_any_{param.element}" if k in self.aliasing.retyped else param.element
+        return f"{const}{element} *{'restrict ' if alone else ''}{param.name}"
 
     def aliases(self) -> list[str]:
         """Locals for inputs that are the output's memory; parameters that the body does not need, where there

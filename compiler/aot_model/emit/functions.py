@@ -17,7 +17,7 @@ from aot_model.partition.hooks import checked, wrong
 
 if TYPE_CHECKING:
     from aot_model.kernels.target import Target
-from aot_model.c.function import Aliasing, CFunction
+from aot_model.c.function import Aliasing, CFunction, alike
 
 
 def collect_functions(program: Program, addresses: Mapping[Buffer, tuple[str, int]],
@@ -70,6 +70,7 @@ def _aliasing(call: Call, addresses: Mapping[Buffer, tuple[str, int]]) -> Aliasi
     spans = [_span(b, addresses) for b in call.arguments]
     same: list[tuple[int, int]] = []
     shared: set[int] = set()
+    retyped: set[int] = set()
     for o, writer in enumerate(params):
         if writer.access is Access.READ:
             continue
@@ -84,4 +85,6 @@ def _aliasing(call: Call, addresses: Mapping[Buffer, tuple[str, int]]) -> Aliasi
                 same.append((i, o))
             else:
                 shared.update((i, o))
-    return Aliasing(tuple(same), frozenset(shared))
+                if not alike(reader.element, writer.element):
+                    retyped.add(o)
+    return Aliasing(tuple(same), frozenset(shared), frozenset(retyped))

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from aot_model.c.function import alike
 from aot_model.ir.expr import Expr, Index
 from aot_model.ir.graph import Graph, Node
 from aot_model.ir.index import dense_position, index_variables
@@ -165,7 +166,8 @@ class Site:
         overlaps: tuple[Overlap, ...] = ()
         width = values[0].dtype.size
         of_x, of_y = code.sizes or (width, width)
-        if code.slack is not None and width == of_x and out.dtype.size <= of_y:
+        fits = width == of_x and out.dtype.size <= of_y and alike(values[0].dtype.c_type, out.dtype.c_type)
+        if code.slack is not None and fits:
             overlaps = (Overlap(0,
                                 len(params) - 1, code.slack,
                                 code.slack_step), *self._tail_overlaps(tail, values, len(params) - 1,
@@ -250,7 +252,8 @@ class Site:
         result = []
         for k, value in enumerate(tail.names):
             same = (value.type.elements == self.result.type.elements
-                    and value.dtype.size == self.result.dtype.size)
+                    and value.dtype.size == self.result.dtype.size
+                    and alike(value.dtype.c_type, self.result.dtype.c_type))
             if same and tail.reads_in_place(value):
                 exact = residual is None or value not in inputs
                 result.append(Overlap(len(inputs) + k, out, 0 if exact else residual or 0,

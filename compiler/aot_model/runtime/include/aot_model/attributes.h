@@ -15,6 +15,9 @@
 #ifndef AOT_MODEL_ATTRIBUTES_H
 #define AOT_MODEL_ATTRIBUTES_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
 #define AOT_MODEL_OPAQUE __attribute__((noipa))
 #elif defined(__GNUC__) && !defined(__clang__)
@@ -28,6 +31,25 @@
 #else
 #define AOT_MODEL_BARRIER (void)0
 #endif
+
+/* What is written where numbers of another type are read. To compilers such accesses never meet; a loop may then be divided
+ * into one that writes and one that reads what is gone (GCC 12 at -O3 does). */
+#if defined(__GNUC__)
+#define AOT_MODEL_ANY(type) typedef type aot_model_any_##type __attribute__((may_alias))
+#else
+#define AOT_MODEL_ANY(type) typedef type aot_model_any_##type
+#endif
+AOT_MODEL_ANY(bool);
+AOT_MODEL_ANY(int8_t);
+AOT_MODEL_ANY(uint8_t);
+AOT_MODEL_ANY(int16_t);
+AOT_MODEL_ANY(uint16_t);
+AOT_MODEL_ANY(int32_t);
+AOT_MODEL_ANY(uint32_t);
+AOT_MODEL_ANY(int64_t);
+AOT_MODEL_ANY(uint64_t);
+AOT_MODEL_ANY(float);
+AOT_MODEL_ANY(double);
 
 /* In a loop whose sums of floats read backwards: GCC 12 adds other elements where it turns such a loop into vectors.
  * Nothing is executed for it. */

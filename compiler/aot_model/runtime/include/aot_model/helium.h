@@ -2,8 +2,10 @@
  *
  * To it those of floats, those that widen or narrow and gathers touch one element, and a predicated store all of a vector:
  * it moves what touches other elements across them, takes them for what they were before, leaves stores out
- * (docs/compilers.md). Whole vectors of floats are objects of a vector's type here. The other forms get a pointer of which
- * the compiler knows nothing but that what lies behind it was read, or read and written, where it was made. */
+ * (docs/compilers.md). Whole vectors of floats are loaded as objects of a vector's type here and stored as integers: the place
+ * that such an object is stored to would be the object's own to the register allocator, which loses it where registers are
+ * short. The other forms get a pointer of which the compiler knows nothing but that what lies behind it was read, or read
+ * and written, where it was made. */
 #ifndef AOT_MODEL_HELIUM_H
 #define AOT_MODEL_HELIUM_H
 
@@ -42,6 +44,7 @@ AOT_MODEL_HELIUM_POINTERS(uint32_t)
 
 #if __ARM_FEATURE_MVE & 2
 AOT_MODEL_HELIUM_POINTERS(float)
+
 typedef float32x4_t aot_model_four_floats __attribute__((aligned(4), may_alias));
 
 AOT_MODEL_INLINE float32x4_t aot_model_load_f32(const float *p)
@@ -51,7 +54,7 @@ AOT_MODEL_INLINE float32x4_t aot_model_load_f32(const float *p)
 
 AOT_MODEL_INLINE void aot_model_store_f32(float *p, float32x4_t v)
 {
-    *(aot_model_four_floats *)(void *)p = v;
+    vstrwq_s32((int32_t *)(void *)p, vreinterpretq_s32_f32(v));
 }
 #endif
 #endif

@@ -69,10 +69,11 @@ AOT_MODEL_INLINE void aot_model_fill_int16(int16_t *to, int16_t value, int32_t n
 /* Two rows of x times two rows of w, n > 0 taps: sums[0], sums[1] of x0, sums[4], sums[5] of x1. */
 #if AOT_MODEL_INT16_MVE
 #define AOT_MODEL_INT16_2X2(name, type, load, step, low)                                                                         \
-    AOT_MODEL_INLINE void name(const int16_t *x0, const int16_t *x1, const type *w0, const type *w1, int32_t n, int32_t *sums)    \
+    AOT_MODEL_INLINE void name(const int16_t *x0, const int16_t *x1, const type *w0, const type *w1, int32_t n, int32_t *sums)   \
     {                                                                                                                            \
+        register int32_t left __asm__("lr") = n; /* a register less */                                                           \
         int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
-        __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"                                                                             \
+        __asm__ volatile("wlstp.16 lr, lr, 2f\n\t"                                                                               \
                 "1:\n\t"                                                                                                         \
                 "vldrh.u16 q0, [%[x0]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                              \
                 "vmladava.s16 %[a], q0, q2\n\t"                                                                                  \
@@ -82,10 +83,11 @@ AOT_MODEL_INLINE void aot_model_fill_int16(int16_t *to, int16_t value, int32_t n
                 "vmladava.s16 %[d], q1, q3\n\t"                                                                                  \
                 "letp lr, 1b\n\t"                                                                                                \
                 "2:\n\t"                                                                                                         \
-                : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x0] "+r"(x0), [x1] "+r"(x1), [w0] "+" low(w0),         \
+                : [left] "+r"(left), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d),                                     \
+                  [x0] "+r"(x0), [x1] "+r"(x1), [w0] "+" low(w0),                                                                \
                   [w1] "+" low(w1)                                                                                               \
-                : [n] "r"(n)                                                                                                     \
-                : "lr", "q0", "q1", "q2", "q3", "memory");                                                                       \
+                :                                                                                                                \
+                : "q0", "q1", "q2", "q3", "memory");                                                                             \
         sums[0] = a;                                                                                                             \
         sums[1] = b;                                                                                                             \
         sums[4] = c;                                                                                                             \
@@ -114,11 +116,12 @@ AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
 /* n taps of one row of x times those of four rows of w, which lie `apart` taps from each other. */
 #if AOT_MODEL_INT16_MVE
 #define AOT_MODEL_INT16_1X4(name, type, load, step, low)                                                                         \
-    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t apart, int32_t *sums)                         \
+    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t apart, int32_t *sums)                        \
     {                                                                                                                            \
+        register int32_t left __asm__("lr") = n; /* a register less */                                                           \
         int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
         const type *w1 = w0 + apart, *w2 = w0 + 2 * apart, *w3 = w0 + 3 * apart;                                                 \
-        __asm__ volatile("wlstp.16 lr, %[n], 2f\n\t"                                                                             \
+        __asm__ volatile("wlstp.16 lr, lr, 2f\n\t"                                                                               \
                 "1:\n\t"                                                                                                         \
                 "vldrh.u16 q0, [%[x]], #16\n\t" load " q2, [%[w0]], #" step "\n\t"                                               \
                 "vmladava.s16 %[a], q0, q2\n\t" load " q3, [%[w1]], #" step "\n\t"                                               \
@@ -127,10 +130,11 @@ AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
                 "vmladava.s16 %[d], q0, q3\n\t"                                                                                  \
                 "letp lr, 1b\n\t"                                                                                                \
                 "2:\n\t"                                                                                                         \
-                : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x] "+r"(x), [w0] "+" low(w0), [w1] "+" low(w1),        \
+                : [left] "+r"(left), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d),                                     \
+                  [x] "+r"(x), [w0] "+" low(w0), [w1] "+" low(w1),                                                               \
                   [w2] "+" low(w2), [w3] "+" low(w3)                                                                             \
-                : [n] "r"(n)                                                                                                     \
-                : "lr", "q0", "q2", "q3", "memory");                                                                             \
+                :                                                                                                                \
+                : "q0", "q2", "q3", "memory");                                                                                   \
         sums[0] = a;                                                                                                             \
         sums[1] = b;                                                                                                             \
         sums[2] = c;                                                                                                             \

@@ -51,10 +51,11 @@ AOT_MODEL_INLINE int32x4_t aot_model_four_scaled(int32x4_t sums, aot_model_scali
 /* start[i] + the products of x with row i of w. */
 AOT_MODEL_INLINE int32x4_t aot_model_four_row_sums(const int32_t start[4], const int8_t *x, const int8_t *w, int32_t n)
 {
+    register int32_t left __asm__("lr") = n; /* a register less */
     int32_t a = start[0], b = start[1], c = start[2], d = start[3];
     int32x4_t sums;
     const int8_t *w1 = w + n, *w2 = w + 2 * n, *w3 = w + 3 * n;
-    __asm__ volatile("wlstp.8 lr, %[n], 2f\n\t"
+    __asm__ volatile("wlstp.8 lr, lr, 2f\n\t"
             "1:\n\t"
             "vldrb.8 q0, [%[x]], #16\n\t"
             "vldrb.8 q1, [%[w]], #16\n\t"
@@ -69,10 +70,10 @@ AOT_MODEL_INLINE int32x4_t aot_model_four_row_sums(const int32_t start[4], const
             "2:\n\t"
             "vmov %q[sums][2], %q[sums][0], %[a], %[c]\n\t"
             "vmov %q[sums][3], %q[sums][1], %[b], %[d]\n\t"
-            : [sums] "=&w"(sums), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d),
+            : [left] "+r"(left), [sums] "=&w"(sums), [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d),
               [x] "+r"(x), [w] "+r"(w), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3)
-            : [n] "r"(n)
-            : "lr", "q0", "q1", "q2", "memory");
+            :
+            : "q0", "q1", "q2", "memory");
     return sums;
 }
 

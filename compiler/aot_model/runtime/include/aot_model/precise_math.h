@@ -34,4 +34,9 @@
 #error "generated C needs NaN and infinity: compile this file without the options for fast mathematics"
 #endif
 
+/* The first scheduling of GCC 12 uses up Helium's registers; what is put on the stack then may be lost (docs/compilers.md). */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__ARM_FEATURE_MVE)
+#pragma GCC optimize("no-schedule-insns")
+#endif
+
 #endif
