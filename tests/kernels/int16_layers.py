@@ -97,7 +97,8 @@ def integer_convolutions() -> list[Layer]:
                                     (long, )), *requantised(draw, 549, 1 << 21, 3, np.int16, 0, "wide"))))
     extreme = np.full((1, 3, 3, 61), -32768, np.int16), np.full((2, 3, 3, 61), -128, np.int8)
     layers.append(Layer("largest sums", extreme[0], (Step(Convolution(), (extreme[1], )), )))
-    return layers + _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw) + _groups_of_types(draw)
+    layers += _blocks_of_rows(draw) + _fours_of_channels(draw) + _groups(draw) + _groups_of_types(draw)
+    return layers + _fours_of_parts()
 
 
 def _groups_of_types(draw: Draw) -> list[Layer]:
@@ -168,6 +169,29 @@ def _fours_of_channels(draw: Draw) -> list[Layer]:
     layers.append(Layer("fours of patches", x, (Step(node, (w,)), *steps)))
     most = np.full((1, 1, 7, 510), -32768, np.int16), np.full((4, 1, 1, 510), -128, np.int8)
     layers.append(Layer("fours, largest sums", most[0], (Step(Convolution(), (most[1],)),)))
+    return layers
+
+
+def _fours_of_parts() -> list[Layer]:
+    """Sums of more than 32 bits: one part and four taps, whole parts, rows too far apart for two at a
+    time; patches, two images, one row left; the largest sums of both signs.
+    """
+    draw, layers = Draw(44), []
+    sizes = ((1, 512, 8, (1, 5), np.int16), (2, 1016, 4, (1, 3), np.int8), (2, 2050, 4, (1, 1), np.uint16),
+             (1, 2044, 4, (3, 1), np.int16), (1, 5000, 4, (1, 1), np.int16))  # fmt: skip
+    for turn, (images, ins, outs, size, to) in enumerate(sizes):
+        x, w = draw.tensor(np.int16, images, *size, ins), draw.tensor(np.int8, outs, 1, 1, ins)
+        steps = requantised(draw, ins, 1 << 21, outs, to, turn, ("wide", "single", "double")[turn % 3])
+        name = f"parts {turn} {list(x.shape)} to {outs}"
+        layers.append(Layer(name, x, (Step(Convolution(), (w,)), *steps)))
+    x, w = draw.tensor(np.int16, 2, 3, 3, 58), draw.tensor(np.int8, 4, 3, 3, 58)
+    steps = requantised(draw, 522, 1 << 21, 4, np.int16, 0, "wide")
+    layers.append(Layer("parts of patches", x, (Step(Convolution(pads=(1, 1, 1, 1)), (w,)), *steps)))
+    for depth in (512, 2060):
+        w = np.full((4, 1, 1, depth), -128, np.int8)
+        w[1] = 127
+        x = np.full((2, 1, 3, depth), -32768, np.int16)
+        layers.append(Layer(f"parts, largest sums of {depth}", x, (Step(Convolution(), (w,)),)))
     return layers
 
 

@@ -70,13 +70,15 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
     count = s.batch * s.out_h * s.out_w
     pixels = min(2, count)
     groups, own_in, own_out = s.groups, s.in_c // s.groups, s.out_c // s.groups
-    quads = (groups == 1 and dots.dsp and dots.chunk == taps and dots.w_type == "int8_t"
-             and dots.x_type == "int16_t" and taps % 2 == 0 and 8 <= taps <= quads_dsp.LONGEST
+    quads = (groups == 1 and dots.dsp and dots.chunk > 0 and dots.w_type == "int8_t"
+             and dots.x_type == "int16_t" and taps % 2 == 0 and taps >= 8
              and s.out_c % quads_dsp.CHANNELS == 0 and count * s.out_c * taps >= LEAST_MACS)  # fmt: skip
     paired = dot_dsp.rows_of(dots, weights, finish, pixels, tail is not None, groups)
     if (quads and taps >= MANY_TAPS) or count * weights.size < LEAST_PAIRED:
         paired = None
     quads = quads and paired is None
+    if quads and taps > quads_dsp.LONGEST:
+        pixels = 1
     columns = quads_dsp.CHANNELS if quads else min(dots.width, own_out)
     same_size = s.out_h == s.in_h and s.out_w == s.in_w
     pointwise = s.kernel_h == s.kernel_w == s.stride_h == s.stride_w == 1 and same_size
@@ -127,10 +129,9 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.integer], x: Elements, dots: 
 
     def four(p: int) -> list[str]:
         """Channels c to c + 3 by assembly; what is done with their sums is written once."""
-        name, text = quads_dsp.kernel(taps, p)
+        text, lines = quads_dsp.sums(taps, dots.chunk, p)
         if text not in helpers:
             helpers.append(text)
-        lines = [f"int32_t sums[{4 * p}];", f"{name}(from0, w, sums);", f"w += {4 * taps};"]
         one = finish.row("row0", "c + j") if finish is not None else []
         for i in range(p):
             one += store(i, 0, f"sums[{p} * j + {i}]" if p > 1 else "sums[j]", "c + j")

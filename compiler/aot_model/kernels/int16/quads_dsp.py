@@ -6,7 +6,9 @@ taps of a, SXTB16 of it rotated by a byte those of b. A step is two taps of four
     two rows   4 LDR, 4 SXTB16, 8 SMLAD for 16 MACs: 18 cycles of a Cortex-M4, for three loads are neighbours
     one row    3 LDR, 4 SXTB16, 4 SMLAD for 8 MACs: 12 cycles
 
-Two rows are as far from each other as a row is long, so that one pointer is enough.
+Two rows are as far from each other as a row is long, so that one pointer is enough. Sums of more products
+than 32 bits hold are made of parts: a kernel is called for some taps at a time, its sums are added in 64
+bits.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from aot_model.kernels.int8.dsp import Load, Peek, Schedule, dsp_function, op, t
 
 CHANNELS = 4
 LONGEST = 2044
-"""Taps: the second row must be within an LDR's offset."""
+"""Taps of two rows: the second one must be within an LDR's offset."""
 UNROLL = 4
 
 _SUMS = tuple(f"r{k}" for k in range(2, 10))
@@ -56,35 +58,64 @@ def _one_row() -> Schedule:
     return step
 
 
-def kernel(taps: int, rows: int) -> tuple[str, str]:
-    """(name, C text): four channels of one or two rows; sums: of each channel those of the rows."""
-    name, step = f"sums{rows}x4_{taps}", _two_rows(taps) if rows == 2 else _one_row()
-    sums = _SUMS[:CHANNELS * rows]
+def sums(taps: int, chunk: int, rows: int) -> tuple[str, list[str]]:
+    """(text of the kernel, statements): `sums` of four channels of the rows at from0, which have `taps` each;
+    w moves on. chunk: taps that are summed in 32 bits, an even number.
+    """
+    count = CHANNELS * rows
+    if chunk == taps:
+        name, text = kernel(taps, rows, whole=True)
+        return text, [f"int32_t sums[{count}];", f"{name}(from0, w, sums);", f"w += {CHANNELS * taps};"]
+    name, text = kernel(taps, rows, whole=False)
+    return text, [
+        f"int64_t sums[{count}] = {{0}};",
+        f"for (int32_t begin = 0; begin < {taps}; begin += {chunk}) {{",
+        f"    const int32_t taps = {taps} - begin < {chunk} ? {taps} - begin : {chunk};",
+        f"    int32_t parts[{count}];",
+        f"    {name}(from0 + begin, w, parts, taps);",
+        f"    w += {CHANNELS} * taps;",
+        f"    for (int32_t k = 0; k < {count}; k++) {{",
+        "        sums[k] += parts[k];",
+        "    }", "}",
+    ]  # fmt: skip
+
+
+def kernel(distance: int, rows: int, whole: bool) -> tuple[str, str]:
+    """(name, C text): four channels of one or two rows; sums: of each channel those of the rows.
+
+    distance: of the second row from the first one, in elements, at most LONGEST. whole: it is the number of
+    taps, too; else they are an argument, an even number.
+    """
+    step = _two_rows(distance) if rows == 2 else _one_row()
+    name = f"sums{rows}x4_{distance}" if whole else f"parts2x4_{distance}" if rows == 2 else "parts1x4"
+    registers = _SUMS[:CHANNELS * rows]
     enter, loop = unrolled(step, UNROLL, 8, ["ldr r10, [sp, #4]", "cmp r0, r10"])
     lines = [
         "push {r4-r11, lr}",
         "sub sp, sp, #12",
         "str r2, [sp]",
-        f"movw r3, #{2 * taps}",
+        f"movw r3, #{2 * distance}" if whole else "lsls r3, r3, #1",
         "add r5, r0, r3",
         "str r5, [sp, #4]",
         "lsrs r3, r3, #2",
         *enter,
-        *[f"mov {r}, #0" for r in sums],
+        *[f"mov {r}, #0" for r in registers],
         *loop,
         "ldr r10, [sp]",
-        f"stmia r10, {{{sums[0]}-{sums[-1]}}}",
+        f"stmia r10, {{{registers[0]}-{registers[-1]}}}",
         "add sp, sp, #12",
         "pop {r4-r11, pc}",
     ]
-    used = [*sums, "r10", "r11", "r12", "lr"]
+    used = [*registers, "r10", "r11", "r12", "lr"]
     body = [
         "const uint8_t *r0 = (const uint8_t *)x, *r1 = (const uint8_t *)w;",
         f"int32_t {', '.join(f'{r} = 0' for r in used)};",
-        f"for (int32_t k = 0; k < {taps // 2}; k++) {{", *twin(step), "}",
-        *(f"sums[{k}] = {r};" for k, r in enumerate(sums)),
+        f"for (int32_t k = 0; k < {distance // 2 if whole else 'taps / 2'}; k++) {{", *twin(step), "}",
+        *(f"sums[{k}] = {r};" for k, r in enumerate(registers)),
     ]  # fmt: skip
-    comment = (f"{'Two rows' if rows == 2 else 'A row'} of {taps} int16 x four channels; w: of each two taps "
+    taps = f"{distance} " if whole else ""
+    comment = (f"{'Two rows' if rows == 2 else 'A row'} of {taps}int16 x four channels; w: of each two taps "
                "two words, each with the taps of two channels in turn.")
-    return name, dsp_function(name, comment, ("const int16_t *x", "const int8_t *w", "int32_t *sums"), lines,
-                              body)
+    parameters = ["const int16_t *x", "const int8_t *w", "int32_t *sums"]
+    parameters += [] if whole else ["int32_t taps"]
+    return name, dsp_function(name, comment, parameters, lines, body)
