@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tflite
 
 from aot_model.errors import CompileError
 from aot_model.frontends.model import Bindings
@@ -21,6 +22,7 @@ from aot_model.host.program import SANITIZE, HostProgram, scratch_folder
 from aot_model.host.program import build as build_program
 from aot_model.pipeline import Request, compile_model
 from tflite_models import BOOL, FLOAT32, INT32, G, Op, Sparsity, T, build, floats
+from tflite_reference import litert
 
 MODELS = Path(os.environ.get("AOT_MODEL_MODELS", Path(__file__).parents[3] / "shared" / "models"))
 FUZZ_CASES = int(os.environ.get("AOT_MODEL_FUZZ_CASES", "300"))
@@ -95,6 +97,22 @@ def test_the_quantisation_of_a_bias_is_that_of_nobody(tmp_path: Path) -> None:
                  {"scale": (0.1,) * 4, "zero": (0,) * 3}):
         model = read_tflite(save(tmp_path, conv(b={"scale": (0.1,) * 4, "zero": (0,) * 4, **bias})))
         assert [n.kind for n in model.graph.nodes] == ["Convolution", "Add", "Requantise"]
+
+
+@pytest.mark.parametrize("kind", ["ADD", "MUL", "SUB", "MAXIMUM", "SQUARED_DIFFERENCE"])
+@pytest.mark.parametrize("field", ["new", "old", "both"])
+def test_an_operator_is_the_larger_of_its_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
+                                                field: str) -> None:
+    """Quantisers write only the new field of operators that they add, old converters only the old one."""
+    unwritten = {"new": "OperatorCodeAddDeprecatedBuiltinCode", "old": "OperatorCodeAddBuiltinCode"}
+    if field in unwritten:
+        monkeypatch.setattr(tflite, unwritten[field], lambda *_: None)
+    tensors = [floats(name, 2, 3) for name in "aby"]
+    data = build(tensors, [Op(kind, (0, 1), (2,))], [0, 1], [2])
+    fed = [np.asarray(_rng.normal(size=(2, 3)), np.float32) for _ in range(2)]
+    compiled = compile_model(Request(save(tmp_path, data), "m", "c"))
+    program = build_program(compiled.view, compiled.texts, tmp_path / "c")
+    np.testing.assert_allclose(program.run([fed])[0][0], litert(data, fed)[0], rtol=1e-6)
 
 
 def test_what_a_shape_signature_leaves_open_is_bound(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import flatbuffers.number_types as numbers
 import tflite
 from flatbuffers.table import Table
 
@@ -156,7 +157,11 @@ class _Reader:
         return File(tuple(subgraphs))
 
     def _kind(self, code: Any) -> str:
-        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        # As the runtimes read it, the larger of two fields. BuiltinCode() is the old one wherever the new one
+        # is below 127, and writers of today may leave the old one out, which is then 0: ADD.
+        at = code._tab.Offset(10)
+        written = code._tab.Get(numbers.Int32Flags, at + code._tab.Pos) if at else 0
+        number = max(written, code.DeprecatedBuiltinCode())
         name = _BUILTIN.get(number, f"builtin {number}")
         if name != "CUSTOM":
             return name
