@@ -27,9 +27,9 @@ def _model(nodes: list[onnx.NodeProto], inputs: dict[str, np.ndarray], outputs: 
     made = [numpy_helper.from_array(v, n) for n, v in constants.items()]
     graph = helper.make_graph(nodes, "g", ports, [onnx.ValueInfoProto(name=o) for o in outputs], made)
     return helper.make_model(graph,
-                             opset_imports=[helper.make_opsetid("", 21),
+                             opset_imports=[helper.make_opsetid("", 23),
                                             helper.make_opsetid(MS, 1)],
-                             ir_version=10)
+                             ir_version=11)
 
 
 def _check(nodes: list[onnx.NodeProto],
@@ -84,6 +84,26 @@ def test_rows_of_different_lengths_in_a_cache(rotary: int) -> None:
     }
     tables = {"cos": _draw(6, 8, 8), "sin": _draw(7, 8, 8)} if rotary else {}
     _check([node], inputs, ["y"], {"total": np.asarray(5, np.int32), **tables})
+
+
+@pytest.mark.parametrize("kind", ["MatMul", "Gather"])
+@pytest.mark.parametrize("block", [0, 16])
+@pytest.mark.parametrize("bits", [TensorProto.INT4, TensorProto.INT8])
+def test_weights_of_another_type_than_their_scales(kind: str, block: int, bits: int) -> None:
+    """output_dtype of opset 23: scales of float16 and products of float32."""
+    whole = np.random.default_rng(2).integers(-8, 8, (64, 48))
+    scale = np.asarray(_draw(3, *((64 // block, 48) if block else ())) ** 2 + 0.01, np.float16)
+    axis = {"axis": 0, "block_size": block} if block else {}
+    real = helper.make_node("DequantizeLinear", ["w", "s"], ["f"], output_dtype=TensorProto.FLOAT, **axis)
+    wanted = whole * np.asarray(np.repeat(scale, block, axis=0) if block else scale, np.float64)
+    x = _draw(4, 3, 64) if kind == "MatMul" else np.asarray([5, 0, 63], np.int64)
+    reader = helper.make_node(kind, ["x", "f"] if kind == "MatMul" else ["f", "x"], ["y"])
+    proto = _model([real, reader], {"x": x}, ["y"], {"s": scale})
+    proto.graph.initializer.append(helper.make_tensor("w", bits, whole.shape, whole.reshape(-1).tolist()))
+    (outcome,) = run_cases([Case("case", proto, (x,))])
+    assert outcome.status == "ok" and outcome.outputs[0].dtype == np.float32, outcome.message
+    np.testing.assert_allclose(outcome.outputs[0], x @ wanted if kind == "MatMul" else wanted[x], rtol=1e-5,
+                               atol=1e-5)
 
 
 def test_results_of_4_bits() -> None:

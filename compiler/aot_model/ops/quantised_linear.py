@@ -21,6 +21,8 @@ _ONNX_TYPES: dict[int, DType] = {
     23: DType.FLOAT4E2M1, 25: DType.UINT2, 26: DType.INT2,
 }
 """ONNX's numbers of the types that a value can be quantised to; 0: not given."""
+_ONNX_FLOATS: dict[int, DType] = {1: DType.FLOAT32, 10: DType.FLOAT16, 16: DType.BFLOAT16}
+"""ONNX's numbers of the types that a value can be dequantised to."""
 
 
 def parameter_index(value: Value, x: Value, axis: int, block: int, index: Index) -> Index:
@@ -206,6 +208,14 @@ class DequantizeLinear(Operator):
     axis: int = 1
     block_size: int = 0
     output_dtype: int = 0
+    """ONNX's number of the type of the result; 0: that of the scale."""
+
+    def _to(self, scale: Value) -> DType:
+        to = _ONNX_FLOATS.get(self.output_dtype) if self.output_dtype else scale.dtype
+        if to is None:
+            raise OperatorError(f"output_dtype {self.output_dtype} is not supported", "E202",
+                                "float32, float16 and bfloat16 are")
+        return to
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x, scale = required(inputs, 0), required(inputs, 1)
@@ -215,7 +225,7 @@ class DequantizeLinear(Operator):
         if zero is not None and zero.dtype is not x.dtype:
             raise OperatorError(f"zero point {zero.type} is not of the type of {x.type}")
         check_parameters(x, scale, zero, self.axis, self.block_size)
-        return [TensorType(scale.dtype, x.shape)]
+        return [TensorType(self._to(scale), x.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x, scale = required(inputs, 0), required(inputs, 1)
@@ -233,7 +243,7 @@ class DequantizeLinear(Operator):
             if zero is not None and not (zero.data is not None and not zero.data.any()):
                 z = at(zero, parameter_index(zero, x, self.axis, self.block_size, index))
                 wide = call("sub", wide, cast(z, DType.INT32))
-        return cast(call("mul", cast(wide, s.dtype), s), scale.dtype)
+        return cast(call("mul", cast(wide, s.dtype), s), self._to(scale))
 
     def only_moves(self) -> bool:
         return True
@@ -247,5 +257,7 @@ class DequantizeLinear(Operator):
             Sample((x, scale), constants=frozenset({1})),
             Sample((x, scale, np.asarray(-5, np.int8)), constants=constants),
             Sample((x, many, np.asarray([1, -2, 0], np.int8)), {"axis": -1}, constants),
-            Sample((np.asarray([2**30, -5], np.int32), scale), constants=frozenset({1}))
+            Sample((np.asarray([2**30, -5], np.int32), scale), constants=frozenset({1})),
+            Sample((x, scale), {"output_dtype": 10}, frozenset({1})),
+            Sample((x, many.astype(np.float16)), {"output_dtype": 1, "axis": -1}, frozenset({1})),
         ]

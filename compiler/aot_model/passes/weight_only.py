@@ -39,7 +39,9 @@ def _worth_it(q: Value) -> Answer:
 def _small(node: Node) -> Answer:
     """Whether the integers of a DequantizeLinear are better kept."""
     q = node.inputs[0]
-    assert isinstance(node.op, DequantizeLinear) and q is not None
+    assert isinstance(node.op, DequantizeLinear) and q is not None and node.inputs[1] is not None
+    if node.inputs[1].dtype is not node.outputs[0].dtype:
+        return f"makes {node.outputs[0].dtype.label} of {node.inputs[1].dtype.label} scales"
     small = q.dtype in NIBBLES or (bool(node.op.block_size) and q.dtype in (DType.INT8, DType.UINT8))
     return small or f"has {q.dtype.label} without blocks"
 
