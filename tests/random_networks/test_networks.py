@@ -34,8 +34,10 @@ TARGETS = [
 CORPUS = sorted(p for p in (Path(__file__).parent / "corpus").iterdir() if p.suffix in (".onnx", ".tflite"))
 
 
-def check(networks: list[campaign.Network], target: str, flags: tuple[str, ...] = ()) -> None:
-    problems = campaign.run(networks, target, jobs=1, flags=flags)
+def check(
+    networks: list[campaign.Network], target: str, flags: tuple[str, ...] = (), memory: str | int = "planned"
+) -> None:
+    problems = campaign.run(networks, target, jobs=1, flags=flags, memory=memory)
     wrong = [
         f"{n.case.name}: {p}\n    {' '.join(n.kinds)}" for n, p in zip(networks, problems, strict=True) if p
     ]
@@ -49,6 +51,18 @@ def test_random_networks(kind: str, target: str) -> None:
     networks = [n for k in range(first, first + COUNT) if (n := campaign.MAKERS[kind](k)) is not None]
     assert len(networks) >= COUNT // 2
     check(networks, target)
+
+
+@BOARDS
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55"])
+def test_drawn_memory(target: str) -> None:
+    """Buffers over each other wherever calls say that they may be."""
+    kind = list(campaign.MAKERS)[commit_number() % len(campaign.MAKERS)]
+    first = COUNT * commit_number()
+    numbers = [62_000_062, 62_000_063] if kind == "qdq" else range(first, first + COUNT)
+    networks = [n for k in numbers if (n := campaign.MAKERS[kind](k)) is not None]
+    for seed in (62, commit_number()):
+        check(networks, target, memory=seed)
 
 
 def saved(path: Path) -> campaign.Network:

@@ -197,14 +197,15 @@ def scaled_differences(scale: float, beta: float, least: int, count: int = 256) 
 def interpolated_table(scale: Any,
                        zero_point: int,
                        function: Callable[[Any], Any],
-                       out_scale: float | None = None) -> tuple[int, ...]:
+                       out_scale: float | None = None,
+                       real: Any = np.float32) -> tuple[int, ...]:
     """513 values of a function of int16 as int16 of a scale (by default in Q0.15), for linear interpolation
     between every 128th argument.
 
-    Entries are lowered by half the error in the middle of their piece. In single precision, as the reference
-    does it.
+    Entries are lowered by half the error in the middle of their piece. real: the floats of the reference,
+    those of TensorFlow Lite Micro are single.
     """
-    f32 = np.float32
+    f32 = real
     scale = f32(scale)
     low, high = scale * f32(-32768 - zero_point), scale * f32(32767 - zero_point)
     step_out = f32(2) / f32(65535) if out_scale is None else f32(out_scale)

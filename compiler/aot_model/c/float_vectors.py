@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot_model.c.expr import SUMMAND
-from aot_model.c.integer_vectors import LANES, LaneWriter, Plain
+from aot_model.c.integer_vectors import LANES, LaneWriter, Nest, Plain
 from aot_model.ir.expr import Call, Cell, Const, Expr, Reduce, Var, walk
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
@@ -23,7 +23,7 @@ _UNARY = {"neg": "vnegq_f32", "abs": "vabsq_f32"}
 
 
 def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-                names: dict[Value, str]) -> list[str] | None:
+                names: dict[Value, str]) -> Nest | None:
     """C of the nest that stores y[position] = element, or None where it stays a plain loop, as one without
     such a function does: compilers find vectors for it.
     """
@@ -33,13 +33,13 @@ def float_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     if not any(v is loops[-1] for n in changing for v in walk(n)):
         return None
     try:
-        return _Writer(loops[-1], names, to).nest(loops, position, element, to)
+        return Nest(_Writer(loops[-1], names, to).nest(loops, position, element, to))
     except Plain:
         return None
 
 
 def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-                     names: dict[Value, str]) -> list[str] | None:
+                     names: dict[Value, str]) -> Nest | None:
     """C of the nest that stores y[position] = element, a quantised float, or None where it stays plain.
 
     Along the longest loop where the innermost one is too short for a vector, unless y may take the memory of
@@ -54,7 +54,7 @@ def quantising_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DT
     if not loops or loops[-1].extent < LANES:
         return None
     try:
-        return _Writer(loops[-1], names, to).nest(loops, position, element, to)
+        return Nest(_Writer(loops[-1], names, to).nest(loops, position, element, to))
     except Plain:
         return None
 

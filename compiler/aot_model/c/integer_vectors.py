@@ -9,6 +9,7 @@ has what is not one element of the result for each lane.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from aot_model.c.expr import SUMMAND
 from aot_model.c.literal import literal
@@ -35,6 +36,13 @@ class Plain(Exception):
     """Something that has no vector form here."""
 
 
+class Nest(NamedTuple):
+    """C of a nest of loops, and whether it stores elements in their order."""
+
+    lines: list[str]
+    in_order: bool = True
+
+
 class LaneWriter:
     """Writes a nest; `text` says what its expressions are in vectors."""
 
@@ -54,6 +62,8 @@ class LaneWriter:
         """Names of what is computed once, before the innermost loop, by its C."""
         self.inner = 0
         self.count = 0
+        self.in_order = True
+        """Whether it stores elements in the order of the loops that it was given."""
         self.partial = along.extent % self.lanes != 0
         self.scalar, self.row = (CWriter(lambda c, text: f"{names[c.value]}[{text}]", 0) for _ in range(2))
 

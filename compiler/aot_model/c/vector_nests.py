@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot_model.c.expr import SUMMAND
-from aot_model.c.integer_vectors import LANES, NARROW, LaneWriter, Plain
+from aot_model.c.integer_vectors import LANES, NARROW, LaneWriter, Nest, Plain
 from aot_model.c.literal import literal
 from aot_model.c.rescale import Product, product, saturated
 from aot_model.ir.bounds import bounds, only_asking
@@ -18,7 +18,7 @@ from aot_model.ir.values import Value
 
 
 def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
-                 names: dict[Value, str]) -> list[str] | None:
+                 names: dict[Value, str]) -> Nest | None:
     """C of the nest that stores y[position] = element, or None where it stays a plain loop."""
     if to not in NARROW:
         return None
@@ -29,7 +29,7 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     writers: tuple[LaneWriter, ...] = (*moves, *_folds(loops, element, names), *products, *lanes)
     for writer in writers:
         try:
-            return writer.nest(loops, position, element, to)
+            return Nest(writer.nest(loops, position, element, to), writer.in_order)
         except Plain:
             continue
     return None
@@ -123,7 +123,7 @@ class ProductWriter(LaneWriter):
         if not isinstance(form.x, Call) or form.x.op != "mul" or abs(form.offset >> form.shift) > 1 << 14:
             raise Plain
         if any(v.extent >= LANES for v in loops[:-1]) and self.repeats(form.x):
-            loops = [self.along, *loops[:-1]]
+            loops, self.in_order = [self.along, *loops[:-1]], False
         at = loops.index(self.along) + 1
         place = self.open(loops[:at])
         if at < len(loops):

@@ -88,7 +88,8 @@ def softmax(n: Conversion) -> Value:
             x = n.add("Mul", x, n.constant(beta, x.dtype))
         return n.build(Softmax(-1), x)
     if x.dtype is DType.INT16:
-        return n.build(SoftmaxInt16(*quantise_multiplier(n.scale() * beta / (10 / 65535))), x)
+        factor = quantise_multiplier(n.scale() * beta / (10 / 65535))
+        return n.build(SoftmaxInt16(*factor, n.host.arithmetic == "litert-ref"), x)
     if not beta > 0:
         raise OperatorError(f"beta is {beta}", "E302")
     return n.build(QuantisedSoftmax(n.scale(), beta, -1, n.out_dtype()), x)

@@ -62,7 +62,8 @@ def _interpolated(n: Conversion, function: Callable[[Any], Any]) -> Value:
         raise OperatorError(f"{n.x().type} with zero points {n.zero()} and {n.zero_out()} is not supported",
                             "E202")
     with np.errstate(all="ignore"):
-        values = fixed_point.interpolated_table(n.scale(), 0, function, n.scale_out())
+        values = fixed_point.interpolated_table(
+            n.scale(), 0, lambda v: f32(function(np.float64(v))), n.scale_out())
     return n.build(InterpolatedLookup(Table(values, DType.INT16, 0)), n.x())
 
 

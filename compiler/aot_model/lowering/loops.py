@@ -60,16 +60,20 @@ def loop_nest(name: str,
     (text,) = writer.compute(element)
     writer.line(f"y[{writer.text(position)}] = {text};")
     writer.close_loops(len(loops))
+    in_order = True
     for kind, header, vectors_of in _VECTORS if dialect == "mve" else ():
         vectors = vectors_of(loops, position, element, out.dtype, names)
         if vectors is not None:
-            writer.lines[:] = [f"#if AOT_MODEL_{kind}_VECTORS", *vectors, "#else", *writer.lines, "#endif"]
+            writer.lines[:] = [
+                f"#if AOT_MODEL_{kind}_VECTORS", *vectors.lines, "#else", *writer.lines, "#endif"
+            ]
             headers.add(header)
+            in_order &= vectors.in_order
     params = (*(read_parameter(names[v], v) for v in reads), Param("y", out.dtype, Access.WRITE))
     function = Function(name, params, "\n".join(writer.lines), frozenset(writer.headers | headers), note=note)
     turns = math.prod(v.extent for v in loops)
-    return LoopNest(function, reads, tuple(_overlaps(reads, element, position, out)), turns * _macs(element),
-                    turns * _operations(element, 1, set()))
+    overlaps = tuple(_overlaps(reads, element, position, out, in_order))
+    return LoopNest(function, reads, overlaps, turns * _macs(element), turns * _operations(element, 1, set()))
 
 
 def _operations(x: Expr, turns: int, seen: set[Expr]) -> int:
@@ -146,8 +150,11 @@ def _memory_reads(element: Expr) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(n.value for n in walk(element) if isinstance(n, Cell)))
 
 
-def _overlaps(reads: tuple[Value, ...], element: Expr, position: Expr, out: Value) -> list[Overlap]:
-    """Inputs that the output may overwrite: those read only at the element that is being written."""
+def _overlaps(reads: tuple[Value, ...], element: Expr, position: Expr, out: Value,
+              in_order: bool) -> list[Overlap]:
+    """Inputs that the output may overwrite: those read only at the element that is being written; in their
+    very place alone where elements are stored in another order than that of memory.
+    """
     if any(isinstance(n, Reduce) for n in walk(element)):
         return []
     result = []
@@ -156,5 +163,8 @@ def _overlaps(reads: tuple[Value, ...], element: Expr, position: Expr, out: Valu
             continue
         if all(n.position is position for n in walk(element) if isinstance(n, Cell) and n.value is value):
             slack = min(0, (value.dtype.size - out.dtype.size) * out.type.elements)
-            result.append(Overlap(k, len(reads), slack))
+            if in_order:
+                result.append(Overlap(k, len(reads), slack))
+            elif value.dtype.size == out.dtype.size:
+                result.append(Overlap(k, len(reads), 0, max(value.type.nbytes, 2)))
     return result

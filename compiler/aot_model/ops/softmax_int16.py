@@ -4,6 +4,7 @@ computes them.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -22,14 +23,16 @@ from aot_model.ops.requantise import saturated, two_widened
 @cache
 def exponential_table() -> Table:
     """exp(x) for x in [-10, 0]."""
-    return Table(interpolated_table(10 / np.float32(65535), 32767, np.exp), DType.INT16, 0)
+    values = interpolated_table(10 / np.float32(65535), 32767, lambda v: np.float32(math.exp(v)))
+    return Table(values, DType.INT16, 0)
 
 
 @cache
-def reciprocal_table() -> Table:
-    """1 / (1 + x) for x in [0, 1]."""
+def reciprocal_table(double: bool) -> Table:
+    """1 / (1 + x) for x in [0, 1]. double: by floats of 64 bits, as LiteRT makes it."""
+    real = np.float64 if double else np.float32
     return Table(
-        interpolated_table(1 / np.float32(65535), -32768, lambda v: np.float32(1) / (np.float32(1) + v)),
+        interpolated_table(real(1) / real(65535), -32768, lambda v: real(1) / (real(1) + v), real=real),
         DType.INT16, 0)
 
 
@@ -50,11 +53,12 @@ def saturated16(x: Expr) -> Expr:
 @operator("SoftmaxInt16", domain="aot")
 class SoftmaxInt16(Operator):
     """Softmax of int16 over the last axis; the result has scale 2^-15. The factor brings differences to 10 /
-    65535.
+    65535. double: with LiteRT's table of reciprocals, not that of TensorFlow Lite Micro.
     """
 
     multiplier: int = 0
     shift: int = 0
+    double: bool = False
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
         x = required(inputs)
@@ -68,7 +72,7 @@ class SoftmaxInt16(Operator):
         most = build(op("ReduceMax"), x, axes)
         exponential = build(ExponentialInt16(self.multiplier, self.shift), most, x)
         total = build(op("ReduceSum"), exponential, axes)
-        return [build(SoftmaxRatioInt16(), exponential, total)]
+        return [build(SoftmaxRatioInt16(self.double), exponential, total)]
 
     @classmethod
     def samples(cls) -> list[Sample]:
@@ -121,6 +125,8 @@ class SoftmaxRatioInt16(Operator):
     x).
     """
 
+    double: bool = False
+
     def infer(self, inputs: Inputs) -> list[TensorType]:
         return [TensorType(DType.INT16, shared_shape(inputs, 2))]
 
@@ -132,7 +138,7 @@ class SoftmaxRatioInt16(Operator):
         normal = call("shl", cast(total, DType.INT64), left)
         fraction = cast(call("sar", call("add", normal, const(1 << 13, DType.INT64)), const(14, DType.INT64)),
                         DType.INT32)
-        reciprocal = interpolated(reciprocal_table(),
+        reciprocal = interpolated(reciprocal_table(self.double),
                                   saturated16(call("sub", fraction, const((1 << 15) + (1 << 16)))))
         right = call("sub", const(31), bits)
         half = call("shl", const(1), call("sub", right, const(1)))

@@ -74,7 +74,8 @@ class Window(WindowPlan):
         start = total(image_of(s), product("n", s.strides[0]) if s.batch > 1 and not s.depth else "0",
                       product(rows.first, h), product("j", self.rows.in_step * h) if repeated else "0")
         seen = not blocks or any(g.taps for g in self.cols.segments)
-        text.line(f"const float *const row = {start};" if seen else "(void)x; /* nothing but padding */")
+        padding = f"(void){image_of(s)}; /* nothing but padding */"
+        text.line(f"const float *const row = {start};" if seen else padding)
         y = total(rows.out, product("j", self.rows.out_step)) if repeated else rows.out
         if not y.isdigit():
             text.line(f"const int32_t oy = {y};")
