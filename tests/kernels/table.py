@@ -7,7 +7,7 @@ behind); what it gives is what the operators' references give, one after the oth
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -461,20 +461,21 @@ class Place:
     board: str | None = None
 
 
+M4 = Place("cortex-m4", board="m4")
+M4_MEMORIES = (M4, *(replace(M4, options=(("memory", name),)) for name in ("l4-art", "0ws")))
+"""What code and constants are in decides which products are taken together, and what is copied to RAM."""
+
 PLACES: dict[str, tuple[Place, ...]] = {
-    "plain C": (Place("c"),), "plain C, eight registers": (Place("cortex-m0", board="m0"),),
+    "plain C": (Place("c"),),
+    "plain C, eight registers": (Place("cortex-m0", board="m0"),),
     "AVX2": (Place("host", (("vector", "v8"),)),),
-    "AVX-512 VNNI": (Place("host", (("vector", "v8"), ("dot", "vnni")),
-                           "vnni"),), "SDOT": (Place("host", (("vector", "neon"), ("dot", "sdot")),
-                                                      "sdot"),), "DSP extension": (Place("cortex-m4",
-                                                                                          board="m4"),),
-    "Helium": (Place("cortex-m55",
-                     board="m55"),), "float32": (Place("c"), Place("host", (("vector", "v4"),)),
-                                                  Place("host",
-                                                        (("vector", "v8"),)), Place("cortex-m4",
-                                                                                     board="m4"),
-                                                  Place("cortex-m55", board="m55")),
-}
+    "AVX-512 VNNI": (Place("host", (("vector", "v8"), ("dot", "vnni")), "vnni"),),
+    "SDOT": (Place("host", (("vector", "neon"), ("dot", "sdot")), "sdot"),),
+    "DSP extension": M4_MEMORIES,
+    "Helium": (Place("cortex-m55", board="m55"),),
+    "float32": (Place("c"), Place("host", (("vector", "v4"),)), Place("host", (("vector", "v8"),)),
+                *M4_MEMORIES, Place("cortex-m55", board="m55")),
+}  # fmt: skip
 """Where the kernels of a family run; those without a family are written for the vectors of the target."""
 
 

@@ -93,7 +93,8 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     fours = reading.overlaps and applicable(stream)
     pairs, size = len(stream.pairs), stream.pair_words
     together = 2 if fours else 1
-    unit, units = 4 * together * size, pairs // together
+    odd = channels % 2 and int(stream.pairs[-1, 0]) == channels - 2
+    unit, units = 4 * together * size, (pairs - odd if fours else pairs) // together
     waits = reading.waits(stream.words.nbytes)
     pays = waits and units > 0 and reading.saving(stream.words.nbytes, times) >= LEAST_SAVING
     staged = min(max(reading.room - taken, 0) // unit, units) if pays else 0
@@ -116,7 +117,6 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
         if single:
             alone, text = single_kernel(stream, out_dtype)
             helpers.append(text)
-        odd = channels % 2 and int(stream.pairs[-1, 0]) == channels - 2
         cuts = sorted({2 * by_fours * size, end, (pairs - 1 if odd else pairs) * size, pairs * size})
         for first, last in pairwise(cuts):
             if first >= 2 * by_fours * size:
