@@ -113,10 +113,17 @@ AOT_MODEL_INLINE void aot_model_fill_int16(int16_t *to, int16_t value, int32_t n
 AOT_MODEL_INT16_2X2(aot_model_two_by_two_int8, int8_t, "vldrb.s16", "8", "l")
 AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
 
+/* What takes more registers than GCC always finds beside others is a function of its own. */
+#if AOT_MODEL_INT16_MVE
+#define AOT_MODEL_INT16_PART static __attribute__((noinline, unused))
+#else
+#define AOT_MODEL_INT16_PART AOT_MODEL_INLINE
+#endif
+
 /* n taps of one row of x times those of four rows of w, which lie `apart` taps from each other. */
 #if AOT_MODEL_INT16_MVE
 #define AOT_MODEL_INT16_1X4(name, type, load, step, low)                                                                         \
-    AOT_MODEL_INLINE void name(const int16_t *x, const type *w0, int32_t n, int32_t apart, int32_t *sums)                        \
+    AOT_MODEL_INT16_PART void name(const int16_t *x, const type *w0, int32_t n, int32_t apart, int32_t *sums)                    \
     {                                                                                                                            \
         register int32_t left __asm__("lr") = n; /* a register less */                                                           \
         int32_t a = 0, b = 0, c = 0, d = 0;                                                                                      \
@@ -155,12 +162,6 @@ AOT_MODEL_INT16_2X2(aot_model_two_by_two_int16, int16_t, "vldrh.u16", "16", "r")
 AOT_MODEL_INT16_1X4(aot_model_one_by_four_int8, int8_t, "vldrb.s16", "8", "l")
 AOT_MODEL_INT16_1X4(aot_model_one_by_four_int16, int16_t, "vldrh.u16", "16", "r")
 
-/* The same as functions of their own, where n and `apart` differ: GCC finds no registers for them among others'. */
-#if AOT_MODEL_INT16_MVE
-#define AOT_MODEL_INT16_PART static __attribute__((noinline, unused))
-#else
-#define AOT_MODEL_INT16_PART AOT_MODEL_INLINE
-#endif
 AOT_MODEL_INT16_PART void aot_model_part_one_by_four_int8(const int16_t *x, const int8_t *w0, int32_t n, int32_t apart,
                                                           int32_t *sums)
 {
