@@ -21,10 +21,16 @@ class Aliasing:
 
 def alike(one: str, other: str) -> bool:
     """Whether C compilers think that what is written as one element type may be read as the other: types that
-    differ in their sign, and bytes.
+    differ in their sign; bytes, and strings, which are made of them.
     """
     types = {t.removeprefix("u") for t in (one, other)}
-    return len(types) == 1 or "int8_t" in types
+    return len(types) == 1 or bool(types - _NUMBERS)
+
+
+_NUMBERS = frozenset({"bool", "int16_t", "int32_t", "int64_t", "float", "double"})
+"""Element types that stand for nothing but themselves, without the letter of their sign. Bytes, and what is
+made of them, may be anything's.
+"""
 
 
 @dataclass(eq=False)
@@ -76,8 +82,12 @@ class CFunction:
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""
         alone = k not in self.aliasing.shared
-        element = f"aot_model_any_{param.element}" if k in self.aliasing.retyped else param.element
-        return f"{const}{element} *{'restrict ' if alone else ''}{param.name}"
+        return f"{const}{self.element(k)} *{'restrict ' if alone else ''}{param.name}"
+
+    def element(self, k: int) -> str:
+        """What parameter k points to, in C."""
+        element = self.function.params[k].element
+        return f"aot_model_any_{element}" if k in self.aliasing.retyped else element
 
     def aliases(self) -> list[str]:
         """Locals for inputs that are the output's memory; parameters that the body does not need, where there

@@ -350,7 +350,7 @@ class ModelView:
 
     def call_text(self, call: Call) -> str:
         f = self.calls[call]
-        arguments = [self.argument(call.arguments[k], f.function.params[k].element) for k in f.kept]
+        arguments = [self.argument(call.arguments[k], f.element(k)) for k in f.kept]
         if f.context is not None:
             arguments.append(f"devices->{f.context.name}")
         return f"{f.name}({', '.join(arguments)});"
