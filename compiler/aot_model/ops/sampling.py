@@ -234,6 +234,10 @@ class DeformConv(Operator):
         ]
 
 
+MAX_RATIO = 1 << 12
+"""Samples of a bin along one axis: those of both are counted in 32 bits, and so are their loops."""
+
+
 @operator("RoiAlign", reducing=True, rereads=True)
 class RoiAlign(Operator):
     """Average or maximum of bilinear samples in the bins of boxes."""
@@ -252,6 +256,8 @@ class RoiAlign(Operator):
         if self.sampling_ratio < 1:
             raise OperatorError(
                 "a sampling_ratio of 0 (as many samples as the box is large) is not supported", "E202")
+        if self.sampling_ratio > MAX_RATIO:
+            raise OperatorError(f"a sampling_ratio of {self.sampling_ratio} is more than {MAX_RATIO}", "E202")
         return [TensorType(x.dtype, (rois.shape[0], x.shape[1], self.output_height, self.output_width))]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
