@@ -326,6 +326,8 @@ class CropAndResize(Operator):
         size = static(inputs, 3, "the size of the crops")
         if x.type.rank != 4 or boxes.type.rank != 2 or boxes.shape[1] != 4 or batch.shape != boxes.shape[:1]:
             raise OperatorError(f"boxes {boxes.type} and batch indices {batch.type} do not fit {x.type}")
+        if boxes.dtype is not x.dtype:
+            raise OperatorError(f"boxes {boxes.type} are of another type than {x.type}", "E202")
         if size is None or size.size != 2 or min(ints(size)) < 1 or not x.type.elements:
             raise OperatorError("the size of the crops is not two positive numbers, or the images are empty")
         if self.mode not in ("bilinear", "nearest"):
