@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -63,6 +63,13 @@ class Case:
     """How often it runs; the outputs are those of the last run."""
     io: str = "caller"
     """Where inputs and outputs are: the option --io."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """More fields of Request: pools, the planner, budgets."""
+    library: Mapping[str, Any] = field(default_factory=dict)
+    """More fields of Options."""
+    stirred: bool = False
+    """Whether a run with other inputs comes first, whose result nobody looks at: what it left in memory must
+    not matter. Not for models with a state."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +147,10 @@ def compiled_case(case: Case, path: Path, name: str, target: str) -> Compiled:
                       target,
                       case.options,
                       case.dims,
-                      Options(metadata="none", io=case.io),
+                      Options(**{"metadata": "none", "io": case.io, **case.library}),
                       constants=case.constants,
-                      bounds=case.bounds)
+                      bounds=case.bounds,
+                      **case.asked)
     with helpers_by_text():
         if callable(case.model):
             load_all()
@@ -219,13 +227,13 @@ def generate(folder: Path,
         )
     outputs = tuple((p.buffer.name, p.buffer.type.dtype.label, p.buffer.type.shape) for p in view.outputs)
     source = compiled.texts[f"{view.name}.c"]
-    return Generated(view.name, source, compiled.texts[f"{view.name}.h"], driver(view, case.runs),
-                     helpers_in(source, view), outputs)
+    return Generated(view.name, source, compiled.texts[f"{view.name}.h"],
+                     driver(view, case.runs, case.stirred), helpers_in(source, view), outputs)
 
 
-def driver(view: ModelView, runs: int = 1) -> str:
+def driver(view: ModelView, runs: int = 1, stirred: bool = False) -> str:
     """A C function that reads the inputs, runs the model and writes the outputs. Buffers are of the exact
-    size.
+    size. stirred: see Case.
     """
     lines = [f"static int run_{view.name}(void)", "{"]
     for kind, ports in (("in", view.inputs), ("out", view.outputs)):
@@ -238,18 +246,21 @@ def driver(view: ModelView, runs: int = 1) -> str:
     ins = ", ".join(f"in{k}" for k in range(len(view.inputs))) or "NULL"
     outs = ", ".join(f"out{k}" for k in range(len(view.outputs))) or "NULL"
     lines.append("    int32_t status;")
+    if view.options.io == "workspace":
+        run = _run_in_place(view)
+    else:
+        run = [
+            "    {", f"        const {view.name}_inputs inputs = {{ {ins} }};",
+            f"        const {view.name}_outputs outputs = {{ {outs} }};",
+            f"        status = {view.name}_run(&inputs, &outputs);", "    }"
+        ]
+    if stirred:
+        lines += [f"    memset(in{k}, 0x3c, {p.buffer.nbytes}u);" for k, p in enumerate(view.inputs)] + run
     for k, p in enumerate(view.inputs):
         if p.buffer.nbytes:
             lines.append(
                 f"    if (fread(in{k}, 1, {p.buffer.nbytes}u, source) != {p.buffer.nbytes}u) {{ return 2; }}")
-    if view.options.io == "workspace":
-        lines += _run_in_place(view) * runs
-    else:
-        lines += [
-            "    {", f"        const {view.name}_inputs inputs = {{ {ins} }};",
-            f"        const {view.name}_outputs outputs = {{ {outs} }};"
-        ]
-        lines += [f"        status = {view.name}_run(&inputs, &outputs);"] * runs + ["    }"]
+    lines += run * runs
     lines.append("    if (status != 0) { return 3; }")
     lines += [
         f"    fwrite(out{k}, 1, {p.buffer.nbytes}u, sink);" for k, p in enumerate(view.outputs)

@@ -9,9 +9,9 @@ ONNX Runtime. qdq: the same, quantised in parts, against the standard's evaluato
 and, where that says otherwise, against ONNX Runtime: a number on the edge between two steps tips with the
 last bit of a float, so that few may differ by few steps.
 
-Networks are numbered: number k is the same one whatever is asked for. Options of the target (what to
-optimise for, where inputs and outputs lie, the memory of a Cortex-M, the vectors of the host) follow from
-the number, too. What differs is listed; --keep FOLDER takes its models.
+Networks are numbered: number k is the same one whatever is asked for. Options (what to
+optimise for, where inputs and outputs lie, the memory of a Cortex-M, the vectors of the host, pools, the
+planner, room for speed) follow from the number, too. What differs is listed; --keep FOLDER takes its models.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "random_networks")]
@@ -32,6 +34,8 @@ sys.path[:0] = [str(TESTS), str(TESTS / "random_networks")]
 import random_onnx  # noqa: E402
 import random_tflite  # noqa: E402
 
+from aot_model.emit.budgets import Budgets  # noqa: E402
+from aot_model.memory.blocks import Pool  # noqa: E402
 from batch import Case, Outcome, run_cases  # noqa: E402
 from layouts import scattered  # noqa: E402
 from red_zones import generate_guarded  # noqa: E402
@@ -89,8 +93,36 @@ def options_for(target: str, number: int) -> dict[str, str]:
     return {"vector": VECTORS[number % len(VECTORS)]} if target == "host" else {}
 
 
-def _io(number: int) -> str:
-    return "workspace" if number % 5 == 0 else "caller"
+PLANNERS = (None, "greedy", "best-fit", "local-search", "optimal", None)
+POOLS = (Pool("fast", 2048, 8, 1), Pool("middle", 6000, 4), Pool("rest", align=32))
+BUDGETS = (None, 1 << 20, None, None, 1 << 16)
+
+
+def _asked(number: int) -> dict[str, Any]:
+    """Of memory, drawn by the network's number: pools, who plans, and how much there is for speed."""
+    pools = {"pools": POOLS} if number % 7 == 3 else {}
+    ram = BUDGETS[number // 3 % len(BUDGETS)]
+    return {**pools, "algorithm": PLANNERS[number % len(PLANNERS)], "budgets": Budgets(ram=ram)}
+
+
+def _library(number: int) -> dict[str, Any]:
+    """Of the library, likewise."""
+    given = {"constant_pools": (Pool("near", 1500, 16, 1), Pool("far"))} if number % 11 == 5 else {}
+    return {**given, "io": "workspace" if number % 5 == 0 else "caller"}
+
+
+def _case(
+    number: int, name: str, model: onnx.ModelProto | bytes, fed: Iterable[np.ndarray], **more: str
+) -> Case:
+    return Case(
+        name,
+        model,
+        tuple(fed),
+        options=_options(number) | more,
+        asked=_asked(number),
+        library=_library(number),
+        stirred=True,
+    )
 
 
 def onnx_network(number: int, quantised: bool) -> Network | None:
@@ -104,7 +136,7 @@ def onnx_network(number: int, quantised: bool) -> Network | None:
         if "onnxruntime" not in type(error).__module__:
             raise
         return None
-    case = Case(f"network {number}", model, tuple(fed.values()), options=_options(number), io=_io(number))
+    case = _case(number, f"network {number}", model, fed.values())
     steps = {k: scales[o.name] for k, o in enumerate(model.graph.output) if o.name in scales}
     return Network(number, case, tuple(wanted), tuple(kinds), steps, quantised)
 
@@ -114,7 +146,6 @@ def tflite_network(number: int) -> Network | None:
     has its operators.
     """
     model, fed, kinds = random_tflite.random_network(number)
-    options = _options(number)
     oracle = "tflm" if number % 2 else "litert"
     try:
         first = litert(model, fed)
@@ -130,8 +161,8 @@ def tflite_network(number: int) -> Network | None:
             wanted = tflm(model, [fed], len(first))[0]
         except (RuntimeError, ValueError, IndexError):
             oracle = "litert"
-    options["arithmetic"] = "tflm" if oracle == "tflm" else "litert-ref"
-    case = Case(f"network {number} ({oracle})", model, fed, options=options, io=_io(number))
+    arithmetic = "tflm" if oracle == "tflm" else "litert-ref"
+    case = _case(number, f"network {number} ({oracle})", model, fed, arithmetic=arithmetic)
     return Network(number, case, (tuple(wanted),), tuple(kinds), {}, True)
 
 
@@ -197,7 +228,7 @@ def run(
     flags = flags or (("-O2", "-march=native") if target == "host" else ("-O2",))
     cases = [replace(n.case, options=n.case.options | options_for(target, n.number)) for n in networks]
     if isinstance(memory, int):
-        cases = [replace(c, io="workspace") for c in cases]
+        cases = [replace(c, library=c.library | {"io": "workspace"}, asked={}) for c in cases]
     with scattered(memory) if isinstance(memory, int) else nullcontext():
         found = run_cases(
             cases,
@@ -261,7 +292,7 @@ def main() -> int:
             if problem:
                 wrong += 1
                 given = n.case.options | options_for(target, number)
-                print(f"{target}: {n.case.name} {given} {n.case.io}: {problem}")
+                print(f"{target}: {n.case.name} {given} {n.case.library} {n.case.asked}: {problem}")
                 print(f"    {' '.join(n.kinds)}")
                 if options.keep:
                     options.keep.mkdir(parents=True, exist_ok=True)
