@@ -9,6 +9,9 @@ ONNX Runtime. qdq: the same, quantised in parts, against the standard's evaluato
 and, where that says otherwise, against ONNX Runtime: a number on the edge between two steps tips with the
 last bit of a float, so that few may differ by few steps.
 
+ort: float networks quantised by ONNX Runtime itself, in all its formats. half: networks of float16 against
+the evaluator with floats of 64 bits and, where that says otherwise, against ONNX Runtime.
+
 Networks are numbered: number k is the same one whatever is asked for. Options (what to
 optimise for, where inputs and outputs lie, the memory of a Cortex-M, the vectors of the host, pools, the
 planner, room for speed) follow from the number, too. What differs is listed; --keep FOLDER takes its models.
@@ -31,6 +34,7 @@ import onnx
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "random_networks")]
 
+import derived  # noqa: E402
 import random_onnx  # noqa: E402
 import random_tflite  # noqa: E402
 
@@ -141,6 +145,38 @@ def onnx_network(number: int, quantised: bool) -> Network | None:
     return Network(number, case, tuple(wanted), tuple(kinds), steps, quantised)
 
 
+def quantised_network(number: int) -> Network | None:
+    """A float network quantised by ONNX Runtime. None where that does not take it."""
+    model, fed, _, _ = random_onnx.random_network(number, False)
+    try:
+        model = derived.quantised(model, fed, number)
+        wanted = [tuple(random_onnx.runtime(model, fed))]
+    except Exception:  # of any class: its quantiser fails in many ways
+        return None
+    if (exact := random_onnx.in_doubles(model, fed)) is not None:
+        wanted.insert(0, tuple(exact))
+    case = _case(number, f"network {number}", model, fed.values())
+    found = derived.scales(model)
+    steps = {k: found[o.name] for k, o in enumerate(model.graph.output) if o.name in found}
+    return Network(number, case, tuple(wanted), tuple(n.op_type for n in model.graph.node), steps, True)
+
+
+def half_network(number: int) -> Network | None:
+    """A network of float16. None where ONNX Runtime does not take it."""
+    model, fed, _, kinds = random_onnx.random_network(number, False)
+    model, fed = derived.halved(model, fed)
+    try:
+        wanted = [tuple(random_onnx.runtime(model, fed))]
+    except Exception as error:  # its exceptions have no common class
+        if "onnxruntime" not in type(error).__module__:
+            raise
+        return None
+    if (exact := random_onnx.in_doubles(model, fed)) is not None:
+        wanted.insert(0, tuple(v.astype(np.float16) for v in exact))
+    case = _case(number, f"network {number}", model, fed.values())
+    return Network(number, case, tuple(wanted), tuple(kinds), {}, True)
+
+
 def tflite_network(number: int) -> Network | None:
     """None where no runtime takes it. Every other one has the arithmetic of TensorFlow Lite Micro, if that
     has its operators.
@@ -246,6 +282,8 @@ MAKERS: dict[str, Callable[[int], Network | None]] = {
     "tflite": tflite_network,
     "float": lambda k: onnx_network(k, False),
     "qdq": lambda k: onnx_network(k, True),
+    "ort": quantised_network,
+    "half": half_network,
 }
 
 

@@ -511,7 +511,7 @@ def in_doubles(model: onnx.ModelProto, fed: dict[str, Array]) -> list[Array] | N
     """
     wide = onnx.ModelProto.FromString(model.SerializeToString())
     for tensor in wide.graph.initializer:
-        if tensor.data_type == TensorProto.FLOAT:
+        if tensor.data_type in (TensorProto.FLOAT, TensorProto.FLOAT16):
             tensor.CopyFrom(
                 numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name)
             )

@@ -97,7 +97,8 @@ def pairs_of_pixels(shape: ConvShape, g: Groups, kernel: str, depth: int, stream
     pixels, oc = shape.out_h * shape.out_w, shape.out_c
     pair = f"(p + 1 < {pixels} ? 2 : 1)" if pixels % 2 else "2"
     to = "row" if tail is not None else f"out + p * {oc}"
-    step = f"if (++ox == {shape.out_w}) {{\n    ox = 0;\n    oy++;\n}}\n"
+    # of one row oy stays 0: GCC warns of what it would write behind the row (-Wstringop-overflow)
+    step = f"if (++ox == {shape.out_w}) {{\n    ox = 0;\n    oy++;\n}}\n" if shape.out_h > 1 else "ox++;\n"
     inner = "const int32_t oy0 = oy, ox0 = ox;\n" if tail is not None else ""
     inner += f"for (int32_t i = 0; i < {pair}; i++) {{\n{fill}{step}}}\n"
     second = ""
