@@ -6,14 +6,18 @@ outputs or, where a vector is free for the sums of the first four, eight, which 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot_model.c.helpers import named_by_text
 
-from ..base import ConvShape, Tail
+from ...ir.admissible import ANYTHING
+from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
+from ..overlap import by_pixels, by_rows
 from .mve import asm_lines, clobbers
-from .requantise_mve import Requantiser
-from .row_tail import tail_loop
+from .requantise_mve import HEADER, Requantiser
+from .row_tail import tail_helpers, tail_loop
 
 
 def advance(register: str, distance: int) -> list[str]:
@@ -174,6 +178,105 @@ for (int32_t c = 0; c < {channels}; c++) {{
     }}
 }}
 """
+
+
+@dataclass(frozen=True)
+class ChannelRows:
+    """A layer whose kernel makes a row of outputs of some channels, from windows of weights and taps at given
+    places: what it does whatever those places are.
+    """
+
+    shape: ConvShape
+    rq: Requantiser
+    taps: int
+    """Products of an output, with those that are zeros."""
+    step: int
+    """Bytes from the window of one output to the next."""
+    channels: int
+    """Of a call."""
+    calls: int
+    """For all channels of a row."""
+    next_channel: tuple[int, int]
+    """Bytes from one channel of a call to the next in input and output."""
+    eight: bool
+    """Whether blocks are of eight outputs."""
+    weights: int
+    """Bytes of a channel's weights, with the zeros around them."""
+
+    @property
+    def record(self) -> int:
+        """Bytes of a channel: weights, and the signed shift where channels differ in it."""
+        return self.weights + (self.rq.common_right is None)
+
+    def packed(self, matrix: np.ndarray, order: np.ndarray, before: int = 0) -> list[Packed]:
+        """`w` and `k` for weights [channels, taps], channels in the order of the calls; before: zeros."""
+        rq, records = self.rq, np.zeros((len(matrix), self.record), np.int8)
+        records[:, before:before + matrix.shape[1]] = matrix[order]
+        if rq.common_right is None:
+            records[:, -1] = rq.signed_shift[order]
+        numbers = np.stack([rq.bias, rq.multiplier], 1)[order].astype(np.int32)
+        return [Packed("w", records.reshape(-1), admissible=ANYTHING),
+                Packed("k", numbers, admissible=ANYTHING)]  # fmt: skip
+
+    def kernel(self, base: str, comment: str, before: list[str], load: list[str], sums: list[str],
+               place: str, window: str, product: str, first: str, zero: str | None = None,
+               offsets: str = "q6", reload: str | None = None) -> tuple[str, str]:  # fmt: skip
+        """(name, text) of name(x, w, k, taps, scatter, y). before: instructions before all; load: before a
+        channel's outputs; sums: those of a block of up to four. place: C type of `taps`. window, product: as
+        of `rows_twin`. first, zero, offsets, reload: as of `finished_eight`.
+        """
+        s, rq, eight, record = self.shape, self.rq, self.eight, self.record
+        pixels, across = min(s.out_w, FOUR), EIGHT if eight else min(s.out_w, FOUR)
+        block = four = [*sums, *finished_block(rq, pixels * s.out_c, pixels < FOUR or eight, zero,
+                                               16 if eight else 32, offsets, reload)]  # fmt: skip
+        if eight:
+            block = [*sums, *gathered_sums(first), *sums, *gathered_sums("q0"),
+                     *finished_eight(rq, first, s.out_c, "q7", zero, offsets, reload)]  # fmt: skip
+        shift = [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
+        lines = [*before, f"mov {reload}, r2" if reload else "vldrw.32 q6, [r2]"]
+        lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(
+            s.out_w) if eight else []
+        lines += [*(rq.zero_point_constant(zero) if zero else []), f"movw r9, #{self.channels}"]
+        loop = channel_loop(["ldrd r12, r8, [r7], #8", *shift, *load], block, s.out_w, across,
+                            (across * self.step, across * s.out_c), self.next_channel,
+                            four if eight else None)  # fmt: skip
+        # r5 moves on at the end of a channel, before the loop's own count
+        lines += [*loop[:-2], f"addw r5, r5, #{record}", *loop[-2:]]
+        parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
+                      ("const int32_t *", "k", "r7"), (f"const {place} *", "taps", "r11"),
+                      ("const uint16_t *", "scatter", "r2"), ("int8_t *", "y", "r3")]  # fmt: skip
+        result = scalar_result(rq, f"w[{record} * c + {record - 1}]")
+        store = f"y[(column + lane) * {s.out_c} + c * {self.next_channel[1]}] = {result};"
+        twin = rows_twin(self.channels, s.out_w, pixels, str(pixels), window, self.taps, product, store)
+        return row_kernel(base, comment, parameters, lines, f"(void)scatter;\n{twin}")
+
+    def row(self, kernel: str, x: str, tables: str, tail: Tail | None, down: bool, further: str = "m") -> str:
+        """C of all calls for the row of outputs `oy`, and of the tail. tables: the arguments between `k` and
+        `y`; further: elements of y before those of call `m`, which x may name, too. down: the shape's rows
+        are the columns of the layer.
+        """
+        s = self.shape
+        to = "row" if tail is not None else f"y + (n * {s.out_h} + oy) * {s.out_w * s.out_c}"
+        if self.calls == 1:
+            text = f"{kernel}({x}, w, k, {tables}, {to});\n"
+        else:
+            own = f"w + m * {self.record * self.channels}, k + m * {2 * self.channels}"
+            text = (f"for (int32_t m = 0; m < {self.calls}; m++) {{\n"
+                    f"{kernel}({x}, {own}, {tables}, {to} + {further});\n}}\n")
+        index = ("n", "ox", "0") if down else ("n", "oy", "ox")
+        return text if tail is None else text + rows_to_tail(s, "row", tail, index)
+
+    def code(self, body: str, constants: list[Packed], helper: str, ring: int, tail: Tail | None,
+             note: str) -> KernelCode:  # fmt: skip
+        """The kernel. ring: bytes of the ring that the image passes through; 0: it is read where it lies."""
+        s = self.shape
+        scratch = [Scratch("ring", ring)] if ring else []
+        scratch += [Scratch("row", s.out_w * s.out_c)] if tail is not None else []
+        slack = by_pixels(s, s.out_w, reread=True)
+        if ring:
+            slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
+        return KernelCode(body, tuple(constants), tuple(scratch), frozenset({HEADER}),
+                          (helper, *tail_helpers(tail)), slack, note=note)  # fmt: skip
 
 
 def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str]) -> str:

@@ -12,30 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from ..overlap import by_rows
-from .channel_rows_mve import (
-    ACCUMULATORS,
-    EIGHT,
-    FOUR,
-    channel_loop,
-    even_lanes,
-    finished_block,
-    finished_eight,
-    gathered_sums,
-    image_loops,
-    ring_loop,
-    ring_unread,
-    row_kernel,
-    rows_to_tail,
-    rows_twin,
-    scalar_result,
-    scattered,
-)
-from .conv_mve import INCLUDES
-from .requantise_mve import Requantiser, requantiser
-from .row_tail import tail_helpers
+from ..base import ConvShape, KernelCode, Packed, Tail
+from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, image_loops, ring_loop, scattered
+from .requantise_mve import requantiser
 from .spec import QuantSpec
 
 RESIDENT = 5
@@ -125,44 +104,18 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
     s = p.shape
     taps = s.kernel_h * s.kernel_w
     matrix = np.asarray(weights, np.int8).reshape(taps, s.out_c).T
-    rq = requantiser(spec, matrix, bias)
-    name, text = _row_kernel(p, rq)
+    channels, calls, following = (s.in_c, p.multiplier, (p.plane, p.multiplier)) if p.by_multiple else (
+        p.multiplier, s.in_c, (0, 1))
+    rows = ChannelRows(s, requantiser(spec, matrix, bias), 16 * p.chunks, p.step, channels, calls, following,
+                       p.eight, taps + 1)  # fmt: skip
+    name, text = _row_kernel(p, rows)
     order = np.arange(s.out_c)
     if p.by_multiple:
         order = order.reshape(s.in_c, p.multiplier).T.reshape(-1)
-    constants = [
-        Packed("w", _pack(matrix[order], rq, order), admissible=ANYTHING),
-        Packed("k", np.stack([rq.bias, rq.multiplier], 1)[order].astype(np.int32), admissible=ANYTHING),
-        Packed("taps", _taps(p).reshape(-1)),
-        Packed("scatter", scattered(p.eight, s.out_c)),
-    ]
-    scratch = [Scratch("ring", p.ring)]
-    if tail is not None:
-        scratch.append(Scratch("row", s.out_w * s.out_c))
-    return KernelCode(
-        body=_body(p, _record(taps, rq), name, spec.x_zero_point, tail, s is not shape),
-        constants=tuple(constants),
-        scratch=tuple(scratch),
-        includes=INCLUDES,
-        helpers=(text, *tail_helpers(tail)),
-        slack=by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1,
-                      ring_unread(s)),
-        note=f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows",
-    )
-
-
-def _record(taps: int, rq: Requantiser) -> int:
-    """Bytes of a channel: weights, a zero, and the signed shift where channels differ in it."""
-    return taps + 1 + (rq.common_right is None)
-
-
-def _pack(matrix: np.ndarray, rq: Requantiser, order: np.ndarray) -> np.ndarray:
-    taps = matrix.shape[1]
-    records = np.zeros((len(matrix), _record(taps, rq)), np.int8)
-    records[:, :taps] = matrix
-    if rq.common_right is None:
-        records[:, -1] = rq.signed_shift[order]
-    return records.reshape(-1)
+    constants = [*rows.packed(matrix, order), Packed("taps", _taps(p).reshape(-1)),
+                 Packed("scatter", scattered(p.eight, s.out_c))]  # fmt: skip
+    return rows.code(_body(p, rows, name, spec.x_zero_point, tail, s is not shape), constants, text, p.ring,
+                     tail, f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows")
 
 
 def _taps(p: _Plan) -> np.ndarray:
@@ -176,70 +129,36 @@ def _taps(p: _Plan) -> np.ndarray:
     return found
 
 
-def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
+def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row of the channels of a call."""
-    s, record = p.shape, _record(p.shape.kernel_h * p.shape.kernel_w, rq)
-    count, next_x, next_y = (s.in_c, p.plane, p.multiplier) if p.by_multiple else (p.multiplier, 0, 1)
-    pixels, eight = min(s.out_w, FOUR), p.eight
+    s, eight, next_x = p.shape, p.eight, rows.next_channel[0]
     sums: list[str] = []
-    for r in ACCUMULATORS[:pixels]:
+    for r in ACCUMULATORS[:s.out_w]:
         for i in (*range(1, p.chunks), 0):  # the first vector last: it moves on
             begins = i == min(1, p.chunks - 1)
             sums.append(f"vldrb.8 q0, {f'[r1, #{16 * i}]' if i else f'[r1], #{p.step}'}")
             sums.append(f"vmladav{'' if begins else 'a'}.s8 {r}, q0, q{1 + i}")
     # Of q4 and q5 one holds the sums of four outputs while four more are made.
-    zero = "q5" if rq.zero_point and p.chunks < RESIDENT - eight else None
-    bits, first = (16, "q4" if p.chunks < RESIDENT - 1 else "q5") if eight else (32, "")
-    block = four = [*sums, *finished_block(rq, pixels * s.out_c, pixels < FOUR or eight, zero, bits)]
-    if eight:
-        block = [*sums, *gathered_sums(first), *sums, *gathered_sums("q0")]
-        block += finished_eight(rq, first, s.out_c, "q7", zero)
-    per_channel = ["ldrd r12, r8, [r7], #8"]
-    per_channel += [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
-    for i in range(p.chunks):
-        per_channel += [f"vldrb.8 q7, [r11, #{16 * i}]", f"vldrb.u8 q{1 + i}, [r5, q7]"]
-    lines = ["vldrw.32 q6, [r2]"]
-    lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(s.out_w) if eight else []
-    lines += [*(rq.zero_point_constant("q5") if zero else []), f"movw r9, #{count}"]
-    across = EIGHT if eight else pixels
-    steps = (across * p.step, across * s.out_c)
-    # r5 moves on at the end of a channel, before the loop's own count.
-    loop = channel_loop(per_channel, block, s.out_w, across, steps, (next_x, next_y),
-                        four if eight else None)
-    lines += [*loop[:-2], f"addw r5, r5, #{record}", *loop[-2:]]
-    parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
-                  ("const int32_t *", "k", "r7"), ("const uint8_t *", "taps", "r11"),
-                  ("const uint16_t *", "scatter", "r2"), ("int8_t *", "y", "r3")]
+    zero = "q5" if rows.rq.zero_point and p.chunks < RESIDENT - eight else None
+    first = "q4" if p.chunks < RESIDENT - 1 else "q5"
+    load = [line for i in range(p.chunks)
+            for line in (f"vldrb.8 q7, [r11, #{16 * i}]", f"vldrb.u8 q{1 + i}, [r5, q7]")]  # fmt: skip
     window = f"const int8_t *from = x + (column + lane) * {p.step}{f' + c * {next_x}' if next_x else ''};"
-    result = scalar_result(rq, f"w[{record} * c + {record - 1}]")
-    twin = "(void)scatter;\n" + rows_twin(count, s.out_w, pixels, str(pixels), window, 16 * p.chunks,
-                     f"from[tap] * w[{record} * c + taps[tap]]",
-                     f"y[(column + lane) * {s.out_c} + c * {next_y}] = {result};")
-    return row_kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
-                      f"One row of {s.out_w} outputs, {count} channels, from turned rows.", parameters, lines,
-                      twin)
+    return rows.kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
+                       f"One row of {s.out_w} outputs, {rows.channels} channels, from turned rows.", [], load,
+                       sums, "uint8_t", window, f"from[tap] * w[{rows.record} * c + taps[tap]]", first, zero)
 
 
-def _body(p: _Plan, record: int, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
+def _body(p: _Plan, rows: ChannelRows, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
     s = p.shape
-    image_row, out_row = s.in_w * s.in_c, s.out_w * s.out_c
     used = max(min(s.in_w, p.columns - s.pad_left), 0)
-    to = "row" if tail is not None else f"y + (n * {s.out_h} + oy) * {out_row}"
-    source = f"line >= 0 && line < {s.in_h} ? image + line * {image_row} : NULL"
+    source = f"line >= 0 && line < {s.in_h} ? image + line * {s.in_w * s.in_c} : NULL"
     inner = ring_loop(
         s, f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});")
     inner += f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n"
-    times, of_x, of_k, of_y = ((p.multiplier, 0, s.in_c, 1) if p.by_multiple else
-                               (s.in_c, p.plane, p.multiplier, p.multiplier))
-    if times == 1:
-        inner += f"{kernel}(ring, w, k, order, scatter, {to});\n"
-    else:
-        x = f"ring + m * {of_x}" if of_x else "ring"
-        constants = f"w + m * {record * of_k}, k + m * {2 * of_k}, order, scatter"
-        inner += (f"for (int32_t m = 0; m < {times}; m++) {{\n"
-                  f"{kernel}({x}, {constants}, {to} + m * {of_y});\n}}\n")
-    if tail is not None:
-        inner += rows_to_tail(s, "row", tail, ("n", "ox", "0") if down else ("n", "oy", "ox"))
+    x, further = ("ring", 1) if p.by_multiple else (f"ring + m * {p.plane}", p.multiplier)
+    inner += rows.row(kernel, x if rows.calls > 1 else "ring", "order, scatter", tail, down,
+                      f"m * {further}")
     geometry = (f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
                 f".slots = {p.slots}, .plane = {p.plane}, .fill = {zero}}};\n")
     before = f"int32_t filled = 0;\naot_mve_fill(ring, {zero}, {p.ring});\n"

@@ -14,31 +14,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.admissible import ANYTHING
-from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
-from ..overlap import by_pixels, by_rows
+from ..base import ConvShape, KernelCode, Packed, Tail
 from .channel_rows_mve import (
     ACCUMULATORS,
     EIGHT,
     FOUR,
-    channel_loop,
-    even_lanes,
-    finished_block,
-    finished_eight,
+    ChannelRows,
     forward,
-    gathered_sums,
     image_loops,
     ring_loop,
-    ring_unread,
-    row_kernel,
-    rows_to_tail,
-    rows_twin,
-    scalar_result,
     scattered,
 )
-from .conv_mve import INCLUDES
-from .requantise_mve import Requantiser, requantiser
-from .row_tail import tail_helpers
+from .requantise_mve import requantiser
 from .spec import QuantSpec
 
 RESIDENT = 2
@@ -122,29 +109,16 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
         raise ValueError(f"not for the depthwise kernel: {shape}")
     by_column = np.asarray(weights, np.int8).reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
     matrix = by_column.reshape(s.out_c, taps)
-    rq = requantiser(spec, matrix, bias)
     p = _plan(s, compact)
-    offsets = _offsets(p)
-    name, text = _row_kernel(p, rq)
+    rows = ChannelRows(s, requantiser(spec, matrix, bias), 8 * p.chunks, p.step, s.in_c, p.multiplier,
+                       (1, p.multiplier), p.eight, p.before + 8 * p.chunks)  # fmt: skip
+    name, text = _row_kernel(p, rows)
     order = np.arange(s.out_c).reshape(s.in_c, p.multiplier).T.reshape(-1)  # one run per multiple
-    constants = [
-        Packed("w", _pack(matrix[order], rq, order, p), admissible=ANYTHING),
-        Packed("k", np.stack([rq.bias, rq.multiplier], 1)[order].astype(np.int32), admissible=ANYTHING),
-        Packed("offsets", offsets),
-    ]
-    scratch = [Scratch("ring", p.slots * p.row)] if p.slots else []
-    if tail is not None:
-        scratch.append(Scratch("row", s.out_w * s.out_c))
-    return KernelCode(
-        body=_body(p, rq, name, spec.x_zero_point, tail, s is not shape),
-        constants=tuple(constants),
-        scratch=tuple(scratch),
-        includes=INCLUDES,
-        helpers=(text, *tail_helpers(tail)),
-        slack=_slack(p),
-        note=f"{p.chunks} gather(s) of 8 taps per {f'{p.together} outputs' if p.together > 1 else 'output'}, "
-        f"{p.slots} buffered rows",
-    )
+    together = f"{p.together} outputs" if p.together > 1 else "output"
+    return rows.code(_body(p, rows, name, spec.x_zero_point, tail, s is not shape),
+                     [*rows.packed(matrix, order, p.before), Packed("offsets", _offsets(p))], text,
+                     p.slots * p.row, tail,
+                     f"{p.chunks} gather(s) of 8 taps per {together}, {p.slots} buffered rows")  # fmt: skip
 
 
 def applicable(shape: ConvShape) -> bool:
@@ -186,20 +160,6 @@ def _offsets(p: _Plan) -> np.ndarray:
     return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
 
-def _record(p: _Plan, rq: Requantiser) -> int:
-    """Bytes of a channel: its weights among zeros, and the signed shift where channels differ in it."""
-    return p.before + 8 * p.chunks + (rq.common_right is None)
-
-
-def _pack(matrix: np.ndarray, rq: Requantiser, order: np.ndarray, p: _Plan) -> np.ndarray:
-    """matrix: [channels, taps], taps column by column."""
-    padded = np.zeros((len(matrix), _record(p, rq)), np.int8)
-    padded[:, p.before:p.before + matrix.shape[1]] = matrix
-    if rq.common_right is None:
-        padded[:, -1] = rq.signed_shift[order]
-    return padded.reshape(-1)
-
-
 def _sums(p: _Plan, pixels: int, weights: list[str]) -> list[str]:
     """The sums of up to four outputs; moves r1 behind them. weights: registers, those of one output first."""
     lines: list[str] = []
@@ -231,63 +191,34 @@ def _sums(p: _Plan, pixels: int, weights: list[str]) -> list[str]:
     return lines
 
 
-def _row_kernel(p: _Plan, rq: Requantiser) -> tuple[str, str]:
+def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
     s = p.shape
-    pixels, eight = min(s.out_w, FOUR), p.eight
-    resident, record = p.chunks <= RESIDENT, _record(p, rq)
-    # Four weights leave no register for the offsets of the results, where four sums wait for four more.
-    reload = "r11" if eight and p.together == FOUR else None
+    resident = p.chunks <= RESIDENT
     weights = ["q1", "q2", "q4", "q5"][:p.chunks * p.together]
-    sums = _sums(p, pixels, weights)
+    # Four weights leave no register for the offsets of the results, where four sums wait for four more.
+    reload = "r11" if p.eight and p.together == FOUR else None
     offsets, first = ("q7", "q6") if reload else ("q6", "q5")
-    bits = 16 if eight else 32
-    block = four = [*sums, *finished_block(rq, pixels * s.out_c, pixels < FOUR or eight, bits=bits,
-                                           offsets=offsets, reload=reload)]  # fmt: skip
-    if eight:
-        block = [*sums, *gathered_sums(first), *sums, *gathered_sums("q0")]
-        block += finished_eight(rq, first, s.out_c, "q7", offsets=offsets, reload=reload)
-    per_channel = ["ldrd r12, r8, [r7], #8"]
-    per_channel += [f"ldrsb r10, [r5, #{record - 1}]"] if rq.common_right is None else []
-    for i, q in enumerate(weights if resident else []):
-        at = 8 * i if p.chunks > 1 else p.before - i * p.further
-        per_channel.append(f"vldrb.s16 {q}, [r5, #{at}]")
-    lines = [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(p.chunks) if resident]
-    lines += [f"movw r0, #{p.together * p.step}", "vadd.i16 q4, q3, r0"] if p.second else []
-    lines += [f"mov {reload}, r2"] if reload else ["vldrw.32 q6, [r2]"]
-    lines += [f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < FOUR else even_lanes(s.out_w) if eight else []
-    lines += [f"movw r9, #{s.in_c}"]
-    across = EIGHT if eight else pixels
-    steps = (across * p.step, across * s.out_c)
-    # r5 moves on at the end of a channel, before the loop's own count.
-    loop = channel_loop(per_channel, block, s.out_w, across, steps, (1, p.multiplier),
-                        four if eight else None)  # fmt: skip
-    lines += [*loop[:-2], f"addw r5, r5, #{record}", *loop[-2:]]
-    parameters = [("const int8_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
-                  ("const int32_t *", "k", "r7")]
-    parameters += [("const uint16_t *", "taps", "r11"), ("const uint16_t *", "scatter", "r2"),
-                   ("int8_t *", "y", "r3")]
-    result = scalar_result(rq, f"w[{record} * c + {record - 1}]")
-    own = f"(column + lane / {p.together} * {p.together})" if p.together > 1 else "(column + lane)"
-    where = f"{record} * c"
+    load = [f"vldrb.s16 {q}, [r5, #{8 * i if p.chunks > 1 else p.before - i * p.further}]"
+            for i, q in enumerate(weights if resident else [])]  # fmt: skip
+    before = [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(p.chunks) if resident]
+    before += [f"movw r0, #{p.together * p.step}", "vadd.i16 q4, q3, r0"] if p.second else []
+    own, where = "(column + lane)", f"{rows.record} * c"
     if p.together > 1:
+        own = f"(column + lane / {p.together} * {p.together})"
         where += f" + {p.before} - lane % {p.together} * {p.further}"
-    twin = "(void)scatter;\n" + rows_twin(
-        s.in_c, s.out_w, pixels, str(pixels),
-        f"const int8_t *from = x + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};",
-        8 * p.chunks, "from[taps[tap]] * weight[tap]",
-        f"y[(column + lane) * {s.out_c} + c * {p.multiplier}] = {result};")
+    window = f"const int8_t *from = x + {own} * {p.step} + c;\nconst int8_t *weight = w + {where};"
     count = s.kernel_h * s.kernel_w
-    return row_kernel(f"aot_mve_depthwise_t{count}_c{s.out_c}",
-                      f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
-                      parameters, lines, twin)
+    return rows.kernel(f"aot_mve_depthwise_t{count}_c{s.out_c}",
+                       f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
+                       before, load, _sums(p, min(s.out_w, FOUR), weights), "uint16_t", window,
+                       "from[taps[tap]] * weight[tap]", first, None, offsets, reload)  # fmt: skip
 
 
-def _body(p: _Plan, rq: Requantiser, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
+def _body(p: _Plan, rows: ChannelRows, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
     s = p.shape
-    image_row, out_row, table = s.in_w * s.in_c, s.out_w * s.out_c, 8 * p.chunks
-    record = _record(p, rq) * s.in_c
-    to = "row" if tail is not None else f"y + (n * {s.out_h} + oy) * {out_row}"
+    image_row, table = s.in_w * s.in_c, 8 * p.chunks
+    inner, before, x, taps = "", "", f"image + oy * {s.stride_h * image_row}", "offsets"
     if p.slots:
         used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
         inner = ring_loop(s, f"""\
@@ -300,21 +231,5 @@ if (line >= 0 && line < {s.in_h}) {{
         inner += f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
         before = f"int32_t filled = 0;\naot_mve_fill(ring, {zero}, {p.slots * p.row});\n"
         x, taps = "ring", "taps"
-    else:
-        inner, before, x, taps = "", "", f"image + oy * {s.stride_h * image_row}", "offsets"
-    scatter = f"offsets + {max(p.slots, 1) * table}"
-    if p.multiplier == 1:
-        inner += f"{kernel}({x}, w, k, {taps}, {scatter}, {to});\n"
-    else:
-        call = f"{kernel}({x}, w + m * {record}, k + m * {2 * s.in_c}, {taps}, {scatter}, {to} + m);\n"
-        inner += f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{call}}}\n"
-    if tail is not None:
-        inner += rows_to_tail(s, "row", tail, ("n", "ox", "0") if down else ("n", "oy", "ox"))
+    inner += rows.row(kernel, x, f"{taps}, offsets + {max(p.slots, 1) * table}", tail, down)
     return image_loops(s, before, inner)
-
-
-def _slack(p: _Plan) -> int | None:
-    s = p.shape
-    if not p.slots:
-        return by_pixels(s, s.out_w, reread=True)
-    return by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
