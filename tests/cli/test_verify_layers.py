@@ -16,7 +16,8 @@ from onnx import TensorProto, helper
 from aot_model.cli import main
 from aot_model.emit.view import Options
 from aot_model.host import program as host_run
-from aot_model.host.comparison import Tolerance
+from aot_model.host.comparison import Tolerance, share_of
+from aot_model.ir.types import DType
 from aot_model.layers.choice import open_reference
 from aot_model.layers.measure import Measured, measure
 from aot_model.layers.reference import Reference
@@ -104,6 +105,26 @@ def test_the_first_layer_that_is_off(tmp_path: Path) -> None:
     assert status["relu1"] == status["most"] == "ok"
     assert status["y"] == "inherited"
     assert list(status.values()).count("off") == 1
+
+
+def test_chains_of_float16(tmp_path: Path) -> None:
+    """ONNX Runtime rounds a chain once, the program after each node: both right; a factor of 1.03 is not."""
+    x = RNG.standard_normal((64, 64)).astype(np.float16)
+    half = {f"c{i}": RNG.uniform(0.9, 1.1, (1, 64)).astype(np.float16) for i in range(30)}
+    nodes = [helper.make_node("Mul" if i % 3 else "Add", [f"t{i}" if i else "x", f"c{i}"], [f"t{i + 1}"])
+             for i in range(30)]  # fmt: skip
+    ends = [[tensor(name, (64, 64), TensorProto.FLOAT16)] for name in ("x", "t30")]
+    path = save(model(nodes, *ends, half), tmp_path / "m.onnx")
+    reference = open_reference(path, "onnx", None, {})
+    compiled = compile_model(Request(path, "m", "c", library=Options(trace=True)))
+    program = host_run.build(compiled.view, compiled.texts, tmp_path / "b")
+    (row,) = program.run([[x]])
+    tolerance = Tolerance(share=share_of([DType.FLOAT16]))
+    layers = measure(program, [row], [[x]], reference, tolerance).layers
+    assert max(len(layer.nodes) for layer in layers) > 4 and {layer.status for layer in layers} == {"ok"}
+    wrong = [array * np.float16(1.03) for array in row]
+    layers = measure(program, [wrong], [[x]], reference, tolerance).layers
+    assert layers[0].status == "off"
 
 
 def test_integers_are_off_by_steps(tmp_path: Path) -> None:
