@@ -435,11 +435,19 @@ def pairs_of_int16(name: str) -> list[Layer]:
     return found
 
 
+def images_of_int8() -> list[Layer]:
+    """Those of images_of_table.py, which is written over this module."""
+    import images_of_table
+
+    return images_of_table.images_of_int8()
+
+
 GROUPS: dict[str, Callable[[], list[Layer]]] = {
     "integer convolution": partial(pairs_of_int16, "integer_convolutions"),
     "integer transposed convolution": partial(pairs_of_int16, "integer_transposed"),
     "integer matrix product": partial(pairs_of_int16, "integer_products"),
-    "int8 convolution": int8_convolutions, "int8 transposed convolution": int8_transposed,
+    "int8 convolution": lambda: int8_convolutions() + images_of_int8(),
+    "int8 transposed convolution": int8_transposed,
     "int8 matrix product": int8_products,
     "int8 pooling": integer_pools, "float32 convolution": partial(float_convolutions, False),
     "float32 transposed convolution": partial(float_convolutions, True),
