@@ -7,9 +7,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from aot_model.installation import include_dir
+from aot_model.ir.types import DType
+from aot_model.kernels.int16.finish import Finish
+from aot_model.kernels.int16.finish_mve import Ending
 from qemu import BOARDS, available, build_and_run
 
 PROGRAM = """
@@ -157,3 +161,11 @@ def test_in_helium(optimise: str, tmp_path: Path) -> None:
     (tmp_path / "program.c").write_text(PROGRAM)
     build_and_run(BOARDS["m55"], ["program.c"], tmp_path, [optimise, "-std=c99", "-Wall",
                                                             f"-I{include_dir()}"])
+
+
+@pytest.mark.parametrize(("to", "there"), [("int8", True), ("int16", True), ("int32", False)])
+def test_results_of_32_bits_are_left_to_c(to: str, there: bool) -> None:
+    """Helium's finish stores the low half or byte of a lane; a dense layer of an SVDF gives int32."""
+    rows = np.array([[0, 1 << 30, 0, 8]], np.int64)
+    finish = Finish(1, "up", rows, 1, 0, DType.of(np.dtype(to)), -128, 127, 1 << 20)
+    assert (Ending.of(finish) is not None) is there

@@ -31,7 +31,9 @@ class Ending:
     @staticmethod
     def of(finish: Finish | None) -> Ending | None:
         """None where there is no such sequence."""
-        return Ending(finish) if finish is not None and finish.rule in ("up", "away") else None
+        if finish is None or finish.rule not in ("up", "away") or finish.to.bits > 16:  # stores narrow
+            return None
+        return Ending(finish)
 
     @property
     def saturates(self) -> bool:
