@@ -362,8 +362,17 @@ class Resize(Operator):
         ]
         found += [case(0.5, 0.6, mode=m, antialias=1)
                   for m in ("linear", "cubic")] + [case(0.8, 0.8, mode="cubic", exclude_outside=1)]
-        return [
-            *found,
-            Sample((x, None, None, np.asarray([7, 3], np.int64)), {"axes": (2, 3), "mode": "linear"},
-                   frozenset({3}))
+        found.append(case(1.2, 1.1, mode="linear"))  # as large as before, and yet moved
+        region = np.asarray([0, 0, 0.15, 0.1, 1, 1, 0.85, 1.2], np.float32)  # beyond the last column
+        crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 3.0}
+        found += [
+            Sample((x, region, np.asarray([1, 1, 2, 2], np.float32)), {**crop, "mode": m}, frozenset({1, 2}))
+            for m in ("nearest", "linear")
+        ]
+        sizes: tuple[tuple[tuple[int, int], dict[str, Any]],
+                     ...] = (((7, 3), {}), ((9, 6), {"keep_aspect_ratio_policy": "not_larger"}),
+                             ((9, 6), {"keep_aspect_ratio_policy": "not_smaller"}))
+        return found + [
+            Sample((x, None, None, np.asarray(s, np.int64)), {"axes": (2, 3), "mode": "linear", **a},
+                   frozenset({3})) for s, a in sizes
         ]
