@@ -80,7 +80,7 @@ def scales(model: onnx.ModelProto) -> dict[str, tuple[float, int]]:
     found = {}
     for port in model.graph.output:
         node = made.get(port.name)
-        if node is not None and node.op_type == "DequantizeLinear":
+        if node is not None and node.op_type == "DequantizeLinear" and node.input[1] in constants:
             found[port.name] = (
                 float(constants[node.input[1]]),
                 8 * constants[node.input[2]].dtype.itemsize,

@@ -35,6 +35,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "random_networks")]
 
 import derived  # noqa: E402
+import onnx_layers  # noqa: E402, F401  (adds layers)
 import random_onnx  # noqa: E402
 import random_tflite  # noqa: E402
 
@@ -99,7 +100,7 @@ def options_for(target: str, number: int) -> dict[str, str]:
 
 PLANNERS = (None, "greedy", "best-fit", "local-search", "optimal", None)
 POOLS = (Pool("fast", 2048, 8, 1), Pool("middle", 6000, 4), Pool("rest", align=32))
-BUDGETS = (None, 1 << 20, None, None, 1 << 16)
+BUDGETS = (None, 1 << 20, None, None, 1 << 18)
 
 
 def _asked(number: int) -> dict[str, Any]:

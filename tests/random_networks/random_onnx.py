@@ -600,7 +600,7 @@ class Quantiser:
             if node.op_type in HEAVY:
                 node.input[:] = self.weights(node)
             ends = list(node.output)
-            kept = [not self.n.number(0, 7) for _ in ends]
+            kept = [e not in self.ranges or not self.n.number(0, 7) for e in ends]
             node.output[:] = [e if k else f"{e}_real" for e, k in zip(ends, kept, strict=True)]
             self.nodes.append(node)
             for e, k in zip(ends, kept, strict=True):
