@@ -261,6 +261,9 @@ class Resize(Operator):
     def _positions(self, n: int, m: int, scale: float, roi: tuple[float, float]) -> Array:
         """Source position of each output index, rounded to float32 step by step as ONNX Runtime does it: from
         a quotient that is just not whole another neighbour would be the nearest.
+
+        The length that positions are spread over is scale x n, not rounded down to m: ONNX's test cases
+        (resize_downsample_scales_linear_align_corners) and evaluator say so, other than ONNX Runtime.
         """
         i: Array = np.arange(m, dtype=np.float32)
         factor, exact = _single(scale), _single(_single(scale) * n)
