@@ -1,10 +1,11 @@
 """Random networks on any target against runtimes that share no code with ours.
 
-    python tests/random_networks/network_campaign.py tflite --seed 1 --count 200 python
-    tests/random_networks/network_campaign.py qdq --seed 1 --count 200 --targets cortex-m4 cortex-m55 python
-    tests/random_networks/network_campaign.py float --only 17 --targets c                     # one of them
+    python tests/random_networks/network_campaign.py tflite --seed 1 --count 200
+    python tests/random_networks/network_campaign.py qdq --seed 1 --count 200 --targets cortex-m4 cortex-m55
+    python tests/random_networks/network_campaign.py float --only 17 --targets c        # one of them
 
-tflite: integers, equal to those of LiteRT or TensorFlow Lite Micro. float: ONNX networks of float32 against
+tflite: integers, equal to those of LiteRT or TensorFlow Lite Micro. tffloat: TFLite networks of float32,
+every other one with weights of 8 bits, against LiteRT. float: ONNX networks of float32 against
 ONNX Runtime. qdq: the same, quantised in parts, against the standard's evaluator with floats of 64 bits
 and, where that says otherwise, against ONNX Runtime: a number on the edge between two steps tips with the
 last bit of a float, so that few may differ by few steps.
@@ -178,12 +179,14 @@ def half_network(number: int) -> Network | None:
     return Network(number, case, tuple(wanted), tuple(kinds), {}, True)
 
 
-def tflite_network(number: int) -> Network | None:
+def tflite_network(number: int, floats: bool = False) -> Network | None:
     """None where no runtime takes it. Every other one has the arithmetic of TensorFlow Lite Micro, if that
-    has its operators.
+    has its operators. Floats are always as LiteRT has them.
     """
-    model, fed, kinds = random_tflite.random_network(number)
-    oracle = "tflm" if number % 2 else "litert"
+    model, fed, made = random_tflite.random_network(number, floats)
+    kinds = tuple(op.kind for op in made.operators)
+    # TensorFlow Lite Micro pads SPACE_TO_BATCH_ND with 0 in the place of the zero point
+    oracle = "tflm" if number % 2 and not floats and "SPACE_TO_BATCH_ND" not in kinds else "litert"
     try:
         first = litert(model, fed)
     except (RuntimeError, ValueError):
@@ -192,7 +195,9 @@ def tflite_network(number: int) -> Network | None:
         other = litert(model, fed, "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
         if any((a != b).any() for a, b in zip(first, other, strict=True)):
             return None
-    wanted = first
+    wanted, others = first, ()
+    if floats:  # the reference kernel of LOCAL_RESPONSE_NORMALIZATION leaves the last neighbour out
+        others = (tuple(litert(model, fed, "BUILTIN_WITHOUT_DEFAULT_DELEGATES")),)
     if oracle == "tflm":
         try:
             wanted = tflm(model, [fed], len(first))[0]
@@ -200,7 +205,8 @@ def tflite_network(number: int) -> Network | None:
             oracle = "litert"
     arithmetic = "tflm" if oracle == "tflm" else "litert-ref"
     case = _case(number, f"network {number} ({oracle})", model, fed, arithmetic=arithmetic)
-    return Network(number, case, (tuple(wanted),), tuple(kinds), {}, True)
+    case = replace(case, stirred=not made.remembers)
+    return Network(number, case, (tuple(wanted), *others), kinds, {}, made.hybrid or not floats)
 
 
 def verdict(network: Network, outcome: Outcome) -> str:
@@ -281,6 +287,7 @@ def run(
 
 MAKERS: dict[str, Callable[[int], Network | None]] = {
     "tflite": tflite_network,
+    "tffloat": lambda k: tflite_network(k, True),
     "float": lambda k: onnx_network(k, False),
     "qdq": lambda k: onnx_network(k, True),
     "ort": quantised_network,

@@ -1,5 +1,5 @@
-"""Random quantised TFLite networks: layers of every kind in any order, of int8, of 16-bit activations, of
-uint8.
+"""Random TFLite networks: layers of every kind in any order, of int8, of 16-bit activations, of uint8, of
+floats with weights of floats or of 8 bits.
 
 LiteRT's reference kernels say what they compute, to the bit. Scales are drawn so that numbers use a good
 part of their range: saturated or vanishing ones would hide faults.
@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import tflite_movements  # noqa: F401  (adds layers)
+import tflite_functions  # noqa: F401  (adds layers)
+import tflite_movements  # noqa: F401  (likewise)
 from sizes import larger, room
 from tflite_network import ACTIVATIONS, ANY, IMAGE, MAX_ELEMENTS, Activation, Network, anywhere, image
 
-from tflite_models import INT8, INT16, INT64, UINT8, T, build
+from tflite_models import FLOAT32, INT8, INT16, INT64, UINT8, build
 
 
 @image
@@ -23,7 +24,7 @@ def convolution(n: Network, x: Activation) -> Activation | None:
     inside, outside = x.shape[3], n.pick(n.number(1, 9), 4, 8, 12, 16, n.number(9, 40))
     groups = (
         n.pick(*(g for g in range(1, inside + 1) if inside % g == 0))
-        if n.kind == INT8 and not n.number(0, 4)
+        if (n.kind == INT8 or not (n.whole or n.hybrid)) and not n.number(0, 4)
         else 1
     )
     outside = -(-outside // groups) * groups
@@ -61,7 +62,9 @@ def depthwise(n: Network, x: Activation) -> Activation | None:
     if fit is None or not n.affordable(x.shape[0] * int(np.prod(fit[3])) * outside, kernel[0] * kernel[1]):
         return None
     stride, dilation, padding, size = fit
-    w, b, width = n.weights((1, *kernel, outside), 3, kernel[0] * kernel[1], x)
+    # LiteRT reads a scale of each channel where there is one alone
+    scales = 2 if n.hybrid else 0
+    w, b, width = n.weights((1, *kernel, outside), 3, kernel[0] * kernel[1], x, scales)
     y = n.activation((x.shape[0], *size, outside), width)
     return n.add(
         "DEPTHWISE_CONV_2D",
@@ -168,6 +171,7 @@ def dense(n: Network, x: Activation) -> Activation | None:
         return None
     w, b, width = n.weights((outside, inside), 0, inside, x)
     y = n.activation((*x.shape[:-1], outside) if keep else (x.shape[0], outside), width)
+    asymmetric = {"AsymmetricQuantizeInputs": bool(n.number(0, 1))} if n.hybrid else {}
     return n.add(
         "FULLY_CONNECTED",
         (x.number, w, b if n.number(0, 3) else -1),
@@ -175,6 +179,7 @@ def dense(n: Network, x: Activation) -> Activation | None:
         "FullyConnectedOptions",
         KeepNumDims=keep,
         FusedActivationFunction=n.pick(*ACTIVATIONS),
+        **asymmetric,
     )
 
 
@@ -185,14 +190,7 @@ def pair(n: Network, x: Activation) -> Activation | None:
     other = n.pick(*same)
     if n.number(0, 3) == 0:
         shape = n.pick(x.shape, (1,) * (len(x.shape) - 1) + (x.shape[-1],), (1,) * len(x.shape))
-        zero = n.zero()
-        data = np.clip(np.round(n.rng.normal(zero, n.high / 3, shape)), n.low, n.high).astype(n.dtype)
-        other = Activation(
-            n.tensor(T("", shape, n.kind, (x.scale * n.pick(0.3, 1, 2.2),), (zero,), data=data)),
-            shape,
-            x.scale,
-            zero,
-        )
+        other = n.constant(shape, x.scale * n.pick(0.3, 1, 2.2))
     kind = n.pick("ADD", "ADD", "SUB", "MUL")
     a, b = n.spread(x), n.spread(other)
     y = n.activation(x.shape, a * b if kind == "MUL" else float(np.hypot(a, b)))
@@ -208,7 +206,7 @@ def extreme(n: Network, x: Activation) -> Activation | None:
     same = [
         v
         for v in n.values
-        if v.shape == x.shape and (v.scale, v.zero) == (x.scale, x.zero) and v.number != x.number
+        if v.shape == x.shape and n.alike(v, x) and v.number != x.number
     ]
     if not same:
         return None
@@ -232,7 +230,7 @@ def joined(n: Network, x: Activation) -> Activation | None:
         for v in n.values
         if len(v.shape) == len(x.shape)
         and rest(v.shape) == rest(x.shape)
-        and (v.scale, v.zero) == (x.scale, x.zero)
+        and n.alike(v, x)
     ]
     others = [n.pick(*same) for _ in range(n.number(1, 2))]
     size = x.shape[axis] + sum(o.shape[axis] for o in others)
@@ -333,7 +331,8 @@ def function(n: Network, x: Activation) -> Activation | None:
     if (kind == "HARD_SWISH" and wide) or (kind == "SOFTMAX" and (x.shape[-1] < 2 or len(x.shape) > 4)):
         return None
     # TensorFlow Lite Micro takes the scales of RELU6 for equal
-    y = n.activation(x.shape, n.spread(x), fixed=(x.scale, x.zero) if kind == "RELU6" else ends.get(kind))
+    fixed = (x.scale, x.zero) if kind == "RELU6" else ends.get(kind)
+    y = n.activation(x.shape, n.spread(x), fixed=fixed if n.whole else None)
     options: dict[str, tuple[str, dict[str, Any]]] = {
         "SOFTMAX": ("SoftmaxOptions", {"Beta": 1.0}),
         "LEAKY_RELU": ("LeakyReluOptions", {"Alpha": n.pick(0.1, 0.3, 0.01)}),
@@ -344,16 +343,20 @@ def function(n: Network, x: Activation) -> Activation | None:
 
 @anywhere
 def rescaled(n: Network, x: Activation) -> Activation | None:
+    if not n.whole:
+        return None
     return n.add(
         "QUANTIZE", (x.number,), n.activation(x.shape, n.spread(x) * n.pick(0.6, 1, 2)), "QuantizeOptions"
     )
 
 
-def random_network(seed: int) -> tuple[bytes, tuple[np.ndarray, ...], list[str]]:
-    """A model, its inputs, and the names of its operators in order. Outputs: all that nothing reads."""
+def random_network(seed: int, floats: bool = False) -> tuple[bytes, tuple[np.ndarray, ...], Network]:
+    """A model, its inputs, and what it is made of. Outputs: all that nothing reads. floats: of float32, every
+    other one with weights of 8 bits.
+    """
     rng = np.random.default_rng(seed)
     kind = (INT8, INT8, INT8, INT16, UINT8)[int(rng.integers(5))]
-    n = Network(rng, kind, room(seed))
+    n = Network(rng, FLOAT32 if floats else kind, room(seed), floats and bool(seed % 2))
     inputs = []
     for _ in range(n.pick(1, 1, 2)):
         batch = n.pick(1, 1, 1, 2)
@@ -364,9 +367,8 @@ def random_network(seed: int) -> tuple[bytes, tuple[np.ndarray, ...], list[str]]
             (batch, 1, n.number(8, 40), n.number(1, 8)),
         )
         shape = larger(shape, len(shape) - 1) if n.room > 1 else shape
-        x = n.activation(
-            shape, fixed=(float(0.02 * np.exp(rng.normal())) / (256 if kind == INT16 else 1), n.zero())
-        )
+        scale = 1 if floats else float(0.02 * np.exp(rng.normal())) / (256 if kind == INT16 else 1)
+        x = n.activation(shape, fixed=(scale, n.zero()))
         inputs.append(x)
         n.values.append(x)
     for _ in range(n.number(2, 9)):
@@ -379,8 +381,10 @@ def random_network(seed: int) -> tuple[bytes, tuple[np.ndarray, ...], list[str]]
     outputs = [v.number for v in n.values[len(inputs) :] if v.number not in read] + n.ends
     fed = tuple(
         np.clip(np.round(rng.normal(x.zero, n.high * 0.4, x.shape)), n.low, n.high).astype(n.dtype)
+        if n.whole
+        else rng.normal(0, 1, x.shape).astype("float32")
         for x in inputs
         if x.number in read
     )
     given = [x.number for x in inputs if x.number in read]
-    return build(n.tensors, n.operators, given, outputs), fed, [op.kind for op in n.operators]
+    return build(n.tensors, n.operators, given, outputs), fed, n

@@ -45,14 +45,14 @@ def check(
 
 
 TIES = ("qdq", "ort")
-DERIVED = ("ort", "half")
+DERIVED = ("ort", "half", "tffloat")
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kind", ["tflite", "float", "qdq", "derived"])
 def test_random_networks(kind: str, target: str) -> None:
-    """derived: ONNX Runtime's quantisers and float16 take turns."""
-    kind = DERIVED[commit_number() % 2] if kind == "derived" else kind
+    """derived: ONNX Runtime's quantisers, float16 and floats of TFLite take turns."""
+    kind = DERIVED[commit_number() % len(DERIVED)] if kind == "derived" else kind
     first = 0 if kind in TIES else COUNT * commit_number()
     networks = [n for k in range(first, first + COUNT) if (n := campaign.MAKERS[kind](k)) is not None]
     assert len(networks) >= COUNT // 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from tflite_network import MAX_ELEMENTS, Activation, Network, anywhere
 
-from tflite_models import INT8, INT16, INT32, UINT8, Op, T
+from tflite_models import FLOAT32, INT8, INT16, INT32, UINT8, Op, T
 
 
 @anywhere
@@ -37,7 +37,7 @@ def split(n: Network, x: Activation) -> Activation | None:
 
 @anywhere
 def stacked(n: Network, x: Activation) -> Activation | None:
-    same = [v for v in n.values if v.shape == x.shape and (v.scale, v.zero) == (x.scale, x.zero)]
+    same = [v for v in n.values if v.shape == x.shape and n.alike(v, x)]
     axis, count = n.number(1, len(x.shape)), n.number(1, 3)
     if len(x.shape) > 3 or count * int(np.prod(x.shape)) > MAX_ELEMENTS * n.room:
         return None
@@ -117,15 +117,13 @@ def slopes(n: Network, x: Activation) -> Activation | None:
     if n.kind == INT16 or len(x.shape) < 2:
         return None
     shape = n.pick((*(1,) * (len(x.shape) - 2), x.shape[-1]), x.shape[1:])
-    zero = n.zero()
-    data = np.clip(np.round(n.rng.normal(zero, n.high / 3, shape)), n.low, n.high).astype(n.dtype)
-    alpha = n.tensor(T("", shape, n.kind, (0.01,), (zero,), data=data))
-    return n.add("PRELU", (x.number, alpha), n.activation(x.shape, n.spread(x)), None)
+    alpha = n.constant(shape, 0.01 if n.whole else 0.4)
+    return n.add("PRELU", (x.number, alpha.number), n.activation(x.shape, n.spread(x)), None)
 
 
 @anywhere
 def difference(n: Network, x: Activation) -> Activation | None:
-    if n.kind != INT8:
+    if n.kind not in (INT8, FLOAT32):
         return None
     if n.number(0, 1):
         return n.add("ABS", (x.number,), n.activation(x.shape, n.spread(x)), "AbsOptions")

@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tflite_models import INT8, INT16, INT32, INT64, UINT8, Op, T
+from tflite_models import FLOAT32, INT4, INT8, INT16, INT32, INT64, UINT8, Op, T
 
-RANGE = {INT8: (-128, 127, "int8"), UINT8: (0, 255, "uint8"), INT16: (-32768, 32767, "int16")}
+RANGE: dict[int, tuple[float, float, str]] = {
+    INT8: (-128, 127, "int8"),
+    UINT8: (0, 255, "uint8"),
+    INT16: (-32768, 32767, "int16"),
+    FLOAT32: (-np.inf, np.inf, "float32"),
+}
 ACTIVATIONS = (0, 0, 0, 1, 2, 3)
 """None, RELU, RELU_N1_TO_1, RELU6."""
 MAX_ELEMENTS = 3000
@@ -19,7 +24,9 @@ MAX_PRODUCTS = 400_000
 
 @dataclass(frozen=True)
 class Activation:
-    """A tensor that layers may read: its number, shape, scale and zero point."""
+    """A tensor that layers may read: its number, shape, scale and zero point. Of floats the scale is about
+    their standard deviation.
+    """
 
     number: int
     shape: tuple[int, ...]
@@ -28,10 +35,10 @@ class Activation:
 
 
 class Network:
-    """Adds random layers; `rng` decides everything."""
+    """Adds random layers; `rng` decides everything. hybrid: floats times weights of 8 bits."""
 
-    def __init__(self, rng: np.random.Generator, kind: int, room: int = 1) -> None:
-        self.rng, self.kind, self.room = rng, kind, room
+    def __init__(self, rng: np.random.Generator, kind: int, room: int = 1, hybrid: bool = False) -> None:
+        self.rng, self.kind, self.room, self.hybrid = rng, kind, room, hybrid
         self.tensors: list[T] = []
         self.operators: list[Op] = []
         self.values: list[Activation] = []
@@ -39,6 +46,9 @@ class Network:
         """Tensors that no layer reads: numbers of other types."""
         self.low, self.high, self.dtype = RANGE[kind]
         self.products = 0
+        self.whole = kind != FLOAT32
+        self.remembers = False
+        """Whether a layer keeps anything from run to run."""
 
     def number(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high, endpoint=True))
@@ -47,9 +57,10 @@ class Network:
         return options[self.number(0, len(options) - 1)]
 
     def zero(self) -> int:
-        return (
-            0 if self.kind == INT16 else self.pick(self.low, self.number(self.low, self.high), self.low + 128)
-        )
+        if self.kind in (INT16, FLOAT32):
+            return 0
+        low, high = int(self.low), int(self.high)
+        return int(self.pick(low, self.number(low, high), low + 128))
 
     def tensor(self, t: T) -> int:
         self.tensors.append(replace(t, name=f"t{len(self.tensors)}"))
@@ -68,11 +79,33 @@ class Network:
         elif fixed is not None:
             scale, zero = fixed
         else:
-            scale, zero = 2.5 * spread / self.high * float(np.exp(self.rng.normal(0, 0.4))), self.zero()
+            unit = 1 if not self.whole else 2.5 / self.high * float(np.exp(self.rng.normal(0, 0.4)))
+            scale, zero = unit * spread, self.zero()
             if self.kind == UINT8:
                 scale *= 2
         scale = float(np.float32(max(scale, 1e-9)))
-        return Activation(self.tensor(T("", shape, self.kind, (scale,), (zero,))), shape, scale, zero)
+        return Activation(self.tensor(self.described(shape, scale, zero)), shape, scale, zero)
+
+    def described(
+        self, shape: tuple[int, ...], scale: float, zero: int, data: np.ndarray | None = None
+    ) -> T:
+        """A tensor of this network's kind, without a name."""
+        quantised = ((scale,), (zero,)) if self.whole else ((), ())
+        return T("", shape, self.kind, *quantised, data=data)
+
+    def constant(self, shape: tuple[int, ...], scale: float, zero: int | None = None) -> Activation:
+        """Numbers of a third of the range, or of that standard deviation."""
+        zero = self.zero() if zero is None else zero
+        if self.whole:
+            drawn = np.round(self.rng.normal(zero, self.high / 3, shape))
+            data = np.clip(drawn, self.low, self.high).astype(self.dtype)
+        else:
+            data = self.rng.normal(0, scale, shape).astype("float32")
+        return Activation(self.tensor(self.described(shape, scale, zero, data)), shape, scale, zero)
+
+    def alike(self, x: Activation, y: Activation) -> bool:
+        """Whether their numbers mean the same."""
+        return not self.whole or (x.scale, x.zero) == (y.scale, y.zero)
 
     def integers(self, data: object, kind: int = INT32) -> int:
         array = np.asarray(data, "int64" if kind == INT64 else "int32")
@@ -92,11 +125,20 @@ class Network:
 
     def spread(self, x: Activation) -> float:
         """About the standard deviation of its numbers."""
+        if not self.whole:
+            return x.scale
         return x.scale * self.high * (0.2 if self.kind == UINT8 else 0.4)
 
-    def weights(self, shape: tuple[int, ...], axis: int, terms: int, x: Activation) -> tuple[int, int, float]:
-        """Weights and bias of a layer, and how far its results spread. axis: that of output channels."""
-        each = self.kind != UINT8 and self.pick(True, True, False)
+    def weights(
+        self, shape: tuple[int, ...], axis: int, terms: int, x: Activation, scales: int = 0
+    ) -> tuple[int, int, float]:
+        """Weights and bias of a layer, and how far its results spread. axis: that of output channels; scales:
+        1 for one of all, 2 for one of each, 0 for either. Every eighth is of 4 bits, other than with
+        activations of 16: LiteRT reads depthwise ones of them as if they had 8.
+        """
+        if not self.whole and not self.hybrid:
+            return self._float_weights(shape, shape[axis], terms, x)
+        each = self.kind != UINT8 and (scales == 2 or (scales == 0 and self.pick(True, True, False)))
         channels = shape[axis]
         scale = np.asarray(0.01 * np.exp(self.rng.normal(0, 0.7, channels if each else 1)), np.float32)
         if self.kind == UINT8:
@@ -106,6 +148,11 @@ class Network:
         data = np.clip(np.round(self.rng.normal(zero, self.pick(20, 45), shape)), low, high)
         if self.number(0, 9) == 0:
             data = np.where(self.rng.random(shape) < 0.7, zero, data)
+        stored = data.astype("uint8" if kind == UINT8 else "int8")
+        if kind == INT8 and self.kind != INT16 and scales != 1 and self.number(0, 7) == 0:
+            kind, scale = INT4, scale * np.float32(16)
+            data = np.clip(np.round(data / 8), -7, 7)
+            stored = halves(data)
         w = self.tensor(
             T(
                 "",
@@ -114,10 +161,12 @@ class Network:
                 tuple(map(float, scale)),
                 (zero,) * len(scale),
                 axis=axis if each else 0,
-                data=data.astype("uint8" if kind == UINT8 else "int8"),
+                data=stored,
             )
         )
-        width = float(np.sqrt(terms)) * self.spread(x) * 40 * float(np.median(scale))
+        width = float(np.sqrt(terms)) * self.spread(x) * float(data.std() + 1) * float(np.median(scale))
+        if self.hybrid:
+            return w, self._floats(self.rng.normal(0, width / 2, channels)), max(width, 1e-6)
         bias_scale = tuple(float(np.float32(x.scale) * s) for s in scale)
         numbers = self.rng.normal(0, 0.5, channels) * width / np.asarray(bias_scale)
         wide = self.kind == INT16
@@ -132,6 +181,20 @@ class Network:
             )
         )
         return w, b, max(width, 1e-6)
+
+    def _floats(self, data: np.ndarray) -> int:
+        return self.tensor(T("", data.shape, FLOAT32, (), data=data.astype("float32")))
+
+    def _float_weights(
+        self, shape: tuple[int, ...], channels: int, terms: int, x: Activation
+    ) -> tuple[int, int, float]:
+        size = self.pick(1, 0.3, 2) / np.sqrt(terms)
+        width = float(np.sqrt(terms)) * self.spread(x) * float(size)
+        data = self.rng.normal(0, size, shape)
+        if self.number(0, 9) == 0:
+            data = np.where(self.rng.random(shape) < 0.7, 0, data)
+        b = self._floats(self.rng.normal(0, width / 2, channels))
+        return self._floats(data), b, max(width, 1e-6)
 
     def window(self, x: Activation, kernel: tuple[int, int], dilated: bool = True) -> tuple[Any, ...] | None:
         """Strides, dilations, the padding (0 SAME) and the size of the output; None where nothing fits."""
@@ -149,6 +212,12 @@ class Network:
             return False
         self.products += outputs * terms
         return True
+
+
+def halves(values: np.ndarray) -> np.ndarray:
+    """Integers of 4 bits, two in a byte, the first one in the lower half."""
+    flat = np.append(values.reshape(-1), [0] * (values.size % 2)).astype(np.int8).astype(np.uint8) & 15
+    return np.asarray(flat[::2] | flat[1::2] << 4, np.uint8)
 
 
 Layer = Callable[[Network, Activation], "Activation | None"]

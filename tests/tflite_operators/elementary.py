@@ -229,6 +229,8 @@ def _integers() -> list[OpCase]:
                                                                                         {}, 16 / 256, 127),
                                                ):
         found += quantised(kind, [a], EVERY.shape, scale, zero, options, fields)  # type: ignore[arg-type]
+    for kind in ("RELU_0_TO_1", "RELU_N1_TO_1"):
+        found += quantised(kind, [(EVERY, 0.02, -5)], EVERY.shape, 0.013, 9, oracles=["litert"])
     # it does not rescale
     found += quantised("RELU6", [a], EVERY.shape, 0.03, -128, oracles=["litert"]) + quantised(
         "RELU6", [a], EVERY.shape, 0.07, -5, oracles=["tflm"])

@@ -290,7 +290,7 @@ ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 """In the order of the schema."""
 
 ACTIVATION_RANGES: dict[str, tuple[float | None, float | None]] = {
-    "NONE": (None, None), "RELU": (0, None), "RELU_N1_TO_1": (-1, 1), "RELU6": (0, 6),
+    "NONE": (None, None), "RELU": (0, None), "RELU_N1_TO_1": (-1, 1), "RELU6": (0, 6), "RELU_0_TO_1": (0, 1),
 }  # fmt: skip
 
 

@@ -204,11 +204,9 @@ def gelu(n: Conversion) -> Value:
 @rule("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 def relu(n: Conversion) -> Value:
     name = n.operator.kind
-    bounds = ACTIVATION_RANGES.get(name, (0.0, 1.0))
+    bounds = ACTIVATION_RANGES[name]
     if not n.quantised():
         return n.add("Relu", n.x()) if name == "RELU" else n.clip(n.x(), *bounds)
-    if name == "RELU_0_TO_1":
-        raise OperatorError(f"{n.x().type} is not supported", "E202")
     real = float(f32(n.scale()) / f32(n.scale_out()))
     return n.requantise(n.x(), [real], n.limits(name), n.zero_out(), n.out_dtype(), x_zero_point=n.zero())
 
