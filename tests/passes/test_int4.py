@@ -161,8 +161,15 @@ def test_results(target: str, label: str, kind: str) -> None:
 # --- weights only: activations are floats -------------------------------------------------------------------
 
 
-def _matrix(n: Net, shape: tuple[int, int], axis: int, block: int, zero: bool) -> str:
-    """A dequantised matrix, quantised by blocks along an axis, or as `axis` says without them."""
+def _matrix(n: Net,
+            shape: tuple[int, int],
+            axis: int,
+            block: int,
+            zero: bool,
+            least: float = 0.05) -> str:
+    """A dequantised matrix, quantised by blocks along an axis, or as `axis` says without them; `least` is
+    that of the scales.
+    """
     low, high = LIMITS[n.kind]
     to = getattr(ml_dtypes, n.kind)
     n.weight_count += shape[0] * shape[1]
@@ -172,7 +179,7 @@ def _matrix(n: Net, shape: tuple[int, int], axis: int, block: int, zero: bool) -
     more = [n.constant(n.rng.integers(low, high + 1, many), to)] if zero else []
     return n.op("DequantizeLinear",
                 data,
-                n.constant(n.rng.uniform(0.05, 0.1, many)),
+                n.constant(n.rng.uniform(least, 0.1, many)),
                 *more,
                 axis=axis,
                 **({"block_size": block} if block else {}))
@@ -195,6 +202,9 @@ WEIGHT_ONLY: dict[str, Callable[[Net], tuple[tuple[int, ...], str]]] = {
     "transposed": lambda n: (
         (2, 32), n.op("MatMul", "x", n.op("Transpose", _matrix(n, (17, 32), 1, 16, False), perm=[1, 0]))),
     "embedding": _embedding,
+    "scales of both signs": lambda n: ((2, 40), n.op("MatMul", "x", _matrix(n, (40, 24), 0, 8, True, -0.1))),
+    "columns of both signs": lambda n: (
+        (2, 40), n.op("MatMul", "x", _matrix(n, (40, 24), 1, 0, False, -0.1))),
 }
 
 

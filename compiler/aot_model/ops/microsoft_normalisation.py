@@ -15,7 +15,7 @@ from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.microsoft_activation import drawn
 from aot_model.ops.normalisation import LayerNormalization
-from aot_model.ops.quantised_linear import DequantizeLinear
+from aot_model.ops.quantised_linear import DequantizeLinear, check_positive
 from aot_model.ops.registry import Build, normal_axis, operator, required
 
 
@@ -189,6 +189,7 @@ class QEmbedLayerNormalization(Composition):
             """Table number k (of words, positions, segments, gamma, beta) dequantised, or its rows."""
             table = required(inputs, 2 + k)
             picked = table if rows is None else rows
+            check_positive(required(inputs, 8 + k))
             return build(DequantizeLinear(), picked, required(inputs, 8 + k), present(inputs, 13 + k))
 
         total = real(0, _embedded(a, ids, required(inputs, 2)))

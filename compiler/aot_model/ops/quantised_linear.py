@@ -49,7 +49,13 @@ def check_parameters(x: Value, scale: Value, zero: Value | None, axis: int, bloc
                        for k, d in enumerate(x.shape)) if block else (x.shape[a],)
         if value.shape != wanted:
             raise OperatorError(f"scales or zero points {value.type} do not fit axis {a} of {x.type}", "E302")
-    if scale.data is not None and not (np.isfinite(scale.data.astype(np.float64)) & (scale.data > 0)).all():
+    if scale.data is not None and not np.isfinite(scale.data.astype(np.float64)).all():
+        raise OperatorError("a scale is not a finite number", "E302", "quantise the model again")
+
+
+def check_positive(scale: Value) -> None:
+    """OperatorError when a constant scale is zero or negative: what divides by it, or computes integers."""
+    if scale.data is not None and not (scale.data > 0).all():
         raise OperatorError("a scale is not a positive number", "E302", "quantise the model again")
 
 
@@ -81,6 +87,7 @@ class QuantizeLinear(Operator):
         if to.bits > 16 or (to.is_float and to.bits > 8):
             raise OperatorError(f"quantisation to {to.label} is not supported", "E202")
         check_parameters(x, scale, zero, self.axis, self.block_size)
+        check_positive(scale)
         return [TensorType(to, x.shape)]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
@@ -201,7 +208,11 @@ class RoundWithin(Operator):
 
 @operator("DequantizeLinear")
 class DequantizeLinear(Operator):
-    """(x - zero_point) * scale."""
+    """(x - zero_point) * scale.
+
+    Scales may be negative, or zero: compressed weights have a negative one where the number of largest size
+    is positive, which then is -128 or -8.
+    """
 
     deferred: ClassVar[bool] = True
 
@@ -260,4 +271,6 @@ class DequantizeLinear(Operator):
             Sample((np.asarray([2**30, -5], np.int32), scale), constants=frozenset({1})),
             Sample((x, scale), {"output_dtype": 10}, frozenset({1})),
             Sample((x, many.astype(np.float16)), {"output_dtype": 1, "axis": -1}, frozenset({1})),
+            Sample((x, np.asarray([-0.1, 0, 3], np.float32), np.asarray([1, -2, 0], np.int8)), {"axis": -1},
+                   constants),
         ]

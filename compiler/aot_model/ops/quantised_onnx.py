@@ -20,7 +20,7 @@ from aot_model.ops.composition import present
 from aot_model.ops.conversion import Cast
 from aot_model.ops.elementwise import Clip, op
 from aot_model.ops.matmul import MatMul
-from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear
+from aot_model.ops.quantised_linear import DequantizeLinear, QuantizeLinear, check_positive
 from aot_model.ops.registry import OPERATORS, Build, operator, required
 
 Ints = tuple[int, ...]
@@ -43,6 +43,7 @@ def dequantised(build: Build, inputs: Inputs, k: int, axis: int = 0) -> Value:
     """Inputs k, k + 1, k + 2: integers, scale, zero point."""
     zero = present(inputs, k + 2)
     scale = required(inputs, k + 1)
+    check_positive(scale)
     return build(DequantizeLinear(axis=axis), required(inputs, k), scale, _matching(build, zero, scale))
 
 
