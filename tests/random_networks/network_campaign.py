@@ -15,7 +15,8 @@ the evaluator with floats of 64 bits and, where that says otherwise, against ONN
 
 Networks are numbered: number k is the same one whatever is asked for. Options (what to
 optimise for, where inputs and outputs lie, the memory of a Cortex-M, the vectors of the host, pools, the
-planner, room for speed) follow from the number, too. What differs is listed; --keep FOLDER takes its models.
+planner, room for speed) follow from the number, too. Targets with cmsis-nn link the stand-in for CMSIS-NN, or
+the library where AOT_MODEL_CMSIS_NN_DIR names it. What differs is listed; --keep FOLDER takes its models.
 """
 
 from __future__ import annotations
@@ -33,17 +34,19 @@ import numpy as np
 import onnx
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS / "random_networks")]
+sys.path[:0] = [str(TESTS), str(TESTS / "random_networks"), str(TESTS / "targets")]
 
 import derived  # noqa: E402
 import onnx_layers  # noqa: E402, F401  (adds layers)
 import random_onnx  # noqa: E402
 import random_tflite  # noqa: E402
+from cmsis_nn_library import library  # noqa: E402
 
 from aot_model.emit.budgets import Budgets  # noqa: E402
 from aot_model.memory.blocks import Pool  # noqa: E402
 from batch import Case, Outcome, run_cases  # noqa: E402
 from layouts import scattered  # noqa: E402
+from qemu import BOARDS, COMPILER  # noqa: E402
 from red_zones import generate_guarded  # noqa: E402
 from tflite_reference import litert, tflm  # noqa: E402
 
@@ -56,7 +59,11 @@ TARGETS = {
     "cortex-m7": "m7",
     "cortex-m33": "m33",
     "cortex-m55": "m55",
+    "cmsis-nn,c": None,
+    "cmsis-nn,cortex-m4": "m4",
+    "cmsis-nn,cortex-m55": "m55",
 }
+"""And the boards that they run on."""
 
 
 STEPS, SHARE = 3 / 256, 0.03
@@ -94,7 +101,7 @@ VECTORS = ("auto", "scalar", "auto", "v4")
 
 def options_for(target: str, number: int) -> dict[str, str]:
     """Of one target, drawn by the network's number: what a Cortex-M's code is in, the vectors of the host."""
-    if target.startswith("cortex") and MEMORIES[number % len(MEMORIES)]:
+    if "cortex" in target and MEMORIES[number % len(MEMORIES)]:
         return {"memory": MEMORIES[number % len(MEMORIES)]}
     return {"vector": VECTORS[number % len(VECTORS)]} if target == "host" else {}
 
@@ -269,6 +276,10 @@ def run(
     say of their buffers, inputs and outputs among them.
     """
     flags = flags or (("-O2", "-march=native") if target == "host" else ("-O2",))
+    if target.startswith("cmsis-nn"):
+        board = TARGETS[target]
+        linked = library(*BOARDS[board].flags, compiler=COMPILER) if board else library()
+        flags = (*flags, *linked.flags, linked.object)
     cases = [replace(n.case, options=n.case.options | options_for(target, n.number)) for n in networks]
     if isinstance(memory, int):
         cases = [replace(c, library=c.library | {"io": "workspace"}, asked={}) for c in cases]

@@ -65,18 +65,19 @@ def of_positive(n: Network, x: Activation) -> Activation | None:
 
 @anywhere
 def quotient(n: Network, x: Activation) -> Activation | None:
-    if n.kind not in (UINT8, FLOAT32):
+    if n.kind == INT16:
         return None
     if n.whole:
-        zero = n.number(0, 40)
-        data = n.rng.integers(zero + 40, 256, (*(1,) * (len(x.shape) - 1), x.shape[-1])).astype("uint8")
+        zero = int(n.low) + n.number(0, 40)
+        data = n.rng.integers(zero + 40, int(n.high) + 1, (*(1,) * (len(x.shape) - 1), x.shape[-1]))
+        data = data.astype(n.dtype)
         divisor = n.tensor(T("", data.shape, n.kind, (0.02,), (zero,), data=data))
-        width = n.spread(x) / 2
+        # quotients of 160 and more times the result's scale: smaller ones LiteRT shifts by more bits than are
+        y = n.activation(x.shape, fixed=(x.scale / (0.02 * 160), n.zero()))
     else:
         data = n.rng.uniform(0.5, 2, (*(1,) * (len(x.shape) - 1), x.shape[-1])).astype("float32")
         divisor = n.tensor(T("", data.shape, n.kind, (), data=data))
-        width = n.spread(x)
-    y = n.activation(x.shape, width)
+        y = n.activation(x.shape, n.spread(x))
     return n.add("DIV", (x.number, divisor), y, "DivOptions", FusedActivationFunction=n.pick(0, 1, 3))
 
 

@@ -12,7 +12,10 @@ from case import OpCase, draw, network, one, whole
 
 from tflite_models import BOOL, FLOAT32, INT8, INT16, INT32, INT64, UINT8, Op, T, floats, ints
 
-TYPES = {"float32": FLOAT32, "int8": INT8, "int16": INT16, "int32": INT32, "int64": INT64, "bool": BOOL}
+TYPES = {
+    "float32": FLOAT32, "int8": INT8, "uint8": UINT8, "int16": INT16, "int32": INT32, "int64": INT64,
+    "bool": BOOL
+}  # fmt: skip
 
 
 def plain(name: str, array: np.ndarray | Sequence[int], type_: int | None = None) -> T:
@@ -236,6 +239,9 @@ def _integers() -> list[OpCase]:
         "RELU6", [a], EVERY.shape, 0.07, -5, oracles=["tflm"])
     found += quantised("ELU", [a], EVERY.shape, 0.06, -10, oracles=["tflm"]) + quantised(
         "L2_NORMALIZATION", [(EVERY, 0.07, 0)], EVERY.shape, 1 / 128, 0, "L2NormOptions")
+    bytes_ = EVERY.view(np.uint8)
+    found += quantised("L2_NORMALIZATION", [(bytes_, 0.07, 90)], EVERY.shape, 1 / 128, 128, "L2NormOptions",
+                       oracles=["litert"])
     ties = (EVERY, 1 / 256, -128)  # LiteRT and TensorFlow Lite Micro round them to different steps
     found += quantised("TANH", [ties], EVERY.shape, 1 / 128, 0, tag="-ties") + quantised(
         "LOGISTIC", [(EVERY, 1 / 128, 0)], EVERY.shape, 1 / 256, -128, tag="-ties")

@@ -111,8 +111,13 @@ def l2_normalization(n: Conversion) -> Value:
     if not n.quantised():
         total = n.build(reduction("ReduceSumSquare"), x, last)
         return n.add("Div", x, n.add("Sqrt", n.add("Max", total, n.constant(1e-6, x.dtype))))
+    to = n.out_dtype()
+    if to not in (DType.INT8, DType.UINT8) or (n.scale_out(), n.zero_out()) != (2**-7, 128 + to.limits[0]):
+        raise OperatorError(
+            f"the result is {to.label} with scale {n.scale_out():g} and zero point {n.zero_out()}; "
+            "L2_NORMALIZATION has int8 with 2^-7 and 0, or uint8 with 2^-7 and 128", "E302")
     centred = n.add("Sub", n.build(Cast(DType.INT32), x), n.constant(n.zero(), DType.INT32))
-    return n.build(L2Normalise(), centred, n.build(reduction("ReduceSumSquare"), centred, last))
+    return n.build(L2Normalise(to), centred, n.build(reduction("ReduceSumSquare"), centred, last))
 
 
 @rule("ARG_MAX", "ARG_MIN")

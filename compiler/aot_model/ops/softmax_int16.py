@@ -160,23 +160,33 @@ class SoftmaxRatioInt16(Operator):
 
 @operator("L2Normalise", domain="aot", elementwise=True)
 class L2Normalise(Operator):
-    """x / sqrt(square sum) of centred int32, as int8 with scale 2^-7."""
+    """x / sqrt(square sum) of centred int32, as int8 with scale 2^-7, or as uint8 with 128 for 0."""
+
+    to: DType = DType.INT8
 
     def infer(self, inputs: Inputs) -> list[TensorType]:
-        return [TensorType(DType.INT8, shared_shape(inputs, 2))]
+        return [TensorType(self.to, shared_shape(inputs, 2))]
+
+    def _zero(self) -> int:
+        return 128 + self.to.limits[0]
 
     def express(self, at: At, inputs: Inputs, index: Index, output: int = 0) -> Expr:
         x, total = (at(v, broadcast_index(v.shape, index))
                     for v in (required(inputs, 0), required(inputs, 1)))
         multiplier, shift = call("inverse_sqrt_multiplier", total), call("inverse_sqrt_shift", total)
-        y = call("requantise", x, multiplier, call("add", shift, const(7)))
-        return saturated(y, 0, -128, 127, DType.INT8)
+        if self.to is DType.UINT8:  # TFLite multiplies by 2^7 before it rounds
+            y = call("requantise", call("mul", x, const(128)), multiplier, shift)
+        else:
+            y = call("requantise", x, multiplier, call("add", shift, const(7)))
+        return saturated(y, self._zero(), *self.to.limits, self.to)
 
     @classmethod
     def samples(cls) -> list[Sample]:
         x = np.asarray([[3, -4, 0, 12], [100, -200, 255, 1], [0, 0, 0, 1]], np.int32)
-        return [Sample((x, (x * x).sum(1, keepdims=True, dtype=np.int32)))]
+        arrays = (x, (x * x).sum(1, keepdims=True, dtype=np.int32))
+        return [Sample(arrays), Sample(arrays, {"to": DType.UINT8}, tolerance=1)]
 
     def reference(self, arrays: Arrays) -> list[np.ndarray]:
         x, total = (np.asarray(v, np.float64) for v in arrays)
-        return [np.clip(np.rint(x / np.sqrt(total) * 128), -128, 127).astype(np.int8)]
+        y = np.rint(x / np.sqrt(total) * 128) + self._zero()
+        return [np.clip(y, *self.to.limits).astype(self.to.numpy)]
