@@ -40,6 +40,7 @@ def _check(nodes: list[onnx.NodeProto],
     proto = _model(nodes, inputs, outputs, constants)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1  # with more, sequences of a batch are quantised in groups
     expected = onnxruntime.InferenceSession(proto.SerializeToString(),
                                             options,
                                             providers=["CPUExecutionProvider"]).run(None, inputs)
@@ -167,3 +168,48 @@ def test_a_dynamically_quantised_lstm_is_onnx_runtimes_bit_for_bit(attributes: d
                             ["x", "w", "r", "b", "", "", "", "p" if peepholes else "", "ws", "z", "rs", "z"],
                             ["y", "h", "c"], domain=MS, hidden_size=units, **attributes)
     _check([node], {"x": x}, ["y", "h", "c"], constants, tolerance=0)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("lengths", [(7, 3, 7), (5, 0, 2), (7, 7, 7), (0, 0, 0)])
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_dynamically_quantised_lstm_of_sequences_of_different_lengths(direction: str, constant: bool,
+                                                                        lengths: tuple[int, ...]) -> None:
+    """States, peepholes, and large inputs behind the ends; sequences that are empty."""
+    both, units, rng = 1 + (direction == "bidirectional"), 6, np.random.default_rng(1)
+    x = np.asarray(rng.standard_normal((7, 3, 5)), np.float32)
+    x[6] *= 50
+    constants = {"w": np.asarray(rng.integers(-128, 128, (both, 5, 4 * units)), np.int8),
+                 "r": np.asarray(rng.integers(-128, 128, (both, units, 4 * units)), np.int8),
+                 "b": _draw(2, both, 8 * units), "p": _draw(3, both, 3 * units),
+                 "h0": _draw(4, both, 3, units),
+                 "c0": _draw(5, both, 3, units), "ws": np.full(both, 0.011, np.float32),
+                 "rs": np.full(both, 0.017, np.float32), "z": np.zeros(both, np.int8)}
+    inputs = {"x": x, "lens": np.asarray(lengths, np.int32)}
+    if constant:
+        constants["lens"] = inputs.pop("lens")
+    node = helper.make_node("DynamicQuantizeLSTM",
+                            ["x", "w", "r", "b", "lens", "h0", "c0", "p", "ws", "z", "rs", "z"],
+                            ["y", "h", "c"], domain=MS, hidden_size=units, direction=direction)
+    _check([node], inputs, ["y", "h", "c"], constants, tolerance=0)
+
+
+@pytest.mark.parametrize(("names", "alphas", "betas"), [
+    (("HardSigmoid", "Affine", "ScaledTanh"), (0.3, 0.8, 1.2), (0.4, 0.1, 0.7)),
+    (("sigmoid", "LeakyRelu", "Elu"), (0.2,), ()),
+    (("Sigmoid", "ThresholdedRelu", "Softsign"), (0.3, 9.0), (8.0,)),
+    (("HardSigmoid", "Softplus", "Relu"), (), (0.25,)),
+])
+def test_activations_of_a_dynamically_quantised_lstm(names: tuple[str, ...], alphas: tuple[float, ...],
+                                                     betas: tuple[float, ...]) -> None:
+    """Their numbers are taken in order by those that have them; defaults where there are too few."""
+    units, rng = 6, np.random.default_rng(1)
+    constants = {"w": np.asarray(rng.integers(-128, 128, (1, 5, 4 * units)), np.int8),
+                 "r": np.asarray(rng.integers(-128, 128, (1, units, 4 * units)), np.int8),
+                 "ws": np.full(1, 0.005, np.float32), "rs": np.full(1, 0.004, np.float32),
+                 "z": np.zeros(1, np.int8)}
+    node = helper.make_node("DynamicQuantizeLSTM", ["x", "w", "r", "", "", "", "", "", "ws", "z", "rs", "z"],
+                            ["y", "h", "c"], domain=MS, hidden_size=units, activations=names,
+                            **({"activation_alpha": alphas} if alphas else {}),
+                            **({"activation_beta": betas} if betas else {}))
+    _check([node], {"x": _draw(9, 6, 1, 5)}, ["y", "h", "c"], constants)

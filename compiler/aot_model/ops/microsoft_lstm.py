@@ -1,7 +1,9 @@
 """com.microsoft: an LSTM over 8-bit weights. Source: ONNX Runtime's contrib operators.
 
 Inputs and states are quantised while the model runs, as DynamicQuantizeLinear does: the inputs of all steps
-together, the hidden state in every step. Gates are in the order i, o, f, c, and computed in float32.
+together, the hidden state of all sequences in every step, as one thread of ONNX Runtime does (more of them
+quantise groups of sequences). Gates are in the order i, o, f, c, and computed in float32. The hidden state of
+sequences that ended is 0; ONNX Runtime without output Y quantises their last one with the others instead.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ import numpy as np
 
 from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Inputs, OperatorError, Sample
+from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.composition import Algebra, Composition, present
 from aot_model.ops.control import Scan
 from aot_model.ops.elementwise import Clip
+from aot_model.ops.indexing import ReverseSequence
 from aot_model.ops.microsoft_activation import activated, drawn
 from aot_model.ops.microsoft_dynamic import scaled_product
 from aot_model.ops.normalisation import scalar
@@ -22,6 +26,11 @@ from aot_model.ops.recurrent import RecurrentAttributes
 from aot_model.ops.registry import Build, operator, required
 
 _DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
+_NAMES = {n.lower(): n for n in ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", "Affine", "LeakyRelu",
+                                 "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu")}
+
+Activation = tuple[str, float, float]
+"""Name, alpha, beta."""
 
 
 def _dynamic_product(a: Algebra, x: Value, w: Value, scale: Value, zero: Value | None) -> Value:
@@ -34,6 +43,25 @@ def _one(a: Algebra, value: Value, direction: int) -> Value:
     """What belongs to a direction: a number of it, or a row."""
     piece = a.cut(value, 0, direction, direction + 1)
     return a.reshape(piece, *value.shape[1:])
+
+
+def _steps(a: Algebra, steps: int, lengths: Value) -> Value:
+    """The number of each step, to compare with lengths."""
+    return a.build.constant(np.arange(steps, dtype=lengths.dtype.numpy).reshape(steps, 1, 1))
+
+
+def _within(step: Graph) -> Graph:
+    """A step that knows which sequences go on: (h, c, last, gates, live) -> (h, c, last, h). Those that ended
+    keep their cell; their hidden state is 0, in the next step's quantisation, too.
+    """
+    h, c, x = step.inputs
+    last = Value(f"{h.name}.last", h.type)
+    live = Value(f"{h.name}.live", TensorType(DType.BOOL, (h.shape[0], 1)))
+    b = Algebra(Build(step.nodes, f"{h.name}.within"))
+    hidden, cell = step.outputs[:2]
+    hidden, ended = (b.of("Where", live, hidden, v) for v in (scalar(b.build, 0, h.dtype), last))
+    cell = b.of("Where", live, cell, c)
+    return Graph("step", [h, c, last, x, live], [hidden, cell, ended, b.of("Identity", hidden)], step.nodes)
 
 
 @operator("DynamicQuantizeLSTM", domain="com.microsoft")
@@ -50,14 +78,14 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
             raise OperatorError(f"unknown direction '{self.direction}'")
         return found
 
-    def _activations(self) -> list[tuple[str, ...]]:
+    def _activations(self) -> list[list[Activation]]:
+        """(name, alpha, beta) of the three activations of each direction."""
         count = len(self._directions())
         names = tuple(self.activations) or _DEFAULTS * count
         if len(names) != 3 * count:
             raise OperatorError(f"{len(names)} activations for {count} directions")
-        if self.activation_alpha or self.activation_beta:
-            raise OperatorError("parameters of activations are not supported", "E202")
-        return [names[3 * k : 3 * k + 3] for k in range(count)]
+        all_of = [(_NAMES[n.lower()], *v) for n, v in zip(names, self.activation_numbers(names), strict=True)]
+        return [all_of[3 * k : 3 * k + 3] for k in range(count)]
 
     def expand(self, build: Build, inputs: Inputs) -> list[Value]:
         a, x, w, r = Algebra(build), *(required(inputs, k) for k in range(3))
@@ -74,17 +102,20 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
                 raise OperatorError(f"input {k} {given.type} is not one for each direction")
             if axes == 3 and given.shape[1:] != (x.shape[1], units):
                 raise OperatorError(f"the state {given.type} does not fit {x.type} and {units} units")
-        lengths = present(inputs, 4)
-        if lengths is not None and (lengths.data is None or (lengths.data != x.shape[0]).any()):
-            raise OperatorError("sequences of different lengths are not supported", "E202")
-        runs = [self._run(a, inputs, k, backwards, activations[k]) for k, backwards in enumerate(directions)]
         steps, batch = x.shape[:2]
+        lengths = present(inputs, 4)
+        if lengths is not None and lengths.shape != (batch,):
+            raise OperatorError(f"lengths {lengths.type} are not one for each of {batch} sequences")
+        if lengths is not None and lengths.data is not None and (lengths.data == steps).all():
+            lengths = None
+        runs = [self._run(a, inputs, k, backwards, activations[k], lengths)
+                for k, backwards in enumerate(directions)]
         rows = [a.reshape(run[2], steps, 1, batch, units) for run in runs]
         last = [[a.reshape(run[k], 1, batch, units) for run in runs] for k in (0, 1)]
         return [a.concat(1, *rows), a.concat(0, *last[0]), a.concat(0, *last[1])]
 
     def _run(self, a: Algebra, inputs: Inputs, direction: int, backwards: int,
-             activations: tuple[str, ...]) -> list[Value]:
+             activations: list[Activation], lengths: Value | None) -> list[Value]:
         """[last h, last c, all h] of a direction."""
         x, w, r = (required(inputs, k) for k in range(3))
         steps, batch, units = *x.shape[:2], r.shape[1]
@@ -95,6 +126,11 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
                         direction), _one(a, required(inputs, k),
                                          direction), None if zero is None else _one(a, zero, direction)
 
+        if lengths is not None:
+            # steps beyond the longest sequence do not count for the scale
+            longest = a.reshape(a.reduced("ReduceMax", lengths, 0), 1, 1, 1)
+            counts = a.of("Less", _steps(a, steps, lengths), longest)
+            x = a.of("Where", counts, x, scalar(a.build, 0, x.dtype))
         gates = _dynamic_product(a, a.reshape(x, steps * batch, x.shape[2]), *weights(w, 8))
         bias = present(inputs, 3)
         if bias is not None:
@@ -109,12 +145,22 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         recurrent = weights(r, 10)
         body = self._step(a, gates, initial, recurrent, bias,
                           None if peepholes is None else _one(a, peepholes, direction), activations)
-        scan = Scan(body, 1, scan_input_directions=(backwards,), scan_output_directions=(backwards,))
-        return a.build.many(scan, *initial, a.reshape(gates, steps, batch, 4 * units))
+        gates = a.reshape(gates, steps, batch, 4 * units)
+        if lengths is None:
+            scan = Scan(body, 1, scan_input_directions=(backwards,), scan_output_directions=(backwards,))
+            return a.build.many(scan, *initial, gates)
+        if backwards:
+            gates = a(ReverseSequence(), gates, lengths)
+        live = a.of("Less", _steps(a, steps, lengths), a.reshape(lengths, 1, batch, 1))
+        nothing = a.build.constant(np.zeros((batch, units), np.float32))
+        _, c, last, rows = a.build.many(Scan(_within(body), 2), *initial, nothing, gates, live)
+        ran = a.of("Less", scalar(a.build, 0, lengths.dtype), a.reshape(lengths, batch, 1))
+        return [last, a.of("Where", ran, c, scalar(a.build, 0, c.dtype)),
+                a(ReverseSequence(), rows, lengths) if backwards else rows]
 
     def _step(self, a: Algebra, gates: Value, initial: list[Value], recurrent: tuple[Value, Value,
                                                                                      Value | None],
-              bias: Value | None, peepholes: Value | None, activations: tuple[str, ...]) -> Graph:
+              bias: Value | None, peepholes: Value | None, activations: list[Activation]) -> Graph:
         """One step: (h, c, gates of the input) -> (h, c, h). Sums are in ONNX Runtime's order, the bias last:
         the next step quantises the hidden state, and a last bit decides to which integer.
         """
@@ -135,7 +181,7 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
             v = b.add(v, add)
             if self.clip > 0:
                 v = b(Clip(), v, scalar(b.build, -self.clip, v.dtype), scalar(b.build, self.clip, v.dtype))
-            return activated(b.build, v, activations[which])
+            return activated(b.build, v, *activations[which])
 
         def seen(v: Value, cell: Value, weight: Value | None) -> Value:
             return v if weight is None else b.add(v, b.mul(cell, weight))
@@ -144,7 +190,7 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
         kept = b.sub(1.0, into) if self.input_forget else act(seen(f, c, pf), bf, 0)
         cell = b.add(b.mul(kept, c), b.mul(into, act(g, bg, 1)))
         out = act(seen(o, cell, po), bo, 0)
-        hidden = b.mul(out, activated(b.build, cell, activations[2]))
+        hidden = b.mul(out, activated(b.build, cell, *activations[2]))
         graph.outputs = [hidden, cell, b.of("Identity", hidden)]
         return graph
 
@@ -173,6 +219,8 @@ class DynamicQuantizeLSTM(RecurrentAttributes, Composition):
             Sample((*weights(2, np.uint8), None, None, None, None, *scales(2, np.uint8, 128)),
                    {"hidden_size": 4, "direction": "bidirectional"}, constants, 3),
             Sample(each, {"hidden_size": 4, "direction": "reverse"}, constants, 3),
+            Sample((*each[:4], np.asarray([4], np.int32), *each[5:]),
+                   {"hidden_size": 4, "direction": "reverse"}, constants, 3),
             Sample((*each[:7], None, *each[8:]),
                    {"hidden_size": 4, "clip": 1.5, "activations": ("Sigmoid", "Relu", "Tanh")}, constants, 2),
         ]

@@ -84,6 +84,19 @@ class RecurrentAttributes(Operator):
     direction: str = "forward"
     hidden_size: int | None = None
 
+    def activation_numbers(self, names: tuple[str, ...]) -> list[tuple[float, float]]:
+        """(alpha, beta) of each activation, consumed in order by those that have them; else 0."""
+        alphas, betas = list(self.activation_alpha), list(self.activation_beta)
+        numbers = []
+        for name in names:
+            if name.lower() not in _ACTIVATIONS:
+                raise OperatorError(f"unknown activation '{name}'", "E202")
+            defaults = _ACTIVATIONS[name.lower()][1]
+            alpha = (alphas.pop(0) if alphas else defaults[0]) if defaults else 0.0
+            beta = (betas.pop(0) if betas else defaults[1]) if len(defaults) > 1 else 0.0
+            numbers.append((alpha, beta))
+        return numbers
+
 
 @dataclass(frozen=True)
 class _Recurrence(RecurrentAttributes):
@@ -234,17 +247,10 @@ class _Recurrence(RecurrentAttributes):
         if len(names) != len(self.defaults) * self.directions:
             raise OperatorError(
                 f"{len(names)} activations for {self.directions} directions of {len(self.defaults)}")
-        alphas, betas = list(self.activation_alpha), list(self.activation_beta)
         headers: set[str] = set()
         texts: list[Callable[[str], str]] = []
-        for name in names:
-            found = self.functions.get(name.lower())
-            if found is None:
-                raise OperatorError(f"unknown activation '{name}'", "E202")
-            meaning, defaults = found
-            alpha = (alphas.pop(0) if alphas else defaults[0]) if defaults else 0.0
-            beta = (betas.pop(0) if betas else defaults[1]) if len(defaults) > 1 else 0.0
-            texts.append(_text_of(meaning, alpha, beta, dtype, headers))
+        for name, (alpha, beta) in zip(names, self.activation_numbers(names), strict=True):
+            texts.append(_text_of(self.functions[name.lower()][0], alpha, beta, dtype, headers))
         first = direction * len(self.defaults)
         return _Activations(tuple(texts[first : first + len(self.defaults)]), frozenset(headers))
 
