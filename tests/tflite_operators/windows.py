@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from case import OpCase, draw, one, whole
+from case import OpCase, draw, network, one, whole
 
-from tflite_models import BOOL, FLOAT32, INT32, INT64, T, floats, ints
+from tflite_models import BOOL, FLOAT32, INT32, INT64, G, Op, T, floats, ints
 
 _x = draw(2, 5, 6, 3)
 _whole = whole(-1000, 1000, 2, 5)
@@ -42,6 +42,34 @@ def _window(reducer: int, x: np.ndarray, begin: float) -> OpCase:
         ints("d", [1, 2, 1, 1], INT64)
     ], [y], "ReduceWindowOptions", {"ReduceFunction": reducer}, oracle="litert-all")
 
+
+def _spread_window(label: str,
+                   body: str,
+                   x: np.ndarray,
+                   begin: float,
+                   result: tuple[int, ...],
+                   window: tuple[int, ...],
+                   strides: tuple[int, ...] = (1, 1),
+                   apart: tuple[int, ...] = (1, 1),
+                   dilations: tuple[int, ...] = (1, 1),
+                   padding: tuple[int, ...] = (0, 0, 0, 0),
+                   ) -> OpCase:
+    """A window that is combined by an operator in a sub-graph."""
+    type_ = {"float32": FLOAT32, "int32": INT32, "bool": BOOL}[str(x.dtype)]
+    first = T("b", (), type_, scale=(), data=np.asarray(begin, x.dtype))
+    sizes = {"WindowDimensions": window, "WindowStrides": strides, "BaseDilations": apart,
+             "WindowDilations": dilations, "Padding": padding, "BodySubgraphIndex": 1}
+    operator = Op("STABLEHLO_REDUCE_WINDOW", (0, 1), (2,), "StablehloReduceWindowOptions",
+                  {k: v if isinstance(v, int) else np.asarray(v) for k, v in sizes.items()})
+    options = {"ADD": "AddOptions", "MUL": "MulOptions"}.get(body)
+    combination = G([T(k, (), type_, scale=()) for k in "abc"], [Op(body, (0, 1), (2,), options)], [0, 1],
+                    [2])
+    tensors = [T("x", x.shape, type_, scale=()), first, T("y", result, type_, scale=())]
+    return network(f"STABLEHLO_REDUCE_WINDOW-{label}", tensors, [operator], [0], [2], (x,), combination,
+                   oracle="litert-all")
+
+
+_rows = draw(4, 9)
 
 CASES: list[OpCase] = [
     one("LOCAL_RESPONSE_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION", [draw(2, 3, 4, 9)],
@@ -82,4 +110,14 @@ CASES: list[OpCase] = [
     _window(2, _x, 1),
     _window(4, _x, -9),
     _window(3, whole(-99, 99, 2, 5, 6, 3), 1000),
+    _spread_window("cumulative sum", "ADD", _rows, 0, (4, 9), (1, 9), padding=(0, 0, 8, 0)),
+    _spread_window("sum backwards", "STABLEHLO_ADD", _rows, 0, (4, 9), (4, 1), padding=(0, 3, 0, 0)),
+    _spread_window("cumulative maximum", "MAXIMUM", _rows, -np.inf, (4, 9), (1, 9), padding=(0, 0, 8, 0)),
+    _spread_window("all", "STABLEHLO_MINIMUM", _rows, 5, (3, 2), (2, 7), (1, 2), (1, 1), (1, 1)),
+    _spread_window("apart", "STABLEHLO_MULTIPLY", _rows, 1, (4, 8), (3, 5), (2, 2), (2, 2), (1, 1),
+                   (1, 2, 0, 3)),
+    _spread_window("dilated", "ADD", _rows, 0.5, (4, 3), (1, 3), (1, 3), (1, 1), (1, 2), (0, 0, 2, 2)),
+    _spread_window("cut", "ADD", _rows, 0, (2, 3), (2, 5), (1, 1), (1, 1), (1, 1), (0, -1, -2, 0)),
+    _spread_window("whole numbers", "STABLEHLO_ADD", whole(-99, 99, 4, 9), 7, (2, 4), (2, 3), (2, 2)),
+    _spread_window("any", "LOGICAL_OR", _rows > 1, False, (3, 5), (2, 5)),
 ]  # fmt: skip

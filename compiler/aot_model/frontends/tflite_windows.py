@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aot_model.frontends.tflite_conversion import Conversion, finite, rule
 from aot_model.frontends.tflite_layers import finish, same_or_valid
 from aot_model.frontends.tflite_movement import slices
 from aot_model.ir.operator import OperatorError
-from aot_model.ir.types import DType
+from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import BitCast, Cast
 from aot_model.ops.convolution import ConvolutionTranspose
 from aot_model.ops.elementwise import BitShift
 from aot_model.ops.local_normalisation import LRN
-from aot_model.ops.movement import Concat, Pad
-
-MAX_PLACES = 1024
-"""Of a window that is reduced place by place."""
+from aot_model.ops.movement import Concat, Expand, Pad
 
 
 @rule("LOCAL_RESPONSE_NORMALIZATION")
@@ -162,15 +158,21 @@ def stablehlo_pad(n: Conversion) -> Value:
     if not len(low) == len(high) == len(inner) == x.type.rank or min(inner, default=0) < 0:
         raise OperatorError(f"pads {low}, {high} and {inner} of {x.type}")
     fill = n.reshape(n.x(1), ())
-    wide = _spread(n, x, [i + 1 for i in inner], fill)
+    return _padded(n, _spread(n, x, [i + 1 for i in inner], fill), low, high, fill)
+
+
+def _padded(n: Conversion, x: Value, low: Sequence[int], high: Sequence[int], fill: Value) -> Value:
+    """`fill` before and behind each axis; elements are cut off where pads are negative."""
     pads = [max(p, 0) for p in (*low, *high)]
-    wide = n.build(Pad(), wide, n.constant(pads, DType.INT64), fill)
+    wide = n.build(Pad(), x, n.constant(pads, DType.INT64), fill) if any(pads) else x
     parts = [(max(-a, 0), max(e - max(-b, 0), 0), 1)
              for a, b, e in zip(low, high, wide.shape, strict=True)]
     return slices(n, wide, parts)
 
 
 _REDUCERS = {1: "Add", 2: "Mul", 3: "Min", 4: "Max", 5: "And", 6: "Or"}
+
+Combine = Callable[[Value, Value], Value]
 
 
 @rule("REDUCE_WINDOW")
@@ -179,18 +181,79 @@ def reduce_window(n: Conversion) -> Value:
     x = n.x(0)
     window, strides, dilations = (n.ints(k, "the window") for k in (2, 3, 4))
     name = _REDUCERS.get(n.operator.options.get("ReduceWindowOptions", "ReduceFunction"))
-    if name is None or not len(window) == len(strides) == len(dilations) == x.type.rank:
+    if name is None:
+        raise OperatorError(f"a reduction that is none of {', '.join(_REDUCERS.values())}", "E202")
+    return _windows(n, lambda a, b: n.add(name, a, b), x, n.reshape(n.x(1), ()), window, strides, dilations)
+
+
+@rule("STABLEHLO_REDUCE_WINDOW")
+def stablehlo_reduce_window(n: Conversion) -> Value:
+    """Inputs: x and what a window begins with, which is between and around the elements of x, too. A
+    sub-graph of one operator combines two numbers.
+    """
+    x, kind = n.x(0), "StablehloReduceWindowOptions"
+    if len(n.inputs) != 2 or n.quantised(0):
+        raise OperatorError(f"windows of {len(n.inputs) - 1} tensors, or of quantised ones", "E202")
+    window, strides, apart, dilations, pads = (n.operator.options.ints(kind, f) for f in (
+        "WindowDimensions", "WindowStrides", "BaseDilations", "WindowDilations", "Padding"))
+    ones, rank = (1,) * x.type.rank, x.type.rank
+    strides, apart, dilations = strides or ones, apart or ones, dilations or ones
+    pads = pads or (0, 0) * rank
+    if not len(window) == len(apart) == rank or len(pads) != 2 * rank or min(apart, default=1) < 1:
+        raise OperatorError(f"window {window} of {x.type}, pads {pads}, {apart} apart")
+    begin = n.reshape(n.x(1), ())
+    combine = _combination(n, int(n.operator.options.get(kind, "BodySubgraphIndex")), x.dtype)
+    wide = _padded(n, _spread(n, x, apart, begin), pads[::2], pads[1::2], begin)
+    return _windows(n, combine, wide, begin, window, strides, dilations)
+
+
+def _combination(n: Conversion, index: int, dtype: DType) -> Combine:
+    """What a sub-graph of one operator makes of two tensors, element by element."""
+    a, b = (Value(f"{n.build.prefix}.{k}", TensorType(dtype, ())) for k in "ab")
+    made = n.host.body(index, [a, b])
+    node = made.nodes[0] if len(made.nodes) == 1 else None
+    if (node is None or node.kind not in _COMBINATIONS or {*node.inputs} != {a, b}
+            or made.outputs != node.outputs):
+        raise OperatorError("its sub-graph is not one operator that combines two numbers", "E202",
+                            f"supported are {', '.join(_COMBINATIONS)}")
+    return lambda x, y: n.build(node.op, x, y)
+
+
+_COMBINATIONS = ("Add", "Mul", "Min", "Max", "And", "Or", "BitwiseAnd", "BitwiseOr")
+
+
+def _windows(n: Conversion, combine: Combine, x: Value, begin: Value, window: Sequence[int],
+             strides: Sequence[int], dilations: Sequence[int]) -> Value:
+    """Windows of x, combined, and with `begin`: one axis after the other."""
+    if not len(window) == len(strides) == len(dilations) == x.type.rank:
         raise OperatorError(f"window {window} of {x.type} with strides {strides} and dilations {dilations}")
-    if min((*window, *strides, *dilations), default=1) < 1 or math.prod(window) > MAX_PLACES:
-        raise OperatorError(f"a window of {window} places", "E202")
-    counts = [(e - (w - 1) * d - 1) // s + 1
-              for e, w, s, d in zip(x.shape, window, strides, dilations, strict=True)]
-    if min(counts, default=1) < 1:
+    if min((*window, *strides, *dilations), default=1) < 1:
+        raise OperatorError(f"a window of {window} places, strides {strides}, dilations {dilations}")
+    if any(e < (w - 1) * d + 1 for e, w, d in zip(x.shape, window, dilations, strict=True)):
         raise OperatorError(f"{x.type} is smaller than the window {window}")
-    total = n.reshape(n.x(1), ())
-    for place in itertools.product(*(range(w) for w in window)):
-        begins = [p * d for p, d in zip(place, dilations, strict=True)]
-        part = slices(n, x, [(b, b + (c - 1) * s + 1, s)
-                             for b, c, s in zip(begins, counts, strides, strict=True)])
-        total = n.add(name, total, part)
-    return total
+    for axis, (size, stride, dilation) in enumerate(zip(window, strides, dilations, strict=True)):
+        if size > 1 or stride > 1:
+            x = _along(n, combine, x, axis, size, stride, dilation)
+    return combine(n.build(Expand(), begin, n.constant(x.shape, DType.INT64)), x)
+
+
+def _along(n: Conversion, combine: Combine, x: Value, axis: int, size: int, stride: int,
+           dilation: int) -> Value:
+    """Windows along an axis, of pieces of 1, 2, 4, ... places, each made of two of the one before."""
+
+    def places(piece: Value, begin: int, end: int, step: int = 1) -> Value:
+        return slices(n, piece, [(begin, end, step) if k == axis else (0, e, 1)
+                                 for k, e in enumerate(piece.shape)])
+
+    count = (x.shape[axis] - (size - 1) * dilation - 1) // stride + 1
+    total, done, covers, piece = None, 0, 1, x
+    while True:
+        if size & covers:
+            part = places(piece, done * dilation, done * dilation + (count - 1) * stride + 1, stride)
+            total, done = part if total is None else combine(total, part), done + covers
+        if done == size:
+            assert total is not None
+            return total
+        extent, shift = piece.shape[axis], covers * dilation
+        piece = combine(places(piece, 0, extent - shift), places(piece, shift, extent))
+        covers *= 2
