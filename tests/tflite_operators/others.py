@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from case import OpCase, draw, network, one
+from case import OpCase, draw, network, one, whole
 
 from tflite_models import COMPLEX64, INT8, INT16, G, Op, T, floats, ints
 
@@ -17,10 +17,26 @@ _every8 = np.arange(-128, 128).astype(np.int8).reshape(1, -1)
 def _function(kind: str,
               scales: tuple[float, float],
               zeros: tuple[int, int] = (0, 0),
-              x: np.ndarray = _every16) -> OpCase:
+              x: np.ndarray = _every16,
+              **fields: object) -> OpCase:
     type_ = INT16 if x.dtype == np.int16 else INT8
     tensors = [T("x", x.shape, type_, scales[:1], zeros[:1]), T("y", x.shape, type_, scales[1:], zeros[1:])]
-    return network(f"{kind}-{x.dtype}", tensors, [Op(kind, (0,), (1,))], [0], [1], (x,))
+    op = Op(kind, (0,), (1,), f"{kind.capitalize()}Options", fields) if fields else Op(kind, (0,), (1,))
+    label = "".join(f"-{v}" for v in fields.values())
+    return network(f"{kind}-{x.dtype}{label}", tensors, [op], [0], [1], (x,))
+
+
+def _product(shape: tuple[int, ...], axes: tuple[int, ...], keep: bool, dtype: str, scale: float,
+             zeros: tuple[int, int] = (0, 0)) -> OpCase:
+    """Elements of [-1.6, 1.6), a result of another scale."""
+    limits = np.iinfo(dtype)
+    x = whole(limits.min, limits.max, *shape, dtype=dtype)
+    y = tuple(1 if a in axes else e for a, e in enumerate(shape) if keep or a not in axes)
+    type_ = INT16 if dtype == "int16" else INT8
+    tensors = [T("x", shape, type_, (1.6 / limits.max,), zeros[:1]), ints("axes", axes),
+               T("y", y, type_, (scale / limits.max,), zeros[1:])]
+    return network(f"REDUCE_PROD-{dtype}{list(shape)}{list(axes)}-{keep}", tensors,
+                   [Op("REDUCE_PROD", (0, 1), (2,), "ReducerOptions", {"KeepDims": keep})], [0], [2], (x,))
 
 
 def _transposed(padding: int) -> OpCase:
@@ -102,6 +118,13 @@ CASES: list[OpCase] = [
     _function("EXP", (0.0001, 0.0009)),
     _function("LOG", (0.0002, 0.0003)),
     _function("RSQRT", (0.0004, 0.0005), x=_every16[_every16 > 0].reshape(1, -1)),
+    _function("GELU", (0.0002, 0.0001), Approximate=False),
+    _function("GELU", (0.0002, 0.0002), Approximate=True),
+    _product((7, 3), (1,), False, "int8", 3.0, (5, -7)),
+    _product((3, 4, 5, 2), (0, 2), True, "int8", 20.0, (-30, 20)),
+    _product((6, 1), (1,), False, "int8", 1.2),
+    _product((30, 4), (1,), False, "int16", 4.0),
+    _product((9, 2, 3), (0, 1, 2), False, "int16", 50.0),
     _function("EXP", (0.02, 0.05), (3, -128), _every8),
     _function("LOG", (0.02, 0.03), (-128, 20), _every8),
     _function("SQRT", (0.02, 0.011), (-128, -120), _every8),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from aot_model.arithmetic.fixed_point import quantise_multiplier
 from aot_model.frontends.tflite_conversion import QUANTISED, Conversion, finite, rule
+from aot_model.frontends.tflite_movement import slices
+from aot_model.ir.graph import Graph
 from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
+from aot_model.ops.control import Scan
 from aot_model.ops.conversion import Cast
 from aot_model.ops.normalisation import LogSoftmax, Softmax
 from aot_model.ops.quantised_linear import Quantise
 from aot_model.ops.quantised_softmax import QuantisedLogSoftmax, QuantisedSoftmax
 from aot_model.ops.reduction import WideSum
-from aot_model.ops.registry import OPERATORS, normal_axis
+from aot_model.ops.registry import OPERATORS, Build, normal_axis
 from aot_model.ops.requantise import Requantise
 from aot_model.ops.softmax_int16 import L2Normalise, SoftmaxInt16
 
@@ -49,11 +53,11 @@ def reduce(n: Conversion) -> Value:
         if n.quantised() and not n.same_quantisation(0):
             raise OperatorError("input and output have different quantisation", "E302")
         return n.build(node, x, axis_value)
-    if kind == "REDUCE_PROD":
-        raise OperatorError("the product of quantised elements is not supported", "E202")
     count = math.prod(x.shape[a] for a in axes)
     if count == 0:
         raise OperatorError(f"a reduction of {x.type} over nothing")
+    if kind == "REDUCE_PROD":
+        return _product(n, axes, count, keep)
     total = n.build(WideSum(tuple(axes), keep), x)
     if kind == "SUM" and n.host.arithmetic == "litert-ref" and x.dtype is not DType.UINT8:
         return _sum_of_floats(n, total, count)
@@ -65,6 +69,35 @@ def reduce(n: Conversion) -> Value:
     low, high = n.limits()
     node = Requantise(n.zero_out(), low, high, n.out_dtype(), x_zero_point=n.zero() * count)
     return n.build(node, total, n.constant(multiplier, DType.INT32), n.constant(shift, DType.INT32))
+
+
+def _product(n: Conversion, axes: list[int], count: int, keep: bool) -> Value:
+    """A product of `count` quantised elements: each product of two, and the result, is rescaled by the
+    input's scale over the count-th root of the output's, so that they stay within 32 bits.
+    """
+    x = n.x()
+    factor = n.scale() / n.scale_out() ** (1 / count)
+    shift = quantise_multiplier(factor)[1]
+    if x.dtype is DType.UINT8 or n.out_dtype() is not x.dtype or not -31 <= shift < 8:
+        raise OperatorError(
+            f"the product of {count} elements of {x.type}, scale {n.scale():g}, with scale "
+            f"{n.scale_out():g} is not supported", "E202")
+    others = [a for a in range(x.type.rank) if a not in axes]
+    extents = [x.shape[a] for a in others]
+    turned = n.build(Cast(DType.INT32), n.transpose(x, [*axes, *others]))
+    rows = n.add("Sub", n.reshape(turned, (count, math.prod(extents))), n.constant(n.zero(), DType.INT32))
+    total = n.reshape(slices(n, rows, [(0, 1, 1), (0, rows.shape[1], 1)]), rows.shape[1:])
+    if count > 1:
+        following = slices(n, rows, [(1, count, 1), (0, rows.shape[1], 1)])
+        before, by = (Value(f"{n.build.prefix}.{k}", total.type) for k in ("before", "by"))
+        step = Graph("factor", [before, by])
+        inner = replace(n, build=Build(step.nodes, f"{n.build.prefix}.factor"))
+        product = inner.add("Mul", *(inner.build(Cast(DType.INT64), v) for v in (before, by)))
+        step.outputs = [inner.requantise(product, [factor], DType.INT32.limits, 0, DType.INT32, "wide")]
+        total = n.build(Scan(step, 1), total, following)
+    wide = n.build(Cast(DType.INT64), total)
+    y = n.requantise(wide, [factor], n.limits(), n.zero_out(), n.out_dtype(), "wide")
+    return n.reshape(y, [1 if a in axes else e for a, e in enumerate(x.shape)] if keep else extents)
 
 
 def _sum_of_floats(n: Conversion, total: Value, count: int) -> Value:

@@ -190,11 +190,21 @@ def elu(n: Conversion) -> Value:
     return n.build(Elu(), n.real())
 
 
+def _gelu_by_tanh(v: Any) -> Any:
+    """The approximation in single precision, as LiteRT's kernel for 16 bits has it."""
+    x = f32(v)
+    inner = f32(math.sqrt(2 / math.pi)) * (x + f32(0.044715) * x * x * x)
+    return f32(0.5) * x * (f32(1) + f32(math.tanh(float(inner))))
+
+
 @rule("GELU")
 def gelu(n: Conversion) -> Value:
     tanh = bool(n.operator.options.get("GeluOptions", "Approximate"))
     if not n.quantised():
         return n.build(LibmGelu() if tanh else Gelu(), n.real())
+    if n.x().dtype is DType.INT16:
+        return _interpolated(n, _gelu_by_tanh
+                             if tanh else lambda v: 0.5 * v * (1 + math.erf(v * math.sqrt(0.5))))
     if tanh:
         return _float_table(n, lambda v: 0.5 * v *
                             (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))))
