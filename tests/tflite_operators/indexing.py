@@ -194,3 +194,40 @@ CASES += [
              [2], 0),
     _windows("one", draw(4, 5), whole(0, 3, 2), [2, 3], [0, 1], [0, 1], [], 0),
 ]
+
+
+def _scattered(name: str,
+               body: str,
+               x: np.ndarray,
+               starts: np.ndarray,
+               shape: tuple[int, ...],
+               dims: tuple[list[int], list[int], list[int]],
+               vector: int = 1) -> OpCase:
+    """dims: axes of the updates that are windows, axes of x that windows have not, those that indices are of.
+    """
+    type_ = FLOAT32 if x.dtype == np.float32 else INT32
+    updates = draw(*shape) if type_ == FLOAT32 else whole(-99, 99, *shape)
+    fields = dict(zip(("UpdateWindowDims", "InsertedWindowDims", "ScatterDimsToOperandDims"),
+                      (np.asarray(d, np.int64) for d in dims), strict=True))
+    operators = [Op(body, (0, 1), (2,))] if body else []
+    combination = G([T(k, (), type_, scale=()) for k in "abc"], operators, [0, 1], [2 if body else 1])
+    index_type = {"int32": INT32, "int64": INT64}[str(starts.dtype)]
+    tensors = [T("x", x.shape, type_, scale=()), T("i", starts.shape, index_type, scale=()),
+               T("u", shape, type_, scale=()), T("y", x.shape, type_, scale=())]
+    operator = Op("STABLEHLO_SCATTER", (0, 1, 2), (3,), "StablehloScatterOptions",
+                  {**fields, "IndexVectorDim": vector, "UpdateComputationSubgraphIndex": 1})
+    return network(f"STABLEHLO_SCATTER-{name}", tensors, [operator], [0, 1, 2], [3], (x, starts, updates),
+                   combination, oracle="litert-all")
+
+
+CASES += [
+    _scattered("rows", "", draw(5, 3), np.asarray([[4], [0]], np.int32), (2, 3), ([1], [0], [0])),
+    _scattered("sums of rows", "STABLEHLO_ADD", draw(5, 3), np.asarray([[4], [1], [4]], np.int64), (3, 3),
+               ([1], [0], [0])),
+    _scattered("elements, some beyond", "STABLEHLO_MAXIMUM", whole(-99, 99, 4, 5),
+               np.asarray([[0, 4], [3, 5], [-1, 2], [2, 2], [4, 0]], np.int32), (5,), ([], [0, 1], [0, 1])),
+    _scattered("products of windows", "STABLEHLO_MULTIPLY", draw(4, 5, 2),
+               np.asarray([[1, 2], [0, 0]], np.int32), (2, 2, 2), ([0, 2], [0], [1, 0]), 0),
+    _scattered("columns", "STABLEHLO_MINIMUM", draw(3, 5), np.asarray([[3], [0]], np.int32), (3, 2),
+               ([0], [1], [1])),
+]

@@ -11,13 +11,14 @@ import numpy as np
 from aot_model.frontends.tflite_conversion import Conversion, rule
 from aot_model.frontends.tflite_layers import plain_weights, row_blocks
 from aot_model.frontends.tflite_movement import slices
+from aot_model.frontends.tflite_windows import combination
 from aot_model.ir.operator import OperatorError
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.ops.blocks import block_rows
 from aot_model.ops.conversion import Cast
 from aot_model.ops.indexing import GatherElements, GatherND
-from aot_model.ops.movement import Expand, Gather
+from aot_model.ops.movement import Concat, Expand, Gather
 from aot_model.ops.ordering import TopK
 from aot_model.ops.registry import OPERATORS, normal_axis
 from aot_model.ops.scatter import ScatterND
@@ -102,6 +103,73 @@ def gather_windows(n: Conversion) -> Value:
     order = {axis: len(batch) + k for k, axis in enumerate(sorted(offsets))}
     others = iter(range(len(batch)))
     return n.transpose(y, [order[a] if a in order else next(others) for a in range(total)])
+
+
+@rule("STABLEHLO_SCATTER")
+def scatter_windows(n: Conversion) -> Value:
+    """Windows of updates go into x where vectors of indices say, as a sub-graph of one operator combines them
+    with what is there, or over it; elements beyond x go nowhere.
+
+    Axes of x from `whole` on lie in the window as they are, and no index says where; what is before is one
+    axis, of which rows are written, those beyond x into one more row.
+    """
+    if len(n.inputs) != 3 or n.quantised(0):
+        raise OperatorError(f"{len(n.inputs)} tensors, or quantised ones", "E202")
+    x, starts, updates, kind = n.x(0), _indices(n, 1), n.x(2), "StablehloScatterOptions"
+    windows, inserted, starting = (n.operator.options.ints(kind, f) for f in (
+        "UpdateWindowDims", "InsertedWindowDims", "ScatterDimsToOperandDims"))
+    vector = int(n.operator.options.get(kind, "IndexVectorDim"))
+    if vector == starts.type.rank:
+        starts = n.reshape(starts, (*starts.shape, 1))
+    rank, axes = x.type.rank, list(range(starts.type.rank))
+    kept = [a for a in range(rank) if a not in inserted]
+    if not (vector in axes and starts.shape[vector] == len(starting) and len(windows) == len(kept)
+            and all(len({*of}) == len(of) and all(0 <= a < most for a in of)
+                    for of, most in ((windows, updates.type.rank), (inserted, rank), (starting, rank)))):
+        raise OperatorError(f"windows of {updates.type} in {x.type} at {starts.type}")
+    batch = tuple(starts.shape[a] for a in axes if a != vector)
+    sizes = [1] * rank
+    for axis, of_updates in zip(kept, sorted(windows), strict=True):
+        sizes[axis] = updates.shape[of_updates]
+    others = [a for a in range(updates.type.rank) if a not in windows]
+    if tuple(updates.shape[a] for a in others) != batch or any(
+            s > e for s, e in zip(sizes, x.shape, strict=True)) or updates.dtype is not x.dtype:
+        raise OperatorError(f"windows of {updates.type} in {x.type} at {starts.type}")
+    whole = next((a for a in reversed(range(rank)) if sizes[a] != x.shape[a] or a in starting), -1) + 1
+    lines, inner = math.prod(x.shape[:whole]), math.prod(x.shape[whole:])
+    grid = np.indices(sizes[:whole]).reshape(whole, math.prod(sizes[:whole]))
+    starts = n.transpose(starts, [*(a for a in axes if a != vector), vector])
+    starts = n.reshape(starts, (math.prod(batch), len(starting)))
+    rows: Value = n.constant(np.zeros((math.prod(batch), grid.shape[1])), starts.dtype)
+    inside: Value | None = None
+    for axis in range(whole):
+        place: Value = n.constant(grid[axis], starts.dtype)
+        if axis in starting:
+            k = starting.index(axis)
+            place = n.add("Add", slices(n, starts, [(0, starts.shape[0], 1), (k, k + 1, 1)]), place)
+            for limit in (n.add("GreaterOrEqual", place, n.constant(0, starts.dtype)),
+                          n.add("Less", place, n.constant(x.shape[axis], starts.dtype))):
+                inside = limit if inside is None else n.add("And", inside, limit)
+        stride = n.constant(math.prod(x.shape[axis + 1 : whole]), starts.dtype)
+        rows = n.add("Add", rows, n.add("Mul", place, stride))
+    if inside is not None:
+        rows = n.add("Where", inside, rows, n.constant(lines, starts.dtype))
+    pieces = n.transpose(updates, [*others, *sorted(windows)])
+    reduction = _scattered(n, int(n.operator.options.get(kind, "UpdateComputationSubgraphIndex")), x.dtype)
+    table = n.build(Concat(0), n.reshape(x, (lines, inner)), n.constant(np.zeros((1, inner)), x.dtype))
+    y = n.build(ScatterND(reduction), table, n.reshape(rows, (rows.type.elements, 1)),
+                n.reshape(pieces, (rows.type.elements, inner)))
+    return n.reshape(slices(n, y, [(0, lines, 1), (0, inner, 1)]), x.shape)
+
+
+def _scattered(n: Conversion, index: int, dtype: DType) -> str:
+    """ScatterND's name of what a sub-graph makes of what is there and an update."""
+    operation = combination(n, index, dtype)
+    reductions = {"": "none", "Add": "add", "Mul": "mul", "Min": "min", "Max": "max"}
+    kind = "" if operation is None else operation.name
+    if kind not in reductions:
+        raise OperatorError(f"updates combined by {kind} are not supported", "E202")
+    return reductions[kind]
 
 
 @rule("SCATTER_ND")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from aot_model.frontends.tflite_conversion import Conversion, finite, rule
 from aot_model.frontends.tflite_layers import finish, same_or_valid
 from aot_model.frontends.tflite_movement import slices
-from aot_model.ir.operator import OperatorError
+from aot_model.ir.operator import Operator, OperatorError
 from aot_model.ir.types import DType, TensorType
 from aot_model.ir.values import Value
 from aot_model.ops.conversion import BitCast, Cast
@@ -202,21 +202,25 @@ def stablehlo_reduce_window(n: Conversion) -> Value:
     if not len(window) == len(apart) == rank or len(pads) != 2 * rank or min(apart, default=1) < 1:
         raise OperatorError(f"window {window} of {x.type}, pads {pads}, {apart} apart")
     begin = n.reshape(n.x(1), ())
-    combine = _combination(n, int(n.operator.options.get(kind, "BodySubgraphIndex")), x.dtype)
+    operation = combination(n, int(n.operator.options.get(kind, "BodySubgraphIndex")), x.dtype)
+    if operation is None:
+        raise OperatorError("its sub-graph combines nothing", "E202")
     wide = _padded(n, _spread(n, x, apart, begin), pads[::2], pads[1::2], begin)
-    return _windows(n, combine, wide, begin, window, strides, dilations)
+    return _windows(n, lambda a, b: n.build(operation, a, b), wide, begin, window, strides, dilations)
 
 
-def _combination(n: Conversion, index: int, dtype: DType) -> Combine:
-    """What a sub-graph of one operator makes of two tensors, element by element."""
+def combination(n: Conversion, index: int, dtype: DType) -> Operator | None:
+    """The operator of a sub-graph that makes one number of two; None for one that gives the second."""
     a, b = (Value(f"{n.build.prefix}.{k}", TensorType(dtype, ())) for k in "ab")
     made = n.host.body(index, [a, b])
+    if not made.nodes and made.outputs == [b]:
+        return None
     node = made.nodes[0] if len(made.nodes) == 1 else None
     if (node is None or node.kind not in _COMBINATIONS or {*node.inputs} != {a, b}
             or made.outputs != node.outputs):
         raise OperatorError("its sub-graph is not one operator that combines two numbers", "E202",
                             f"supported are {', '.join(_COMBINATIONS)}")
-    return lambda x, y: n.build(node.op, x, y)
+    return node.op
 
 
 _COMBINATIONS = ("Add", "Mul", "Min", "Max", "And", "Or", "BitwiseAnd", "BitwiseOr")
