@@ -55,6 +55,11 @@ def missing_headers(declared: Iterable[str], texts: Iterable[str], arrays: Itera
     return found
 
 
+def uses_double(text: str) -> bool:
+    """Whether C text computes in double, by itself or by functions of the runtime headers."""
+    return re.search(r"\bdouble\b|_float64\b", text) is not None
+
+
 @cache
 def _included(header: str) -> frozenset[str]:
     """A header and those that it includes, as far as they are ours."""

@@ -15,7 +15,7 @@ from aot_model.emit import parameters
 from aot_model.emit.constant_pools import ConstantPool, place
 from aot_model.emit.constants import is_bulky
 from aot_model.emit.functions import collect_functions, emitted_by_targets
-from aot_model.emit.standard_headers import missing_headers
+from aot_model.emit.standard_headers import missing_headers, uses_double
 from aot_model.emit.trace import Traced, traced
 from aot_model.errors import fail
 from aot_model.ir.program import Access, Branch, Buffer, Call, Device, Loop, Once, Program, Role, Step
@@ -190,6 +190,12 @@ class ModelView:
             headers, [t for f in self.own_functions for t in (f.function.body, *f.function.helpers)], data)
         return sorted(headers - {"stdint.h", "stdbool.h"},
                       key=lambda h: (h.startswith('"'), h.startswith("aot_model/"), h))
+
+    @property
+    def doubles(self) -> bool:
+        """Whether it computes in double, which has 32 bits with some compilers."""
+        return any(uses_double(t) for f in self.own_functions for t in (
+            f.function.body, *f.function.helpers, *(p.element for p in f.function.params)))
 
     @cached_property
     def devices(self) -> list[Device]:

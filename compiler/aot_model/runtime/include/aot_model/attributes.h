@@ -15,8 +15,20 @@
 #ifndef AOT_MODEL_ATTRIBUTES_H
 #define AOT_MODEL_ATTRIBUTES_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Operands of less than 32 bits are computed in int. Where that has 16 (AVR, MSP430), products and sums would overflow
+ * without a word; C also leaves open whether a negative number stays negative when it is shifted right. */
+#ifdef INT_MAX
+#if CHAR_BIT != 8 || INT_MAX < 2147483647
+#error "generated C needs bytes of 8 bits and an int of at least 32: this processor's are smaller"
+#endif
+#endif
+#if (-1 >> 1) != -1
+#error "generated C needs a compiler that shifts negative numbers arithmetically"
+#endif
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
 #define AOT_MODEL_OPAQUE __attribute__((noipa))

@@ -7,6 +7,14 @@
 #ifndef AOT_MODEL_PRECISE_MATH_H
 #define AOT_MODEL_PRECISE_MATH_H
 
+#include <float.h>
+
+#ifdef FLT_RADIX
+#if FLT_RADIX != 2 || FLT_MANT_DIG != 24 || FLT_MAX_EXP != 128
+#error "generated C needs a float of 32 bits as in IEEE 754"
+#endif
+#endif
+
 #if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0
 #define AOT_MODEL_FINITE_MATH 1
 #elif defined(__FAST_MATH__)
