@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,11 +140,14 @@ def write_support(board: Board, folder: Path) -> None:
 
 
 def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> Path:
-    """The ELF of the sources of `folder`. CalledProcessError."""
+    """The ELF of the sources of `folder`. CalledProcessError with what the compiler said, which is printed,
+    too.
+    """
     write_support(board, folder)
-    subprocess.run([COMPILER, *board.flags, *flags, "startup.c", *sources, *LINK, "-o", "board.elf"],
-                   cwd=folder,
-                   check=True)
+    command = [COMPILER, *board.flags, *flags, "startup.c", *sources, *LINK, "-o", "board.elf"]
+    done = subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+    sys.stderr.write(done.stderr)
+    done.check_returncode()
     return folder / "board.elf"
 
 
