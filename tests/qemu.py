@@ -145,7 +145,8 @@ def build(board: Board, sources: list[str], folder: Path, flags: list[str]) -> P
     """
     write_support(board, folder)
     command = [COMPILER, *board.flags, *flags, "startup.c", *sources, *LINK, "-o", "board.elf"]
-    done = subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+    done = subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, text=True, errors="replace",
+                          check=False)
     sys.stderr.write(done.stderr)
     done.check_returncode()
     return folder / "board.elf"

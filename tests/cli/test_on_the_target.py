@@ -35,6 +35,17 @@ def test_verify_on_every_core(core: str, capsys: Captured) -> None:
 
 
 @in_qemu
+def test_flags_that_name_no_core(capsys: Captured) -> None:
+    """`--cflags -O3` changes the optimisation; without the core's own flags its code would not compile."""
+    seen = []
+    for flags in ("-O1", "-O3"):
+        assert main(["time", VERIFY[1], "--target=cortex-m55", "--json", "--cflags", flags]) == 0
+        seen.append(json.loads(capsys.readouterr().out)["instructions"])
+    assert seen[0] > seen[1]
+    assert main([*VERIFY, "--target=cortex-m55", "--on", "qemu", "--cflags", "-Os"]) == 0
+
+
+@in_qemu
 def test_wrong_vectors_are_noticed(tmp_path: Path, capsys: Captured) -> None:
     given = dict(np.load(DIGITS / "digits.npz"))
     given["out_0"] = given["out_0"].copy()

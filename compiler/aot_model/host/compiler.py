@@ -33,7 +33,9 @@ class HostCompiler:
 
     command: tuple[str, ...]
     cflags: tuple[str, ...] | None = None
-    """In place of the optimisation and of the flags of the processor that the code is for; None: those."""
+    """In place of the optimisation and, where they name one, of the processor that the code is for; None:
+    those.
+    """
     runner: tuple[str, ...] = ()
 
     @staticmethod
@@ -70,11 +72,22 @@ class HostCompiler:
         return " ".join([*known, macros.get("__SIZEOF_POINTER__", "")]) if known else ""
 
     def flags(self, target: Target, level: str = "-O2") -> tuple[str, ...]:
-        """The user's flags, or the processor's and the optimisation; with those of targets before the
+        """The processor's flags and the user's or the optimisation; with those of targets before the
         processor.
         """
-        own = (*self._processor_flags(target), level) if self.cflags is None else self.cflags
+        if self.cflags is None:
+            own = (*self._processor_flags(target), level)
+        else:
+            own = (*self._core_flags(target), *self.cflags)
         return (*(f for t in target.before for f in t.c_flags), *own)
+
+    def _core_flags(self, target: Target) -> tuple[str, ...]:
+        """The flags of a core where those of the user, `-O3`, do not say which it is; what is for `host` goes
+        by the flags of the user alone.
+        """
+        named = any(flag.startswith(("-mcpu", "-march", "--target")) for flag in self.cflags or ())
+        fits = not named and not _is_host(target) and self._macros(target.c_flags) is not None
+        return target.c_flags if fits else ()
 
     def _processor_flags(self, target: Target) -> tuple[str, ...]:
         """The flags of the target, where the compiler takes them. CompileError E601 when it compiles for
