@@ -32,12 +32,10 @@ class CDefinition:
     def opaque(self) -> bool:
         return any(word in self.head for word in OPAQUE)
 
-    def guarded(self, once: bool) -> bool:
-        """A barrier begins the body; one also ends it and stands before each return, unless an opaque
-        function has the only call."""
+    @property
+    def guarded(self) -> bool:
+        """A barrier begins the body, ends it and stands before each return."""
         statements = [s.strip() for s in re.split(r"[;{}]", self.body) if s.strip()]
-        if once and "static" in self.head:
-            return statements[:1] == [BARRIER]
         ends = [k for k, s in enumerate(statements) if re.search(r"\breturn\b", s)]
         ended = statements[-1:] == [BARRIER] or len(statements) - 1 in ends
         return statements[:1] == [BARRIER] and ended and all(statements[k - 1] == BARRIER for k in ends)
@@ -88,12 +86,7 @@ def exposed(text: str, known: dict[str, CDefinition]) -> list[str]:
         called = (all_of_them[n] for n in set(_CALLED.findall(d.body)) - seen if n in all_of_them)
         return any(loops(c, seen | {c.name}) for c in called if not c.opaque)
 
-
-    def once(d: CDefinition) -> bool:
-        uses = [(c, len(re.findall(rf"\b{d.name}\b", c.body))) for c in own]
-        return sum(n for _, n in uses) == 1 and all(c.opaque for c, n in uses if n)
-
-    bare = (d for d in own if d.name != "main" and not (d.opaque or d.inlined or d.guarded(once(d))))
+    bare = (d for d in own if d.name != "main" and not (d.opaque or d.inlined or d.guarded))
     return sorted({d.name for d in bare if loops(d, frozenset({d.name}))})
 
 

@@ -24,7 +24,7 @@ from qemu import BOARDS, COMPILER, available
 
 FILE = Path(__file__).with_name("bench") / "baseline.json"
 CASES = [(f"{m}_int8.tflite", c) for m in ("ad", "kws", "resnet8", "sww", "vww") for c in ("m4", "m55")]
-CASES += [(f"{m}_f32.onnx", "m4") for m in ("ad", "kws", "resnet8", "sww", "vww")]
+CASES += [(f"{m}_f32.onnx", c) for m in ("ad", "kws", "resnet8", "sww", "vww") for c in ("m4", "m55")]
 CHECKED = CASES + [("kws_int8.tflite", c) for c in ("m7", "m33")]
 CASES += [(f"{m}_int8.tflite", c) for m in ("ad", "kws", "resnet8", "sww", "vww") for c in ("m7", "m33")]
 MEMORIES = {"m4": ("0ws", "l4-art"), "m7": ("tcm",), "m33": ("0ws",), "m55": ("0ws",)}

@@ -58,26 +58,9 @@ class CFunction:
         params = [self._declare(k, self.function.params[k]) for k in self.kept]
         if self.context is not None:
             params.append(f"{self.context.context} *{self.context.name}")
-        attribute = "" if self.guarded else "AOT_MODEL_OPAQUE "
-        return (f"{attribute}static {'int32_t' if self.function.fails else 'void'} "
+        # opaque: attributes.h says why; inlined and with constants for arguments they are slower, too
+        return (f"AOT_MODEL_OPAQUE static {'int32_t' if self.function.fails else 'void'} "
                 f"{self.name}({', '.join(params)})")
-
-    @property
-    def guarded(self) -> bool:
-        """Whether barriers around the body keep compilers from wrong conclusions (attributes.h), which costs
-        nothing.
-
-        The function is opaque where another writes the body, or where the body has more than one end.
-        """
-        f = self.function
-        return not (f.external or f.owner or f.fails or re.search(r"\breturn\b", f.body))
-
-    @property
-    def called_once(self) -> bool:
-        """GCC does not split a function that has one call, so one barrier is enough; the second costs
-        registers.
-        """
-        return len(self.layers) == 1
 
     def _declare(self, k: int, param: Param) -> str:
         const = "const " if param.access is Access.READ else ""

@@ -66,9 +66,9 @@ static inline float f32_fma(float a, float b, float acc)
 /* 1 pixel x 3 channels in registers
  * step 1: dense (MatMul): float32[1,4] * float32[4,3] -> float32[1,3], 12 MACs
  *   reads x at inputs->features; writes y at outputs->scores */
-static void dense_00_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
+AOT_MODEL_OPAQUE static void dense_00_matmul(const float *restrict x, const float *restrict weights,
+    float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const float *const x0 = x;
     {
         const float *w = weights;

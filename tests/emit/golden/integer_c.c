@@ -124,9 +124,8 @@ AOT_MODEL_OPAQUE static const int8_t *run_int8_4x4x3_k3_z3(const int8_t *x, int3
 
 /* step 1: conv (Transpose): float32[1,3,4,4] -> int8[1,4,4,3]
  *   reads x at inputs->x; writes y at workspace + 88 */
-static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 16; i++) {
         for (int32_t j = 0; j < 3; j++) {
             y[i * 3 + j] = (int8_t)aot_model_quantise_rint(x[j * 16 + i] / 0.03125f, 3, -128, 127);
@@ -138,10 +137,9 @@ static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
  *   reads x at workspace + 88 (overlaps); works in border at workspace + 136, patch at workspace + 168;
  *   writes y at workspace + 0 (overlaps) */
-static void integer_01_conv_3x3(const int8_t *x, const int8_t *restrict weights,
+AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *x, const int8_t *restrict weights,
     const int32_t *restrict requantisation, int8_t *restrict border, int8_t *restrict patch, int8_t *y)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t pixel = 0; pixel < 16; pixel += 2) {
         for (int32_t i = 0; i < 2; i++) {
             const int32_t place = pixel + i;
@@ -228,10 +226,9 @@ static void integer_01_conv_3x3(const int8_t *x, const int8_t *restrict weights,
 /* one channel at a time in a plane of 6 x 8 int16; requantisation: raw
  * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
  *   reads x at workspace + 0; works in plane at workspace + 128; writes y at workspace + 0 (in place of x) */
-static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32_t *restrict requantisation,
-    int16_t *restrict plane, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict weights,
+    const int32_t *restrict requantisation, int16_t *restrict plane, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const int8_t *const x = y;
     /* the border stays as it is for all channels */
     for (int32_t i = 0; i < 48; i++) {
@@ -283,10 +280,9 @@ static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32
 /* one channel at a time in a plane of 4 x 6 int16; requantisation: raw
  * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
  *   reads x at workspace + 0; works in plane at workspace + 176; writes y at workspace + 0 (in place of x) */
-static void integer_03_depthwise_4x4(const int8_t *restrict weights, const int32_t *restrict requantisation,
-    int16_t *restrict plane, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_03_depthwise_4x4(const int8_t *restrict weights,
+    const int32_t *restrict requantisation, int16_t *restrict plane, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const int8_t *const x = y;
     /* the border stays as it is for all channels */
     for (int32_t i = 0; i < 24; i++) {
@@ -352,10 +348,9 @@ static void integer_03_depthwise_4x4(const int8_t *restrict weights, const int32
 /* 1 pixel x 2 channels; requantisation: raw
  * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
  *   reads x at workspace + 0; writes y at workspace + 220 */
-static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *restrict weights,
-    const int32_t *restrict requantisation, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x,
+    const int8_t *restrict weights, const int32_t *restrict requantisation, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const int8_t *w = weights;
     const int32_t *table = requantisation;
     const int8_t *from0 = x;
@@ -439,9 +434,8 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *r
 
 /* step 6: y (Identity): int8[1,4] -> float32[1,4]
  *   reads x at workspace + 220; writes y at outputs->y */
-static void integer_05_identity(const int8_t *restrict x, float *restrict y)
+AOT_MODEL_OPAQUE static void integer_05_identity(const int8_t *restrict x, float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
     }

@@ -559,9 +559,8 @@ AOT_MODEL_OPAQUE static void rows4_ij_raw(
 
 /* step 1: conv (Transpose): float32[1,3,4,4] -> int8[1,4,4,3]
  *   reads x at inputs->x; writes y at workspace + 440 */
-static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 16; i++) {
         for (int32_t j = 0; j < 3; j++) {
             y[i * 3 + j] = (int8_t)aot_model_quantise_rint(x[j * 16 + i] / 0.03125f, 3, -128, 127);
@@ -574,11 +573,10 @@ static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
  *   reads x at workspace + 440 (overlaps); works in columns at workspace + 16, border at workspace + 496,
  *   rest at workspace + 0, results at workspace + 240; writes y at workspace + 368 (overlaps) */
-static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights,
+AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights,
     const int32_t *restrict requantisation, uint32_t *restrict columns, int8_t *restrict border,
     int8_t *restrict rest, int32_t *restrict results, int8_t *y)
 {
-    AOT_MODEL_BARRIER;
     int32_t row = 0, column = 0;
     for (int32_t pixel = 0; pixel < 16; pixel += 4) {
         const int32_t y0 = row - 1;
@@ -617,10 +615,10 @@ static void integer_01_conv_3x3(const int8_t *x, const int32_t *restrict weights
  * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
  *   reads x at workspace + 368; works in plane at workspace + 0, results at workspace + 96; writes y at
  *   workspace + 368 (in place of x) */
-static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int32_t *restrict requantisation,
-    int16_t *restrict plane, int32_t *restrict results, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int32_t *restrict weights,
+    const int32_t *restrict requantisation, int16_t *restrict plane, int32_t *restrict results,
+    int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const int8_t *const x = y;
     /* the border stays as it is for all channels */
     for (int32_t i = 0; i < 48; i++) {
@@ -646,10 +644,10 @@ static void integer_02_depthwise_3x3(const int32_t *restrict weights, const int3
  * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
  *   reads x at workspace + 368; works in plane at workspace + 0, results at workspace + 80, taps at
  *   workspace + 48; writes y at workspace + 368 (in place of x) */
-static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int32_t *restrict requantisation,
-    int16_t *restrict plane, int32_t *restrict results, int32_t *restrict taps, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_03_depthwise_4x4(const int32_t *restrict weights,
+    const int32_t *restrict requantisation, int16_t *restrict plane, int32_t *restrict results,
+    int32_t *restrict taps, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const int8_t *const x = y;
     /* the border stays as it is for all channels */
     for (int32_t i = 0; i < 24; i++) {
@@ -670,10 +668,10 @@ static void integer_03_depthwise_4x4(const int32_t *restrict weights, const int3
 /* four rows at a time, input expanded on the way; requantisation: raw
  * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
  *   reads x at workspace + 368; works in results at workspace + 0; writes y at workspace + 16 */
-static void integer_04_fully_connected(const int8_t *restrict x, const int32_t *restrict weights,
-    const int32_t *restrict requantisation, int32_t *restrict results, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x,
+    const int32_t *restrict weights, const int32_t *restrict requantisation, int32_t *restrict results,
+    int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     rows4_ij_raw(x, weights, results, 2u, weights + 12);
     for (int32_t c = 0; c < 4; c++) {
         const int32_t v = requantise_even_3_n128_127(results[c], requantisation + 2 * c);
@@ -683,9 +681,8 @@ static void integer_04_fully_connected(const int8_t *restrict x, const int32_t *
 
 /* step 6: y (Identity): int8[1,4] -> float32[1,4]
  *   reads x at workspace + 16; writes y at outputs->y */
-static void integer_05_identity(const int8_t *restrict x, float *restrict y)
+AOT_MODEL_OPAQUE static void integer_05_identity(const int8_t *restrict x, float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
     }

@@ -230,9 +230,8 @@ AOT_MODEL_INLINE void avx2_conv_1x8_int8_raw_8_int8_even_3_n128_127(
 
 /* step 1: conv (Transpose): float32[1,3,4,4] -> int8[1,4,4,3]
  *   reads x at inputs->x; writes y at workspace + 280 */
-static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 16; i++) {
         for (int32_t j = 0; j < 3; j++) {
             y[i * 3 + j] = (int8_t)aot_model_quantise_rint(x[j * 16 + i] / 0.03125f, 3, -128, 127);
@@ -243,10 +242,9 @@ static void integer_00_transpose(const float *restrict x, int8_t *restrict y)
 /* AVX2, blocks of 4 pixels, tiles of 4 x 4 outputs; requantisation: raw
  * step 2: conv (Convolution): int8[1,4,4,3] * int8[8,3,3,3] -> int8[1,4,4,8], 3,456 MACs
  *   reads x at workspace + 280; works in tile at workspace + 0; writes y at workspace + 640 */
-static void integer_01_conv_3x3(const int8_t *restrict x, const int8_t *restrict weights,
+AOT_MODEL_OPAQUE static void integer_01_conv_3x3(const int8_t *restrict x, const int8_t *restrict weights,
     const int32_t *restrict table, int16_t *restrict tile, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     avx2_tile_int8(tile, x, 0 - 1, 6, 4, 12, 3, 12, 1, 3, 3, 3);
     for (int32_t row = 0; row < 4; row++) {
         avx2_conv_4x8_int8_raw_8_int8_even_3_n128_127(tile + row * 18, 3, 3, 18, 1, 0, 5, weights, table,
@@ -258,10 +256,10 @@ static void integer_01_conv_3x3(const int8_t *restrict x, const int8_t *restrict
  * step 3: depthwise (Convolution): int8[1,4,4,8] * int8[8,3,3,1] -> int8[1,4,4,8], 1,152 MACs
  *   reads x at workspace + 640; works in tile at workspace + 0; writes y at workspace + 640 (in place of
  *   x) */
-static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32_t *restrict table,
-    const int32_t *restrict offsets, int16_t *restrict tile, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_02_depthwise_3x3(const int8_t *restrict weights,
+    const int32_t *restrict table, const int32_t *restrict offsets, int16_t *restrict tile,
+    int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const int8_t *const x = y;
     avx2_tile_int8(tile, x, 0 - 1, 6, 4, 32, 8, 32, 1, 8, 8, 3);
     for (int32_t row = 0; row < 4; row++) {
@@ -273,11 +271,10 @@ static void integer_02_depthwise_3x3(const int8_t *restrict weights, const int32
 /* AVX2, 16 channels, taps in pairs, blocks of 1 pixels, tiles of 1 x 1 output; requantisation: raw
  * step 4: pool (Convolution): int8[1,4,4,8] * int8[8,4,4,1] -> int8[1,1,1,8], 128 MACs
  *   reads x at workspace + 640; works in tile at workspace + 0; writes y at workspace + 320 */
-static void integer_03_depthwise_4x4(const int8_t *restrict x, const int8_t *restrict weights,
-    const int32_t *restrict table, const int32_t *restrict offsets, int16_t *restrict tile,
-    int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_03_depthwise_4x4(const int8_t *restrict x,
+    const int8_t *restrict weights, const int32_t *restrict table, const int32_t *restrict offsets,
+    int16_t *restrict tile, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     avx2_tile_int8(tile, x, 0, 4, 4, 32, 0, 32, 1, 8, 0, 3);
     avx2_depthwise_1_int8_raw_16_int8_even_3_n128_127(tile, 8, offsets, 8, weights, table, y, 8, 8);
 }
@@ -285,19 +282,17 @@ static void integer_03_depthwise_4x4(const int8_t *restrict x, const int8_t *res
 /* AVX2, blocks of 1 pixels, tiles of 1 x 1 output; requantisation: raw
  * step 5: dense (MatMul): int8[1,8] * int8[8,4] -> int8[1,4], 32 MACs
  *   reads x at workspace + 320; works in tile at workspace + 0; writes y at workspace + 80 */
-static void integer_04_fully_connected(const int8_t *restrict x, const int8_t *restrict weights,
-    const int32_t *restrict table, int16_t *restrict tile, int8_t *restrict y)
+AOT_MODEL_OPAQUE static void integer_04_fully_connected(const int8_t *restrict x,
+    const int8_t *restrict weights, const int32_t *restrict table, int16_t *restrict tile, int8_t *restrict y)
 {
-    AOT_MODEL_BARRIER;
     avx2_tile_int8(tile, x, 0, 1, 1, 8, 0, 8, 1, 8, 0, 3);
     avx2_conv_1x8_int8_raw_8_int8_even_3_n128_127(tile, 8, 1, 8, 1, 0, 4, weights, table, y, 4, 4);
 }
 
 /* step 6: y (Identity): int8[1,4] -> float32[1,4]
  *   reads x at workspace + 80; writes y at outputs->y */
-static void integer_05_identity(const int8_t *restrict x, float *restrict y)
+AOT_MODEL_OPAQUE static void integer_05_identity(const int8_t *restrict x, float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 4; i++) {
         y[i] = (float)((int32_t)x[i] - 3) * 0.03125f;
     }

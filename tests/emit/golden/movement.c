@@ -58,9 +58,8 @@
 
 /* step 1: mean (ReduceMean): float32[1,2,4] -> float32[1,2]
  *   reads x at workspace + 0; writes y at workspace + 32 */
-static void movement_00_reduce_mean(const float *restrict x, float *restrict y)
+AOT_MODEL_OPAQUE static void movement_00_reduce_mean(const float *restrict x, float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     for (int32_t i = 0; i < 2; i++) {
         float t0 = 0.0f;
         for (int32_t r0 = 0; r0 < 4; r0++) {

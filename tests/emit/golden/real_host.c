@@ -71,9 +71,9 @@ static inline __m256 f32x8_hold(__m256 a)
 /* 4 pixels x 8 channels in registers
  * step 1: conv (Convolution): float32[1,4,4,3] * float32[8,3,3,3] -> float32[1,4,4,8], 3,456 MACs
  *   reads x at inputs->x; writes y at workspace + 128 */
-static void real_00_conv_3x3(const float *restrict x, const float *restrict weights, float *restrict y)
+AOT_MODEL_OPAQUE static void real_00_conv_3x3(const float *restrict x, const float *restrict weights,
+    float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     /* rows: first output, outputs, first input, first tap, taps */
     static const struct { int16_t out, count, first, tap, taps; } rows[3] = {
         {0, 1, 0, 1, 2},
@@ -214,9 +214,8 @@ static void real_00_conv_3x3(const float *restrict x, const float *restrict weig
 /* each row in blocks of 4 outputs
  * step 2: depthwise (Convolution): float32[1,4,4,8] * float32[8,3,3,1] -> float32[1,4,4,8], 1,152 MACs
  *   reads x at workspace + 128 (overlaps); writes y at workspace + 0 (overlaps) */
-static void real_01_depthwise_3x3(const float *x, const float *restrict weights, float *y)
+AOT_MODEL_OPAQUE static void real_01_depthwise_3x3(const float *x, const float *restrict weights, float *y)
 {
-    AOT_MODEL_BARRIER;
     /* rows: first output, outputs, first input, first tap, taps */
     static const struct { int16_t out, count, first, tap, taps; } rows[3] = {
         {0, 1, 0, 1, 2},
@@ -268,9 +267,8 @@ static void real_01_depthwise_3x3(const float *x, const float *restrict weights,
 /* each row in blocks of 1 output
  * step 3: pool (Pool): float32[1,4,4,8] -> float32[1,1,1,8]
  *   reads x at workspace + 0; writes y at workspace + 0 (in place of x) */
-static void real_02_max_pool_4x4(float *restrict y)
+AOT_MODEL_OPAQUE static void real_02_max_pool_4x4(float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const float *const x = y;
     const float *const row = x;
     {
@@ -294,9 +292,9 @@ static void real_02_max_pool_4x4(float *restrict y)
 /* 1 pixel x 8 channels in registers
  * step 4: dense (MatMul): float32[1,8] * float32[8,4] -> float32[1,4], 32 MACs
  *   reads x at workspace + 0; writes y at outputs->y */
-static void real_03_matmul(const float *restrict x, const float *restrict weights, float *restrict y)
+AOT_MODEL_OPAQUE static void real_03_matmul(const float *restrict x, const float *restrict weights,
+    float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const float *const x0 = x;
     {
         const float *w = weights;

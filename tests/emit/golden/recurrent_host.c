@@ -51,10 +51,9 @@ static const float recurrent_c_lstm_b0[16];
 /* LSTM, 4 units at a time, forward
  * step 1: lstm (LSTM):  -> float32[5,1,1,4], 560 MACs
  *   reads x at inputs->x; works in zeros at workspace + 0, cell at workspace + 16; writes y at outputs->y */
-static void recurrent_00_lstm(const float *restrict x, const float *restrict w0, const float *restrict b0,
-    float *restrict zeros, float *restrict cell, float *restrict y)
+AOT_MODEL_OPAQUE static void recurrent_00_lstm(const float *restrict x, const float *restrict w0,
+    const float *restrict b0, float *restrict zeros, float *restrict cell, float *restrict y)
 {
-    AOT_MODEL_BARRIER;
     const float *h = zeros;
     memset(zeros, 0, 4 * sizeof(*zeros));
     float *const c = cell;

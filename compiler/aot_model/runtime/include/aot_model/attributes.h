@@ -9,8 +9,7 @@
  * and nothing of the call in the body.
  * AOT_MODEL_BARRIER is its first and its last statement, and stands before each return: no conclusion about a function
  * is possible that has a statement of which the compiler must assume that it reads and writes all memory. The first is
- * reached whatever follows; the last stays with the loops where GCC splits a function, which it does not where an
- * opaque function has the only call: there the first is enough.
+ * reached whatever follows; the last stays with the loops where GCC splits a function.
  * AOT_MODEL_INLINE: it is part of such a function. */
 #ifndef AOT_MODEL_ATTRIBUTES_H
 #define AOT_MODEL_ATTRIBUTES_H
