@@ -102,7 +102,8 @@ def add_host_build(command: argparse.ArgumentParser) -> None:
         "--cflags",
         metavar="FLAGS",
         help="its flags, in one argument: '-O3 -flto' (default: -O2); those of a Cortex-M come with them, "
-        "unless they say -mcpu or -march, and `--target host` has the vectors that the compiler has with them")
+        "unless they say -mcpu or -march, and `--target host` has the vectors that the compiler has with "
+        "them")
     command.add_argument(
         "--runner",
         metavar="COMMAND",
