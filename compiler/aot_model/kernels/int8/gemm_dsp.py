@@ -44,15 +44,39 @@ _ACC_B = ("r6", "r7", "r8", "r9")
 
 @dataclass(frozen=True)
 class PairStream:
-    """Packed constants of one layer for the pair kernel."""
+    """Packed constants of one layer, of each pair of channels: [n, words]."""
 
-    words: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int32]
+    """Of the accumulators, two words."""
+    taps: npt.NDArray[np.int32]
+    """A word for each two."""
+    ends: npt.NDArray[np.int32]
+    """Numbers of the requantisation."""
     requantise: RequantisePlan
     joined: bool
     """One SXTB16 per word (see above); else two."""
     pairs: npt.NDArray[np.int64]
     """[n, 2] output channels of each pair; an odd count ends with a pair that repeats one channel."""
-    pair_words: int
+
+    @property
+    def pair_words(self) -> int:
+        return sum(part.shape[1] for part in (self.starts, self.taps, self.ends))
+
+    @property
+    def nbytes(self) -> int:
+        return 4 * len(self.pairs) * self.pair_words
+
+    def part(self, first: int, last: int | None = None) -> PairStream:
+        """The pairs from one to before another."""
+        return replace(self, starts=self.starts[first:last], taps=self.taps[first:last],
+                       ends=self.ends[first:last], pairs=self.pairs[first:last])
+
+    def words(self, together: int = 1) -> npt.NDArray[np.int32]:
+        """The stream in the order of reading. together: pairs whose words of the same taps are neighbours."""
+        count, words = len(self.pairs) // together, self.taps.shape[1]
+        taps = self.taps.reshape(count, together, words).transpose(0, 2, 1).reshape(-1, words)
+        parts = [part.reshape(count, together * part.shape[1]) for part in (self.starts, taps, self.ends)]
+        return np.concatenate(parts, axis=1).reshape(-1)
 
     @property
     def layout(self) -> str:
@@ -67,16 +91,17 @@ def to_words(half: Int64) -> npt.NDArray[np.int32]:
     return (low | (high << 16)).astype(np.uint32).view(np.int32)
 
 
-def channel_pairs(channels: int, separate: bool) -> npt.NDArray[np.int64]:
+def channel_pairs(channels: int, separate: bool, groups: int = 1) -> npt.NDArray[np.int64]:
     """[n, 2] channels computed together. An odd count ends with a pair that repeats a channel.
 
     separate: results go to a buffer of 2n channels, the last one twice; else the last pair overlaps its
-    predecessor.
+    predecessor. groups: of so many channels each, whose pairs are their own.
     """
     first = np.arange(0, channels, 2)
     if channels % 2 and not separate:
         first[-1] = channels - 2
-    return np.stack([first, np.minimum(first + 1, channels - 1)], axis=1).astype(np.int64)
+    pairs = np.stack([first, np.minimum(first + 1, channels - 1)], axis=1).astype(np.int64)
+    return np.concatenate([g * channels + pairs for g in range(groups)])
 
 
 def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> bool:
@@ -108,23 +133,20 @@ def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64,
     return plan(each, lo, hi), False
 
 
-def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool,
-               taps: Int64 | None = None, groups: int = 1) -> PairStream:  # fmt: skip
-    """Packs weights [channels, taps] (taps even, in the order of the pixel pairs) and bias, both as folded.
-    taps: what is packed, where that is not w. groups: of channels, whose pairs are their own.
+def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDArray[np.int64]) -> PairStream:
+    """w [channels, taps], b: weights and bias as folded. taps: the weights in the order of the pixels' pairs,
+    an even number. pairs: as of PairStream.
     """
-    each = w.shape[0] // groups
-    pairs = np.concatenate([g * each + channel_pairs(each, separate) for g in range(groups)])
-    rq, joined = plan_slots(w, b, quant, pairs.reshape(-1), taps)
-    w = w if taps is None else taps
-    rows = []
-    for i, (a, c) in enumerate(pairs):
-        half = 256 * w[a] + w[c] if joined else (w[a] & 0xFF) * 256 + (w[c] & 0xFF)
-        start_a, start_c = int(b[a] + rq.bias_shift[2 * i]), int(b[c] + rq.bias_shift[2 * i + 1])
-        init = np.array([256 * start_a + start_c if joined else start_a, start_c], np.int64)
-        tail = np.array(requantise_words(rq, 2 * i) + requantise_words(rq, 2 * i + 1), np.int64)
-        rows.append(np.concatenate([wrapped(init), to_words(half.reshape(-1, 2)), wrapped(tail)]))
-    return PairStream(np.concatenate(rows), rq, joined, pairs, int(rows[0].size))
+    slots = pairs.reshape(-1)
+    rq, joined = plan_slots(w, b, quant, slots, taps)
+    first, second = taps[pairs[:, 0]], taps[pairs[:, 1]]
+    half = 256 * first + second if joined else (first & 0xFF) * 256 + (second & 0xFF)
+    starts = (b[slots] + rq.bias_shift).reshape(-1, 2)
+    if joined:
+        starts[:, 0] = 256 * starts[:, 0] + starts[:, 1]
+    ends = np.array([requantise_words(rq, i) for i in range(slots.size)], np.int64).reshape(len(pairs), -1)
+    words = to_words(half.reshape(len(pairs), -1, 2))
+    return PairStream(wrapped(starts), words, wrapped(ends), rq, joined, pairs)
 
 
 def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
