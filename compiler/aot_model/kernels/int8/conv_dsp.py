@@ -28,6 +28,7 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8 import row_sums_dsp, slices_dsp
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, stored
+from aot_model.kernels.int8.fully_connected_dsp import fully_connected
 from aot_model.kernels.int8.gemm_dsp import channel_pairs, pack_pairs
 from aot_model.kernels.int8.patch_dsp import (
     PIXELS,
@@ -60,6 +61,9 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     """Convolution; weights [out_c, kernel_h, kernel_w, in_c / groups], `applicable()`. With a tail it gets
     the int8 value. reading: how constants are read.
     """
+    if shape.one_row:
+        apart = reading.overlaps and reading.memory is not None
+        return fully_connected(shape, weights, bias, quant, tail, apart=apart, common=reading.common)
     oc, groups, zero = shape.out_c, shape.groups, quant.weight_zero_point
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     flat = shape.pointwise and not needs_assembly(shape) and shape.dense

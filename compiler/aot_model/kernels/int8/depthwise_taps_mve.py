@@ -15,16 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import (
-    ACCUMULATORS,
-    EIGHT,
-    FOUR,
-    ChannelRows,
-    forward,
-    image_loops,
-    ring_loop,
-    scattered,
-)
+from .channel_rows_mve import ACCUMULATORS, EIGHT, FOUR, ChannelRows, Ring, forward, scattered
 from .requantise_mve import requantiser
 from .spec import QuantSpec
 
@@ -112,12 +103,21 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
     p = _plan(s, compact)
     rows = ChannelRows(s, requantiser(spec, matrix, bias), 8 * p.chunks, p.step, s.in_c, p.multiplier,
                        (1, p.multiplier), p.eight, p.before + 8 * p.chunks)  # fmt: skip
-    name, text = _row_kernel(p, rows)
-    order = np.arange(s.out_c).reshape(s.in_c, p.multiplier).T.reshape(-1)  # one run per multiple
+    table, image_row, zero = 8 * p.chunks, s.in_w * s.in_c, spec.x_zero_point
+    scatter, ring = f"offsets + {max(p.slots, 1) * table}", None
+    places = f"image + oy * {s.stride_h * image_row}", f"offsets, {scatter}"
+    if p.slots:
+        used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
+        places, ring = ("ring", f"taps, {scatter}"), Ring(p.slots * p.row, zero, f"""\
+int8_t *slot = ring + filled % {p.slots} * {p.row} + {s.pad_left * s.in_c};
+if (line >= 0 && line < {s.in_h}) {{
+    aot_mve_copy(slot, image + line * {image_row}, {used});
+}} else {{
+    aot_mve_fill(slot, {zero}, {used});
+}}""", f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n")
     together = f"{p.together} outputs" if p.together > 1 else "output"
-    return rows.code(_body(p, rows, name, spec.x_zero_point, tail, s is not shape),
-                     [*rows.packed(matrix, order, p.before), Packed("offsets", _offsets(p))], text,
-                     p.slots * p.row, tail,
+    return rows.code(_row_kernel(p, rows), [*rows.packed(matrix, p.before), Packed("offsets", _offsets(p))],
+                     places, ring, tail, s is not shape,
                      f"{p.chunks} gather(s) of 8 taps per {together}, {p.slots} buffered rows")  # fmt: skip
 
 
@@ -213,23 +213,3 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
                        f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
                        before, load, _sums(p, min(s.out_w, FOUR), weights), "uint16_t", window,
                        "from[taps[tap]] * weight[tap]", first, None, offsets, reload)  # fmt: skip
-
-
-def _body(p: _Plan, rows: ChannelRows, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
-    s = p.shape
-    image_row, table = s.in_w * s.in_c, 8 * p.chunks
-    inner, before, x, taps = "", "", f"image + oy * {s.stride_h * image_row}", "offsets"
-    if p.slots:
-        used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
-        inner = ring_loop(s, f"""\
-int8_t *slot = ring + filled % {p.slots} * {p.row} + {s.pad_left * s.in_c};
-if (line >= 0 && line < {s.in_h}) {{
-    aot_mve_copy(slot, image + line * {image_row}, {used});
-}} else {{
-    aot_mve_fill(slot, {zero}, {used});
-}}""")
-        inner += f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
-        before = f"int32_t filled = 0;\naot_mve_fill(ring, {zero}, {p.slots * p.row});\n"
-        x, taps = "ring", "taps"
-    inner += rows.row(kernel, x, f"{taps}, offsets + {max(p.slots, 1) * table}", tail, down)
-    return image_loops(s, before, inner)

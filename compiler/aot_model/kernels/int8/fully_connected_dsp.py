@@ -48,13 +48,6 @@ EXPANDED_BYTES = 512
 """Scratch that the expansion of the input may take."""
 
 
-def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
-    """One pixel, one group: a row of input times a matrix."""
-    one = shape.batch * shape.out_h * shape.out_w == 1 and shape.kernel_h == shape.kernel_w == 1
-    dense = shape.in_h * shape.in_w == 1 and shape.strides[3] == 1
-    return one and dense and shape.groups == 1 and row_sums_dsp.fits(quant.weight_zero_point)
-
-
 def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedule:
     """Four inputs and four rows. apart: a load for each word, in registers beyond r7 or with write-back, so
     that every instruction has 32 bits.
@@ -196,7 +189,7 @@ def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -
 def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
                     quant: QuantSpec, tail: Tail | None = None, expanded_bytes: int = EXPANDED_BYTES,
                     apart: bool = False, common: bool = False) -> KernelCode:  # fmt: skip
-    """weights [out_c, in_c]; `applicable()`. Several rows of input are better done as a 1x1 convolution.
+    """weights [out_c, in_c]; one row of input, dense, and a zero point of the weights that fits row_sums_dsp.
     apart: fewer cycles of a Cortex-M4, but more instructions. common: other calls have the same weights,
     which are a constant of their own then, there once for all.
     """
