@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import advance
 from aot_model.c.helpers import named_by_text
 
 from ...ir.admissible import ANYTHING
@@ -18,17 +19,6 @@ from ..overlap import by_pixels, by_rows
 from .mve import asm_lines, clobbers
 from .requantise_mve import HEADER, Requantiser
 from .row_tail import tail_helpers, tail_loop
-
-
-def advance(register: str, distance: int) -> list[str]:
-    """Adds a constant of any size; may use r0."""
-    if distance == 0:
-        return []
-    if abs(distance) < 4096:
-        return [f"{'addw' if distance > 0 else 'subw'} {register}, {register}, #{abs(distance)}"]
-    low, high = distance & 0xFFFF, (distance >> 16) & 0xFFFF
-    return [f"movw r0, #{low}", f"movt r0, #{high}", f"add {register}, {register}, r0"]
-
 
 FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")
@@ -58,10 +48,11 @@ def channel_loop(per_channel: list[str], block: list[str], outputs: int, across:
     if rest and full:
         last, size = (four, FOUR) if four is not None and rest <= FOUR else (block, across)
         for i, register in enumerate(("r1", "r3")):
-            lines += advance(register, -(size - rest) * steps[i] // across)
+            lines += advance(register, -(size - rest) * steps[i] // across, "r0")
             moved[i] += rest * steps[i] // across
         lines += last
-    lines += [*advance("r1", next_channel[0] - moved[0]), *advance("r3", next_channel[1] - moved[1])]
+    lines += [*advance("r1", next_channel[0] - moved[0], "r0"),
+              *advance("r3", next_channel[1] - moved[1], "r0")]
     return [*lines, "subs r9, r9, #1", "bne 1b"]
 
 

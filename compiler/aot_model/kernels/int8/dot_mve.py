@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import advance
 from aot_model.c.helpers import named_by_text
 from aot_model.c.words import counted
 
@@ -93,7 +94,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     lines += _finish(rq, pixels, block, partial, spare)
     mutable = len(widths) > UNROLL
     if mutable:
-        lines += [line for p in x for line in _rewind(p, padded)]
+        lines += [line for p in x for line in advance(f"%[{p}]", -padded, "r0")]
     lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
     # q5 is free: it holds what all blocks share.
     shared = ["vldrw.32 q5, [%[w]], #16"
@@ -183,15 +184,6 @@ def _looped(widths: list[int], pixels: int, block: int) -> list[str]:
     for width in rest:
         lines += _chunk(width, pixels, block, False, None)
     return lines
-
-
-def _rewind(pointer: str, distance: int) -> list[str]:
-    if distance < 4096:
-        return [f"subw %[{pointer}], %[{pointer}], #{distance}"]
-    low, high = distance & 0xFFFF, distance >> 16
-    return [
-        f"movw r0, #{low}", *([f"movt r0, #{high}"] if high else []), f"sub %[{pointer}], %[{pointer}], r0"
-    ]
 
 
 def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool) -> list[str]:

@@ -92,16 +92,11 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
     align = 8 if joined else 0
     words = len(requantise_words(rq, 0))
     finish: Schedule = [op("sub", a, a, b) for a, b in (acc[:2], acc[2:])] if joined else []
-    for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ()):
-        finish += [
-            Load(("r6", "r7"), "r12", "table"), *requantise(rq, accs, 0 if i else align, quant.out_dtype,
-                                                            ("r6", "r7", "r8", "r9"), [])
-        ]
-    for i, a in enumerate(() if shared else acc):
+    at = ("r12", "table") if shared else ("r12", "own") if common else ("r1", "")
+    for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ((a,) for a in acc)):
         if not raw:
-            at = ("r12", "own") if common else ("r1", "")
             finish += [Load(("r6", "r7"), *at), *([Load(("r9",), *at)] if words == 3 else [])]
-        finish += requantise(rq, (a,), 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+        finish += requantise(rq, accs, 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
     written = {r for one in (*step, *finish) for r in ((one.to,) if isinstance(one.to, str) else one.to)}
     store = "str" if raw else "strb"
     enter, loop = unrolled(step, UNROLL, 12, ["cmp r0, lr"])

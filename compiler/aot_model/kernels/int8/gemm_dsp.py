@@ -157,6 +157,13 @@ def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: s
     return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
 
 
+def _finished(stream: PairStream, a: tuple[str, ...], b: tuple[str, ...], out_dtype: str) -> Schedule:
+    """From sums of both channels to results."""
+    rq, apart = stream.requantise, [op("sub", x, x, y) for x, y in zip(a, b, strict=True)]
+    return [*(apart if stream.joined else []), *streamed(rq, a, 8 if stream.joined else 0, out_dtype),
+            *streamed(rq, b, 0, out_dtype)]  # fmt: skip
+
+
 def _step(joined: bool, overlaps: bool) -> Schedule:
     """Two taps. overlaps: a load begins while the one before it is under way."""
     step: Schedule = [Load(("r10",), "r1")]
@@ -178,10 +185,7 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
     rq, joined = stream.requantise, stream.joined
     out, size = stored(rq, out_dtype)
     name = f"dot4x2_{'j' if joined else 's'}{'' if overlaps else 'l'}_{form_name(rq, out_dtype)}"
-    align = 8 if joined else 0
-    step = _step(joined, overlaps)
-    finish: Schedule = [op("sub", a, a, b) for a, b in zip(_ACC_A, _ACC_B, strict=True)] if joined else []
-    finish += [*streamed(rq, _ACC_A, align, out_dtype), *streamed(rq, _ACC_B, 0, out_dtype)]
+    step, finish = _step(joined, overlaps), _finished(stream, _ACC_A, _ACC_B, out_dtype)
     store = "str" if size == 4 else "strb"
     enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
     lines = [
@@ -242,8 +246,7 @@ def single_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
                       *([] if joined else [op("sxtb16_ror8", "r10", "r10")]),
                       op("smlad", "r2", "r12", "r10", "r2"),
                       op("smlad", "r6", "r12", "r11", "r6")]  # fmt: skip
-    finish: Schedule = [op("sub", "r2", "r2", "r6")] if joined else []
-    finish += [*streamed(rq, ("r2",), 8 if joined else 0, out_dtype), *streamed(rq, ("r6",), 0, out_dtype)]
+    finish = _finished(stream, ("r2",), ("r6",), out_dtype)
     store = "str" if size == 4 else "strb"
     enter, loop = unrolled(step, UNROLL, 4, ["cmp r0, r9"])
     lines = [
