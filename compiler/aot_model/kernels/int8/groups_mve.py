@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.c.helpers import named_by_text
+from aot_model.c.text import total
 from aot_model.kernels.base import ConvShape, Packed
-from aot_model.kernels.int8.patch_mve import Patch, of_pixel, rows_of_taps
+from aot_model.kernels.int8.patch_mve import Patch, of_pixel, rows_of_taps, times
 
 BLOCK = 4
 """Outputs of a block of the micro-kernels."""
@@ -88,8 +89,8 @@ if (iy < 0 || iy > {s.in_h - s.tall} || ix < 0 || ix > {s.in_w - s.wide}) {{
 """
     units = f"{s.in_c * size // unit}"
     body = of_pixel(s, whole + rows_of_taps(s, lambda tap, pixel, first, count: (
-        f"aot_mve_scatter{unit}((int8_t *)(patch + ({tap}) * {g.channels}), "
-        f"(const int8_t *)(x + ({pixel} + {first}) * {s.in_c}), places + {first} * {units}, "
+        f"aot_mve_scatter{unit}((int8_t *)(patch + {times(tap, g.channels)}), "
+        f"(const int8_t *)(x + {times(total(pixel, first), s.in_c)}), places + {first} * {units}, "
         f"{count} * {units});\n")))
     head = f"({ctype} *patch, const {ctype} *x, const uint16_t *places, int32_t oy, int32_t ox)\n"
     name = named_by_text("aot_mve_taps_of_groups", head + body)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aot_model.c.helpers import named_by_text
+from aot_model.c.text import total
 
 from ..base import ConvShape
 
@@ -70,8 +71,8 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
         begin = f"if ({' && '.join(conditions)}) {{\n{begin}return;\n}}\n" if ever else ""
         begin += f"aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});\n"
         begin += rows_of_taps(s, lambda tap, pixel, first, count: (
-            f"aot_mve_copy(patch + ({tap} + {first}) * {s.in_c}, x + ({pixel} + {first}) * {s.in_c}, "
-            f"{count} * {s.in_c});\n"))
+            f"aot_mve_copy(patch + {times(total(tap, first), s.in_c)}, "
+            f"x + {times(total(pixel, first), s.in_c)}, {count} * {s.in_c});\n"))
     body = of_pixel(s, begin)
     name = named_by_text("aot_mve_patch", body)
     text = f"""\
@@ -85,6 +86,14 @@ def _copy(to: int, source: int, run: int, over: bool) -> str:
     if over:
         return f"aot_mve_copy16(patch + {to}, from + {source});\n"
     return copy_statements(f"patch + {to}", f"from + {source}", run)
+
+
+def times(terms: str, count: int) -> str:
+    """C of a sum, or of a variable times a number, times a number."""
+    if " + " in terms:
+        return f"({terms}) * {count}"
+    name, _, number = terms.partition(" * ")
+    return f"{name} * {int(number) * count}"
 
 
 def of_pixel(s: ConvShape, statements: str) -> str:
