@@ -73,10 +73,8 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     patch = replace(patch, order=slices.order, rest=0) if slices else patch
     sums = row_sums_dsp.words(patch.length, zero)
 
-    taps = patch.ordered(w)
-    if sums:  # a tap twice is in the sums, too
-        taps = patch.ordered(weights.reshape(oc, -1), zero if slices else 0)
-        taps = row_sums_dsp.with_sums(taps, zero, sums)
+    taps = patch.ordered(weights.reshape(oc, -1), zero if slices else 0)  # a tap twice is in the sums, too
+    taps = row_sums_dsp.with_sums(taps, zero, sums)
     separate = tail is not None or oc == groups
     stream = pack_pairs(w, b, quant, taps, channel_pairs(oc // groups, separate, groups))
     if stream.requantise.form == "raw" and not separate:
