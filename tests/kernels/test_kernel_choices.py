@@ -202,10 +202,10 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
         assert depthwise_taps_mve.applicable(shape) == fits, shape
         seen[fits] += 1
         if fits:
-            p = depthwise_taps_mve._plan(shape)
+            p = depthwise_taps_mve.tap_plan(shape)
             assert p.chunks == (kernel_h * kernel_w + 7) // 8
             last = rows * row + columns + (p.together - 1) * channels
-            assert int(depthwise_taps_mve._offsets(p)[:-8].max()) == last <= 65535
+            assert int(depthwise_taps_mve.tap_offsets(p, np.zeros(0, np.uint16)).max()) == last <= 65535
     assert min(seen.values()) > 50
     for channels, width, fits in ((255, 257, True), (256, 256, False)):  # 65535 and 65536 to the second row
         shape = ConvShape(1, 2, width, channels, 1, width, channels, 2, 1, groups=channels)
