@@ -63,13 +63,20 @@ def depthwise3x3(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None,
     if rq.common_right is None:
         constants.append(Packed("right", rq.signed_shift, admissible=ANYTHING))
     constants.append(Packed("offsets", _offsets(s, pair)))
-    fields = {"in_h": s.in_h, "in_row": s.in_w * s.in_c, "pad_top": s.pad_top, "pair": pair,
-              "left": 2 * s.pad_left * s.in_c, "used": used * s.in_c, "fill": spec.x_zero_point}  # fmt: skip
-    geometry = ", ".join(f".{field} = {value}" for field, value in fields.items())
+    fields = {
+        "batch": s.batch, "in_h": s.in_h, "in_row": s.in_w * s.in_c, "out_h": s.out_h,
+        "out_row": s.out_w * s.out_c, "pad_top": s.pad_top, "step": step, "pair": pair,
+        "left": 2 * s.pad_left * s.in_c, "used": used * s.in_c, "total": total, "fill": spec.x_zero_point,
+    }
+    geometry = "static const aot_mve_depthwise_shape shape = {\n"
+    geometry += "".join(f"    .{name} = {value},\n" for name, value in fields.items()) + "};\n"
     right = "right" if rq.common_right is None else "NULL"
     unread = [2 * (j + 1) - s.pad_top if j else 0 for j in range(-(-s.out_h // step))]
-    body = f"static const aot_mve_row_pairs shape = {{{geometry}}};\n"
-    return KernelCode(body=body + _body(s, name, right, total, spec.x_zero_point, tail),
+    if tail is None:
+        body = geometry + f"aot_mve_depthwise3x3(&shape, {name}, pairs, x, w, k, {right}, offsets, y);\n"
+    else:
+        body = geometry + _body(s, name, right, tail)
+    return KernelCode(body=body,
                       constants=tuple(constants),
                       scratch=tuple(scratch),
                       includes=INCLUDES,
@@ -182,23 +189,20 @@ memcpy(to, scatter, sizeof to);
     return row_kernel(f"aot_mve_depthwise3x3_s{s.stride_h}_c{s.out_c}", comment, parameters, lines, twin)
 
 
-def _body(s: ConvShape, kernel: str, right: str, total: int, zero: int, tail: Tail | None) -> str:
-    """The loops over steps of output rows, which pass through `row` to the tail."""
-    step, out_row = 2 if s.stride_h == 1 else 1, s.out_w * s.out_c
-    to = "row" if tail is not None else f"y + (n * {s.out_h} + {step} * j) * {out_row}"
-    last = "" if tail is None else f"""\
-for (int32_t r = 0; r < {step} && {step} * j + r < {s.out_h}; r++) {{
-    const int32_t oy = {step} * j + r;
-{rows_to_tail(s, f"row + r * {out_row}", tail, ("n", "oy", "ox"))}}}
-"""
+def _body(s: ConvShape, kernel: str, right: str, tail: Tail) -> str:
+    """The loops of aot_mve_depthwise3x3, the outputs of a step passing through `row` to the tail."""
+    step = 2 if s.stride_h == 1 else 1
     return f"""\
 for (int32_t n = 0; n < {s.batch}; n++) {{
     const int8_t *image = x + n * {s.in_h * s.in_w * s.in_c};
-    aot_mve_fill(pairs, {zero}, {total});
-    aot_mve_row_pair(&shape, 0, image, pairs);
+    aot_mve_fill(pairs, shape.fill, shape.total);
+    aot_mve_depthwise3x3_step(&shape, 0, image, pairs);
     for (int32_t j = 0; j < {-(-s.out_h // step)}; j++) {{
-        aot_mve_row_pair(&shape, j + 1, image, pairs);
-        {kernel}(pairs, w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16, {s.out_h} - {step} * j, {to});
-{last}}}
+        aot_mve_depthwise3x3_step(&shape, j + 1, image, pairs);
+        {kernel}(pairs, w + 4, k, {right}, offsets + j % 2 * 8, offsets + 16, {s.out_h} - {step} * j, row);
+        for (int32_t r = 0; r < {step} && {step} * j + r < {s.out_h}; r++) {{
+            const int32_t oy = {step} * j + r;
+{rows_to_tail(s, f"row + r * {s.out_w * s.out_c}", tail, ("n", "oy", "ox"))}}}
+    }}
 }}
 """

@@ -295,21 +295,44 @@ AOT_MODEL_MVE_LOOP void aot_mve_interleave(int8_t *to, const int8_t *a, const in
 }
 
 typedef struct {
-    int32_t in_h, in_row; /* rows of the image, and bytes of one */
+    int32_t batch, in_h, in_row, out_h, out_row; /* rows, and bytes of one */
     int32_t pad_top;
-    int32_t pair; /* bytes from one row pair to the other */
-    int32_t left; /* bytes of the left border in a row pair */
-    int32_t used; /* bytes of an input row that are read */
-    int8_t fill;  /* input zero point */
-} aot_mve_row_pairs;
+    int32_t step;  /* output rows per pair of input rows */
+    int32_t pair;  /* bytes from one row pair to the other */
+    int32_t left;  /* bytes of the left border in a row pair */
+    int32_t used;  /* bytes of an input row that are read */
+    int32_t total; /* bytes of both row pairs */
+    int8_t fill;   /* input zero point */
+} aot_mve_depthwise_shape;
+
+typedef void aot_mve_depthwise_kernel(const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
+                                      const uint16_t *gather, const uint16_t *scatter, int32_t rows, int8_t *y);
 
 /* Fills row pair j, input rows 2 j - pad_top and the next one, in the place of j - 2. */
-AOT_MODEL_MVE_LOOP void aot_mve_row_pair(const aot_mve_row_pairs *s, int32_t j, const int8_t *image, int8_t *pairs)
+AOT_MODEL_MVE_LOOP void aot_mve_depthwise3x3_step(const aot_mve_depthwise_shape *s, int32_t j, const int8_t *image, int8_t *pairs)
 {
     AOT_MODEL_BARRIER;
     const int32_t a = 2 * j - s->pad_top;
     aot_mve_interleave(pairs + j % 2 * s->pair + s->left, a >= 0 && a < s->in_h ? image + a * s->in_row : NULL,
                        a + 1 >= 0 && a + 1 < s->in_h ? image + (a + 1) * s->in_row : NULL, s->fill, s->used);
+    AOT_MODEL_BARRIER;
+}
+
+/* The whole layer. */
+AOT_MODEL_MVE_LOOP void aot_mve_depthwise3x3(const aot_mve_depthwise_shape *s, aot_mve_depthwise_kernel *rows, int8_t *pairs,
+                                 const int8_t *x, const int8_t *w, const int32_t *k, const int8_t *right,
+                                 const uint16_t *offsets, int8_t *y)
+{
+    AOT_MODEL_BARRIER;
+    for (int32_t n = 0; n < s->batch; n++, x += s->in_h * s->in_row, y += s->out_h * s->out_row) {
+        aot_mve_fill(pairs, s->fill, s->total);
+        aot_mve_depthwise3x3_step(s, 0, x, pairs);
+        for (int32_t j = 0; j * s->step < s->out_h; j++) {
+            aot_mve_depthwise3x3_step(s, j + 1, x, pairs);
+            rows(pairs, w + 4, k, right, offsets + j % 2 * 8, offsets + 16, s->out_h - j * s->step,
+                 y + j * s->step * s->out_row);
+        }
+    }
     AOT_MODEL_BARRIER;
 }
 
