@@ -112,7 +112,7 @@ def rows_of_taps(s: ConvShape, move: Callable[[str, str, str, str], str]) -> str
     begin, count).
     """
     tap = f"ky * {s.kernel_w}"
-    if s.dilation_w > 1:
+    if s.dilation_w > 1 and s.kernel_w > 1:
         one = move(f"{tap} + kx", f"y * {s.in_w} + column", "0", "1")
         row = f"""\
 for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{
