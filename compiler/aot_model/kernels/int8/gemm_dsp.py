@@ -74,9 +74,9 @@ class PairStream:
     def words(self, together: int = 1) -> npt.NDArray[np.int32]:
         """The stream in the order of reading. together: pairs whose words of the same taps are neighbours."""
         count, words = len(self.pairs) // together, self.taps.shape[1]
-        taps = self.taps.reshape(count, together, words).transpose(0, 2, 1).reshape(-1, words)
-        parts = [part.reshape(count, together * part.shape[1]) for part in (self.starts, taps, self.ends)]
-        return np.concatenate(parts, axis=1).reshape(-1)
+        taps = self.taps.reshape(count, together, words).transpose(0, 2, 1).reshape(count, together * words)
+        starts, ends = (v.reshape(count, together * v.shape[1]) for v in (self.starts, self.ends))
+        return np.concatenate([starts, taps, ends], axis=1).reshape(-1)
 
     @property
     def layout(self) -> str:
