@@ -27,7 +27,7 @@ import tflite  # noqa: E402
 from kernel_program import Case, run_board  # noqa: E402
 
 from aot_model.kernels.base import ConvShape, KernelCode  # noqa: E402
-from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_dsp, fully_connected_dsp, pooling  # noqa: E402
+from aot_model.kernels.int8 import conv_c, conv_dsp, depthwise_dsp, pooling  # noqa: E402
 from aot_model.kernels.int8.requantise import QuantSpec  # noqa: E402
 
 OPS = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
@@ -150,8 +150,6 @@ def kernel(layer: Layer, plain: bool) -> KernelCode:
         return depthwise_dsp.depthwise(s, w, b, q)
     if plain:
         return conv_c.conv(s, w, b, q)
-    if fully_connected_dsp.applicable(s, q):
-        return fully_connected_dsp.fully_connected(s, w, b, q)
     return conv_dsp.conv(s, w, b, q)
 
 

@@ -24,7 +24,6 @@ import tflite
 from aot_model.kernels.base import ConvShape, KernelCode
 from aot_model.kernels.int8.conv_mve import conv
 from aot_model.kernels.int8.depthwise_mve import depthwise
-from aot_model.kernels.int8.fully_connected_mve import fully_connected
 from aot_model.kernels.int8.pooling_windows import HELIUM
 from aot_model.kernels.int8.spec import QuantSpec
 
@@ -129,7 +128,7 @@ def layers(path: Path, rng: np.random.Generator) -> list[tuple[Case, int]]:
             w, bias = tensors[op.Inputs(1)], tensors[op.Inputs(2)].data
             spec = spec_of(x, w, y, fc.FusedActivationFunction())
             shape = ConvShape(1, 1, 1, w.shape[1], 1, 1, w.shape[0])
-            result = fully_connected(shape, w.data, bias, spec)
+            result = conv(shape, w.data, bias, spec)
             data = data.reshape(1, 1, 1, -1)
             expected = int8_model.conv(shape, data, w.data[:, None, None, :], bias, spec)
         elif kind == builtin.AVERAGE_POOL_2D:

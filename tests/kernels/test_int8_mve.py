@@ -20,7 +20,6 @@ from aot_model.kernels.int8.depthwise3x3_mve import depthwise3x3
 from aot_model.kernels.int8.depthwise_columns_mve import depthwise_columns
 from aot_model.kernels.int8.depthwise_mve import depthwise
 from aot_model.kernels.int8.depthwise_taps_mve import depthwise_taps
-from aot_model.kernels.int8.fully_connected_mve import fully_connected
 from aot_model.kernels.int8.pooling_windows import HELIUM
 from aot_model.kernels.int8.spec import QuantSpec
 from qemu import BOARDS, available, build_and_run
@@ -255,7 +254,7 @@ def dense_cases() -> list[Case]:
         expected = int8_model.conv(shape, x, w[:, None, None], bias, spec)
         tail, expected = _with_tail(draw, shape, expected)
         cases.append(
-            Case(f"{in_c} x {out_c} {spec}", fully_connected(shape, w, bias, spec, tail), x, expected))
+            Case(f"{in_c} x {out_c} {spec}", conv(shape, w, bias, spec, tail), x, expected))
     return cases
 
 

@@ -33,7 +33,6 @@ from aot_model.kernels.int8 import (
     depthwise_columns_mve,
     depthwise_mve,
     depthwise_taps_mve,
-    fully_connected_dsp,
     gemm_dsp,
     requantise,
 )
@@ -174,15 +173,15 @@ def test_channels_are_outside_when_there_are_many_pixels(out: tuple[int, int, in
 # --- int8 ---------------------------------------------------------------------------------------------------
 
 
-def test_fully_connected_takes_one_pixel_and_one_dense_group() -> None:
-    quant = QuantSpec.accumulators(0, "int8", 0)
+def test_a_row_by_a_matrix_is_one_pixel_and_one_dense_group() -> None:
     shape = ConvShape(1, 1, 1, 8, 1, 1, 6)
-    assert fully_connected_dsp.applicable(shape, quant)
+    assert shape.one_row
     for other in ({"batch": 2}, {"out_h": 2}, {"out_w": 2}, {"kernel_h": 2}, {"kernel_w": 2}, {"in_h": 2},
                   {"in_w": 2}, {"groups": 2}, {"x_strides": (16, 16, 16, 2)}):
-        assert not fully_connected_dsp.applicable(replace(shape, **other), quant), other  # type: ignore[arg-type]
-    assert fully_connected_dsp.applicable(shape, replace(quant, weight_zero_point=3))
-    assert not fully_connected_dsp.applicable(shape, replace(quant, weight_zero_point=200))
+        assert not replace(shape, **other).one_row, other  # type: ignore[arg-type]
+    quant = QuantSpec.accumulators(0, "int8", 0)
+    assert conv_dsp.applicable(shape, replace(quant, weight_zero_point=3))
+    assert not conv_dsp.applicable(shape, replace(quant, weight_zero_point=200))
 
 
 def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
@@ -203,10 +202,10 @@ def test_depthwise_by_taps_takes_what_its_instructions_reach() -> None:
         assert depthwise_taps_mve.applicable(shape) == fits, shape
         seen[fits] += 1
         if fits:
-            p = depthwise_taps_mve._plan(shape)
+            p = depthwise_taps_mve.tap_plan(shape)
             assert p.chunks == (kernel_h * kernel_w + 7) // 8
             last = rows * row + columns + (p.together - 1) * channels
-            assert int(depthwise_taps_mve._offsets(p)[:-8].max()) == last <= 65535
+            assert int(depthwise_taps_mve.tap_offsets(p, np.zeros(0, np.uint16)).max()) == last <= 65535
     assert min(seen.values()) > 50
     for channels, width, fits in ((255, 257, True), (256, 256, False)):  # 65535 and 65536 to the second row
         shape = ConvShape(1, 2, width, channels, 1, width, channels, 2, 1, groups=channels)

@@ -49,3 +49,17 @@ AOT_MODEL_OPAQUE static {result}{name}(
 }}
 #endif
 """
+
+
+def constant(register: str, value: int) -> list[str]:
+    """A core register gets a number."""
+    high = [f"movt {register}, #{value >> 16}"] if value >> 16 else []
+    return [f"movw {register}, #{value & 0xFFFF}", *high]
+
+
+def advance(register: str, by: int, free: str) -> list[str]:
+    """A core register moves by a number, which `free` may hold."""
+    name, distance = "sub" if by < 0 else "add", abs(by)
+    if distance <= 4095:
+        return [f"{name}w {register}, {register}, #{distance}"] if distance else []
+    return [*constant(free, distance), f"{name} {register}, {register}, {free}"]

@@ -19,6 +19,7 @@ from aot_model.ir.strided import dense
 from aot_model.ir.types import DType
 from aot_model.ir.values import Value
 from aot_model.kernels.base import ConvShape, KernelCode
+from aot_model.kernels.int8 import depthwise_taps_mve
 from aot_model.kernels.int8.groups_mve import BLOCK
 from aot_model.kernels.int16 import depthwise_dsp, depthwise_mve, groups_mve
 from aot_model.kernels.int16.conv import Elements, conv, elements
@@ -56,7 +57,7 @@ class Family:
         return vectors if self.mve and vectors.chunk else Dots(self.dsp, taps, most, w_type=w_type)
 
 
-_GATHERED = 8 * depthwise_mve.RESIDENT
+_GATHERED = 8 * depthwise_taps_mve.RESIDENT
 """Taps of a channel up to which gathers of them are cheaper than a patch, where it has several outputs."""
 PLAIN, DSP, HELIUM = Family("plain C", False), Family("DSP extension", True), Family("Helium", True, True)
 

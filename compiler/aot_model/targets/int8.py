@@ -216,8 +216,6 @@ def _windows(family: Family, site: Site, shape: ConvShape, weights: np.ndarray, 
         _emit(family, site, part, f"depthwise_{size}", by_channel.depthwise, shape, taps, place, whole)
     else:
         writer = family.conv if family.conv_fits(shape, part.quant) else PLAIN.conv
-        if shape.one_row and family.row is not None and family.row_fits(shape, part.quant):
-            writer = family.row
         chosen, wish = _winograd(site, part, shape, weights) if family.winograd and whole else (None, None)
         if chosen is not None:
             writer = partial(winograd_dsp.conv, variant=chosen)
@@ -253,11 +251,8 @@ def _matmul(family: Family) -> Callable[[Site], None]:
         shape = ConvShape(1, 1, rows, k, 1, rows, n)
         part, weights = _signed(family, site, part, np.ascontiguousarray(w.data.T))
         chosen = _for_site(family, site, True) if family.packs(weights) else PLAIN
-        if rows == 1 and chosen.row is not None and chosen.row_fits(shape, part.quant):
-            _emit(chosen, site, part, "fully_connected", chosen.row, shape, weights, place)
-        else:
-            writer = chosen.conv if chosen.conv_fits(shape, part.quant) else PLAIN.conv
-            _emit(chosen, site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), place)
+        writer = chosen.conv if chosen.conv_fits(shape, part.quant) else PLAIN.conv
+        _emit(chosen, site, part, "fully_connected", writer, shape, weights.reshape(n, 1, 1, k), place)
 
     return emit
 

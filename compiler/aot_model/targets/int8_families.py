@@ -22,8 +22,6 @@ from aot_model.kernels.int8 import (
     depthwise_dsp,
     depthwise_host,
     depthwise_mve,
-    fully_connected_dsp,
-    fully_connected_mve,
     pooling,
     pooling_windows,
     requantise_mve,
@@ -51,9 +49,6 @@ class Family:
     pool: PoolWriter
     depthwise: Writer = depthwise_c.depthwise
     depthwise_fits: Fits = depthwise_c.applicable
-    row: Writer | None = None
-    """Fully connected, one row of input."""
-    row_fits: Fits = lambda shape, quant: True
     pool_fits: PoolFits = lambda shape, dtype: dtype in ("int8", "uint8")
     """Of windows without dilation that count no padding, by the type of their elements."""
     sum_row: Callable[[Affine], RowSum] | None = None
@@ -115,18 +110,14 @@ NEON_SDOT = replace(PLAIN,
                     dialects=("neon",),
                     dot="sdot")
 def _dsp_for(family: Family, reading: Reading) -> Family:
-    apart = reading.overlaps and reading.memory is not None
     return replace(family, conv=partial(conv_dsp.conv, reading=reading),
                    depthwise=partial(depthwise_dsp.depthwise,
                                      overlaps=reading.overlaps,
-                                     paired_from=None if reading.compact else depthwise_dsp.PAIRED),
-                   row=partial(fully_connected_dsp.fully_connected, apart=apart,
-                               common=reading.common))
+                                     paired_from=None if reading.compact else depthwise_dsp.PAIRED))
 
 
 DSP = Family("DSP extension", conv_dsp.conv, conv_dsp.applicable, partial(_pool, dsp=True),
-             depthwise_dsp.depthwise, depthwise_dsp.applicable, fully_connected_dsp.fully_connected,
-             fully_connected_dsp.applicable,
+             depthwise_dsp.depthwise, depthwise_dsp.applicable,
              accumulators=True,
              sum_row=affine_sum.dsp_sum,
              winograd=True,
@@ -144,8 +135,6 @@ HELIUM = Family("Helium",
                 partial(_pool, windows=pooling_windows.HELIUM),
                 depthwise_mve.depthwise,
                 depthwise_mve.applicable,
-                fully_connected_mve.fully_connected,
-                fully_connected_mve.applicable,
                 pool_fits=_pooled_by_helium,
                 sum_row=affine_sum.mve_sum,
                 lookup_row=RowSum("aot_mve_lookup", header=requantise_mve.HEADER),

@@ -86,28 +86,6 @@ static const int8_t integer_c_dense_weights[64] AOT_MODEL_ALIGNED(32);
 /* dense_table: int32[24] */
 static const int32_t integer_c_dense_table[24] AOT_MODEL_ALIGNED(32);
 
-/* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left
- * elements of padding, `runs` runs of `run` elements, and right elements of padding. */
-AOT_MODEL_FUNCTION void avx2_tile_int8(
-    int16_t *to, const int8_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
-    int32_t left, int32_t run, int32_t runs, int32_t step, int32_t right, int16_t zero)
-{
-    AOT_MODEL_BARRIER;
-    for (int32_t row = first; row < first + rows; row++) {
-        if (row >= 0 && row < height) {
-            const int8_t *from = x + row * pitch;
-            to = avx2_fill(to, zero, left);
-            for (int32_t i = 0; i < runs; i++, from += step, to += run) {
-                avx2_widen_int8(to, from, run);
-            }
-            to = avx2_fill(to, zero, right);
-        } else {
-            to = avx2_fill(to, zero, left + run * runs + right);
-        }
-    }
-    AOT_MODEL_BARRIER;
-}
-
 /* The rule for one accumulator; constants = {multiplier, shift}. */
 static int32_t requantise_even_3_n128_127(int32_t acc, const int32_t *constants)
 {

@@ -19,47 +19,31 @@ from aot_model.kernels.int8.channel_rows_mve import (
     ring_unread,
     row_kernel,
     rows_twin,
+    scattered,
 )
+from aot_model.kernels.int8.depthwise_taps_mve import RESIDENT, TapPlan, tap_offsets, tap_plan, tap_sums
 from aot_model.kernels.int8.requantise_mve import HEADER
 from aot_model.kernels.int16 import block_mve
 from aot_model.kernels.int16.dots import INT32
 from aot_model.kernels.int16.finish_mve import Ending
 from aot_model.kernels.overlap import by_pixels, by_rows
 
-RESIDENT = 2
-"""Vectors of eight weights, and of their taps' offsets, that stay in registers along a row."""
-
 
 @dataclass(frozen=True)
-class _Plan:
-    """Where the taps lie: a ring of `slots` padded rows of `row` bytes, or the image itself (slots = 0)."""
+class _Layer:
+    """A layer: its gathers, and what becomes of its sums."""
 
-    shape: ConvShape
-    chunks: int
-    slots: int
-    row: int
+    taps: TapPlan
     ending: Ending
-
-    @property
-    def step(self) -> int:
-        """Bytes from the window of one output to the next in the row."""
-        return 2 * self.shape.stride_w * self.shape.in_c
-
-    @property
-    def multiplier(self) -> int:
-        return self.shape.out_c // self.shape.in_c
 
     @property
     def record(self) -> int:
         """Bytes of a channel: weights, and minus its shift where channels differ in it."""
-        return 8 * self.chunks + (not self.ending.finish.uniform_shift)
+        return 8 * self.taps.chunks + (not self.ending.finish.uniform_shift)
 
 
-def _plan(shape: ConvShape, ending: Ending) -> _Plan:
-    s = shape.along_row
-    columns = (s.out_w - 1) * s.stride_w + s.wide
-    slots, row = (0, 2 * s.in_w * s.in_c) if s.inside else (s.tall, 2 * columns * s.in_c)
-    return _Plan(s, -(-s.kernel_h * s.kernel_w // 8), slots, row, ending)
+def _layer(shape: ConvShape, ending: Ending) -> _Layer:
+    return _Layer(tap_plan(shape.along_row, size=2), ending)
 
 
 def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending | None) -> bool:
@@ -70,11 +54,8 @@ def applicable(shape: ConvShape, weights: np.ndarray, most: int, ending: Ending 
     taps = shape.kernel_h * shape.kernel_w
     if ending is None or weights.dtype != np.int8 or taps * most > INT32 or taps > 120 or not shape.dense:
         return False
-    p = _plan(shape, ending)
-    s = p.shape
-    if 4 * s.out_c * ending.finish.to.size > 4095 or p.step > 4095:
-        return False
-    return (s.tall - 1) * p.row + 2 * (s.kernel_w - 1) * s.dilation_w * s.in_c <= 65535
+    p = _layer(shape, ending).taps
+    return 4 * shape.out_c * ending.finish.to.size <= 4095 and p.step <= 4095 and p.reach(1) <= 65535
 
 
 def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail | None) -> KernelCode:
@@ -85,45 +66,32 @@ def depthwise(shape: ConvShape, weights: np.ndarray, ending: Ending, tail: Tail 
     """
     if not applicable(shape, weights, 0, ending):
         raise ValueError(f"not for the depthwise kernel: {shape}")
-    p = _plan(shape, ending)
-    s, f = p.shape, ending.finish
-    name, text = _row_kernel(p)
+    layer = _layer(shape, ending)
+    p, f = layer.taps, ending.finish
+    s = p.shape
+    name, text = _row_kernel(layer)
     order = np.arange(s.out_c).reshape(s.in_c, -1).T.reshape(-1)  # one run per multiple
-    rows, records = f.rows[order], np.zeros((s.out_c, p.record), np.int8)
-    records[:, :s.kernel_h * s.kernel_w] = weights.reshape(-1, s.out_c).T[order]
+    rows, records = f.rows[order], np.zeros((s.out_c, layer.record), np.int8)
+    by_column = weights.reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
+    records[:, :s.kernel_h * s.kernel_w] = by_column.reshape(s.out_c, -1)[order]
     if not f.uniform_shift:
         records[:, -1] = -rows[:, 3]
+    outputs = scattered(False, s.out_c * f.to.size)
     numbers = np.stack([rows[:, 0], rows[:, 1] >> _halved(ending)], axis=1).astype(np.int32)
     scratch = [Scratch("ring", p.slots * p.row, 4, "int16_t")] if p.slots else []
     if tail is not None:
         scratch.append(Scratch("results", s.out_w * s.out_c * f.to.size, 4, ending.pointer[:-2]))
     return KernelCode(
-        _body(p, name, tail),
+        _body(layer, name, tail),
         (Packed("w", records.reshape(-1), admissible=ANYTHING),
-         Packed("k", numbers.reshape(-1), admissible=ANYTHING), Packed("offsets", _offsets(p))),
+         Packed("k", numbers.reshape(-1), admissible=ANYTHING), Packed("offsets", tap_offsets(p, outputs))),
         tuple(scratch),
         frozenset({HEADER, block_mve.HEADER}),
         (text,),
-        _slack(p),
+        _slack(layer),
         sizes=(2, f.to.size),
         note=f"{p.chunks} gather(s) of 8 taps per output, {p.slots} buffered rows",
     )
-
-
-def _offsets(p: _Plan) -> np.ndarray:
-    """uint16 [phases, chunks, 8]: taps' offsets in bytes for each position of the ring's oldest row; outputs'
-    (u32) behind.
-    """
-    s = p.shape
-    rows = np.arange(s.kernel_h) * s.dilation_h
-    columns = np.arange(s.kernel_w) * s.dilation_w * s.in_c * 2
-    phases = []
-    for phase in range(max(p.slots, 1)):
-        slot = (rows + phase) % p.slots if p.slots else rows
-        taps = (slot[:, None] * p.row + columns[None, :]).reshape(-1)
-        phases.append(np.append(taps, np.full(8 * p.chunks - len(taps), taps[0])))
-    outputs = (np.arange(4) * s.out_c * p.ending.finish.to.size).astype("<u4").view("<u2")
-    return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
 
 def _halved(ending: Ending) -> int:
@@ -132,44 +100,29 @@ def _halved(ending: Ending) -> int:
     return int(f.rule == "up" and f.left == 0 and not (f.rows[:, 1] & 1).any())
 
 
-def _row_kernel(p: _Plan) -> tuple[str, str]:
+def _row_kernel(layer: _Layer) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
-    s, f = p.shape, p.ending.finish
-    pixels = min(s.out_w, 4)
-    accumulators = ("r0", "r2", "r4", "r6")[:pixels]
+    p, f = layer.taps, layer.ending.finish
+    s, pixels = p.shape, min(p.shape.out_w, 4)
     resident = p.chunks <= RESIDENT
-    block: list[str] = []
-    if resident:
-        for r in accumulators:
-            for i in range(p.chunks):
-                block += [f"vldrh.u16 q0, [r1, q{3 + i}]", f"vmladav{'a' if i else ''}.s16 {r}, q0, q{1 + i}"]
-            block.append(f"addw r1, r1, #{p.step}")
-    for i in range(0 if resident else p.chunks):
-        block += [f"vldrb.s16 q1, [r5, #{8 * i}]", f"vldrh.16 q3, [r11, #{16 * i}]"]
-        for r in accumulators:
-            block += ["vldrh.u16 q0, [r1, q3]", f"vmladav{'a' if i else ''}.s16 {r}, q0, q1"]
-            block.append(f"addw r1, r1, #{p.step}")
-        if i + 1 < p.chunks:
-            block += [f"subw r1, r1, #{p.step}"] * pixels if pixels * p.step > 4095 else [
-                f"subw r1, r1, #{pixels * p.step}"]  # fmt: skip
-    block += _finished(p, pixels)
+    block = [*tap_sums(p, pixels, ["q1", "q2"]), *_finished(layer, pixels)]
     per_channel = ["ldrd r12, r8, [r7], #8"]
     per_channel += [] if f.uniform_shift else [f"ldrsb r10, [r5, #{8 * p.chunks}]"]
     per_channel += [f"vldrb.s16 q{1 + i}, [r5, #{8 * i}]" for i in range(p.chunks) if resident]
-    lines = [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(p.chunks) if resident]
-    lines += ["vldrw.32 q6, [r2]", *([f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < 4 else []),
+    lines = [*p.resident_offsets, "vldrw.32 q6, [r2]",
+             *([f"mov r0, #{pixels}", "vctp.32 r0"] if pixels < 4 else []),
               f"movw r9, #{s.in_c}"]
     size = f.to.size
     # r5 moves on at the end of a channel, before the loop's own count.
     loop = channel_loop(per_channel, block, s.out_w, pixels, (pixels * p.step, pixels * s.out_c * size),
                         (2, size * p.multiplier))
-    lines += [*loop[:-2], f"addw r5, r5, #{p.record}", *loop[-2:]]
+    lines += [*loop[:-2], f"addw r5, r5, #{layer.record}", *loop[-2:]]
     parameters = [("const int16_t *", "x", "r1"), ("const int8_t *", "w", "r5"),
                   ("const int32_t *", "k", "r7"), ("const uint16_t *", "taps", "r11"),
-                  ("const uint16_t *", "scatter", "r2"), (p.ending.pointer, "y", "r3")]
-    multiplier = f"(int32_t)((uint32_t)k[2 * c + 1] << {_halved(p.ending)})"
-    scalar = p.ending.scalar("acc", "k[2 * c]", multiplier,
-                             f"w[{p.record} * c + {8 * p.chunks}]")
+                  ("const uint16_t *", "scatter", "r2"), (layer.ending.pointer, "y", "r3")]
+    multiplier = f"(int32_t)((uint32_t)k[2 * c + 1] << {_halved(layer.ending)})"
+    scalar = layer.ending.scalar("acc", "k[2 * c]", multiplier,
+                             f"w[{layer.record} * c + {8 * p.chunks}]")
     put = f"(int{f.to.bits}_t){f'(uint{f.to.bits}_t)' if f.to.c_type.startswith('u') else ''}v"
     channel = f"c * {p.multiplier}" if p.multiplier > 1 else "c"
     place = f"column * {s.out_c} + (int32_t)(to[lane] / {size}u) + {channel}"
@@ -177,18 +130,18 @@ def _row_kernel(p: _Plan) -> tuple[str, str]:
     twin = "uint32_t to[4];\nmemcpy(to, scatter, sizeof to);\n" + rows_twin(
         s.in_c, s.out_w, pixels, str(pixels),
         f"const int16_t *from = x + (column + lane) * {p.step // 2} + c;", 8 * p.chunks,
-        f"from[taps[tap] / 2u] * w[{p.record} * c + tap]", store)
+        f"from[taps[tap] / 2u] * w[{layer.record} * c + tap]", store)
     count = s.kernel_h * s.kernel_w
     return row_kernel(f"int16_mve_depthwise_t{count}_c{s.out_c}",
                       f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
                       parameters, lines, twin)
 
 
-def _finished(p: _Plan, pixels: int) -> list[str]:
+def _finished(layer: _Layer, pixels: int) -> list[str]:
     """Instructions after the sums of a block: start in r12, multiplier in r8, minus the shift in r10; the
     results go to the offsets in q6.
     """
-    f, e = p.ending.finish, p.ending
+    f, e = layer.ending.finish, layer.ending
     lines = ["vmov q0[2], q0[0], r0, r4", "vmov q0[3], q0[1], r2, r6", "vadd.i32 q0, q0, r12"]
     whole = f.left == 0 and not _halved(e)
     if f.left > 1:
@@ -206,14 +159,14 @@ def _finished(p: _Plan, pixels: int) -> list[str]:
         lines.append(f"vrshr.s32 q0, q0, #{own}")
     lines += e.clamped("q0", "q7", "r0")
     t = "t" if pixels < 4 else ""
-    step = pixels * p.shape.out_c * f.to.size
+    step = pixels * layer.taps.shape.out_c * f.to.size
     return [*lines, *(["vpst"] if t else []), f"{e.store.format(t=t)} q0, [r3, q6]", f"addw r3, r3, #{step}"]
 
 
-def _body(p: _Plan, kernel: str, tail: Tail | None) -> str:
-    s = p.shape
+def _body(layer: _Layer, kernel: str, tail: Tail | None) -> str:
+    p, s = layer.taps, layer.taps.shape
     image_row, out_row, table = s.in_w * s.in_c, s.out_w * s.out_c, 8 * p.chunks
-    own, pointer = p.ending.finish.to.c_type, p.ending.pointer
+    own, pointer = layer.ending.finish.to.c_type, layer.ending.pointer
     cast = "" if own + " *" == pointer else f"({pointer})"
     to = "results" if tail is not None else f"{cast}(y + (n * {s.out_h} + oy) * {out_row})"
     if p.slots:
@@ -236,7 +189,7 @@ if (line >= 0 && line < {s.in_h}) {{
     if p.multiplier == 1:
         inner += f"{kernel}({x}, w, k, {taps}, {scatter}, {to});\n"
     else:
-        own_w, own_k = f"w + m * {p.record * s.in_c}", f"k + m * {2 * s.in_c}"
+        own_w, own_k = f"w + m * {layer.record * s.in_c}", f"k + m * {2 * s.in_c}"
         call = f"{kernel}({x}, {own_w}, {own_k}, {taps}, {scatter}, {to} + m);\n"
         inner += f"for (int32_t m = 0; m < {p.multiplier}; m++) {{\n{call}}}\n"
     if tail is not None:
@@ -258,8 +211,8 @@ for (int32_t n = 0; n < {s.batch}; n++) {{
 """
 
 
-def _slack(p: _Plan) -> int | None:
-    s, size = p.shape, p.ending.finish.to.size
-    if not p.slots:
+def _slack(layer: _Layer) -> int | None:
+    s, size = layer.taps.shape, layer.ending.finish.to.size
+    if not layer.taps.slots:
         return by_pixels(s, s.out_w, reread=True, sizes=(2, size))
     return by_rows(s.batch, s.in_h, 2 * s.in_w * s.in_c, s.out_h, size * s.out_w * s.out_c, 1, ring_unread(s))

@@ -73,7 +73,7 @@ def rows_of(dots: Dots, weights: npt.NDArray[np.integer], finish: Finish | None,
     padded[:, :taps] = weights
     ordered = padded.reshape(len(weights), -1, 4)[..., ORDER].astype(np.int8)
     quads = np.ascontiguousarray(ordered).reshape(len(weights), -1).view("<i4")
-    pairs = np.concatenate([g * channels + channel_pairs(channels, separate=False) for g in range(groups)])
+    pairs = channel_pairs(channels, False, groups)
     parts = []
     for pair in pairs:
         ends = finish.rows[pair][:, 1:finish.width]

@@ -18,6 +18,8 @@ from functools import lru_cache
 import numpy as np
 
 from aot_model.c.helpers import named_by_text
+from aot_model.kernels.int8.requantise import rescale
+from aot_model.kernels.int8.spec import Rounding
 
 NEIGHBOURS = 3
 """How far from the real factors the search goes, in units of the last place."""
@@ -60,33 +62,22 @@ class Affine:
 
 
 def sum_table(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int, high: int,
-              rounding: str = "double", sign: int = 1) -> np.ndarray:
+              rounding: Rounding = "double", sign: int = 1) -> np.ndarray:
     """int64 [256, 256]: a + sign * b as TensorFlow Lite Micro computes it for a, b = -128 .. 127."""
     bytes_ = np.arange(-128, 128, dtype=np.int64)
-    terms = [_requantise((bytes_ - r.zero_point) << left_shift, r) for r in (a, b)]
-    total = _requantise(terms[0][:, None] + sign * terms[1][None, :], result, rounding)
+    terms = [_rescaled((bytes_ - r.zero_point) << left_shift, r) for r in (a, b)]
+    total = _rescaled(terms[0][:, None] + sign * terms[1][None, :], result, rounding)
     clamped: np.ndarray = np.clip(total + result.zero_point, low, high)
     return clamped
 
 
-def _requantise(x: np.ndarray, r: Rescaling, rounding: str = "double") -> np.ndarray:
-    if rounding != "double":
-        total = 31 - r.shift
-        wide = x * r.multiplier + (np.int64(1) << (total - 1))
-        y: np.ndarray = wide >> total
-        tie = (wide & ((np.int64(1) << total) - 1)) == 0
-        return y - (tie & (y & 1 == 1)) if rounding == "even" else y
-    right = max(-r.shift, 0)
-    h = ((x << max(r.shift, 0)) * r.multiplier + (1 << 30)) >> 31
-    if right == 0:
-        return h
-    rounded: np.ndarray = (h - (h < 0) + (1 << (right - 1))) >> right
-    return rounded
+def _rescaled(x: np.ndarray, r: Rescaling, rounding: Rounding = "double") -> np.ndarray:
+    return rescale(x, np.array(r.multiplier), np.array(r.shift), rounding)
 
 
 @lru_cache(maxsize=4096)
 def affine(a: Rescaling, b: Rescaling, result: Rescaling, left_shift: int, low: int, high: int,
-           rounding: str = "double", sign: int = 1) -> Affine | None:
+           rounding: Rounding = "double", sign: int = 1) -> Affine | None:
     """The affine form that equals the sum (or difference) on all pairs, or None."""
     if not all(1 - WORD < r.shift < WORD and r.multiplier for r in (a, b, result)):
         return None  # A scale that vanishes or is beyond all results: nothing a multiply-add is worth.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import advance
 from aot_model.c.helpers import named_by_text
 
 from ...ir.admissible import ANYTHING
@@ -18,17 +19,6 @@ from ..overlap import by_pixels, by_rows
 from .mve import asm_lines, clobbers
 from .requantise_mve import HEADER, Requantiser
 from .row_tail import tail_helpers, tail_loop
-
-
-def advance(register: str, distance: int) -> list[str]:
-    """Adds a constant of any size; may use r0."""
-    if distance == 0:
-        return []
-    if abs(distance) < 4096:
-        return [f"{'addw' if distance > 0 else 'subw'} {register}, {register}, #{abs(distance)}"]
-    low, high = distance & 0xFFFF, (distance >> 16) & 0xFFFF
-    return [f"movw r0, #{low}", f"movt r0, #{high}", f"add {register}, {register}, r0"]
-
 
 FOUR, EIGHT = 4, 8
 ACCUMULATORS = ("r0", "r2", "r4", "r6")
@@ -58,10 +48,11 @@ def channel_loop(per_channel: list[str], block: list[str], outputs: int, across:
     if rest and full:
         last, size = (four, FOUR) if four is not None and rest <= FOUR else (block, across)
         for i, register in enumerate(("r1", "r3")):
-            lines += advance(register, -(size - rest) * steps[i] // across)
+            lines += advance(register, -(size - rest) * steps[i] // across, "r0")
             moved[i] += rest * steps[i] // across
         lines += last
-    lines += [*advance("r1", next_channel[0] - moved[0]), *advance("r3", next_channel[1] - moved[1])]
+    lines += [*advance("r1", next_channel[0] - moved[0], "r0"),
+              *advance("r3", next_channel[1] - moved[1], "r0")]
     return [*lines, "subs r9, r9, #1", "bne 1b"]
 
 
@@ -181,6 +172,19 @@ for (int32_t c = 0; c < {channels}; c++) {{
 
 
 @dataclass(frozen=True)
+class Ring:
+    """Rows of an image on their way."""
+
+    nbytes: int
+    zero: int
+    """The input's zero point."""
+    fill: str
+    """As of `ring_loop`."""
+    table: str
+    """C that finds the offsets or weights for the place of the ring's oldest row."""
+
+
+@dataclass(frozen=True)
 class ChannelRows:
     """A layer whose kernel makes a row of outputs of some channels, from windows of weights and taps at given
     places: what it does whatever those places are.
@@ -204,13 +208,21 @@ class ChannelRows:
     """Bytes of a channel's weights, with the zeros around them."""
 
     @property
+    def apart(self) -> bool:
+        """Whether a call takes every so-manyth channel, and not neighbours."""
+        return self.next_channel[1] == self.calls
+
+    @property
     def record(self) -> int:
         """Bytes of a channel: weights, and the signed shift where channels differ in it."""
         return self.weights + (self.rq.common_right is None)
 
-    def packed(self, matrix: np.ndarray, order: np.ndarray, before: int = 0) -> list[Packed]:
-        """`w` and `k` for weights [channels, taps], channels in the order of the calls; before: zeros."""
+    def packed(self, matrix: np.ndarray, before: int = 0) -> list[Packed]:
+        """`w` and `k` for weights [channels, taps], in the order of the calls; before: zeros."""
         rq, records = self.rq, np.zeros((len(matrix), self.record), np.int8)
+        order = np.arange(len(matrix))
+        if self.apart:
+            order = order.reshape(self.channels, self.calls).T.reshape(-1)
         records[:, before:before + matrix.shape[1]] = matrix[order]
         if rq.common_right is None:
             records[:, -1] = rq.signed_shift[order]
@@ -250,10 +262,9 @@ class ChannelRows:
         twin = rows_twin(self.channels, s.out_w, pixels, str(pixels), window, self.taps, product, store)
         return row_kernel(base, comment, parameters, lines, f"(void)scatter;\n{twin}")
 
-    def row(self, kernel: str, x: str, tables: str, tail: Tail | None, down: bool, further: str = "m") -> str:
+    def row(self, kernel: str, x: str, tables: str, tail: Tail | None, down: bool) -> str:
         """C of all calls for the row of outputs `oy`, and of the tail. tables: the arguments between `k` and
-        `y`; further: elements of y before those of call `m`, which x may name, too. down: the shape's rows
-        are the columns of the layer.
+        `y`; x, too, may name call `m`. down: the shape's rows are the columns of the layer.
         """
         s = self.shape
         to = "row" if tail is not None else f"y + (n * {s.out_h} + oy) * {s.out_w * s.out_c}"
@@ -261,22 +272,29 @@ class ChannelRows:
             text = f"{kernel}({x}, w, k, {tables}, {to});\n"
         else:
             own = f"w + m * {self.record * self.channels}, k + m * {2 * self.channels}"
+            further = "m" if self.apart else f"m * {self.channels}"
             text = (f"for (int32_t m = 0; m < {self.calls}; m++) {{\n"
                     f"{kernel}({x}, {own}, {tables}, {to} + {further});\n}}\n")
         index = ("n", "ox", "0") if down else ("n", "oy", "ox")
         return text if tail is None else text + rows_to_tail(s, "row", tail, index)
 
-    def code(self, body: str, constants: list[Packed], helper: str, ring: int, tail: Tail | None,
-             note: str) -> KernelCode:  # fmt: skip
-        """The kernel. ring: bytes of the ring that the image passes through; 0: it is read where it lies."""
+    def code(self, kernel: tuple[str, str], constants: list[Packed], places: tuple[str, str],
+             ring: Ring | None, tail: Tail | None, down: bool, note: str, begin: str = "") -> KernelCode:
+        """The kernel. kernel: name and text of the micro-kernel. places: x of a call, and its arguments
+        between `k` and `y`. ring: what the image passes through; None: it is read where it lies. begin: C
+        before all.
+        """
         s = self.shape
-        scratch = [Scratch("ring", ring)] if ring else []
+        inner = self.row(kernel[0], *places, tail, down)
+        scratch = [Scratch("ring", ring.nbytes)] if ring else []
         scratch += [Scratch("row", s.out_w * s.out_c)] if tail is not None else []
-        slack = by_pixels(s, s.out_w, reread=True)
+        before, slack = "", by_pixels(s, s.out_w, reread=True)
         if ring:
+            before = f"int32_t filled = 0;\naot_mve_fill(ring, {ring.zero}, {ring.nbytes});\n"
+            inner = ring_loop(s, ring.fill) + ring.table + inner
             slack = by_rows(s.batch, s.in_h, s.in_w * s.in_c, s.out_h, s.out_w * s.out_c, 1, ring_unread(s))
-        return KernelCode(body, tuple(constants), tuple(scratch), frozenset({HEADER}),
-                          (helper, *tail_helpers(tail)), slack, note=note)  # fmt: skip
+        return KernelCode(begin + image_loops(s, before, inner), tuple(constants), tuple(scratch),
+                          frozenset({HEADER}), (kernel[1], *tail_helpers(tail)), slack, note=note)
 
 
 def rows_to_tail(s: ConvShape, rows: str, tail: Tail, index: tuple[str, str, str]) -> str:

@@ -28,7 +28,8 @@ from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
 from aot_model.kernels.int8 import row_sums_dsp, slices_dsp
 from aot_model.kernels.int8.dsp import HEADER
 from aot_model.kernels.int8.finish import Rule, stored
-from aot_model.kernels.int8.gemm_dsp import pack_pairs
+from aot_model.kernels.int8.fully_connected_dsp import fully_connected
+from aot_model.kernels.int8.gemm_dsp import channel_pairs, pack_pairs
 from aot_model.kernels.int8.patch_dsp import (
     PIXELS,
     Patch,
@@ -43,7 +44,7 @@ from aot_model.kernels.int8.products_dsp import Span, by_groups, products, worth
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
 from aot_model.kernels.int8.row_tail import RowTail
 from aot_model.kernels.int8.slices_dsp import Slices
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec
 from aot_model.kernels.overlap import by_pixels, residual
 from aot_model.kernels.reading import UNKNOWN, Reading
 
@@ -60,6 +61,9 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     """Convolution; weights [out_c, kernel_h, kernel_w, in_c / groups], `applicable()`. With a tail it gets
     the int8 value. reading: how constants are read.
     """
+    if shape.one_row:
+        apart = reading.overlaps and reading.memory is not None
+        return fully_connected(shape, weights, bias, quant, tail, apart=apart, common=reading.common)
     oc, groups, zero = shape.out_c, shape.groups, quant.weight_zero_point
     w, b = fold_zero_point(weights.reshape(oc, -1), bias, quant)
     flat = shape.pointwise and not needs_assembly(shape) and shape.dense
@@ -69,22 +73,17 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
     patch = replace(patch, order=slices.order, rest=0) if slices else patch
     sums = row_sums_dsp.words(patch.length, zero)
 
-    def ordered(rows: npt.NDArray[np.integer], nothing: int = 0) -> Int64:
-        return np.where(patch.order >= 0, rows[:, np.maximum(patch.order, 0)], nothing).astype(np.int64)
-
-    taps = None
-    if sums:  # a tap twice is in the sums, too
-        taps = ordered(weights.reshape(oc, -1), zero if slices else 0)
-        taps = row_sums_dsp.with_sums(taps, zero, sums)
+    taps = patch.ordered(weights.reshape(oc, -1), zero if slices else 0)  # a tap twice is in the sums, too
+    taps = row_sums_dsp.with_sums(taps, zero, sums)
     separate = tail is not None or oc == groups
-    stream = pack_pairs(ordered(w), b, quant, separate, taps, groups)
+    stream = pack_pairs(w, b, quant, taps, channel_pairs(oc // groups, separate, groups))
     if stream.requantise.form == "raw" and not separate:
         separate = True
-        stream = pack_pairs(ordered(w), b, quant, separate, taps, groups)
+        stream = pack_pairs(w, b, quant, taps, channel_pairs(oc // groups, separate, groups))
     rule = Rule.of(stream.requantise, quant, oc)
     sum_lines, sum_helpers = row_sums_dsp.column_sums(patch.length, sums)
     body = _Body(shape, quant, patch, separate, stream.requantise, rule, tail, flat, sum_lines, slices,
-                 stream.words.size // groups)
+                 stream.nbytes // 4 // groups)
     scratch = body.scratch()
     taken = sum(piece.nbytes for piece in scratch)
     times = shape.batch * -(-shape.out_h * shape.out_w // PIXELS)

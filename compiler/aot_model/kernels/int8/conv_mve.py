@@ -1,4 +1,4 @@
-"""Convolution, int8, Helium: two pixels at a time through the dot-product micro-kernel.
+"""Convolution and matrix products, int8, Helium: two pixels at a time through the dot-product micro-kernel.
 
 The taps of two pixels are copied next to each other (a patch, channels last: kernel_w * in_c bytes of a
 kernel row are contiguous in the image), taps outside of the image as the zero point, so that the inner loop
@@ -16,8 +16,8 @@ from ..base import ConvShape, KernelCode, Packed, Scratch, Tail
 from ..overlap import by_pixels, residual
 from .dot_mve import LAYOUT, dot, pack
 from .groups_mve import Groups, groups_of, scatter
-from .patch_mve import patch_copier
-from .requantise_mve import HEADER, requantiser, supports
+from .patch_mve import copy_statements, patch_copier
+from .requantise_mve import HEADER, Requantiser, requantiser, supports
 from .row_tail import tail_helpers, tail_loop
 from .spec import QuantSpec
 
@@ -47,6 +47,8 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
         raise ValueError(f"not for the Helium convolution: {shape}, {spec}")
     weights = np.asarray(weights, np.int8)
     rq = requantiser(spec, weights.reshape(shape.out_c, -1), bias)
+    if shape.one_row:
+        return _row(shape, weights.reshape(shape.out_c, -1), rq, tail)
     g = groups_of(shape, 16)
     kernel = dot(g.taps, g.outputs, rq, 2, 4)
     streams = [pack(m, rq, 4, k * g.outputs) for k, m in enumerate(g.matrices(weights))]
@@ -83,6 +85,29 @@ def conv(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: Q
         slack=by_pixels(shape, 2),
         residual=residual(2, shape),
         note=f"{kernel.note}, patch of {2 * depth} bytes",
+    )
+
+
+def _row(shape: ConvShape, matrix: np.ndarray, rq: Requantiser, tail: Tail | None) -> KernelCode:
+    """One pixel: eight (or four) outputs at once over one read of the input."""
+    block = 4 if 1 <= shape.out_c % 8 <= 4 else 8
+    kernel = dot(shape.in_c, shape.out_c, rq, 1, block)
+    copied = kernel.depth != shape.in_c  # it would read beyond the input
+    x, y = "patch" if copied else "x", "y" if tail is None else "row"
+    body = copy_statements("patch", "x", shape.in_c) if copied else ""
+    body += f"{kernel.name}({x}, w, {shape.out_c}, {y});\n"
+    scratch = [Scratch("patch", kernel.depth)] if copied else []
+    if tail is not None:
+        scratch.append(Scratch("row", shape.out_c))
+        body += tail_loop(shape.out_c, "row", ("0", "0", "0"), tail)
+    return KernelCode(
+        body=body,
+        constants=(Packed("w", pack(matrix, rq, block), admissible=ANYTHING, layout=LAYOUT),),
+        scratch=tuple(scratch),
+        includes=INCLUDES,
+        helpers=(kernel.text, *tail_helpers(tail)),
+        slack=shape.in_c if copied else None,
+        note=kernel.note,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, image_loops, ring_loop, scattered
+from .channel_rows_mve import ACCUMULATORS, EIGHT, ChannelRows, Ring, scattered
 from .requantise_mve import requantiser
 from .spec import QuantSpec
 
@@ -108,14 +108,18 @@ def depthwise_columns(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | 
         p.multiplier, s.in_c, (0, 1))
     rows = ChannelRows(s, requantiser(spec, matrix, bias), 16 * p.chunks, p.step, channels, calls, following,
                        p.eight, taps + 1)  # fmt: skip
-    name, text = _row_kernel(p, rows)
-    order = np.arange(s.out_c)
-    if p.by_multiple:
-        order = order.reshape(s.in_c, p.multiplier).T.reshape(-1)
-    constants = [*rows.packed(matrix, order), Packed("taps", _taps(p).reshape(-1)),
-                 Packed("scatter", scattered(p.eight, s.out_c))]  # fmt: skip
-    return rows.code(_body(p, rows, name, spec.x_zero_point, tail, s is not shape), constants, text, p.ring,
-                     tail, f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows")
+    used, zero = max(min(s.in_w, p.columns - s.pad_left), 0), spec.x_zero_point
+    geometry = (f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
+                f".slots = {p.slots}, .plane = {p.plane}, .fill = {zero}}};\n")
+    source = f"line >= 0 && line < {s.in_h} ? image + line * {s.in_w * s.in_c} : NULL"
+    turn = f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});"
+    ring = Ring(p.ring, zero, turn,
+                f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n")
+    x = "ring" if rows.apart else f"ring + m * {p.plane}"
+    return rows.code(_row_kernel(p, rows), [*rows.packed(matrix), Packed("taps", _taps(p).reshape(-1)),
+                                            Packed("scatter", scattered(p.eight, s.out_c))],
+                     (x, "order, scatter"), ring, tail, s is not shape,
+                     f"{p.chunks} vector(s) of 16 taps per output, {p.slots} turned rows", geometry)
 
 
 def _taps(p: _Plan) -> np.ndarray:
@@ -147,19 +151,3 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     return rows.kernel(f"aot_mve_depthwise_{s.kernel_h}x{s.kernel_w}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {rows.channels} channels, from turned rows.", [], load,
                        sums, "uint8_t", window, f"from[tap] * w[{rows.record} * c + taps[tap]]", first, zero)
-
-
-def _body(p: _Plan, rows: ChannelRows, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
-    s = p.shape
-    used = max(min(s.in_w, p.columns - s.pad_left), 0)
-    source = f"line >= 0 && line < {s.in_h} ? image + line * {s.in_w * s.in_c} : NULL"
-    inner = ring_loop(
-        s, f"aot_mve_turn(ring + {p.slots * s.pad_left} + filled % {p.slots}, &geometry, {source});")
-    inner += f"const uint8_t *order = taps + oy * {s.stride_h} % {p.slots} * {16 * p.chunks};\n"
-    x, further = ("ring", 1) if p.by_multiple else (f"ring + m * {p.plane}", p.multiplier)
-    inner += rows.row(kernel, x if rows.calls > 1 else "ring", "order, scatter", tail, down,
-                      f"m * {further}")
-    geometry = (f"static const aot_mve_turned_rows geometry = {{.channels = {s.in_c}, .columns = {used}, "
-                f".slots = {p.slots}, .plane = {p.plane}, .fill = {zero}}};\n")
-    before = f"int32_t filled = 0;\naot_mve_fill(ring, {zero}, {p.ring});\n"
-    return geometry + image_loops(s, before, inner)

@@ -15,6 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.c.assembly import constant
 from aot_model.kernels.int8.plane import Plane
 from aot_model.kernels.int8.spec import Int64
 
@@ -155,20 +156,6 @@ def reaches(plane: Plane, rows: int) -> bool:
     common = u.stride < u.kernel and u.dilation == 1 and v.stride <= 2
     most = 1020 if v.dilation == 1 else 2044
     return (rows == 1 or common) and last * 2 * plane.length + 2 * v.reach + 4 <= most
-
-
-def constant(register: str, value: int) -> list[str]:
-    """A register gets a number."""
-    high = [f"movt {register}, #{value >> 16}"] if value >> 16 else []
-    return [f"movw {register}, #{value & 0xFFFF}", *high]
-
-
-def advance(register: str, by: int, free: str) -> list[str]:
-    """A register moves by a number, which `free` may hold."""
-    name, by = ("sub", -by) if by < 0 else ("add", by)
-    if by <= 4095:
-        return [f"{name}w {register}, {register}, #{by}"]
-    return [*constant(free, by), f"{name} {register}, {register}, {free}"]
 
 
 def based(register: str, base: str, by: int) -> list[str]:

@@ -15,16 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import ConvShape, KernelCode, Packed, Tail
-from .channel_rows_mve import (
-    ACCUMULATORS,
-    EIGHT,
-    FOUR,
-    ChannelRows,
-    forward,
-    image_loops,
-    ring_loop,
-    scattered,
-)
+from .channel_rows_mve import ACCUMULATORS, EIGHT, FOUR, ChannelRows, Ring, forward, scattered
 from .requantise_mve import requantiser
 from .spec import QuantSpec
 
@@ -33,7 +24,7 @@ RESIDENT = 2
 
 
 @dataclass(frozen=True)
-class _Plan:
+class TapPlan:
     """Where the taps lie: a ring of `slots` padded rows of `row` bytes, or the image itself (slots = 0)."""
 
     shape: ConvShape
@@ -44,6 +35,8 @@ class _Plan:
     compact: bool
     """Whether code and constants count more than time: there are no blocks of eight outputs beside those of
     four, and no gathers for several outputs, whose weights have zeros around them."""
+    size: int = 1
+    """Bytes of an element: of two, a gather is of half-words, for one output."""
 
     @property
     def eight(self) -> bool:
@@ -52,7 +45,7 @@ class _Plan:
     @property
     def step(self) -> int:
         """Bytes from the window of one output to the next in the row."""
-        return self.shape.stride_w * self.shape.in_c
+        return self.size * self.shape.stride_w * self.shape.in_c
 
     @property
     def further(self) -> int:
@@ -64,7 +57,7 @@ class _Plan:
         """Outputs whose taps are in one gather."""
         s = self.shape
         alone = self.chunks > 1 or (s.dilation_w > 1 and s.kernel_w > 1)
-        if self.compact or alone or s.out_w < FOUR:
+        if self.compact or alone or s.out_w < FOUR or self.size > 1:
             return 1
         shared = next(n for n in (4, 2, 1) if (n - 1) * self.further + s.kernel_h * s.kernel_w <= 8)
         return shared if self.reach(shared) <= 65535 else 1
@@ -72,7 +65,7 @@ class _Plan:
     def reach(self, outputs: int) -> int:
         """Offset of the last tap of so many outputs."""
         s = self.shape
-        return (s.tall - 1) * self.row + (s.wide - 1) * s.in_c + (outputs - 1) * self.step
+        return (s.tall - 1) * self.row + (s.wide - 1) * s.in_c * self.size + (outputs - 1) * self.step
 
     @property
     def before(self) -> int:
@@ -93,6 +86,14 @@ class _Plan:
         few = self.chunks == 1 and self.together <= 2 and self.shape.out_w >= FOUR
         return few and self.reach(2 * self.together) <= 65535
 
+    @property
+    def resident_offsets(self) -> list[str]:
+        """Instructions before all channels; those of the next gather spoil r0."""
+        resident = self.chunks if self.chunks <= RESIDENT else 0
+        lines = [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(resident)]
+        second = [f"movw r0, #{self.together * self.step}", "vadd.i16 q4, q3, r0"]
+        return [*lines, *(second if self.second else [])]
+
 
 def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | None, spec: QuantSpec,
                    tail: Tail | None = None, compact: bool = False) -> KernelCode:  # fmt: skip
@@ -109,15 +110,25 @@ def depthwise_taps(shape: ConvShape, weights: np.ndarray, bias: np.ndarray | Non
         raise ValueError(f"not for the depthwise kernel: {shape}")
     by_column = np.asarray(weights, np.int8).reshape(s.kernel_h, s.kernel_w, s.out_c).transpose(2, 1, 0)
     matrix = by_column.reshape(s.out_c, taps)
-    p = _plan(s, compact)
+    p = tap_plan(s, compact)
     rows = ChannelRows(s, requantiser(spec, matrix, bias), 8 * p.chunks, p.step, s.in_c, p.multiplier,
                        (1, p.multiplier), p.eight, p.before + 8 * p.chunks)  # fmt: skip
-    name, text = _row_kernel(p, rows)
-    order = np.arange(s.out_c).reshape(s.in_c, p.multiplier).T.reshape(-1)  # one run per multiple
+    table, image_row, zero = 8 * p.chunks, s.in_w * s.in_c, spec.x_zero_point
+    scatter, ring = f"offsets + {max(p.slots, 1) * table}", None
+    places = f"image + oy * {s.stride_h * image_row}", f"offsets, {scatter}"
+    if p.slots:
+        used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
+        places, ring = ("ring", f"taps, {scatter}"), Ring(p.slots * p.row, zero, f"""\
+int8_t *slot = ring + filled % {p.slots} * {p.row} + {s.pad_left * s.in_c};
+if (line >= 0 && line < {s.in_h}) {{
+    aot_mve_copy(slot, image + line * {image_row}, {used});
+}} else {{
+    aot_mve_fill(slot, {zero}, {used});
+}}""", f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n")
     together = f"{p.together} outputs" if p.together > 1 else "output"
-    return rows.code(_body(p, rows, name, spec.x_zero_point, tail, s is not shape),
-                     [*rows.packed(matrix, order, p.before), Packed("offsets", _offsets(p))], text,
-                     p.slots * p.row, tail,
+    offsets = Packed("offsets", tap_offsets(p, scattered(p.eight, s.out_c)))
+    return rows.code(_row_kernel(p, rows), [*rows.packed(matrix, p.before), offsets], places, ring, tail,
+                     s is not shape,
                      f"{p.chunks} gather(s) of 8 taps per {together}, {p.slots} buffered rows")  # fmt: skip
 
 
@@ -128,46 +139,47 @@ def applicable(shape: ConvShape) -> bool:
     s = shape.along_row
     if s.out_c % s.in_c or s.out_c > 1023 or s.in_c * s.stride_w > 4095 or s.kernel_h * s.kernel_w > 128:
         return False
-    p = _plan(s)
+    p = tap_plan(s)
     return shape.dense and p.reach(1) <= 65535
 
 
-def _plan(s: ConvShape, compact: bool = False) -> _Plan:
+def tap_plan(s: ConvShape, compact: bool = False, size: int = 1) -> TapPlan:
+    """How the taps of a layer are gathered."""
     columns = (s.out_w - 1) * s.stride_w + s.wide
     slots, row = (0, s.in_w * s.in_c) if s.inside else (s.tall, columns * s.in_c)
-    return _Plan(s, -(-s.kernel_h * s.kernel_w // 8), slots, row, s.out_c // s.in_c, compact)
+    return TapPlan(s, -(-s.kernel_h * s.kernel_w // 8), slots, size * row, s.out_c // s.in_c, compact, size)
 
 
 def sums_cost(shape: ConvShape) -> float:
     """Instructions for the sums of an output."""
-    p = _plan(shape.along_row)
+    p = tap_plan(shape.along_row)
     if p.chunks > RESIDENT:
         return 3.5 * p.chunks
     return p.chunks / p.together + p.chunks + (0.5 if p.second else 1) / p.together
 
 
-def _offsets(p: _Plan) -> np.ndarray:
-    """uint16 [phases, chunks, 8]: taps' offsets for each position of the ring's oldest row; outputs' behind.
+def tap_offsets(p: TapPlan, outputs: np.ndarray) -> np.ndarray:
+    """uint16 [phases, chunks, 8]: taps' offsets for each position of the ring's oldest row, by columns;
+    those of the outputs behind.
     """
     s = p.shape
     rows = np.arange(s.kernel_h) * s.dilation_h
     phases = []
     for phase in range(max(p.slots, 1)):
         slot = (rows + phase) % p.slots if p.slots else rows
-        taps = (p.columns[:, None] * s.in_c + slot[None, :] * p.row).reshape(-1)
+        taps = (p.columns[:, None] * s.in_c * p.size + slot[None, :] * p.row).reshape(-1)
         phases.append(np.append(taps, np.full(8 * p.chunks - len(taps), taps[0])))
-    outputs = scattered(p.eight, s.out_c)
     return np.concatenate([np.array(phases).reshape(-1).astype("<u2"), outputs])
 
 
-def _sums(p: _Plan, pixels: int, weights: list[str]) -> list[str]:
+def tap_sums(p: TapPlan, pixels: int, weights: list[str]) -> list[str]:
     """The sums of up to four outputs; moves r1 behind them. weights: registers, those of one output first."""
     lines: list[str] = []
-    accumulators = ACCUMULATORS[:pixels]
+    accumulators, gather = ACCUMULATORS[:pixels], "vldrb.s16" if p.size == 1 else "vldrh.u16"
     if p.chunks == 1:
         for k in range(0, pixels, p.together):
             group = k // p.together
-            lines.append(f"vldrb.s16 q0, [r1, {'q4' if p.second and group % 2 else 'q3'}]")
+            lines.append(f"{gather} q0, [r1, {'q4' if p.second and group % 2 else 'q3'}]")
             lines += [f"vmladav.s16 {r}, q0, {q}"
                       for r, q in zip(accumulators[k:k + p.together], weights, strict=False)]  # fmt: skip
             if not p.second or group % 2:
@@ -177,13 +189,13 @@ def _sums(p: _Plan, pixels: int, weights: list[str]) -> list[str]:
         for r in accumulators:
             for i in range(p.chunks):
                 multiply = f"vmladav{'a' if i else ''}.s16"
-                lines += [f"vldrb.s16 q0, [r1, q{3 + i}]", f"{multiply} {r}, q0, {weights[i]}"]
+                lines += [f"{gather} q0, [r1, q{3 + i}]", f"{multiply} {r}, q0, {weights[i]}"]
             lines.append(f"addw r1, r1, #{p.step}")
         return lines
     for i in range(p.chunks):
         lines += [f"vldrb.s16 q1, [r5, #{8 * i}]", f"vldrh.16 q3, [r11, #{16 * i}]"]
         for r in accumulators:
-            lines += ["vldrb.s16 q0, [r1, q3]", f"vmladav{'a' if i else ''}.s16 {r}, q0, q1"]
+            lines += [f"{gather} q0, [r1, q3]", f"vmladav{'a' if i else ''}.s16 {r}, q0, q1"]
             lines.append(f"addw r1, r1, #{p.step}")
         if i + 1 < p.chunks:
             lines += [f"subw r1, r1, #{p.step}"] * pixels if pixels * p.step > 4095 else [
@@ -191,7 +203,7 @@ def _sums(p: _Plan, pixels: int, weights: list[str]) -> list[str]:
     return lines
 
 
-def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
+def _row_kernel(p: TapPlan, rows: ChannelRows) -> tuple[str, str]:
     """(name, text) of name(x, w, k, taps, scatter, y): one output row, every p.multiplier-th channel."""
     s = p.shape
     resident = p.chunks <= RESIDENT
@@ -201,8 +213,6 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     offsets, first = ("q7", "q6") if reload else ("q6", "q5")
     load = [f"vldrb.s16 {q}, [r5, #{8 * i if p.chunks > 1 else p.before - i * p.further}]"
             for i, q in enumerate(weights if resident else [])]  # fmt: skip
-    before = [f"vldrh.16 q{3 + i}, [r11, #{16 * i}]" for i in range(p.chunks) if resident]
-    before += [f"movw r0, #{p.together * p.step}", "vadd.i16 q4, q3, r0"] if p.second else []
     own, where = "(column + lane)", f"{rows.record} * c"
     if p.together > 1:
         own = f"(column + lane / {p.together} * {p.together})"
@@ -211,25 +221,5 @@ def _row_kernel(p: _Plan, rows: ChannelRows) -> tuple[str, str]:
     count = s.kernel_h * s.kernel_w
     return rows.kernel(f"aot_mve_depthwise_t{count}_c{s.out_c}",
                        f"One row of {s.out_w} outputs, {s.in_c} channels, {count} taps at given offsets.",
-                       before, load, _sums(p, min(s.out_w, FOUR), weights), "uint16_t", window,
+                       p.resident_offsets, load, tap_sums(p, min(s.out_w, FOUR), weights), "uint16_t", window,
                        "from[taps[tap]] * weight[tap]", first, None, offsets, reload)  # fmt: skip
-
-
-def _body(p: _Plan, rows: ChannelRows, kernel: str, zero: int, tail: Tail | None, down: bool) -> str:
-    s = p.shape
-    image_row, table = s.in_w * s.in_c, 8 * p.chunks
-    inner, before, x, taps = "", "", f"image + oy * {s.stride_h * image_row}", "offsets"
-    if p.slots:
-        used = max(min(s.in_w, p.row // s.in_c - s.pad_left), 0) * s.in_c
-        inner = ring_loop(s, f"""\
-int8_t *slot = ring + filled % {p.slots} * {p.row} + {s.pad_left * s.in_c};
-if (line >= 0 && line < {s.in_h}) {{
-    aot_mve_copy(slot, image + line * {image_row}, {used});
-}} else {{
-    aot_mve_fill(slot, {zero}, {used});
-}}""")
-        inner += f"const uint16_t *taps = offsets + oy * {s.stride_h} % {p.slots} * {table};\n"
-        before = f"int32_t filled = 0;\naot_mve_fill(ring, {zero}, {p.slots * p.row});\n"
-        x, taps = "ring", "taps"
-    inner += rows.row(kernel, x, f"{taps}, offsets + {max(p.slots, 1) * table}", tail, down)
-    return image_loops(s, before, inner)

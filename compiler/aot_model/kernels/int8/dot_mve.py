@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot_model.c.assembly import advance
 from aot_model.c.helpers import named_by_text
 from aot_model.c.words import counted
 
@@ -93,7 +94,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     lines += _finish(rq, pixels, block, partial, spare)
     mutable = len(widths) > UNROLL
     if mutable:
-        lines += [line for p in x for line in _rewind(p, padded)]
+        lines += [line for p in x for line in advance(f"%[{p}]", -padded, "r0")]
     lines += [f"subs %[left], %[left], #{block}", "bgt 1b"]
     # q5 is free: it holds what all blocks share.
     shared = ["vldrw.32 q5, [%[w]], #16"
@@ -104,7 +105,7 @@ def dot(depth: int, channels: int, rq: Requantiser, pixels: int, block: int) -> 
     parameters = [f"const int8_t *{p}"
                   for p in x] + ["const int8_t *w", "int32_t channels"] + [f"int8_t *{p}" for p in y]
     pinned = _pin([*sorted(low), *sorted({"left", *x, *y} - low)])
-    twin = _twin(widths, rq, pixels, block)
+    twin = _twin(padded, rq, pixels, block)
     body = f"""\
 {{
 #if AOT_MODEL_MVE
@@ -185,15 +186,6 @@ def _looped(widths: list[int], pixels: int, block: int) -> list[str]:
     return lines
 
 
-def _rewind(pointer: str, distance: int) -> list[str]:
-    if distance < 4096:
-        return [f"subw %[{pointer}], %[{pointer}], #{distance}"]
-    low, high = distance & 0xFFFF, distance >> 16
-    return [
-        f"movw r0, #{low}", *([f"movt r0, #{high}"] if high else []), f"sub %[{pointer}], %[{pointer}], r0"
-    ]
-
-
 def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool) -> list[str]:
     """Accumulators to vectors q6 (and q7), requantisation, store.
 
@@ -235,46 +227,16 @@ def _finish(rq: Requantiser, pixels: int, block: int, partial: bool, spare: bool
     return lines + (["adds %[y1], %[y1], #4"] if spare else [])
 
 
-def _twin(widths: list[int], rq: Requantiser, pixels: int, block: int) -> str:
+def _twin(depth: int, rq: Requantiser, pixels: int, block: int) -> str:
     """The same blocks in portable C."""
-    step = 2 if block == 8 else 1
-    weight_bytes = sum(widths) * block
-    record = rq.record_bytes
-    # Where channel c of a block finds its constants: record c % step, lane c / step.
-    where = f"{weight_bytes} + (c % {step}) * {record}" if step > 1 else f"{weight_bytes}"
-    lane = f"c / {step}" if step > 1 else "c"
-    full, tail = len([w for w in widths if w == 16]), [w for w in widths if w < 16]
-    declared = f"const int32_t width = chunk < {full} ? 16 : {tail[0]};\n" if tail else ""
-    width = "width" if tail else "16"
-    common = rq.common_multiplier is not None
-    out = ""
-    if common:
-        out += "    int32_t multiplier;\n    memcpy(&multiplier, w, 4);\n    w += 16;\n"
-    out += f"""\
-    for (int32_t first = 0; first < channels; first += {block}) {{
-        int32_t acc[{pixels}][{block}] = {{{{0}}}};
-        for (int32_t chunk = 0; chunk < {len(widths)}; chunk++) {{
-            {declared}for (int32_t c = 0; c < {block}; c++) {{
-                for (int32_t k = 0; k < {width}; k++) {{
-                    const int32_t weight = w[chunk * {16 * block} + c * {width} + k];
+    right = -1 if rq.common_right is None else rq.common_right
+    second = ("x1", "y1") if pixels == 2 else ("x0", "y0")
+    return f"""\
+    static const aot_mve_dot_form form = {{
+        .pixels = {pixels}, .block = {block}, .depth = {depth},
+        .multipliers = {int(rq.common_multiplier is None)}, .left = {int(rq.has_left)}, .right = {right},
+        .half = {'1 << 30' if rq.rounds_product else '0'}, .away = {int(rq.rounding == "double")},
+        .zero = {rq.zero_point}, .low = {rq.act_min}, .high = {rq.act_max},
+    }};
+    aot_mve_dot(&form, x0, {second[0]}, w, channels, y0, {second[1]});
 """
-    for p in range(pixels):
-        out += f"                    acc[{p}][c] += x{p}[chunk * 16 + k] * weight;\n"
-    out += f"""\
-                }}
-            }}
-        }}
-        for (int32_t c = 0; c < {block} && first + c < channels; c++) {{
-            int32_t bias;
-            const int8_t *record = w + {where};
-            memcpy(&bias, record + 4 * ({lane}), 4);
-"""
-    if not common:
-        out += ("            int32_t multiplier;\n            memcpy(&multiplier, record + 16 + 4 * "
-                f"({lane}), 4);\n")
-    left = f"record[{rq.shifts_at} + {lane}]"
-    right = f"record[{rq.shifts_at + 4 * rq.has_left} + {lane}]"
-    for p in range(pixels):
-        acc = f"(int32_t)((uint32_t)acc[{p}][c] + (uint32_t)bias)"
-        out += f"            y{p}[first + c] = {rq.scalar(acc, 'multiplier', left, right)};\n"
-    return out + f"        }}\n        w += {weight_bytes + record * step};\n    }}\n"

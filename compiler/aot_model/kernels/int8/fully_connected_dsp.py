@@ -15,7 +15,7 @@ of four are computed as rows of zeros and not stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +34,11 @@ from aot_model.kernels.int8.dsp import (
     twin,
     unrolled,
 )
-from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored, wrapped
-from aot_model.kernels.int8.gemm_dsp import plan_slots, to_words
+from aot_model.kernels.int8.finish import Rule, form_name, requantise, requantise_words, stored
+from aot_model.kernels.int8.gemm_dsp import pack_pairs
+from aot_model.kernels.int8.patch_dsp import patch_layout
 from aot_model.kernels.int8.requantise import RequantisePlan, fold_zero_point
-from aot_model.kernels.int8.spec import Int64, QuantSpec
+from aot_model.kernels.int8.spec import QuantSpec
 
 UNROLL = 4
 ROWS = 4
@@ -45,13 +46,6 @@ ACCUMULATORS = ("r2", "r3", "r4", "r5")
 """A and B of the first pair of rows, of the second."""
 EXPANDED_BYTES = 512
 """Scratch that the expansion of the input may take."""
-
-
-def applicable(shape: ConvShape, quant: QuantSpec) -> bool:
-    """One pixel, one group: a row of input times a matrix."""
-    one = shape.batch * shape.out_h * shape.out_w == 1 and shape.kernel_h == shape.kernel_w == 1
-    dense = shape.in_h * shape.in_w == 1 and shape.strides[3] == 1
-    return one and dense and shape.groups == 1 and row_sums_dsp.fits(quant.weight_zero_point)
 
 
 def _products(joined: bool, x_dtype: str, expanded: bool, apart: bool) -> Schedule:
@@ -98,16 +92,11 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
     align = 8 if joined else 0
     words = len(requantise_words(rq, 0))
     finish: Schedule = [op("sub", a, a, b) for a, b in (acc[:2], acc[2:])] if joined else []
-    for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ()):
-        finish += [
-            Load(("r6", "r7"), "r12", "table"), *requantise(rq, accs, 0 if i else align, quant.out_dtype,
-                                                            ("r6", "r7", "r8", "r9"), [])
-        ]
-    for i, a in enumerate(() if shared else acc):
+    at = ("r12", "table") if shared else ("r12", "own") if common else ("r1", "")
+    for i, accs in enumerate((acc[0::2], acc[1::2]) if shared else ((a,) for a in acc)):
         if not raw:
-            at = ("r12", "own") if common else ("r1", "")
             finish += [Load(("r6", "r7"), *at), *([Load(("r9",), *at)] if words == 3 else [])]
-        finish += requantise(rq, (a,), 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
+        finish += requantise(rq, accs, 0 if i % 2 else align, quant.out_dtype, ("r6", "r7", "r8", "r9"), [])
     written = {r for one in (*step, *finish) for r in ((one.to,) if isinstance(one.to, str) else one.to)}
     store = "str" if raw else "strb"
     enter, loop = unrolled(step, UNROLL, 12, ["cmp r0, lr"])
@@ -163,19 +152,6 @@ def row_kernel(rq: RequantisePlan, joined: bool, quant: QuantSpec, expanded: boo
     return name, dsp_function(name, comment, parameters, lines, body)
 
 
-def _four_rows(b: Int64, ordered: Int64, slots: Int64, shift: Int64,
-               joined: bool) -> tuple[list[int], npt.NDArray[np.int32]]:  # fmt: skip
-    """(start values, words) of four rows of weights [row, tap], in the order of reading."""
-    init, pairs = [], []
-    for i in (0, 2):
-        a, c = slots[i], slots[i + 1]
-        start_a, start_c = int(b[a] + shift[i]), int(b[c] + shift[i + 1])
-        init += [256 * start_a + start_c if joined else start_a, start_c]
-        half = 256 * ordered[a] + ordered[c] if joined else (ordered[a] & 0xFF) * 256 + (ordered[c] & 0xFF)
-        pairs.append(to_words(half.reshape(-1, 2, 2)))  # [quads, 2]
-    return init, np.stack(pairs, axis=2).reshape(-1)  # quad, half of the quad, pair of rows
-
-
 @dataclass(frozen=True)
 class RowSums:
     """Sums of an expanded row of int8 with all rows of weights: the micro-kernel and its stream."""
@@ -198,50 +174,40 @@ def row_sums(weights: npt.NDArray[np.integer], start: npt.NDArray[np.integer]) -
     """
     count, taps = weights.shape
     w, b = weights.astype(np.int64), start.astype(np.int64)
-    ordered = np.zeros((count, taps + -taps % 4), np.int64)
-    ordered[:, :taps] = w
-    ordered = ordered.reshape(count, -1, 4)[:, :, [0, 2, 1, 3]].reshape(count, -1)
-    quant, slots = QuantSpec.accumulators(0, "int8", 0), np.arange(count)
-    rq, joined = plan_slots(w, b, quant, slots, ordered)
-    name, text = row_kernel(rq, joined, quant, True, False)
-    parts = []
-    for g in range(0, count, ROWS):
-        init, words = _four_rows(b, ordered, slots[g:g + ROWS], rq.bias_shift[g:g + ROWS], joined)
-        parts += [wrapped(np.array(init, np.int64)), words]
-    return RowSums(name, text, np.concatenate(parts).astype(np.int32), ordered.shape[1] // 4, joined)
+    ordered = patch_layout(1, taps).ordered(w)
+    quant = QuantSpec.accumulators(0, "int8", 0)
+    stream = pack_pairs(w, b, quant, ordered, np.arange(count).reshape(-1, 2))
+    name, text = row_kernel(stream.requantise, stream.joined, quant, True, False)
+    return RowSums(name, text, stream.words(together=2), ordered.shape[1] // 4, stream.joined)
 
 
 def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.int32] | None,
                     quant: QuantSpec, tail: Tail | None = None, expanded_bytes: int = EXPANDED_BYTES,
                     apart: bool = False, common: bool = False) -> KernelCode:  # fmt: skip
-    """weights [out_c, in_c]; `applicable()`. Several rows of input are better done as a 1x1 convolution.
+    """weights [out_c, in_c]; one row of input, dense, and a zero point of the weights that fits row_sums_dsp.
     apart: fewer cycles of a Cortex-M4, but more instructions. common: other calls have the same weights,
     which are a constant of their own then, there once for all.
     """
     oc, ic = shape.out_c, shape.in_c
     w, b = fold_zero_point(weights.reshape(oc, ic), bias, quant)
-    taps = ic + -ic % 4
-    sums = row_sums_dsp.words(taps, quant.weight_zero_point)
-    quads = -(-(taps + 2 * sums) // 4)
-    ordered = np.zeros((oc, 4 * quads), np.int64)
-    ordered[:, :ic] = weights.reshape(oc, ic)
-    ordered = ordered.reshape(oc, -1, 4)[:, :, [0, 2, 1, 3]].reshape(oc, -1)
-    ordered[:, taps:taps + 2 * sums] = quant.weight_zero_point
-    slots = np.minimum(np.arange(oc + -oc % ROWS), oc - 1)
-    rq, joined = plan_slots(w, b, quant, slots, ordered)
+    patch, zero = patch_layout(1, ic), quant.weight_zero_point
+    taps = patch.length
+    sums = row_sums_dsp.words(taps, zero)
+    ordered = row_sums_dsp.with_sums(patch.ordered(weights.reshape(oc, ic)), zero, sums)
+    ordered = np.pad(ordered, ((0, 0), (0, -ordered.shape[1] % 4)))
+    quads = ordered.shape[1] // 4
+    rows = oc + -oc % ROWS
+    stream = pack_pairs(w, b, quant, ordered, np.minimum(np.arange(rows), oc - 1).reshape(-1, 2))
+    rq, joined, ends = stream.requantise, stream.joined, stream.ends
     expanded = ic % 4 != 0 or (2 * taps <= expanded_bytes and oc >= 16) or sums > 0
-    each = [requantise_words(rq, i) for i in range(slots.size)]
-    shared = len(each[0]) == 2 and all(each[i] == each[i % 2] for i in range(slots.size))
-    rows, own = [], []
-    for g in range(0, slots.size, ROWS):
-        init, words = _four_rows(b, ordered, slots[g:g + ROWS], rq.bias_shift[g:g + ROWS], joined)
-        tail_words = [v for i in range(g, g + ROWS) for v in requantise_words(rq, i)] if not shared else []
-        begin, end = (wrapped(np.array(v, np.int64)) for v in (init, tail_words))
-        rows.append(words if common else np.concatenate([begin, words, end]))
-        own.append(np.concatenate([begin, end]))
-    table = wrapped(np.array(each[0] + each[1], np.int64)) if shared else np.zeros(0, np.int32)
-    stream = np.concatenate(rows if common else [table, *rows])
-    group = int(rows[0].size)
+    shared = ends.shape[1] == 4 and bool((ends == ends[0]).all())
+    table = ends[0] if shared else ends[:0, 0:0].reshape(-1)
+    stream = replace(stream, ends=ends[:, :0]) if shared else stream
+    own = replace(stream, taps=stream.taps[:, :0])
+    if common:
+        stream = replace(stream, starts=stream.starts[:, :0], ends=ends[:, :0])
+    words = stream.words(together=2)
+    group = ROWS * words.size // rows
 
     rule = Rule.of(rq, quant, oc)
     out, size = stored(rq, quant.out_dtype)
@@ -249,10 +215,10 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     layout = "for each four inputs, two rows and two inputs in a word"
     parts = ["start values of the sums", *([] if common else [layout])]
     around = "; ".join([*parts, *([] if common and shared else ["numbers of the requantisation"])])
-    packed = [Packed("weights", stream, admissible=ANYTHING,
+    packed = [Packed("weights", words if common else np.concatenate([table, words]), admissible=ANYTHING,
                      layout=f"for each four rows: {layout if common else around}")]  # fmt: skip
     if common:
-        packed.append(Packed("starts", np.concatenate(own), admissible=ANYTHING,
+        packed.append(Packed("starts", own.words(together=2), admissible=ANYTHING,
                              layout=f"for each four rows: {around}"))  # fmt: skip
     if common and shared:
         packed.append(Packed("numbers", table, admissible=ANYTHING, layout="of all rows' requantisation"))
@@ -273,7 +239,7 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
 
     def call(y: str, begin: int, end: int) -> str:
         """Groups of rows from the first to before the second."""
-        starts = f", starts + {begin * own[0].size}" if common else ""
+        starts = f", starts + {begin * 2 * own.pair_words}" if common else ""
         table_at = "" if not shared else ", numbers" if common else ", weights"
         return (f"{kernel}({source}, weights + {base + begin * group}, {y}, {quads}u, "
                 f"weights + {base + end * group}{starts}{table_at});")
@@ -281,8 +247,8 @@ def fully_connected(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.N
     if direct:
         lines.append(call("y", 0, direct))
     if through or oc % ROWS:
-        scratch.append(Scratch("results", (slots.size - direct * ROWS) * size, 4, out))
-        lines.append(call("results", direct, len(rows)))
+        scratch.append(Scratch("results", (rows - direct * ROWS) * size, 4, out))
+        lines.append(call("results", direct, rows // ROWS))
         offset = direct * ROWS
         store = f"y[{f'{offset} + ' if offset else ''}c] = ({quant.out_dtype}_t)v;"
         lines += [

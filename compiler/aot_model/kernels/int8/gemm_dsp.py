@@ -44,15 +44,39 @@ _ACC_B = ("r6", "r7", "r8", "r9")
 
 @dataclass(frozen=True)
 class PairStream:
-    """Packed constants of one layer for the pair kernel."""
+    """Packed constants of one layer, of each pair of channels: [n, words]."""
 
-    words: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int32]
+    """Of the accumulators, two words."""
+    taps: npt.NDArray[np.int32]
+    """A word for each two."""
+    ends: npt.NDArray[np.int32]
+    """Numbers of the requantisation."""
     requantise: RequantisePlan
     joined: bool
     """One SXTB16 per word (see above); else two."""
     pairs: npt.NDArray[np.int64]
     """[n, 2] output channels of each pair; an odd count ends with a pair that repeats one channel."""
-    pair_words: int
+
+    @property
+    def pair_words(self) -> int:
+        return sum(part.shape[1] for part in (self.starts, self.taps, self.ends))
+
+    @property
+    def nbytes(self) -> int:
+        return 4 * len(self.pairs) * self.pair_words
+
+    def part(self, first: int, last: int | None = None) -> PairStream:
+        """The pairs from one to before another."""
+        return replace(self, starts=self.starts[first:last], taps=self.taps[first:last],
+                       ends=self.ends[first:last], pairs=self.pairs[first:last])
+
+    def words(self, together: int = 1) -> npt.NDArray[np.int32]:
+        """The stream in the order of reading. together: pairs whose words of the same taps are neighbours."""
+        count, words = len(self.pairs) // together, self.taps.shape[1]
+        taps = self.taps.reshape(count, together, words).transpose(0, 2, 1).reshape(count, together * words)
+        starts, ends = (v.reshape(count, together * v.shape[1]) for v in (self.starts, self.ends))
+        return np.concatenate([starts, taps, ends], axis=1).reshape(-1)
 
     @property
     def layout(self) -> str:
@@ -67,16 +91,17 @@ def to_words(half: Int64) -> npt.NDArray[np.int32]:
     return (low | (high << 16)).astype(np.uint32).view(np.int32)
 
 
-def channel_pairs(channels: int, separate: bool) -> npt.NDArray[np.int64]:
+def channel_pairs(channels: int, separate: bool, groups: int = 1) -> npt.NDArray[np.int64]:
     """[n, 2] channels computed together. An odd count ends with a pair that repeats a channel.
 
     separate: results go to a buffer of 2n channels, the last one twice; else the last pair overlaps its
-    predecessor.
+    predecessor. groups: of so many channels each, whose pairs are their own.
     """
     first = np.arange(0, channels, 2)
     if channels % 2 and not separate:
         first[-1] = channels - 2
-    return np.stack([first, np.minimum(first + 1, channels - 1)], axis=1).astype(np.int64)
+    pairs = np.stack([first, np.minimum(first + 1, channels - 1)], axis=1).astype(np.int64)
+    return np.concatenate([g * channels + pairs for g in range(groups)])
 
 
 def can_join(a: Int64, b: Int64, lo: Int64, hi: Int64, slack: int = 4096) -> bool:
@@ -108,23 +133,20 @@ def plan_slots(w: Int64, b: Int64, quant: QuantSpec, slots: Int64,
     return plan(each, lo, hi), False
 
 
-def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, separate: bool,
-               taps: Int64 | None = None, groups: int = 1) -> PairStream:  # fmt: skip
-    """Packs weights [channels, taps] (taps even, in the order of the pixel pairs) and bias, both as folded.
-    taps: what is packed, where that is not w. groups: of channels, whose pairs are their own.
+def pack_pairs(w: Int64, b: Int64, quant: QuantSpec, taps: Int64, pairs: npt.NDArray[np.int64]) -> PairStream:
+    """w [channels, taps], b: weights and bias as folded. taps: the weights in the order of the pixels' pairs,
+    an even number. pairs: as of PairStream.
     """
-    each = w.shape[0] // groups
-    pairs = np.concatenate([g * each + channel_pairs(each, separate) for g in range(groups)])
-    rq, joined = plan_slots(w, b, quant, pairs.reshape(-1), taps)
-    w = w if taps is None else taps
-    rows = []
-    for i, (a, c) in enumerate(pairs):
-        half = 256 * w[a] + w[c] if joined else (w[a] & 0xFF) * 256 + (w[c] & 0xFF)
-        start_a, start_c = int(b[a] + rq.bias_shift[2 * i]), int(b[c] + rq.bias_shift[2 * i + 1])
-        init = np.array([256 * start_a + start_c if joined else start_a, start_c], np.int64)
-        tail = np.array(requantise_words(rq, 2 * i) + requantise_words(rq, 2 * i + 1), np.int64)
-        rows.append(np.concatenate([wrapped(init), to_words(half.reshape(-1, 2)), wrapped(tail)]))
-    return PairStream(np.concatenate(rows), rq, joined, pairs, int(rows[0].size))
+    slots = pairs.reshape(-1)
+    rq, joined = plan_slots(w, b, quant, slots, taps)
+    first, second = taps[pairs[:, 0]], taps[pairs[:, 1]]
+    half = 256 * first + second if joined else (first & 0xFF) * 256 + (second & 0xFF)
+    starts = (b[slots] + rq.bias_shift).reshape(-1, 2)
+    if joined:
+        starts[:, 0] = 256 * starts[:, 0] + starts[:, 1]
+    ends = np.array([requantise_words(rq, i) for i in range(slots.size)], np.int64).reshape(len(pairs), -1)
+    words = to_words(half.reshape(len(pairs), -1, 2))
+    return PairStream(wrapped(starts), words, wrapped(ends), rq, joined, pairs)
 
 
 def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: str) -> Schedule:
@@ -133,6 +155,13 @@ def streamed(rq: RequantisePlan, accs: tuple[str, ...], align: int, out_dtype: s
         Load(("r10", "r11"), "r1"), *([] if rq.uniform_shift else [Load(("lr",), "r1")])
     ]
     return [*load, *requantise(rq, accs, align, out_dtype, ("r10", "r11", "r12", "lr"), [])]
+
+
+def _finished(stream: PairStream, a: tuple[str, ...], b: tuple[str, ...], out_dtype: str) -> Schedule:
+    """From sums of both channels to results."""
+    rq, apart = stream.requantise, [op("sub", x, x, y) for x, y in zip(a, b, strict=True)]
+    return [*(apart if stream.joined else []), *streamed(rq, a, 8 if stream.joined else 0, out_dtype),
+            *streamed(rq, b, 0, out_dtype)]  # fmt: skip
 
 
 def _step(joined: bool, overlaps: bool) -> Schedule:
@@ -156,10 +185,7 @@ def pair_kernel(stream: PairStream, out_dtype: str, overlaps: bool = True) -> tu
     rq, joined = stream.requantise, stream.joined
     out, size = stored(rq, out_dtype)
     name = f"dot4x2_{'j' if joined else 's'}{'' if overlaps else 'l'}_{form_name(rq, out_dtype)}"
-    align = 8 if joined else 0
-    step = _step(joined, overlaps)
-    finish: Schedule = [op("sub", a, a, b) for a, b in zip(_ACC_A, _ACC_B, strict=True)] if joined else []
-    finish += [*streamed(rq, _ACC_A, align, out_dtype), *streamed(rq, _ACC_B, 0, out_dtype)]
+    step, finish = _step(joined, overlaps), _finished(stream, _ACC_A, _ACC_B, out_dtype)
     store = "str" if size == 4 else "strb"
     enter, loop = unrolled(step, UNROLL, 20, ["ldr r12, [sp, #16]", "cmp r0, r12"])
     lines = [
@@ -220,8 +246,7 @@ def single_kernel(stream: PairStream, out_dtype: str) -> tuple[str, str]:
                       *([] if joined else [op("sxtb16_ror8", "r10", "r10")]),
                       op("smlad", "r2", "r12", "r10", "r2"),
                       op("smlad", "r6", "r12", "r11", "r6")]  # fmt: skip
-    finish: Schedule = [op("sub", "r2", "r2", "r6")] if joined else []
-    finish += [*streamed(rq, ("r2",), 8 if joined else 0, out_dtype), *streamed(rq, ("r6",), 0, out_dtype)]
+    finish = _finished(stream, ("r2",), ("r6",), out_dtype)
     store = "str" if size == 4 else "strb"
     enter, loop = unrolled(step, UNROLL, 4, ["cmp r0, r9"])
     lines = [

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot_model.c.helpers import named_by_text
+from aot_model.c.text import total
 from aot_model.kernels.base import ConvShape, Packed
-from aot_model.kernels.int8.patch_mve import Patch
+from aot_model.kernels.int8.patch_mve import Patch, of_pixel, rows_of_taps, times
 
 BLOCK = 4
 """Outputs of a block of the micro-kernels."""
@@ -86,38 +87,11 @@ if (iy < 0 || iy > {s.in_h - s.tall} || ix < 0 || ix > {s.in_w - s.wide}) {{
     aot_mve_fill((int8_t *)patch, {fill}, {size * g.count * g.taps});
 }}
 """
-    line = "" if s.inside else f"if (y < 0 || y >= {s.in_h}) {{\n    continue;\n}}\n"
     units = f"{s.in_c * size // unit}"
-    move = f"aot_mve_scatter{unit}((int8_t *)(patch + {{to}}), (const int8_t *)(x + {{source}}), "
-    if run == s.kernel_w and s.inside:
-        row = move.format(to=f"ky * {run * g.channels}", source=f"(y * {s.in_w} + ix) * {s.in_c}")
-        row += f"places, {run} * {units});\n"
-    elif run == s.kernel_w:
-        row = f"""\
-const int32_t first = ix < 0 ? -ix : 0;
-const int32_t end = ix + {run} > {s.in_w} ? {s.in_w} - ix : {run};
-if (first < end) {{
-    {move.format(to=f"ky * {run * g.channels}", source=f"(y * {s.in_w} + ix + first) * {s.in_c}")}
-        places + first * {units}, (end - first) * {units});
-}}
-"""
-    else:
-        one = move.format(to=f"(ky * {s.kernel_w} + kx) * {g.channels}",
-                          source=f"(y * {s.in_w} + column) * {s.in_c}") + f"places, {units});\n"
-        row = f"""\
-for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{
-    const int32_t column = ix + kx * {s.dilation_w};
-    {one if s.inside else f"if (column >= 0 && column < {s.in_w}) {{{chr(10)}{one}}}{chr(10)}"}}}
-"""
-    body = f"""\
-{{
-    const int32_t iy = oy * {s.stride_h} - {s.pad_top};
-    const int32_t ix = ox * {s.stride_w} - {s.pad_left};
-    {whole}for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
-        const int32_t y = iy + ky * {s.dilation_h};
-        {line}{row}}}
-}}
-"""
+    body = of_pixel(s, whole + rows_of_taps(s, lambda tap, pixel, first, count: (
+        f"aot_mve_scatter{unit}((int8_t *)(patch + {times(tap, g.channels)}), "
+        f"(const int8_t *)(x + {times(total(pixel, first), s.in_c)}), places + {first} * {units}, "
+        f"{count} * {units});\n")))
     head = f"({ctype} *patch, const {ctype} *x, const uint16_t *places, int32_t oy, int32_t ox)\n"
     name = named_by_text("aot_mve_taps_of_groups", head + body)
     text = (f"/* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox), those of "

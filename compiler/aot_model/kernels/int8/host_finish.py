@@ -39,15 +39,16 @@ class Finish:
 def finish(block: int, rq: RequantisePlan, quant: QuantSpec, dialect: InstructionSet) -> Finish:
     """The function for blocks of `block` channels; text is shared by layers whose ranges are alike."""
     out = quant.out_dtype
+    s = dialect.finishing
+    parts = _parts(block, s)
     if rq.accumulators:
-        return _accumulators(block, out, dialect.finishing)
+        name, body = f"q8_sums_{block}_{out}", _each(block, parts, "sums[i]") + "    (void)table;\n"
+        return Finish(block, s.named(name), (s.named(_function(block, name, out, "the", body, s)),), block)
     low, high = (quant.out_range[i] if v is None else v for i, v in enumerate((rq.clamp_low, rq.clamp_high)))
     shift = int(rq.shift[0]) if rq.form == "affine" else 0
     name = f"q8_{rq.form}{shift if shift else ''}_{block}_{out}"
     if (low, high) != quant.out_range:
         name += f"_{low}_{high}".replace("-", "n")
-    s = dialect.finishing
-    parts = _parts(block, s)
     at = {v: s.lanes * i for i, v in enumerate(parts)}
     extra: tuple[str, ...] = ()
     if rq.form == "raw":
@@ -55,12 +56,7 @@ def finish(block: int, rq: RequantisePlan, quant: QuantSpec, dialect: Instructio
         name += f"_{quant.rounding}_{quant.out_zero_point}_{quant.act_min}_{quant.act_max}".replace("-", "n")
         extra = (text,)
         words = 3 * block
-        body = f"""\
-{_sums(block, parts)}
-    for (int32_t i = 0; i < count; i++) {{
-        y[i] = ({out}_t){rule}(sums[i], table + {block} + 2 * i);
-    }}
-"""
+        body = _each(block, parts, f"({out}_t){rule}(sums[i], table + {block} + 2 * i)")
     else:
         if rq.narrow:
             words = 2 * block + block // 2
@@ -84,28 +80,21 @@ def finish(block: int, rq: RequantisePlan, quant: QuantSpec, dialect: Instructio
     return Finish(block, s.named(name), (*extra, s.named(_function(block, name, out, what, body, s))), words)
 
 
-def _accumulators(block: int, out: str, s: InstructionSet) -> Finish:
-    """The sums as they are."""
-    name = f"q8_sums_{block}_{out}"
-    body = f"""\
-{_sums(block, _parts(block, s))}
-    (void)table;
-    for (int32_t i = 0; i < count; i++) {{
-        y[i] = sums[i];
-    }}
-"""
-    return Finish(block, s.named(name), (s.named(_function(block, name, out, "the", body, s)),), block)
-
-
 def _parts(block: int, s: InstructionSet) -> str:
     """Names of the registers of a block."""
     return "abcd"[: s.registers(block)]
 
 
-def _sums(block: int, parts: str) -> str:
-    """The accumulators in memory, in the order of their channels."""
+def _each(block: int, parts: str, value: str) -> str:
+    """Results one by one, `sums[i]` being the accumulators in the order of their channels."""
     save = f"q8_sums16(sums, {', '.join(parts)});" if block == 16 else "q8_save(sums, a);"
-    return f"    int32_t sums[{block}];\n    {save}"
+    return f"""\
+    int32_t sums[{block}];
+    {save}
+    for (int32_t i = 0; i < count; i++) {{
+        y[i] = {value};
+    }}
+"""
 
 
 def _function(block: int, name: str, out: str, what: str, body: str, s: InstructionSet) -> str:

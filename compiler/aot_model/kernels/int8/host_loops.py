@@ -12,7 +12,7 @@ import numpy as np
 from aot_model.c.text import CText, product, total
 from aot_model.c.words import counted
 from aot_model.kernels.base import ConvShape, KernelCode, Packed, Scratch, Tail
-from aot_model.kernels.int8.host_tile import TileView, split, tile_call, tile_helpers
+from aot_model.kernels.int8.host_tile import TileView, split, tile_call
 from aot_model.kernels.int8.instructions import InstructionSet
 from aot_model.kernels.int8.row_tail import RowTail, tail_helpers
 from aot_model.kernels.int8.spec import QuantSpec
@@ -85,8 +85,7 @@ class Loops:
         once a sweep has called it. how: they compute.
         """
         d, body = self.dialect, self.text()
-        tiles = tile_helpers(self.view, self.quant.x_dtype, d)
-        every = [*tiles, *finishes, *micro_kernels.values(), *tail_helpers(self.tail)]
+        every = [*finishes, *micro_kernels.values(), *tail_helpers(self.tail)]
         return KernelCode(
             body=d.named(body),
             constants=constants,

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from aot_model.c.text import total
 from aot_model.kernels.base import ConvShape
-from aot_model.kernels.int8.instructions import InstructionSet
 
 TILE_BYTES = 16 * 1024
 """Half of a first-level data cache; the weights of a block of channels have the other half."""
@@ -133,46 +132,3 @@ def tile_call(v: TileView, x_dtype: str, zero: int, image: str, first: str, rows
         return f"q8_tile_{x_dtype}({common}, {run}, {runs}, {w}, {right}, {zero});"
     return (f"q8_tile_strided_{x_dtype}({common}, {width}, {w}, {v.channels}, {c}, {v.repeat}, {right}, "
             f"{zero});")
-
-
-def tile_helpers(v: TileView, x_dtype: str, dialect: InstructionSet) -> list[str]:
-    """The functions that `tile_call` calls."""
-    element = dialect.element
-    flip = f"{dialect.flips[x_dtype]:+d}".replace("+", " + ").replace(
-        "-", " - ") if x_dtype in dialect.flips else ""
-    if v.strides[3] == 1 and v.repeat == 1:
-        name, parameters = "q8_tile", "int32_t run, int32_t runs, int32_t step"
-        comment, size = "`runs` runs of `run` elements", "run * runs"
-        copy = f"""for (int32_t i = 0; i < runs; i++, from += step, to += run) {{
-                q8_widen_{x_dtype}(to, from, run);
-            }}"""
-    else:
-        name = "q8_tile_strided"
-        parameters = "int32_t width, int32_t step, int32_t channels, int32_t apart, int32_t repeat"
-        comment, size = "`width` pixels, each channel `repeat` times", "width * channels * repeat"
-        copy = f"""for (int32_t i = 0; i < width; i++, from += step) {{
-                for (int32_t c = 0; c < channels; c++) {{
-                    to = q8_fill(to, ({element})(from[c * apart]{flip}), repeat);
-                }}
-            }}"""
-    return [f"""\
-/* Input rows first .. first + rows - 1 to the tile, outside of the image the zero point; a row is left
- * elements of padding, {comment}, and right elements of padding. */
-AOT_MODEL_FUNCTION void {name}_{x_dtype}(
-    {element} *to, const {x_dtype}_t *x, int32_t first, int32_t rows, int32_t height, int32_t pitch,
-    int32_t left, {parameters}, int32_t right, {element} zero)
-{{
-    AOT_MODEL_BARRIER;
-    for (int32_t row = first; row < first + rows; row++) {{
-        if (row >= 0 && row < height) {{
-            const {x_dtype}_t *from = x + row * pitch;
-            to = q8_fill(to, zero, left);
-            {copy}
-            to = q8_fill(to, zero, right);
-        }} else {{
-            to = q8_fill(to, zero, left + {size} + right);
-        }}
-    }}
-    AOT_MODEL_BARRIER;
-}}
-"""]

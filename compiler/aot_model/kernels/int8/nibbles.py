@@ -119,61 +119,52 @@ def _size(numbers: Words) -> int:
                 if numbers.min() >= -(1 << 8 * n - 1) and numbers.max() < 1 << 8 * n - 1)
 
 
-def _words(code: KernelCode, room: int | None) -> KernelCode | None:
-    """The kernel with streams of words, weights among other numbers, put together before; None where there
-    are none, or no room.
+Unpacking = tuple[list[Packed], Scratch, str]
+"""Constants, the memory that they are unpacked into, the statement that does it."""
+
+
+def _of_words(c: Packed) -> Unpacking | None:
+    """A stream of words, weights among other numbers; what must be in a range stays where it can be checked.
     """
-    lines, constants, scratch = [], [], []
-    for c in code.constants:
-        whole = c.data.nbytes % 4 == 0 and c.data.size and c.data.dtype.kind in "iu"
-        # what must be in a range stays where it can be checked
-        stream = _stream(np.ascontiguousarray(c.data).reshape(-1).view("<i4")
-                         ) if whole and c.admissible == ANYTHING else None
-        if stream is None or stream.nbytes >= c.data.nbytes:
-            constants.append(c)
-            continue
-        constants += [
-            Packed(f"packed_{c.name}", stream.weights, 4, ANYTHING, layout=f"{c.layout}; weights of 4 bits"),
-            Packed(f"numbers_{c.name}", stream.numbers, 4, ANYTHING,
-                   layout="what is not weights, lowest byte first"),
-            Packed(f"sections_{c.name}", stream.sections, 4, code=True,
-                   layout="for each run: numbers, words of weights, how often; bytes that each number lacks"),
-        ]
-        scratch.append(Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t"))
-        ends = f"sections_{c.name}, sections_{c.name} + {stream.sections.size}"
-        whither = f"(int32_t *)(void *){c.name}"
-        lines.append(f"aot_model_unpack_words(packed_{c.name}, numbers_{c.name}, {ends}, {whither});")
-    if not lines or (room is not None and sum(s.nbytes for s in scratch) > room):
+    whole = c.data.nbytes % 4 == 0 and c.data.size and c.data.dtype.kind in "iu" and c.admissible == ANYTHING
+    stream = _stream(np.ascontiguousarray(c.data).reshape(-1).view("<i4")) if whole else None
+    if stream is None or stream.nbytes >= c.data.nbytes:
         return None
-    return _unpacked(code, lines, constants, scratch)
+    constants = [
+        Packed(f"packed_{c.name}", stream.weights, 4, ANYTHING, layout=f"{c.layout}; weights of 4 bits"),
+        Packed(f"numbers_{c.name}", stream.numbers, 4, ANYTHING,
+               layout="what is not weights, lowest byte first"),
+        Packed(f"sections_{c.name}", stream.sections, 4, code=True,
+               layout="for each run: numbers, words of weights, how often; bytes that each number lacks"),
+    ]
+    ends = f"sections_{c.name}, sections_{c.name} + {stream.sections.size}"
+    return constants, Scratch(c.name, c.data.nbytes, max(c.align, 4), f"{c.data.dtype}_t"), (
+        f"aot_model_unpack_words(packed_{c.name}, numbers_{c.name}, {ends}, (int32_t *)(void *){c.name});")
+
+
+def _of_bytes(c: Packed) -> Unpacking | None:
+    """Weights that are bytes by themselves."""
+    kind = _kind(c.data)
+    if kind is None:
+        return None
+    return [Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING)
+            ], Scratch(c.name, c.data.size, c.align, f"{c.data.dtype}_t"), (
+                f"aot_model_unpack_{kind}(packed_{c.name}, {c.name}, {c.data.size});")
 
 
 def staged(code: KernelCode, room: int | None) -> KernelCode | None:
-    """The kernel with its weights unpacked before; None where they are not bytes by themselves, or larger
-    than `room`.
+    """The kernel with its weights unpacked before; None where there are none that are worth it, or they are
+    larger than `room`.
     """
-    found = [c for c in code.constants if _kind(c.data)]
-    size = sum(c.data.size for c in found)
-    others = [c for c in code.constants if not _kind(c.data) and c.data.dtype.itemsize == 1]
-    if not found or others:
-        return _words(code, room)
-    if room is not None and size > room:
+    bytes_ = [_kind(c.data) is not None for c in code.constants if c.data.dtype.itemsize == 1]
+    found = [(c, (_of_bytes if bytes_ and all(bytes_) else _of_words)(c)) for c in code.constants]
+    unpacked = [made for _, made in found if made is not None]
+    scratch = [memory for _, memory, _ in unpacked]
+    if not unpacked or (room is not None and sum(s.nbytes for s in scratch) > room):
         return None
-    lines = [f"aot_model_unpack_{_kind(c.data)}(packed_{c.name}, {c.name}, {c.data.size});" for c in found]
-    scratch = [Scratch(c.name, c.data.size, c.align, f"{c.data.dtype}_t") for c in found]
-    constants = [
-        Packed(f"packed_{c.name}", packed(c.data), 4, ANYTHING) if _kind(c.data) else c
-        for c in code.constants
-    ]
-    return _unpacked(code, lines, constants, scratch)
-
-
-def _unpacked(code: KernelCode, lines: list[str], constants: list[Packed],
-              scratch: list[Scratch]) -> KernelCode:  # fmt: skip
-    """The kernel behind the lines that unpack its constants into scratch memory."""
     return replace(code,
-                   body="\n".join([*lines, code.body]),
-                   constants=tuple(constants),
+                   body="\n".join([*(line for *_, line in unpacked), code.body]),
+                   constants=tuple(one for c, made in found for one in (made[0] if made else [c])),
                    scratch=(*code.scratch, *scratch),
                    includes=code.includes | {"aot_model/narrow.h"},
                    note=f"{code.note}; weights of 4 bits, unpacked before")

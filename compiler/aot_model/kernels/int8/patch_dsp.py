@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import ConvShape
 from aot_model.kernels.int8.dsp import dsp_function
-from aot_model.kernels.int8.spec import QuantSpec
+from aot_model.kernels.int8.spec import Int64, QuantSpec
 
 PIXELS = 4
 
@@ -32,6 +32,10 @@ class Patch:
     @property
     def length(self) -> int:
         return int(self.order.size)
+
+    def ordered(self, rows: npt.NDArray[np.integer], nothing: int = 0) -> Int64:
+        """Weights [channels, taps] in the order of a column; nothing: where there is no tap."""
+        return np.where(self.order >= 0, rows[:, np.maximum(self.order, 0)], nothing).astype(np.int64)
 
 
 def patch_layout(kernel_h: int, run: int) -> Patch:

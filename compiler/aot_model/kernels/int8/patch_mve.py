@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from aot_model.c.helpers import named_by_text
+from aot_model.c.text import total
 
 from ..base import ConvShape
 
@@ -62,26 +64,16 @@ def patch_copier(shape: ConvShape, fill: int) -> Patch:
         conditions.append(f"ix <= {s.in_w - wide}")
     if over:
         conditions.append(f"iy * {row} + ix * {s.in_c} <= {image - last - 16}")
-    start = f"const int8_t *from = x + iy * {row} + ix * {s.in_c};\n{inside}"
+    begin = f"const int8_t *from = x + iy * {row} + ix * {s.in_c};\n{inside}"
     if conditions:
         # A window larger than the image never lies inside of it.
         ever = tall <= s.in_h and wide <= s.in_w
-        start = f"if ({' && '.join(conditions)}) {{\n{start}return;\n}}\n" if ever else ""
-        start += f"""\
-aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});
-for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
-    const int32_t y = iy + ky * {s.dilation_h};
-    if (y < 0 || y >= {s.in_h}) {{
-        continue;
-    }}
-{_border_row(s, whole_rows)}}}
-"""
-    body = f"""\
-{{
-    const int32_t iy = oy * {s.stride_h} - {s.pad_top};
-    const int32_t ix = ox * {s.stride_w} - {s.pad_left};
-{start}}}
-"""
+        begin = f"if ({' && '.join(conditions)}) {{\n{begin}return;\n}}\n" if ever else ""
+        begin += f"aot_mve_fill(patch, {fill}, {s.kernel_h * s.kernel_w * s.in_c});\n"
+        begin += rows_of_taps(s, lambda tap, pixel, first, count: (
+            f"aot_mve_copy(patch + {times(total(tap, first), s.in_c)}, "
+            f"x + {times(total(pixel, first), s.in_c)}, {count} * {s.in_c});\n"))
+    body = of_pixel(s, begin)
     name = named_by_text("aot_mve_patch", body)
     text = f"""\
 /* The {s.kernel_h} x {s.kernel_w} x {s.in_c} taps of output pixel (oy, ox). */
@@ -96,22 +88,49 @@ def _copy(to: int, source: int, run: int, over: bool) -> str:
     return copy_statements(f"patch + {to}", f"from + {source}", run)
 
 
-def _border_row(s: ConvShape, whole_rows: bool) -> str:
-    c = s.in_c
-    if whole_rows:
-        return f"""\
+def times(terms: str, count: int) -> str:
+    """C of a sum, or of a variable times a number, times a number."""
+    if " + " in terms:
+        return f"({terms}) * {count}"
+    name, _, number = terms.partition(" * ")
+    return f"{name} * {int(number) * count}"
+
+
+def of_pixel(s: ConvShape, statements: str) -> str:
+    """The body of a function of output pixel (oy, ox), whose window begins at (iy, ix)."""
+    return f"""\
+{{
+    const int32_t iy = oy * {s.stride_h} - {s.pad_top};
+    const int32_t ix = ox * {s.stride_w} - {s.pad_left};
+{statements}}}
+"""
+
+
+def rows_of_taps(s: ConvShape, move: Callable[[str, str, str, str], str]) -> str:
+    """C that moves the taps inside of the image, those of a row together where they are not dilated. move: C
+    for `count` of them, from C of (the tap of the kernel, the pixel of the image, how many further both
+    begin, count).
+    """
+    tap = f"ky * {s.kernel_w}"
+    if s.dilation_w > 1 and s.kernel_w > 1:
+        one = move(f"{tap} + kx", f"y * {s.in_w} + column", "0", "1")
+        row = f"""\
+for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{
+    const int32_t column = ix + kx * {s.dilation_w};
+    {one if s.inside else f"if (column >= 0 && column < {s.in_w}) {{{chr(10)}{one}}}{chr(10)}"}}}
+"""
+    elif s.inside:
+        row = move(tap, f"y * {s.in_w} + ix", "0", str(s.kernel_w))
+    else:
+        row = f"""\
 const int32_t first = ix < 0 ? -ix : 0;
 const int32_t end = ix + {s.kernel_w} > {s.in_w} ? {s.in_w} - ix : {s.kernel_w};
 if (first < end) {{
-    aot_mve_copy(patch + (ky * {s.kernel_w} + first) * {c}, x + (y * {s.in_w} + ix + first) * {c},
-                 (end - first) * {c});
-}}
+    {move(tap, f"y * {s.in_w} + ix", "first", "(end - first)")}}}
 """
+    outside = "" if s.inside else f"if (y < 0 || y >= {s.in_h}) {{\ncontinue;\n}}\n"
     return f"""\
-for (int32_t kx = 0; kx < {s.kernel_w}; kx++) {{
-    const int32_t column = ix + kx * {s.dilation_w};
-    if (column >= 0 && column < {s.in_w}) {{
-        aot_mve_copy(patch + (ky * {s.kernel_w} + kx) * {c}, x + (y * {s.in_w} + column) * {c}, {c});
-    }}
-}}
+for (int32_t ky = 0; ky < {s.kernel_h}; ky++) {{
+    const int32_t y = iy + ky * {s.dilation_h};
+    {outside}{row}}}
 """

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from aot_model.kernels.base import Scratch
 from aot_model.kernels.int8.gemm_dsp import PairStream, pair_kernel, single_kernel
-from aot_model.kernels.int8.quads_dsp import applicable, interleaved, quad_kernel
+from aot_model.kernels.int8.quads_dsp import applicable, quad_kernel
 from aot_model.kernels.reading import LEAST_SAVING, Reading
 
 SINGLE_SAVING = 8
@@ -30,7 +30,7 @@ def worth_single(batch: int, pixels: int, stream: PairStream) -> bool:
     """Whether one of `pixels` of an image is left behind the last four, and a kernel for it is worth its
     code.
     """
-    saved = batch * stream.words.size * SINGLE_SAVING
+    saved = batch * stream.nbytes // 4 * SINGLE_SAVING
     return pixels % 4 == 1 and saved >= LEAST_SINGLE and 4 / pixels >= LEAST_SHARE
 
 
@@ -95,13 +95,14 @@ def products(stream: PairStream, channels: int, out_dtype: str, times: int, read
     together = 2 if fours else 1
     odd = channels % 2 and int(stream.pairs[-1, 0]) == channels - 2
     unit, units = 4 * together * size, (pairs - odd if fours else pairs) // together
-    waits = reading.waits(stream.words.nbytes)
-    pays = waits and units > 0 and reading.saving(stream.words.nbytes, times) >= LEAST_SAVING
+    waits = reading.waits(stream.nbytes)
+    pays = waits and units > 0 and reading.saving(stream.nbytes, times) >= LEAST_SAVING
     staged = min(max(reading.room - taken, 0) // unit, units) if pays else 0
-    if staged * unit < stream.words.nbytes and reading.saving(staged * unit, times) < LEAST_SAVING:
+    if staged * unit < stream.nbytes and reading.saving(staged * unit, times) < LEAST_SAVING:
         staged = 0
     by_fours = (staged if waits else units if reading.memory is not None else 0) if fours else 0
-    words = interleaved(stream, by_fours) if by_fours else stream.words
+    words = stream.words() if not by_fours else np.concatenate(
+        [stream.part(0, 2 * by_fours).words(together=2), stream.part(2 * by_fours).words()])
     end = staged * unit // 4
 
     found: list[Span] = []
@@ -136,8 +137,7 @@ def by_groups(stream: PairStream, groups: int, channels: int, out_dtype: str, re
               single: bool) -> Products:  # fmt: skip
     """The channels of one group of `channels` in all, whose part of the stream is at `group`, where it lies.
     """
-    size, pairs = stream.words.size // groups, len(stream.pairs) // groups
-    one = replace(stream, words=stream.words[:size], pairs=stream.pairs[:pairs])
+    one = stream.part(0, len(stream.pairs) // groups)
     made = products(one, channels // groups, out_dtype, 1, Reading(overlaps=reading.overlaps), 0, single)
     spans = tuple(replace(span, source="group") for span in made.spans)
-    return replace(made, words=stream.words, spans=spans)
+    return replace(made, words=stream.words(), spans=spans)

@@ -13,11 +13,8 @@ and c, d, requantisation (4 x {multiplier, offset[, shift]}).
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from aot_model.kernels.int8.dsp import Load, Peek, Schedule, assembly, dsp_function, op, twin, unrolled
-from aot_model.kernels.int8.finish import form_name, requantise, requantise_words
+from aot_model.kernels.int8.finish import form_name, requantise
 from aot_model.kernels.int8.gemm_dsp import PairStream, streamed
 from aot_model.kernels.int8.requantise import RequantisePlan
 
@@ -33,18 +30,6 @@ def applicable(stream: PairStream) -> bool:
     """Whether a stream of pairs can be read four channels at a time: its words are joined and end in a
     requantisation."""
     return stream.joined and stream.requantise.form != "raw"
-
-
-def interleaved(stream: PairStream, quads: int) -> npt.NDArray[np.int32]:
-    """The first `quads` fours of channels of a stream of pairs in the order of this kernel, then the others
-    as they are.
-    """
-    rq, size = stream.requantise, stream.pair_words
-    ends = 2 * len(requantise_words(rq, 0))
-    pairs = stream.words[:2 * quads * size].reshape(quads, 2, size)
-    taps = pairs[:, :, 2:size - ends].transpose(0, 2, 1)
-    parts = [part.reshape(quads, -1) for part in (pairs[:, :, :2], taps, pairs[:, :, size - ends:])]
-    return np.concatenate([np.concatenate(parts, axis=1).reshape(-1), stream.words[2 * quads * size:]])
 
 
 def _step() -> Schedule:

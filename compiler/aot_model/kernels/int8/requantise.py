@@ -34,6 +34,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from aot_model.ir.scalar_ops import SCALAR_OPS
 from aot_model.kernels.int8.spec import Int64, QuantSpec, Rounding
 
 Form = Literal["affine", "up", "ties", "raw"]
@@ -44,22 +45,12 @@ _NARROW_OFFSET = 8192
 """
 
 
-def rescale(acc: Int64, multiplier: Int64, shift: Int64, rounding: Rounding | None = "double") -> Int64:
+def rescale(acc: Int64, multiplier: Int64, shift: Int64, rounding: Rounding | None) -> Int64:
     """The exact rule, before the zero point. acc is int32; the left shift wraps as int32 does."""
-    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    if rounding == "single":
-        once: Int64 = (acc * multiplier + (np.int64(1) << (30 - shift))) >> (31 - shift)
-        return once
-    if rounding == "even":
-        wide = acc * multiplier + (np.int64(1) << (30 - shift))
-        nearest = wide >> (31 - shift)
-        even: Int64 = nearest - ((wide & ((np.int64(1) << (31 - shift)) - 1)) == 0) * (nearest & 1)
-        return even
-    value = (acc << left).astype(np.int32).astype(np.int64)
-    high = (value * multiplier + (1 << 30)) >> 31
-    mask = (np.int64(1) << right) - 1
-    away: Int64 = (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
-    return away
+    if rounding == "double":
+        acc, shift = (acc << np.maximum(shift, 0)).astype(np.int32), np.minimum(shift, 0)
+    rule = SCALAR_OPS["requantise" if rounding == "double" else f"requantise_{rounding}"].numpy
+    return np.asarray(rule(acc, multiplier, shift), np.int64)
 
 
 def fold_zero_point(

@@ -101,28 +101,17 @@ class Slices:
         """C that fills `columns` with the slice of group `g`."""
         depth = self.depth
         lines = [f"const int32_t slice = {f'g * {depth}' if self.shape.groups > 1 else 0};"]
-        calls = [(w, f"slice + {first}" if first else "slice")
-                 for w, first in zip(self.widths, self._firsts(), strict=True)]
-        to = "columns"
-        for at, (width, first) in enumerate(calls):
-            last = at == len(calls) - 1
-            name = _name(self.x_type, width)
+        lines.append("uint32_t *to = columns;")
+        whole, last = depth - depth % 4, self.widths[-1]
+        for width in self.widths:
+            first = {4: 0, 2: whole, 1: depth - 1}[width]
             end = f"at, at + {PIXELS * (self.taps if width == 4 else self.stored)}"
+            call = f"{_name(self.x_type, width)}(to, {end}, slice{f' + {first}' if first else ''}"
             if width == 4 and depth >= 8:
-                lines += ["uint32_t *to = columns;",
-                          f"for (int32_t k = 0; k < {depth - depth % 4}; k += 4) {{",
-                          f"to = {name}(to, {end}, {first} + k);", "}"]
-                to = "to"
-            elif not last and to == "columns":
-                lines.append(f"uint32_t *to = {name}(columns, {end}, {first});")
-                to = "to"
+                lines += [f"for (int32_t k = 0; k < {whole}; k += 4) {{", f"to = {call} + k);", "}"]
             else:
-                lines.append(f"{'' if last else 'to = '}{name}({to}, {end}, {first});")
+                lines.append(f"{'' if width == last else 'to = '}{call});")
         return lines
-
-    def _firsts(self) -> list[int]:
-        whole = self.depth - self.depth % 4
-        return [{4: 0, 2: whole, 1: self.depth - 1}[w] for w in self.widths]
 
     def helpers(self) -> list[str]:
         return [_helper(self.x_type, width) for width in self.widths]

@@ -68,7 +68,7 @@ def conv(shape: ConvShape, weights: npt.NDArray[np.int8], bias: npt.NDArray[np.i
 
 @dataclass(frozen=True)
 class _Transforms:
-    """The functions that one form of the transforms needs; layers of the same form share them."""
+    """The functions of one form of the transforms; layers of the same form share them."""
 
     rows: Rows
     unroll: int
@@ -91,27 +91,7 @@ class _Transforms:
         return f"winograd_outputs_{rule}_{out}{'' if self.whole else '_part'}"
 
     def texts(self) -> list[str]:
-        u, v = self.unroll, self.variant
-        return [
-            f"""/* A tile's inputs, {u} pairs of channels x {v.together} tiles at each position. */
-AOT_MODEL_OPAQUE static void {self.inputs}(
-    uint32_t *to, const void *image, int32_t top, int32_t left, int32_t height, int32_t width, int32_t down,
-    int32_t across, int32_t channels, uint32_t flip, uint32_t outside, void *v)
-{{
-    winograd_input(to, (const uint8_t *)image, top, left, height, width, down, across, channels, flip,
-                   outside, (uint32_t *)v, {u}u, {v.together}u);
-}}
-""",
-            f"""/* Pairs of a channel's filter, {u} pairs of channels x {v.channels} filters at a position. */
-AOT_MODEL_OPAQUE static void {self.filters}(
-    uint32_t *to, const int8_t *weights, uint32_t tap, uint32_t first, uint32_t last)
-{{
-    winograd_weights(to, weights, tap, first, last, {u}u, {v.channels}u);
-}}
-""",
-            *self.rows.helpers(),
-            self._output(),
-        ]
+        return [*self.rows.helpers(), self._output()]
 
     def _output(self) -> str:
         out = f"{self.rows.quant.out_dtype}_t"

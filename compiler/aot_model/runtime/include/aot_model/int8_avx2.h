@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/int8_tile.h"
 #include "aot_model/scalar.h"
 
 typedef __m256i avx2_acc;
@@ -245,5 +246,8 @@ AOT_MODEL_INLINE void avx2_sums16(int32_t *to, avx2_acc a, avx2_acc b)
     avx2_save(to, _mm256_permute2x128_si256(a, b, 0x20));
     avx2_save(to + 8, _mm256_permute2x128_si256(a, b, 0x31));
 }
+
+AOT_MODEL_TILE(avx2, int8, int16_t, 0)
+AOT_MODEL_TILE(avx2, uint8, int16_t, 0)
 
 #endif

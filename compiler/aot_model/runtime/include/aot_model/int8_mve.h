@@ -53,6 +53,48 @@ AOT_MODEL_INLINE int8_t aot_mve_clamp(int32_t value, int32_t low, int32_t high)
 {
     return (int8_t)(value < low ? low : (value > high ? high : value));
 }
+
+/* What a micro-kernel of dot products does. Records of four channels are behind the weights of a block; of a block of eight, the
+ * first is that of the even channels. */
+typedef struct {
+    int32_t pixels, block, depth;        /* depth: of each pixel, rounded up */
+    int32_t multipliers;                 /* whether each channel has its own; else that of all comes before the first block */
+    int32_t left, right;                 /* left: whether channels have left shifts; right: of all, -1: each has its own */
+    int32_t half, away, zero, low, high; /* of the requantisation */
+} aot_mve_dot_form;
+
+AOT_MODEL_INLINE void aot_mve_dot(const aot_mve_dot_form *f, const int8_t *x0, const int8_t *x1, const int8_t *w, int32_t channels,
+                                  int8_t *y0, int8_t *y1)
+{
+    const int32_t step = f->block / 4, full = f->depth / 16 * 16, shifts = f->multipliers ? 32 : 16;
+    const int32_t size = shifts + 4 * f->left + (f->right < 0 ? 4 : 0);
+    int32_t multiplier = 0;
+    if (!f->multipliers) {
+        memcpy(&multiplier, w, 4);
+        w += 16;
+    }
+    for (int32_t first = 0; first < channels; first += f->block, w += f->depth * f->block + size * step) {
+        for (int32_t c = 0; c < f->block && first + c < channels; c++) {
+            const int8_t *record = w + f->depth * f->block + c % step * size;
+            const int32_t lane = c / step, left = f->left ? record[shifts + lane] : 0;
+            const int32_t right = f->right < 0 ? -record[shifts + 4 * f->left + lane] : f->right;
+            int32_t bias;
+            memcpy(&bias, record + 4 * lane, 4);
+            if (f->multipliers) {
+                memcpy(&multiplier, record + 16 + 4 * lane, 4);
+            }
+            for (int32_t p = 0; p < f->pixels; p++) {
+                const int8_t *x = p ? x1 : x0;
+                int32_t acc = 0;
+                for (int32_t k = 0; k < f->depth; k++) {
+                    acc += x[k] * w[k / 16 * 16 * f->block + c * (k < full ? 16 : f->depth - full) + k % 16];
+                }
+                acc = aot_mve_requantise((int32_t)((uint32_t)acc + (uint32_t)bias), multiplier, left, right, f->half, f->away);
+                (p ? y1 : y0)[first + c] = aot_mve_clamp(acc + f->zero, f->low, f->high);
+            }
+        }
+    }
+}
 #endif
 
 AOT_MODEL_INLINE void aot_mve_copy16(int8_t *to, const int8_t *from)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "aot_model/attributes.h"
+#include "aot_model/int8_tile.h"
 #include "aot_model/scalar.h"
 
 typedef int32x4_t sdot_acc;
@@ -125,5 +126,8 @@ AOT_MODEL_FUNCTION void sdot_widen_uint8(int8_t *to, const uint8_t *from, int32_
     }
     AOT_MODEL_BARRIER;
 }
+
+AOT_MODEL_TILE(sdot, int8, int8_t, 0)
+AOT_MODEL_TILE(sdot, uint8, int8_t, -128)
 
 #endif

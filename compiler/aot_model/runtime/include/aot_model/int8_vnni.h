@@ -10,6 +10,7 @@
 #endif
 
 #include "aot_model/int8_avx2.h"
+#include "aot_model/int8_tile.h"
 
 typedef __m512i vnni_acc;
 typedef __m512i vnni_weights;
@@ -58,5 +59,8 @@ AOT_MODEL_FUNCTION void vnni_widen_int8(uint8_t *to, const int8_t *from, int32_t
     }
     AOT_MODEL_BARRIER;
 }
+
+AOT_MODEL_TILE(vnni, int8, uint8_t, 128)
+AOT_MODEL_TILE(vnni, uint8, uint8_t, 0)
 
 #endif

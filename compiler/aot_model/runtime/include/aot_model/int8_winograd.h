@@ -163,6 +163,27 @@ AOT_MODEL_INLINE void winograd_weights(uint32_t *to, const int8_t *w, uint32_t t
     }
 }
 
+/* Both for `pairs` pairs of channels of a turn and so many tiles or filters at each position. */
+#define WINOGRAD_FORM(pairs, lanes)                                                                                                \
+    AOT_MODEL_FUNCTION void winograd_inputs_##pairs##_##lanes(uint32_t *to, const void *image, int32_t top, int32_t left,          \
+                                                          int32_t height, int32_t width, int32_t down, int32_t across,             \
+                                                          int32_t channels, uint32_t flip, uint32_t outside, void *v)              \
+    {                                                                                                                              \
+        winograd_input(to, (const uint8_t *)image, top, left, height, width, down, across, channels, flip, outside,                \
+                       (uint32_t *)v, pairs##u, lanes##u);                                                                         \
+    }                                                                                                                              \
+    AOT_MODEL_FUNCTION void winograd_filters_##pairs##_##lanes(uint32_t *to, const int8_t *weights, uint32_t tap, uint32_t first,  \
+                                                           uint32_t last)                                                          \
+    {                                                                                                                              \
+        winograd_weights(to, weights, tap, first, last, pairs##u, lanes##u);                                                       \
+    }
+WINOGRAD_FORM(2, 2)
+WINOGRAD_FORM(2, 4)
+WINOGRAD_FORM(4, 2)
+WINOGRAD_FORM(4, 4)
+WINOGRAD_FORM(8, 2)
+WINOGRAD_FORM(8, 4)
+
 /* Six sums to four: 24, 12, 6 and 6 times what they stand for, modulo 2^32. */
 AOT_MODEL_INLINE void winograd_four(uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3, uint32_t m4, uint32_t m5, uint32_t *r,
                                     int32_t step)
