@@ -24,6 +24,8 @@ from aot_model.ir.values import Value
 HEADER = "aot_model/integer_vectors.h"
 LANES = 4
 NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)
+FAR = 1 << 16
+"""Elements from one result to the next in a vector that is scattered."""
 _BINARY = {"add": "vaddq", "sub": "vsubq", "mul": "vmulq"}
 _LIMITS = {"min": "vminq_s32", "max": "vmaxq_s32"}
 
@@ -43,18 +45,28 @@ class Nest(NamedTuple):
     in_order: bool = True
 
 
+def turned(loops: Sequence[Var], position: Expr, element: Expr) -> list[list[Var]]:
+    """Orders of the loops with each of those that are long enough for vectors innermost, the longest first; none
+    where the result may take the memory of what is read, in order.
+    """
+    if any(isinstance(n, Cell) and n.position is position for n in walk(element)):
+        return []
+    long = sorted((v for v in loops if v.extent >= LANES), key=lambda v: v.extent, reverse=True)
+    return [[*(v for v in loops if v is not one), one] for one in long]
+
+
 class LaneWriter:
     """Writes a nest; `text` says what its expressions are in vectors."""
 
     kind = "s32"
     ctype = "int32x4_t"
     lanes = LANES
-    furthest = 1
-    """How many elements a result may be from the one before in its vector."""
 
-    def __init__(self, along: Var, names: dict[Value, str]) -> None:
+    def __init__(self, along: Var, names: dict[Value, str], furthest: int = 1) -> None:
         self.along = along
         self.names = names
+        self.furthest = furthest
+        """How many elements a result may be from the one before in its vector."""
         self.lines: list[str] = []
         self.indent = 1
         self.known: dict[Expr, str] = {}
@@ -84,9 +96,8 @@ class LaneWriter:
         y = y if to.c_type == own else f"({own} *)({y})"
         predicate = ("_p", ", inside") if self.partial else ("", "")
         if apart != 1:
-            lanes = f"vmulq_n_u32(aot_model_lanes_u32(), {apart})"
             shifted = "" if width == "b" else "shifted_"
-            y, predicate = f"{y}, {lanes}", (f"_scatter_{shifted}offset{predicate[0]}", predicate[1])
+            y, predicate = f"{y}, {self.places(apart)}", (f"_scatter_{shifted}offset{predicate[0]}", predicate[1])
         elif self.kind == "f32" and not self.partial:
             self.line(f"aot_model_store_f32({y}, {value});")
             return self.closed(len(loops), place)
@@ -248,16 +259,24 @@ class LaneWriter:
             raise Plain
         letter, sign = {8: "b", 16: "h", 32: "w"}[dtype.bits], "u" if dtype.c_type.startswith("u") else "s"
         z, inside = ("_z", ", inside") if self.partial else ("", "")
-        if self.stride(x.position) == 1:
+        apart = self.stride(x.position)
+        if apart == 1:
             at = self.at(x.position)
             place = f"{name} + {at}" if letter == "w" else f"aot_model_read_{dtype.c_type}({name} + {at})"
             text = f"vldr{letter}q{z}_{sign}32({place}{inside})"
         else:
             shifted = "" if letter == "b" else "shifted_"
-            at = f"vreinterpretq_u32_s32({self.vector(x.position)})"
-            place = f"aot_model_read_{dtype.c_type}({name})"
+            if apart and apart > 0:
+                place, at = f"{name} + {self.at(x.position)}", self.places(apart)
+            else:
+                place, at = name, f"vreinterpretq_u32_s32({self.vector(x.position)})"
+            place = f"aot_model_read_{dtype.c_type}({place})"
             text = f"vldr{letter}q_gather_{shifted}offset{z}_{sign}32({place}, {at}{inside})"
         return f"vreinterpretq_s32_u32({text})" if sign == "u" else text
+
+    def places(self, apart: int) -> str:
+        """C of the places of a vector's elements, which are `apart` elements from each other."""
+        return f"vmulq_n_u32(aot_model_lanes_u32(), {apart})"
 
     def fixed_point(self, x: Call) -> str | None:
         clamped = saturated(x)

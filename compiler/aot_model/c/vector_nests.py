@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot_model.c.expr import SUMMAND
-from aot_model.c.integer_vectors import LANES, NARROW, LaneWriter, Nest, Plain
+from aot_model.c.integer_vectors import FAR, LANES, NARROW, LaneWriter, Nest, Plain, turned
 from aot_model.c.literal import literal
 from aot_model.c.rescale import Product, product, saturated
 from aot_model.ir.bounds import bounds, only_asking
@@ -19,7 +19,9 @@ from aot_model.ir.values import Value
 
 def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
                  names: dict[Value, str]) -> Nest | None:
-    """C of the nest that stores y[position] = element, or None where it stays a plain loop."""
+    """C of the nest that stores y[position] = element, or None where it stays a plain loop. Where the innermost
+    loop is too short, or its elements are far from each other, another one may be along the vectors.
+    """
     if to not in NARROW:
         return None
     moves = (MoveWriter(v, names, to, n) for v in loops[-1:] for n in (16, 8)
@@ -27,9 +29,10 @@ def vector_loops(loops: Sequence[Var], position: Expr, element: Expr, to: DType,
     lanes = (LaneWriter(v, names) for v in loops[-1:] if v.extent >= LANES)
     products = (ProductWriter(v, names) for v in loops[-1:] if v.extent > LANES)
     writers: tuple[LaneWriter, ...] = (*moves, *_folds(loops, element, names), *products, *lanes)
-    for writer in writers:
+    across = ((LaneWriter(order[-1], names, FAR), order) for order in turned(loops, position, element))
+    for writer, order in (*((w, loops) for w in writers), *across):
         try:
-            return Nest(writer.nest(loops, position, element, to), writer.in_order)
+            return Nest(writer.nest(order, position, element, to), writer.in_order)
         except Plain:
             continue
     return None
